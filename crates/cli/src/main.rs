@@ -1,0 +1,2 @@
+//! The `taintward` program.
+fn main() {}

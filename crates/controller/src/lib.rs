@@ -1,0 +1,1 @@
+//! Placeholder until the room is built in the next commits.

@@ -1,0 +1,21 @@
+//! # taintward-core: DECIDE
+//!
+//! Facts and the time go in; decisions with reasons come out. Everything that later acts, explains, previews
+//! or simulates asks this crate, so an explanation cannot drift from what the controller does.
+//!
+//! Comes in: [`fact::NodeFact`], [`fact::PodFact`], results of effects, and [`time::Now`].
+//! Goes out: [`verdict::Verdict`]s, effects to carry out, notices to report, the next moment to look again.
+//! Not here: clocks, I/O, randomness, logging, async, hash-ordered collections, Kubernetes' own object types.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod effect;
+pub mod fact;
+pub mod names;
+pub mod taint;
+pub mod time;
+pub mod toleration;

@@ -1,0 +1,104 @@
+//! # Toleration: what a pod bears, and for how long
+//! Room:     the value as it stands in `spec.tolerations`.
+//! Comes in: strings and seconds as the API server writes them.
+//! Goes out: [`Toleration`], [`Operator`], [`Patience`].
+//! Not here: which taint it answers (`matching.rs`).
+
+use crate::taint::Effect;
+use crate::time::Span;
+use alloc::boxed::Box;
+
+/// How a toleration's key and value are compared with a taint's (MATCH-2, MATCH-4).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operator {
+    /// No operator given: compares as `Equal`, but is another identity (MATCH-2).
+    Unset,
+    /// Values must be equal.
+    Equal,
+    /// Any value.
+    Exists,
+    /// The taint's value is a smaller number (MATCH-6).
+    Lt,
+    /// The taint's value is a greater number (MATCH-6).
+    Gt,
+    /// An operator this version does not know: never a reason to evict (D11).
+    Unknown(Box<str>),
+}
+
+impl Operator {
+    /// Reads an operator; case counts.
+    pub fn new(text: &str) -> Self {
+        match text {
+            "" => Self::Unset,
+            "Equal" => Self::Equal,
+            "Exists" => Self::Exists,
+            "Lt" => Self::Lt,
+            "Gt" => Self::Gt,
+            other => Self::Unknown(other.into()),
+        }
+    }
+
+    /// The operator as the API writes it.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Unset => "",
+            Self::Equal => "Equal",
+            Self::Exists => "Exists",
+            Self::Lt => "Lt",
+            Self::Gt => "Gt",
+            Self::Unknown(text) => text,
+        }
+    }
+}
+
+/// How long a pod may stay once a taint counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Patience {
+    /// For this long; zero means: leave at once.
+    For(Span),
+    /// For ever.
+    Forever,
+}
+
+/// One toleration of a pod.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Toleration {
+    /// The key; empty means every key.
+    pub key: Box<str>,
+    /// How it compares.
+    pub operator: Operator,
+    /// The value compared with.
+    pub value: Box<str>,
+    /// The effect it answers; `None` (an empty string in the API) means every effect.
+    pub effect: Option<Effect>,
+    /// `tolerationSeconds` as written; any 64-bit number is legal (VAL-2).
+    pub seconds: Option<i64>,
+}
+
+impl Toleration {
+    /// How long this toleration lets the pod stay (TE-17b, TE-19): no seconds is for ever, zero and negative is not at
+    /// all; what would overflow upstream (TE-20) saturates (D7).
+    pub fn patience(&self) -> Patience {
+        self.seconds.map_or(Patience::Forever, |seconds| Patience::For(Span::from_secs(seconds)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_become_patience() {
+        let of = |seconds| {
+            let (key, value) = ("k".into(), "".into());
+            Toleration { key, operator: Operator::Exists, value, effect: None, seconds }.patience()
+        };
+        assert_eq!(of(None), Patience::Forever);
+        for now in [0, -1, i64::MIN] {
+            assert_eq!(of(Some(now)), Patience::For(Span::ZERO));
+        }
+        assert_eq!(of(Some(300)), Patience::For(Span::from_secs(300)));
+        assert_eq!(of(Some(18_446_744_074)), Patience::For(Span::from_secs(18_446_744_074)));
+        assert_eq!(of(Some(i64::MAX)), Patience::For(Span::from_micros(i64::MAX)));
+    }
+}
