@@ -14,6 +14,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod effect;
+pub mod engine;
 pub mod fact;
 pub mod matching;
 pub mod names;

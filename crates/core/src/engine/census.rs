@@ -1,0 +1,112 @@
+//! # Census: looking at the engine without touching it
+//! Room:     counts for metrics; explanations and lists for people.
+//! Comes in: a question, and the time.
+//! Goes out: plain data.
+//! Not here: anything that changes the state.
+
+use super::queue::PodRef;
+use super::roster::Stage;
+use super::{Engine, Lane};
+use crate::effect::Failure;
+use crate::names::{NodeName, PodName};
+use crate::time::{Mono, Now};
+use crate::verdict::{self, TaintInstance, Verdict};
+
+/// How many there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Nodes that exist.
+    pub nodes: usize,
+    /// Of these, nodes with a NoExecute taint.
+    pub tainted_nodes: usize,
+    /// Pods bound to a node.
+    pub pods: usize,
+    /// Pods with a deadline.
+    pub counting: usize,
+    /// Pods that go and were not tried yet.
+    pub due: usize,
+    /// Pods whose eviction is under way, waits for another try, or is being withdrawn.
+    pub in_hand: usize,
+    /// The earliest due date among pods that go and are not gone yet.
+    pub oldest_due: Option<Mono>,
+}
+
+/// A pod with a deadline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending<'a> {
+    /// Its node.
+    pub node: &'a NodeName,
+    /// Its name.
+    pub name: &'a PodName,
+    /// The deadline.
+    pub until: Mono,
+}
+
+/// An eviction that does not get on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocked<'a> {
+    /// The pod.
+    pub pod: &'a PodRef,
+    /// Since when it should be gone.
+    pub due: Mono,
+    /// How often it failed.
+    pub failures: u32,
+    /// The last reason.
+    pub failure: Failure,
+    /// When it is tried again; `None`: it is its turn, or a request is out.
+    pub retry_at: Option<Mono>,
+}
+
+impl Engine {
+    /// Counts.
+    pub fn census(&self) -> Census {
+        let queue = &self.book.queue;
+        let known = self.nodes.values().filter_map(|seat| seat.known.as_ref());
+        let first_due = queue.due.first_key_value().map(|(ticket, _)| ticket.due);
+        let in_hand = queue.attempts.values().filter(|attempt| attempt.known_due.is_some());
+        Census {
+            nodes: known.clone().count(),
+            tainted_nodes: known.filter(|known| !known.taints.is_empty()).count(),
+            pods: self.book.pods,
+            counting: self.book.counting,
+            due: queue.due.len(),
+            in_hand: queue.attempts.len(),
+            oldest_due: first_due.into_iter().chain(in_hand.map(|attempt| attempt.ticket.due)).min(),
+        }
+    }
+
+    /// Whether a pull of this lane could find something now.
+    pub fn has_work(&self, lane: Lane, now: Mono) -> bool {
+        let queue = &self.book.queue;
+        let retry = lane == Lane::All && queue.wake_at().is_some_and(|at| at <= now);
+        self.is_synced() && (!queue.next.is_empty() || !queue.due.is_empty() || retry)
+    }
+
+    /// The name and the full verdict of a pod, with the taints it was judged by.
+    pub fn explain(&self, pod: &PodRef, now: Now) -> Option<(&PodName, Verdict, &[TaintInstance])> {
+        let seat = self.nodes.get(&pod.node)?;
+        let held = seat.pod(&pod.uid)?;
+        let subject = held.subject(seat.obscured());
+        let verdict = verdict::judge(&subject, seat.taints(), self.config.numeric, now);
+        Some((&held.name, verdict, seat.taints()))
+    }
+
+    /// All pods with a deadline, in no particular order of time.
+    pub fn pending(&self) -> impl Iterator<Item = Pending<'_>> {
+        self.nodes.iter().flat_map(|(node, seat)| {
+            seat.pods().filter_map(move |pod| match pod.stage {
+                Stage::Counting(until) => Some(Pending { node, name: &pod.name, until }),
+                _ => None,
+            })
+        })
+    }
+
+    /// All evictions that failed at least once and are not over.
+    pub fn blocked(&self) -> impl Iterator<Item = Blocked<'_>> {
+        self.book.queue.attempts.iter().filter_map(|(pod, attempt)| {
+            let failures = attempt.failures.saturating_add(attempt.conflicts);
+            let failure = attempt.last_failure?;
+            Some(Blocked { pod, due: attempt.ticket.due, failures, failure, retry_at: attempt.retry_at })
+        })
+    }
+}

@@ -1,0 +1,301 @@
+//! # Roster: who is where, in few bytes
+//! Room:     nodes with their NoExecute taint instances, and the pods bound to each.
+//! Comes in: facts, already placed in time (`start.rs`).
+//! Goes out: seats and pods to judge.
+//! Keeps:    pods of a seat sorted by UID, so that equal facts make equal rosters; one shared copy of each distinct
+//!           list of tolerations.
+//! Not here: what follows from a change (`engine.rs`).
+
+use crate::fact::{Owner, PodFact, Standing};
+use crate::names::{PodName, Uid, Version};
+use crate::start::Arrival;
+use crate::time::{Mono, Span};
+use crate::toleration::Toleration;
+use crate::verdict::{Exemption, Subject, TaintInstance};
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// A list of tolerations, shared by all pods that have the same.
+pub(super) type Tolerations = Arc<Box<[Toleration]>>;
+
+/// Every distinct list of tolerations with the number of pods that have it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct TolerationLists(BTreeMap<Tolerations, usize>);
+
+impl TolerationLists {
+    /// The shared copy of a list, for one more pod.
+    pub(super) fn take(&mut self, list: Vec<Toleration>) -> Tolerations {
+        let list: Tolerations = Arc::new(list.into_boxed_slice());
+        if let Some((shared, _)) = self.0.get_key_value(&list) {
+            let shared = Arc::clone(shared);
+            *self.0.entry(list).or_default() += 1;
+            return shared;
+        }
+        self.0.insert(Arc::clone(&list), 1);
+        list
+    }
+
+    /// One pod fewer has this list.
+    pub(super) fn give_back(&mut self, list: &Tolerations) {
+        if let Some(pods) = self.0.get_mut(list) {
+            *pods -= 1;
+            if *pods == 0 {
+                self.0.remove(list);
+            }
+        }
+    }
+}
+
+/// Where a pod stands in the engine's book.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum Stage {
+    /// Nothing is planned.
+    #[default]
+    Quiet,
+    /// It has a deadline.
+    Counting(Mono),
+    /// It goes, and waits for its turn in the queue under this due date.
+    Due(Mono),
+    /// Its eviction is under way (`attempts`).
+    InHand,
+    /// It is deleted; the watch has not said so yet.
+    Gone,
+}
+
+/// Yes-or-no facts of a pod, in one byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Flags(u8);
+
+impl Flags {
+    pub(super) const MIRROR: Self = Self(1);
+    pub(super) const NODE_CRITICAL: Self = Self(2);
+    /// The eviction's condition is on the pod.
+    pub(super) const MARKED: Self = Self(4);
+    /// Its object could not be decoded lately (D11).
+    pub(super) const UNREADABLE: Self = Self(8);
+    /// Seen in the running list; always set outside one.
+    pub(super) const SEEN: Self = Self(16);
+    /// It would go but for something that is not understood, and that was told.
+    pub(super) const HELD: Self = Self(32);
+
+    pub(super) const fn has(self, flag: Self) -> bool {
+        self.0 & flag.0 != 0
+    }
+
+    pub(super) fn set(&mut self, flag: Self, on: bool) {
+        self.0 = if on { self.0 | flag.0 } else { self.0 & !flag.0 };
+    }
+}
+
+/// One pod as the engine remembers it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Pod {
+    pub(super) uid: Uid,
+    pub(super) name: PodName,
+    pub(super) tolerations: Tolerations,
+    pub(super) arrival: Arrival,
+    pub(super) stage: Stage,
+    pub(super) version: Option<Version>,
+    pub(super) priority: i32,
+    pub(super) generation: u32,
+    pub(super) owner: Owner,
+    pub(super) standing: Standing,
+    pub(super) flags: Flags,
+}
+
+impl Pod {
+    pub(super) fn new(fact: PodFact, arrival: Arrival, lists: &mut TolerationLists) -> Self {
+        let mut pod = Self {
+            uid: fact.uid.clone(),
+            name: fact.name.clone(),
+            tolerations: Tolerations::default(),
+            arrival,
+            stage: Stage::Quiet,
+            version: None,
+            priority: 0,
+            generation: 0,
+            owner: Owner::Other,
+            standing: Standing::Live,
+            flags: Flags(0),
+        };
+        pod.tolerations = lists.take(Vec::new());
+        pod.update(fact, lists);
+        pod
+    }
+
+    /// Takes over everything that can change in the life of a pod; its arrival cannot (S4).
+    pub(super) fn update(&mut self, fact: PodFact, lists: &mut TolerationLists) {
+        if **self.tolerations != *fact.tolerations {
+            lists.give_back(&self.tolerations);
+            self.tolerations = lists.take(fact.tolerations);
+        }
+        self.version = fact.version;
+        self.priority = fact.priority;
+        self.generation = fact.generation;
+        self.owner = fact.owner;
+        self.standing = fact.standing;
+        self.flags.set(Flags::MIRROR, fact.mirror);
+        self.flags.set(Flags::NODE_CRITICAL, fact.node_critical);
+        self.flags.set(Flags::MARKED, fact.marked);
+        self.flags.set(Flags::UNREADABLE, false);
+        self.flags.set(Flags::SEEN, true);
+    }
+
+    /// What a verdict needs; `obscured`: the node's own taints are not readable.
+    pub(super) fn subject(&self, obscured: bool) -> Subject<'_> {
+        let unreadable = obscured || self.flags.has(Flags::UNREADABLE);
+        let exemption = Exemption::of(self.standing, self.flags.has(Flags::MIRROR))
+            .or(unreadable.then_some(Exemption::Unreadable));
+        Subject { tolerations: &self.tolerations, arrival: self.arrival, exemption }
+    }
+
+    /// The order among pods that are due at the same instant: ordinary pods, then DaemonSet pods, then node-critical
+    /// ones, and within each the lower priority first.
+    pub(super) fn rank(&self) -> Rank {
+        let class = match (self.flags.has(Flags::NODE_CRITICAL) || self.priority >= NODE_CRITICAL, self.owner)
+        {
+            (true, _) => Class::NodeCritical,
+            (false, Owner::DaemonSet) => Class::DaemonSet,
+            (false, _) => Class::Ordinary,
+        };
+        Rank { class, priority: self.priority }
+    }
+}
+
+/// The priority of the built-in class `system-node-critical`.
+const NODE_CRITICAL: i32 = 2_000_001_000;
+
+/// The place of a pod among those due at the same instant; lower leaves first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Rank {
+    /// Kind of pod.
+    pub class: Class,
+    /// `spec.priority`.
+    pub priority: i32,
+}
+
+/// Kinds of pods in the order in which they leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// Any other pod.
+    Ordinary,
+    /// Owned by a DaemonSet.
+    DaemonSet,
+    /// Priority class `system-node-critical`, or a priority as high.
+    NodeCritical,
+}
+
+/// What is known of a node that exists.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Known {
+    pub(super) uid: Uid,
+    pub(super) version: Option<Version>,
+    /// NoExecute only, in the node's order.
+    pub(super) taints: Vec<TaintInstance>,
+    /// The node's object could not be decoded lately: its taints are not understood (D11).
+    pub(super) obscured: bool,
+    /// Seen in the running list; always true outside one.
+    pub(super) seen: bool,
+}
+
+/// The live confirmation of a node's taints (D5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum Check {
+    /// None worth anything.
+    #[default]
+    None,
+    /// Asked for; pods that need it are parked.
+    InFlight {
+        /// How often it failed before.
+        tries: u32,
+    },
+    /// The read was sent at this moment and succeeded.
+    At(Mono),
+    /// It failed; not before this moment again.
+    Failed {
+        /// When.
+        retry_at: Mono,
+        /// How often it has failed.
+        tries: u32,
+    },
+}
+
+impl Check {
+    /// When the confirming read was sent, if that is recent enough to delete by.
+    pub(super) fn fresh(self, now: Mono, age_max: Span) -> Option<Mono> {
+        match self {
+            Self::At(at) if now <= at.plus(age_max) => Some(at),
+            _ => None,
+        }
+    }
+}
+
+/// A node's place: the node, if it exists, and the pods bound to its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Seat {
+    pub(super) known: Option<Known>,
+    /// Sorted by UID. Boxed: inserting moves pointers, not pods, even on a node with 100,000 of them.
+    pods: Vec<Box<Pod>>,
+    /// The earliest deadline of its counting pods.
+    pub(super) wake: Option<Mono>,
+    pub(super) check: Check,
+    /// Pods waiting for the check in flight.
+    pub(super) parked: Vec<super::queue::Ticket>,
+}
+
+impl Seat {
+    pub(super) fn pod(&self, uid: &Uid) -> Option<&Pod> {
+        self.position(uid).ok().map(|at| &*self.pods[at])
+    }
+
+    pub(super) fn pod_mut(&mut self, uid: &Uid) -> Option<&mut Pod> {
+        self.position(uid).ok().map(|at| &mut *self.pods[at])
+    }
+
+    pub(super) fn pods(&self) -> impl ExactSizeIterator<Item = &Pod> {
+        self.pods.iter().map(|pod| &**pod)
+    }
+
+    pub(super) fn insert(&mut self, pod: Pod) {
+        if let Err(at) = self.position(&pod.uid) {
+            self.pods.insert(at, Box::new(pod));
+        }
+    }
+
+    pub(super) fn remove(&mut self, uid: &Uid) -> Option<Box<Pod>> {
+        self.position(uid).ok().map(|at| self.pods.remove(at))
+    }
+
+    fn position(&self, uid: &Uid) -> Result<usize, usize> {
+        self.pods.binary_search_by(|pod| pod.uid.cmp(uid))
+    }
+
+    pub(super) fn taints(&self) -> &[TaintInstance] {
+        self.known.as_ref().map_or(&[], |known| &known.taints)
+    }
+
+    pub(super) fn obscured(&self) -> bool {
+        self.known.as_ref().is_some_and(|known| known.obscured)
+    }
+
+    /// Taints and pods side by side, for a walk that changes the pods.
+    pub(super) fn split(&mut self) -> (&[TaintInstance], bool, impl Iterator<Item = &mut Pod>) {
+        let obscured = self.obscured();
+        let taints: &[TaintInstance] = self.known.as_ref().map_or(&[], |known| &known.taints);
+        (taints, obscured, self.pods.iter_mut().map(|pod| &mut **pod))
+    }
+
+    /// The taints and one of the pods, to change.
+    pub(super) fn taints_and_pod(&mut self, uid: &Uid) -> (&[TaintInstance], Option<&mut Pod>) {
+        let pod = self.position(uid).ok();
+        let taints: &[TaintInstance] = self.known.as_ref().map_or(&[], |known| &known.taints);
+        (taints, pod.map(|at| &mut *self.pods[at]))
+    }
+
+    /// Nobody lives here and there is no such node.
+    pub(super) fn is_vacant(&self) -> bool {
+        self.known.is_none() && self.pods.is_empty() && self.parked.is_empty()
+    }
+}
