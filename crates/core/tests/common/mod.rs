@@ -1,0 +1,402 @@
+//! # World: a tiny, exact API server around the engine, on virtual time
+//! Room:     the truth (nodes, pods, since when), its watch events, and carrying out of effects.
+//! Comes in: commands of a test: taint, untaint, bind, edit, remove, restart, let time pass.
+//! Goes out: what was deleted and when; panics if a deletion was not justified at that moment.
+//! Not here: any decision copied from the engine: due dates are computed from the truth, plainly.
+#![allow(unreachable_pub, reason = "shared by several test crates")]
+#![allow(dead_code, reason = "each test file uses its own part of the world")]
+#![allow(clippy::mod_module_files, reason = "cargo's convention for code shared by integration tests")]
+
+use std::collections::{BTreeMap, VecDeque};
+use taintward_core::effect::Failure;
+use taintward_core::engine::{Config, Effect, Engine, Input, Lane, Notice, PodRef, Reading};
+use taintward_core::fact::{ArrivalFacts, NodeFact, Owner, PodFact, Standing};
+use taintward_core::names::{NodeName, PodName, Uid, Version};
+use taintward_core::taint::{Effect as TaintEffect, Taint};
+use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::toleration::{Operator, Toleration};
+
+/// Wall time at monotonic zero; a whole second, so that rounding shows.
+pub const EPOCH: i64 = 1_800_000_000;
+
+pub fn seconds(s: f64) -> i64 {
+    (s * 1e6).round() as i64
+}
+
+pub fn bears(key: &str, for_seconds: Option<i64>) -> Toleration {
+    let (key, value) = (key.into(), "".into());
+    Toleration {
+        key,
+        operator: Operator::Exists,
+        value,
+        effect: Some(TaintEffect::NoExecute),
+        seconds: for_seconds,
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct TruthTaint {
+    pub taint: Taint,
+    pub since: i64,
+}
+
+#[derive(Clone, Debug)]
+pub struct TruthNode {
+    pub uid: Uid,
+    pub created: i64,
+    pub taints: Vec<TruthTaint>,
+    pub changed: Option<i64>,
+    pub version: u64,
+}
+
+#[derive(Clone, Debug)]
+pub struct TruthPod {
+    pub fact: PodFact,
+    pub arrived: i64,
+}
+
+pub struct World {
+    pub now: i64,
+    pub engine: Engine,
+    pub config: Config,
+    pub nodes: BTreeMap<String, TruthNode>,
+    pub pods: BTreeMap<String, TruthPod>,
+    /// Watch events the engine has not heard yet.
+    pub wire: VecDeque<Input>,
+    /// While true, events stay on the wire.
+    pub deaf: bool,
+    /// What the next effects meet instead of success; `None`: success.
+    pub faults: VecDeque<Option<Failure>>,
+    /// Deleted pods by name with the time in microseconds.
+    pub deleted: Vec<(String, i64)>,
+    pub effects: Vec<Effect>,
+    pub notices: Vec<Notice>,
+    /// Whether taints carry `timeAdded`.
+    pub stamped: bool,
+    version: u64,
+    next_uid: u64,
+    last_heard: i64,
+}
+
+impl World {
+    /// A world with an engine that has listed it, empty, at time zero.
+    pub fn new() -> Self {
+        Self::with(Config::default())
+    }
+
+    pub fn with(config: Config) -> Self {
+        let mut world = Self {
+            now: seconds(0.25),
+            engine: Engine::new(config.clone()),
+            config,
+            nodes: BTreeMap::new(),
+            pods: BTreeMap::new(),
+            wire: VecDeque::new(),
+            deaf: false,
+            faults: VecDeque::new(),
+            deleted: Vec::new(),
+            effects: Vec::new(),
+            notices: Vec::new(),
+            stamped: true,
+            version: 1,
+            next_uid: 1,
+            last_heard: 0,
+        };
+        world.list(true);
+        world
+    }
+
+    pub fn clock(&self) -> Now {
+        Now { mono: Mono::from_micros(self.now), wall: Wall::from_micros(EPOCH * 1_000_000 + self.now) }
+    }
+
+    fn truncated(at: i64) -> Option<Wall> {
+        Some(Wall::from_secs(EPOCH + at.div_euclid(1_000_000)))
+    }
+
+    fn bump(&mut self) -> u64 {
+        self.version += 1;
+        self.version
+    }
+
+    fn fresh_uid(&mut self) -> Uid {
+        self.next_uid += 1;
+        Uid::new(&format!("00000000-0000-4000-8000-{:012x}", self.next_uid))
+    }
+
+    // What a test does to the cluster.
+
+    pub fn add_node(&mut self, name: &str) {
+        let (uid, version) = (self.fresh_uid(), self.bump());
+        let node = TruthNode { uid, created: self.now, taints: Vec::new(), changed: None, version };
+        self.nodes.insert(name.into(), node);
+        self.tell_node(name);
+    }
+
+    pub fn remove_node(&mut self, name: &str) {
+        if let Some(node) = self.nodes.remove(name) {
+            self.wire.push_back(Input::NodeGone { name: NodeName::new(name), uid: Some(node.uid) });
+            self.hear();
+        }
+    }
+
+    pub fn taint(&mut self, node: &str, key: &str) {
+        self.taint_as(node, key, TaintEffect::NoExecute);
+    }
+
+    pub fn taint_as(&mut self, node: &str, key: &str, effect: TaintEffect) {
+        let (now, stamped, version) = (self.now, self.stamped, self.bump());
+        let Some(truth) = self.nodes.get_mut(node) else { return };
+        if truth.taints.iter().any(|known| &*known.taint.key == key && known.taint.effect == effect) {
+            return;
+        }
+        let time_added = stamped.then(|| Self::truncated(now)).flatten();
+        let taint = Taint { key: key.into(), value: "".into(), effect, time_added };
+        truth.taints.push(TruthTaint { taint, since: now });
+        truth.changed = Some(now);
+        truth.version = version;
+        self.tell_node(node);
+    }
+
+    pub fn untaint(&mut self, node: &str, key: &str) {
+        let (now, version) = (self.now, self.bump());
+        let Some(truth) = self.nodes.get_mut(node) else { return };
+        truth.taints.retain(|known| &*known.taint.key != key);
+        truth.changed = Some(now);
+        truth.version = version;
+        self.tell_node(node);
+    }
+
+    pub fn add_pod(&mut self, name: &str, node: &str, tolerations: &[Toleration]) -> PodRef {
+        let (uid, version) = (self.fresh_uid(), self.bump());
+        let at = Self::truncated(self.now);
+        let fact = PodFact {
+            uid: uid.clone(),
+            name: PodName::new("default", name),
+            node: NodeName::new(node),
+            version: Some(Version(version)),
+            generation: 1,
+            tolerations: tolerations.to_vec(),
+            priority: 0,
+            node_critical: false,
+            owner: Owner::Other,
+            standing: Standing::Live,
+            mirror: false,
+            marked: false,
+            arrival: ArrivalFacts { scheduled: at, started: None, created: at },
+        };
+        self.pods.insert(name.into(), TruthPod { fact, arrived: self.now });
+        self.tell_pod(name);
+        PodRef { node: NodeName::new(node), uid }
+    }
+
+    pub fn edit_pod(&mut self, name: &str, edit: impl FnOnce(&mut PodFact)) {
+        let version = self.bump();
+        let Some(pod) = self.pods.get_mut(name) else { return };
+        edit(&mut pod.fact);
+        pod.fact.version = Some(Version(version));
+        self.tell_pod(name);
+    }
+
+    pub fn remove_pod(&mut self, name: &str) {
+        if let Some(pod) = self.pods.remove(name) {
+            let pod = PodRef { node: pod.fact.node, uid: pod.fact.uid };
+            self.wire.push_back(Input::PodGone { pod });
+            self.hear();
+        }
+    }
+
+    // What the engine hears.
+
+    pub fn node_fact(&self, name: &str) -> Option<NodeFact> {
+        let node = self.nodes.get(name)?;
+        Some(NodeFact {
+            name: NodeName::new(name),
+            uid: node.uid.clone(),
+            version: Some(Version(node.version)),
+            created: Self::truncated(node.created),
+            taints: node.taints.iter().map(|known| known.taint.clone()).collect(),
+            taints_changed: node.changed.and_then(Self::truncated),
+        })
+    }
+
+    fn tell_node(&mut self, name: &str) {
+        let fact = self.node_fact(name).expect("a node that was just changed exists");
+        self.wire.push_back(Input::Node { fact, listed: false });
+        self.hear();
+    }
+
+    fn tell_pod(&mut self, name: &str) {
+        let fact = self.pods[name].fact.clone();
+        self.wire.push_back(Input::Pod { fact, listed: false });
+        self.hear();
+    }
+
+    /// Delivers what is on the wire, unless deaf.
+    pub fn hear(&mut self) {
+        if self.deaf {
+            return;
+        }
+        while let Some(input) = self.wire.pop_front() {
+            self.engine.handle(input, self.clock());
+        }
+        self.last_heard = self.now;
+        self.work();
+    }
+
+    /// A complete list of everything; the wire is lost. `first`: the engine has never listed before.
+    pub fn list(&mut self, first: bool) {
+        self.wire.clear();
+        self.deaf = false;
+        let silent_since = (!first).then(|| Mono::from_micros(self.last_heard));
+        let mut inputs = vec![Input::NodesBegin { silent_since }];
+        let names: Vec<_> = self.nodes.keys().cloned().collect();
+        inputs.extend(
+            names
+                .iter()
+                .filter_map(|name| self.node_fact(name))
+                .map(|fact| Input::Node { fact, listed: true }),
+        );
+        inputs.extend([Input::NodesEnd, Input::PodsBegin { silent_since }]);
+        inputs.extend(self.pods.values().map(|pod| Input::Pod { fact: pod.fact.clone(), listed: true }));
+        inputs.push(Input::PodsEnd);
+        for input in inputs {
+            self.engine.handle(input, self.clock());
+        }
+        self.last_heard = self.now;
+        self.work();
+    }
+
+    /// The process dies and a new one starts.
+    pub fn restart(&mut self) {
+        self.engine = Engine::new(self.config.clone());
+        self.list(true);
+    }
+
+    // Time and effects.
+
+    pub fn pass(&mut self, micros: i64) {
+        let until = self.now + micros;
+        loop {
+            let wake = self.engine.wake_at().map_or(i64::MAX, Mono::as_micros);
+            let step = wake.clamp(self.now, until);
+            if step == until && wake > until {
+                break;
+            }
+            self.now = step;
+            self.engine.tick(self.clock().mono);
+            let before = self.effects.len();
+            self.work();
+            if wake <= self.now
+                && before == self.effects.len()
+                && self.engine.wake_at() == Some(Mono::from_micros(wake))
+            {
+                panic!("the engine wants to be woken for nothing at {wake}");
+            }
+        }
+        self.now = until;
+        self.engine.tick(self.clock().mono);
+        self.work();
+    }
+
+    pub fn work(&mut self) {
+        for _ in 0..100_000 {
+            self.notices.extend(self.engine.notices());
+            let Some(effect) = self.engine.next(Lane::All, self.clock()) else { return };
+            self.effects.push(effect.clone());
+            let answer = self.carry_out(effect);
+            self.engine.handle(answer, self.clock());
+            self.hear();
+        }
+        panic!("the engine does not come to rest");
+    }
+
+    fn carry_out(&mut self, effect: Effect) -> Input {
+        let fault = self.faults.pop_front().flatten();
+        let sent = self.clock().mono;
+        match effect {
+            Effect::Confirm { node } => {
+                let read = self.node_fact(node.as_str()).map_or(Reading::Absent, Reading::Is);
+                Input::Confirmed { node, sent, result: fault.map_or(Ok(read), Err) }
+            }
+            Effect::Mark { pod, name, .. } => {
+                let result = fault.map_or_else(|| self.write(&pod, &name, |fact| fact.marked = true), Err);
+                Input::Marked { pod, result }
+            }
+            Effect::Unmark { pod, name } => {
+                let result = fault.map_or_else(|| self.write(&pod, &name, |fact| fact.marked = false), Err);
+                Input::Unmarked { pod, result: result.map(|_| ()) }
+            }
+            Effect::Look { pod, name } => {
+                let read =
+                    self.pods.get(name.name()).map_or(Reading::Absent, |pod| Reading::Is(pod.fact.clone()));
+                Input::Looked { pod, result: fault.map_or(Ok(read), Err) }
+            }
+            Effect::Delete { pod, name, version, .. } => {
+                let result = match fault {
+                    Some(failure) => Err(failure),
+                    None => self.delete(&pod, &name, version),
+                };
+                Input::Deleted { pod, result }
+            }
+        }
+    }
+
+    fn write(
+        &mut self,
+        pod: &PodRef,
+        name: &PodName,
+        edit: impl FnOnce(&mut PodFact),
+    ) -> Result<Option<Version>, Failure> {
+        let version = Version(self.bump());
+        let truth = self.pods.get_mut(name.name()).ok_or(Failure::NotFound)?;
+        if truth.fact.uid != pod.uid {
+            return Err(Failure::Conflict);
+        }
+        edit(&mut truth.fact);
+        truth.fact.version = Some(version);
+        let fact = truth.fact.clone();
+        self.wire.push_back(Input::Pod { fact, listed: false });
+        Ok(Some(version))
+    }
+
+    fn delete(&mut self, pod: &PodRef, name: &PodName, version: Option<Version>) -> Result<(), Failure> {
+        let truth = self.pods.get(name.name()).ok_or(Failure::NotFound)?;
+        if truth.fact.uid != pod.uid || version.is_some_and(|version| Some(version) != truth.fact.version) {
+            return Err(Failure::Conflict);
+        }
+        let due = self.true_due(name.name());
+        assert!(due.is_some_and(|due| due <= self.now), "{name} deleted at {}, due {due:?}", self.now);
+        assert_eq!(truth.fact.standing, Standing::Live, "{name} is out of reach");
+        assert!(!truth.fact.mirror, "{name} is a mirror");
+        self.pods.remove(name.name());
+        self.wire.push_back(Input::PodGone { pod: pod.clone() });
+        self.deleted.push((name.name().into(), self.now));
+        Ok(())
+    }
+
+    /// When a pod must go by the truth alone, in microseconds: the plain rule, taint by taint (MATCH-9, TE-17, D1).
+    pub fn true_due(&self, name: &str) -> Option<i64> {
+        let pod = self.pods.get(name)?;
+        let node = self.nodes.get(pod.fact.node.as_str())?;
+        let of_taint = |known: &TruthTaint| {
+            let used = pod.fact.tolerations.iter().find(|toleration| toleration.key == known.taint.key);
+            let left =
+                used.map_or(Some(0), |used| used.seconds.map(|left| left.max(0).saturating_mul(1_000_000)))?;
+            Some(known.since.max(pod.arrived).saturating_add(left))
+        };
+        node.taints
+            .iter()
+            .filter(|known| known.taint.effect == TaintEffect::NoExecute)
+            .filter_map(of_taint)
+            .min()
+    }
+
+    pub fn deleted_at(&self, name: &str) -> Option<i64> {
+        self.deleted.iter().find(|(deleted, _)| deleted == name).map(|(_, at)| *at)
+    }
+
+    pub fn left(&self) -> Vec<&str> {
+        self.deleted.iter().map(|(name, _)| name.as_str()).collect()
+    }
+}
