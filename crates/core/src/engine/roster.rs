@@ -237,7 +237,10 @@ impl Check {
 pub(super) struct Seat {
     pub(super) known: Option<Known>,
     /// Sorted by UID.
-    #[expect(clippy::vec_box, reason = "inserting moves pointers, not pods, even on a node with 100,000 of them")]
+    #[expect(
+        clippy::vec_box,
+        reason = "inserting moves pointers, not pods, even on a node with 100,000 of them"
+    )]
     pods: Vec<Box<Pod>>,
     /// The earliest deadline of its counting pods.
     pub(super) wake: Option<Mono>,

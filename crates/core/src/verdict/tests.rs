@@ -108,7 +108,10 @@ fn d11_what_is_not_understood_sends_nobody_away() {
     let taint = [instance("a", T0)];
     assert_eq!(judged(&[unknown], 0, &taint, T0 + 9).outcome, Outcome::Stays(Stay::NotUnderstood));
     let unknown_effect = Toleration { effect: Some(Effect::new("Sooner")), ..bears("a", None) };
-    assert_eq!(judged(&[unknown_effect.clone()], 0, &taint, T0).outcome, Outcome::Stays(Stay::NotUnderstood));
+    assert_eq!(
+        judged(core::slice::from_ref(&unknown_effect), 0, &taint, T0).outcome,
+        Outcome::Stays(Stay::NotUnderstood)
+    );
     // Another taint that is understood still counts.
     let taints = [instance("a", T0), instance("b", T0)];
     assert_eq!(judged(&[unknown_effect], 0, &taints, T0).outcome, goes(T0));
