@@ -10,3 +10,4 @@
 pub mod act;
 pub mod clock;
 pub mod event;
+pub mod lease;

@@ -123,14 +123,11 @@ pub(crate) fn marking(body: &[u8]) -> Result<Marking, String> {
     Ok(Marking { uid: pod.metadata.uid, version: pod.metadata.resource_version, ours })
 }
 
-/// The earliest and latest moments the API's text form has a year for.
+/// The earliest moment the API's text form has a year for; the latest is where the time library ends, in 9999.
 const YEAR_1: i64 = -62_135_596_800_000_000;
-const YEAR_9999_END: i64 = 253_402_300_799_999_999;
 
 fn timestamp(when: Wall) -> Timestamp {
-    // Years 1 to 9999 lie within the type's range, so the fallback is never taken.
-    Timestamp::from_microsecond(when.as_micros().clamp(YEAR_1, YEAR_9999_END))
-        .unwrap_or(Timestamp::UNIX_EPOCH)
+    Timestamp::from_microsecond(when.as_micros().max(YEAR_1)).unwrap_or(Timestamp::MAX)
 }
 
 /// metav1.Time: whole seconds, cut off.
@@ -154,7 +151,7 @@ mod tests {
             (1_800_000_000_123_456, "2027-01-15T08:00:00Z", "2027-01-15T08:00:00.123456Z"),
             (1_800_000_000_000_000, "2027-01-15T08:00:00Z", "2027-01-15T08:00:00.000000Z"),
             (-1, "1969-12-31T23:59:59Z", "1969-12-31T23:59:59.999999Z"),
-            (i64::MAX, "9999-12-31T23:59:59Z", "9999-12-31T23:59:59.999999Z"),
+            (i64::MAX, "9999-12-30T22:00:00Z", "9999-12-30T22:00:00.999999Z"),
             (i64::MIN, "0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000000Z"),
         ] {
             assert_eq!(second_time(Wall::from_micros(micros)), second);

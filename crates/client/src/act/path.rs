@@ -50,6 +50,15 @@ impl<'a> Resource<'a> {
             .ok_or_else(|| no_name("namespace", namespace))
     }
 
+    /// The lease `name`, or, without a name, the place a new one is posted to.
+    pub(crate) fn lease(namespace: &'a str, name: &'a str) -> Result<Self, Refusal> {
+        let (group, plural) = ("coordination.k8s.io", "leases");
+        let lease = segment(namespace)
+            .then_some(Self { group, version: "v1", plural, subresource: "", namespace, name })
+            .ok_or_else(|| no_name("namespace", namespace))?;
+        if name.is_empty() { Ok(lease) } else { lease.object() }
+    }
+
     /// An empty name would turn the request into one about the whole collection, and a DELETE of that empties the
     /// namespace. So nothing is sent for a name that is not exactly one path segment.
     fn object(self) -> Result<Self, Refusal> {
