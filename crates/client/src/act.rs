@@ -18,6 +18,7 @@ pub use stamp::Stamped;
 pub(crate) use answer::{Answer, Ask, ask};
 pub(crate) use bodies::{micro_time, second_time};
 pub(crate) use path::{Resource, quiet};
+pub(crate) use refusal::chain;
 
 use crate::event::{EventNote, EventsApi};
 use bodies::{ACCEPT_METADATA, STRATEGIC};

@@ -9,5 +9,6 @@
 
 pub mod act;
 pub mod clock;
+pub mod connect;
 pub mod event;
 pub mod lease;

@@ -59,6 +59,12 @@ impl<'a> Resource<'a> {
         if name.is_empty() { Ok(lease) } else { lease.object() }
     }
 
+    /// Where questions about our own permissions are posted.
+    pub(crate) const fn access_review() -> Resource<'static> {
+        let (group, plural) = ("authorization.k8s.io", "selfsubjectaccessreviews");
+        Resource { group, version: "v1", plural, subresource: "", namespace: "", name: "" }
+    }
+
     /// An empty name would turn the request into one about the whole collection, and a DELETE of that empties the
     /// namespace. So nothing is sent for a name that is not exactly one path segment.
     fn object(self) -> Result<Self, Refusal> {
@@ -98,6 +104,7 @@ impl fmt::Display for Resource<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.rbac())?;
         match (self.namespace, self.name) {
+            ("", "") => Ok(()),
             ("", name) => write!(f, " {}", quiet(name)),
             (namespace, "") => write!(f, " in {}", quiet(namespace)),
             (namespace, name) => write!(f, " {}/{}", quiet(namespace), quiet(name)),
