@@ -1,14 +1,15 @@
-//! # taintward-client: TRANSLATE and TALK
+//! # taintward-client: TALK
 //!
-//! Everything that goes to or comes from a Kubernetes API server: facts in, requests out.
+//! Everything that is said to and heard from a Kubernetes API server.
 //!
-//! Comes in: bytes of an API server; requests the core decided for.
-//! Goes out: facts and results in the core's words.
-//! Not here: any decision; metrics and health; what is printed.
+//! Comes in: bytes of an API server; effects to carry out.
+//! Goes out: facts for the core; results of effects; who leads.
+//! Not here: any decision about a pod (taintward-core); when to act (taintward-controller).
 #![forbid(unsafe_code)]
 
 pub mod act;
 pub mod clock;
 pub mod connect;
+pub mod decode;
 pub mod event;
 pub mod lease;
