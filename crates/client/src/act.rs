@@ -20,8 +20,9 @@ pub(crate) use bodies::{micro_time, second_time};
 pub(crate) use path::{Resource, quiet};
 pub(crate) use refusal::chain;
 
+use crate::decode::{Decoded, Fact, ObjectBody, object_from_body};
 use crate::event::{EventNote, EventsApi};
-use bodies::{ACCEPT_METADATA, STRATEGIC};
+use bodies::{ACCEPT_METADATA, ACCEPT_PROTOBUF, STRATEGIC};
 use bytes::Bytes;
 use http::Method;
 use kube::Client;
@@ -60,26 +61,10 @@ impl Patience {
     }
 }
 
-/// How the body of a single GET is read. The decoders that lists and watches use stand behind it.
-pub trait ReadBody: Send + Sync {
-    /// A Node in JSON.
-    ///
-    /// # Errors
-    /// Says what cannot be read.
-    fn node(&self, json: &[u8]) -> Result<NodeFact, String>;
-
-    /// A Pod in JSON; `None` if it is bound to no node.
-    ///
-    /// # Errors
-    /// Says what cannot be read.
-    fn pod(&self, json: &[u8]) -> Result<Option<PodFact>, String>;
-}
-
 /// Carries out single requests. Cheap to clone; clones share the pace and what was learnt about the events API.
 #[derive(Clone)]
 pub struct Actor {
     client: Client,
-    read: Arc<dyn ReadBody>,
     patience: Patience,
     pace: Option<Pace>,
     instance: Arc<str>,
@@ -96,10 +81,10 @@ struct Shared {
 
 impl Actor {
     /// An actor that sends at once. `instance` names this process in events (`reportingInstance`).
-    pub fn new(client: Client, read: Arc<dyn ReadBody>, instance: &str) -> Self {
+    pub fn new(client: Client, instance: &str) -> Self {
         let instance = if instance.is_empty() { FIELD_MANAGER } else { instance };
         let patience = Patience::default();
-        Self { client, read, patience, pace: None, instance: instance.into(), shared: Arc::default() }
+        Self { client, patience, pace: None, instance: instance.into(), shared: Arc::default() }
     }
 
     /// The same with other time limits.
@@ -127,8 +112,11 @@ impl Actor {
     /// A [`Refusal`]; [`Failure::NotFound`] if there is no node of that name.
     pub async fn read_node(&self, name: &NodeName) -> Result<NodeFact, Refusal> {
         let resource = Resource::node(name)?;
-        let answer = self.send(Method::GET, &resource, "", Ask::default()).await?;
-        self.read.node(&answer.body).map_err(|why| Refusal::unreadable(&resource, &why))
+        match self.read(&resource).await? {
+            Decoded::Fact(node) => Ok(node),
+            Decoded::Unbound(_) => Err(Refusal::unreadable(&resource, "it is no node")),
+            Decoded::Unreadable(what) => Err(Refusal::unreadable(&resource, &what.why)),
+        }
     }
 
     /// Reads a pod as it is now; `None` if it exists but is bound to no node.
@@ -137,8 +125,11 @@ impl Actor {
     /// A [`Refusal`]; [`Failure::NotFound`] if there is no pod of that name.
     pub async fn read_pod(&self, name: &PodName) -> Result<Option<PodFact>, Refusal> {
         let resource = Resource::pod(name, "")?;
-        let answer = self.send(Method::GET, &resource, "", Ask::default()).await?;
-        self.read.pod(&answer.body).map_err(|why| Refusal::unreadable(&resource, &why))
+        match self.read(&resource).await? {
+            Decoded::Fact(pod) => Ok(Some(pod)),
+            Decoded::Unbound(_) => Ok(None),
+            Decoded::Unreadable(what) => Err(Refusal::unreadable(&resource, &what.why)),
+        }
     }
 
     /// Puts the condition `DisruptionTarget` on a pod (TE-31), for this incarnation only (S1, D4).
@@ -242,6 +233,16 @@ impl Actor {
         let ask = Ask { content: stamp::JSON_PATCH, accept: ACCEPT_METADATA, body, has_tests: true };
         let answer = self.send(Method::PATCH, &resource, MANAGED, ask).await?;
         Ok(Stamped::Done(bodies::version_of(&answer.body)))
+    }
+
+    async fn read<F: Fact>(&self, on: &Resource<'_>) -> Result<Decoded<F>, Refusal> {
+        let ask = Ask { accept: ACCEPT_PROTOBUF, ..Ask::default() };
+        let answer = self.send(Method::GET, on, "", ask).await?;
+        match object_from_body(&answer.content_type, &answer.body) {
+            ObjectBody::Object(object) => Ok(object),
+            ObjectBody::Status(status) => Err(Refusal::unreadable(on, &status.message)),
+            ObjectBody::Foreign(why) => Err(Refusal::unreadable(on, &why)),
+        }
     }
 
     async fn send(

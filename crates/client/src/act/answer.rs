@@ -39,6 +39,7 @@ const JSON: &str = "application/json";
 
 /// A successful answer.
 pub(crate) struct Answer {
+    pub(crate) content_type: String,
     pub(crate) body: Bytes,
 }
 
@@ -58,10 +59,12 @@ pub(crate) async fn ask(
     let answer = client.send(request).await.map_err(|why| Refusal::unreachable(method, on, &why))?;
     let (head, body) = answer.into_parts();
     if head.status.is_success() {
+        let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let content_type = content_type.unwrap_or_default().to_owned();
         // The head says that a write was done: what becomes of the rest of its answer changes nothing.
         return match collect(body, BODY_MAX).await {
-            Ok(body) => Ok(Answer { body }),
-            Err(_) if method != Method::GET => Ok(Answer { body: Bytes::new() }),
+            Ok(body) => Ok(Answer { content_type, body }),
+            Err(_) if method != Method::GET => Ok(Answer { content_type, body: Bytes::new() }),
             Err(why) => Err(Refusal::unreachable(method, on, &why)),
         };
     }

@@ -18,6 +18,9 @@ pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 pub(crate) const ACCEPT_METADATA: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
+/// Objects that are decoded are wanted small.
+pub(crate) const ACCEPT_PROTOBUF: &str = "application/vnd.kubernetes.protobuf,application/json";
+
 /// The condition's type, reason and message (TE-31).
 const CONDITION: &str = "DisruptionTarget";
 const REASON: &str = "DeletionByTaintManager";

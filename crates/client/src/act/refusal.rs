@@ -5,7 +5,8 @@
 //! Not here: what to do about it (the core).
 
 use super::path::{Resource, quiet};
-use http::header::RETRY_AFTER;
+use crate::decode::status_from_body;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method, StatusCode};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -27,20 +28,15 @@ pub struct Refusal {
     pub message: String,
 }
 
-/// metav1.Status, as far as it decides.
+/// The part of a 422's body that tells which field was refused.
 #[derive(Default, Deserialize)]
-struct Status<'a> {
-    #[serde(borrow, default)]
-    message: Cow<'a, str>,
+struct Invalid<'a> {
     #[serde(borrow, default)]
     details: Option<Details<'a>>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize)]
 struct Details<'a> {
-    #[serde(default)]
-    retry_after_seconds: i64,
     #[serde(borrow, default)]
     causes: Vec<Cause<'a>>,
 }
@@ -62,18 +58,19 @@ impl Refusal {
         body: &[u8],
         has_tests: bool,
     ) -> Self {
-        let said: Status<'_> = serde_json::from_slice(body).unwrap_or_default();
-        let details = said.details.unwrap_or_default();
+        let content_type =
+            headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let said = status_from_body(content_type, body).unwrap_or_default();
         let failure = match status.as_u16() {
             404 => Failure::NotFound,
             409 => Failure::Conflict,
-            422 if is_precondition(&details, has_tests) => Failure::Conflict,
+            422 if is_precondition(body, has_tests) => Failure::Conflict,
             401 | 403 => Failure::Forbidden,
-            429 => Failure::Throttled(retry_after(headers, &details)),
+            429 => Failure::Throttled(retry_after(headers, said.retry_after_seconds)),
             400..=499 => Failure::Rejected,
             _ => Failure::Unavailable,
         };
-        let why = if said.message.is_empty() { "no reason given".into() } else { quiet(&said.message) };
+        let why = if said.message.is_empty() { "no reason given".to_owned() } else { quiet(&said.message) };
         let way_out = way_out(method, on, status, &said.message);
         Self { failure, message: format!("{} {on}: {status}: {why}{way_out}", verb(method, on)) }
     }
@@ -119,15 +116,16 @@ impl Refusal {
 
 /// A UID that is not the object's (`metadata.uid: field is immutable`), or a failed test of a JSON Patch, which the
 /// server reports without any details.
-fn is_precondition(details: &Details<'_>, has_tests: bool) -> bool {
-    details.causes.iter().any(|cause| cause.field == "metadata.uid")
-        || (has_tests && details.causes.is_empty())
+fn is_precondition(body: &[u8], has_tests: bool) -> bool {
+    let said: Invalid<'_> = serde_json::from_slice(body).unwrap_or_default();
+    let causes = said.details.map(|details| details.causes).unwrap_or_default();
+    causes.iter().any(|cause| cause.field == "metadata.uid") || (has_tests && causes.is_empty())
 }
 
 /// The server's wish in seconds; a date is not understood, and no wish is none.
-fn retry_after(headers: &HeaderMap, details: &Details<'_>) -> Option<Span> {
+fn retry_after(headers: &HeaderMap, said: Option<u32>) -> Option<Span> {
     let header = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(seconds);
-    let seconds = header.or((details.retry_after_seconds > 0).then_some(details.retry_after_seconds))?;
+    let seconds = header.or_else(|| said.map(i64::from))?;
     Some(Span::from_secs(seconds).min(RETRY_AFTER_MAX))
 }
 
