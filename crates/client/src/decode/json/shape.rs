@@ -24,7 +24,7 @@ impl<'a> Text<'a> {
     }
 
     /// The text, or the empty string Go has for "not set".
-    pub(super) fn or_empty<'t>(text: Option<&'t Self>) -> &'t str {
+    pub(super) fn or_empty(text: Option<&Self>) -> &str {
         text.map_or("", Text::as_str)
     }
 }

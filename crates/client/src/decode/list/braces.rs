@@ -37,7 +37,7 @@ struct Search {
     escaped: bool,
 }
 
-pub(in crate::decode) struct Braces {
+pub(crate) struct Braces {
     kind: &'static str,
     limit: usize,
     held: Held,
