@@ -1,1 +1,10 @@
-//! Placeholder until the room is built in the next commits.
+//! # taintward-controller: TOUCH
+//!
+//! The loop around the core: facts in, effects out, time, metrics, health.
+
+pub mod admin;
+pub mod logging;
+pub mod metrics;
+pub mod run;
+pub mod settings;
+pub mod shutdown;
