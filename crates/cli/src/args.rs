@@ -108,7 +108,7 @@ fn parse_from(
                     command.build();
                     let verb = command.find_subcommand_mut("run");
                     let blamed = verb.map_or_else(Cli::command, |verb| verb.clone());
-                    Err(blamed.clone().error(clap::error::ErrorKind::ValueValidation, complaint))
+                    Err(blamed.error(clap::error::ErrorKind::ValueValidation, complaint))
                 }
             }
         }

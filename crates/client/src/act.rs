@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use taintward_core::effect::Failure;
+use taintward_core::engine::Reading;
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::names::{NodeName, PodName, Uid, Version};
 use taintward_core::time::{Span, Wall};
@@ -110,26 +111,16 @@ impl Actor {
     ///
     /// # Errors
     /// A [`Refusal`]; [`Failure::NotFound`] if there is no node of that name.
-    pub async fn read_node(&self, name: &NodeName) -> Result<NodeFact, Refusal> {
-        let resource = Resource::node(name)?;
-        match self.read(&resource).await? {
-            Decoded::Fact(node) => Ok(node),
-            Decoded::Unbound(_) => Err(Refusal::unreadable(&resource, "it is no node")),
-            Decoded::Unreadable(what) => Err(Refusal::unreadable(&resource, &what.why)),
-        }
+    pub async fn read_node(&self, name: &NodeName) -> Result<Reading<NodeFact>, Refusal> {
+        Ok(reading(self.read(&Resource::node(name)?).await?))
     }
 
-    /// Reads a pod as it is now; `None` if it exists but is bound to no node.
+    /// Reads a pod as it is now; one that is bound to no node counts as absent.
     ///
     /// # Errors
     /// A [`Refusal`]; [`Failure::NotFound`] if there is no pod of that name.
-    pub async fn read_pod(&self, name: &PodName) -> Result<Option<PodFact>, Refusal> {
-        let resource = Resource::pod(name, "")?;
-        match self.read(&resource).await? {
-            Decoded::Fact(pod) => Ok(Some(pod)),
-            Decoded::Unbound(_) => Ok(None),
-            Decoded::Unreadable(what) => Err(Refusal::unreadable(&resource, &what.why)),
-        }
+    pub async fn read_pod(&self, name: &PodName) -> Result<Reading<PodFact>, Refusal> {
+        Ok(reading(self.read(&Resource::pod(name, "")?).await?))
     }
 
     /// Puts the condition `DisruptionTarget` on a pod (TE-31), for this incarnation only (S1, D4).
@@ -265,6 +256,14 @@ impl Actor {
             Ok(answered) => answered,
             Err(_) => Err(Refusal::silence(&method, on, limit)),
         }
+    }
+}
+
+fn reading<F>(decoded: Decoded<F>) -> Reading<F> {
+    match decoded {
+        Decoded::Fact(fact) => Reading::Is(fact),
+        Decoded::Unbound(_) => Reading::Absent,
+        Decoded::Unreadable(_) => Reading::Unreadable,
     }
 }
 

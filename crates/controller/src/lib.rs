@@ -1,10 +1,24 @@
 //! # taintward-controller: TOUCH
 //!
-//! The loop around the core: facts in, effects out, time, metrics, health.
+//! The loop around the core: the one place where facts, time and requests meet.
+//!
+//! Comes in: settings; the request to stop.
+//! Goes out: evictions on a cluster; metrics, health, log lines, events.
+//! Not here: deciding (taintward-core), the API server's protocol (taintward-client), flags (taintward).
+#![forbid(unsafe_code)]
 
 pub mod admin;
+mod brain;
+mod hands;
+mod hear;
+mod herald;
+mod limit;
 pub mod logging;
 pub mod metrics;
 pub mod run;
 pub mod settings;
 pub mod shutdown;
+mod stamper;
+mod streams;
+mod teller;
+mod words;
