@@ -15,7 +15,10 @@ extern crate std;
 
 pub mod effect;
 pub mod fact;
+pub mod matching;
 pub mod names;
+pub mod start;
 pub mod taint;
 pub mod time;
 pub mod toleration;
+pub mod verdict;

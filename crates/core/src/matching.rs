@@ -1,0 +1,125 @@
+//! # Matching: which toleration answers which taint
+//! Room:     MATCH-4, MATCH-6 and MATCH-9, exactly; the one place where tolerations and taints are compared.
+//! Comes in: tolerations in the pod's order, taints in the node's order, the numeric switch.
+//! Goes out: an [`Answer`] per taint, with the position of the toleration used.
+//! Keeps:    for each taint the *first* matching toleration counts, not the most patient one (MATCH-9).
+//! Not here: how long anybody may stay (`verdict.rs`).
+
+use crate::taint::{Effect, Taint};
+use crate::toleration::{Operator, Toleration};
+use alloc::vec::Vec;
+
+mod by_key;
+
+/// Whether `Lt` and `Gt` are compared (gate `TaintTolerationComparisonOperators`, MATCH-6). Off, they never match.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum NumericOperators {
+    /// As upstream by default.
+    #[default]
+    Off,
+    /// As upstream with the gate on.
+    On,
+}
+
+/// Whether one toleration tolerates one taint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Match {
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
+    /// It has an operator or effect this version does not know, and might (D11, S11).
+    NotUnderstood,
+}
+
+/// What a pod's tolerations say to one taint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Answer {
+    /// The toleration at this position is the first that matches.
+    Tolerated(usize),
+    /// None matches.
+    Untolerated,
+    /// The toleration at this position might match and stands before any that does: no ground to evict (D11).
+    NotUnderstood(usize),
+}
+
+/// Whether `toleration` tolerates `taint`: effect, then key, then operator and value (MATCH-4).
+///
+/// An unknown effect of the toleration is judged by its key and value. An unknown operator might give any meaning to
+/// key and value, so only its effect can rule it out.
+pub fn tolerates(toleration: &Toleration, taint: &Taint, numeric: NumericOperators) -> Match {
+    let effect_known = match &toleration.effect {
+        None => true,
+        Some(Effect::Unknown(_)) => false,
+        Some(effect) if *effect == taint.effect => true,
+        Some(_) => return Match::No,
+    };
+    let matches = match &toleration.operator {
+        Operator::Unknown(_) => return Match::NotUnderstood,
+        _ if !toleration.key.is_empty() && toleration.key != taint.key => false,
+        Operator::Unset | Operator::Equal => toleration.value == taint.value,
+        Operator::Exists => true,
+        Operator::Lt | Operator::Gt => compare(toleration, taint, numeric),
+    };
+    match (matches, effect_known) {
+        (false, _) => Match::No,
+        (true, true) => Match::Yes,
+        // The very same unknown effect on both sides is a match by MATCH-4; any other is anybody's guess.
+        (true, false) if toleration.effect.as_ref() == Some(&taint.effect) => Match::Yes,
+        (true, false) => Match::NotUnderstood,
+    }
+}
+
+/// `Lt`: the taint's value is smaller than the toleration's; `Gt`: greater; strictly (MATCH-6).
+fn compare(toleration: &Toleration, taint: &Taint, numeric: NumericOperators) -> bool {
+    if numeric == NumericOperators::Off {
+        return false;
+    }
+    match (canonical_integer(&taint.value), canonical_integer(&toleration.value)) {
+        (Some(taint), Some(bound)) if toleration.operator == Operator::Lt => taint < bound,
+        (Some(taint), Some(bound)) => taint > bound,
+        _ => false,
+    }
+}
+
+/// A 64-bit integer in its one canonical form: no `+`, no leading zeros, no `-0`, no spaces (MATCH-6).
+fn canonical_integer(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let canonical = match digits.as_bytes() {
+        [b'0'] => digits.len() == text.len(),
+        [first, ..] => matches!(first, b'1'..=b'9'),
+        [] => false,
+    };
+    canonical.then(|| text.parse().ok())?
+}
+
+/// The first toleration, in the pod's order, that answers this taint (MATCH-9).
+pub fn answer(tolerations: &[Toleration], taint: &Taint, numeric: NumericOperators) -> Answer {
+    let mut unclear = None;
+    for (position, toleration) in tolerations.iter().enumerate() {
+        match tolerates(toleration, taint, numeric) {
+            Match::No => {}
+            Match::Yes => return unclear.map_or(Answer::Tolerated(position), Answer::NotUnderstood),
+            Match::NotUnderstood => unclear = unclear.or(Some(position)),
+        }
+    }
+    unclear.map_or(Answer::Untolerated, Answer::NotUnderstood)
+}
+
+/// Products of tolerations and taints up to which comparing each with each is cheapest.
+const EACH_WITH_EACH_MAX: usize = 512;
+
+/// [`answer`] for each of the taints, in their order. Cost grows with the sum, not the product, of both numbers for
+/// everything an API server accepts, so that a hostile pod on a hostile node stays cheap.
+pub fn answers<'t, T>(tolerations: &[Toleration], taints: T, numeric: NumericOperators) -> Vec<Answer>
+where
+    T: ExactSizeIterator<Item = &'t Taint> + Clone,
+{
+    if tolerations.len().saturating_mul(taints.len()) <= EACH_WITH_EACH_MAX {
+        return taints.map(|taint| answer(tolerations, taint, numeric)).collect();
+    }
+    by_key::answers(tolerations, taints.collect(), numeric)
+}
+
+#[cfg(test)]
+mod tests;

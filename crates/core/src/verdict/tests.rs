@@ -1,0 +1,121 @@
+//! Tables for verdicts: who stays, until when, by which reason.
+
+use super::*;
+use crate::start::{ArrivalSource, StartSource};
+use crate::taint::Effect;
+use crate::time::Wall;
+use crate::toleration::Operator;
+use alloc::vec;
+
+const T0: i64 = 1000;
+
+fn now(seconds: i64) -> Now {
+    Now { mono: Mono::from_secs(seconds), wall: Wall::from_secs(1_800_000_000 + seconds) }
+}
+
+fn instance(key: &str, start: i64) -> TaintInstance {
+    let taint = Taint { key: key.into(), value: "".into(), effect: Effect::NoExecute, time_added: None };
+    let start = Start { at: Mono::from_secs(start), source: StartSource::SeenLive, clamped: false };
+    TaintInstance { taint, start }
+}
+
+fn bears(key: &str, seconds: Option<i64>) -> Toleration {
+    let (key, value) = (key.into(), "".into());
+    Toleration { key, operator: Operator::Exists, value, effect: Some(Effect::NoExecute), seconds }
+}
+
+fn judged(tolerations: &[Toleration], arrival: i64, taints: &[TaintInstance], at: i64) -> Verdict {
+    let arrival = Arrival { at: Mono::from_secs(arrival), source: ArrivalSource::SeenLive };
+    let subject = Subject { tolerations, arrival, exemption: None };
+    judge(&subject, taints, NumericOperators::Off, now(at))
+}
+
+fn goes(at: i64) -> Outcome {
+    Outcome::Goes { due: Mono::from_secs(at) }
+}
+
+fn until(at: i64) -> Outcome {
+    Outcome::StaysUntil(Mono::from_secs(at))
+}
+
+#[test]
+fn te_17_and_te_19_patience_decides() {
+    let taint = [instance("a", T0)];
+    for (tolerations, expected) in [
+        (vec![], goes(T0)),
+        (vec![bears("a", None)], Outcome::Stays(Stay::Tolerated)),
+        (vec![bears("a", Some(0))], goes(T0)),
+        (vec![bears("a", Some(-5))], goes(T0)),
+        (vec![bears("a", Some(60))], until(T0 + 60)),
+        (vec![bears("a", Some(300)), bears("a", None)], until(T0 + 300)),
+        (vec![bears("a", None), bears("a", Some(300))], Outcome::Stays(Stay::Tolerated)),
+        (vec![bears("b", None)], goes(T0)),
+        (vec![bears("a", Some(i64::MAX))], Outcome::StaysUntil(Mono::NEVER)),
+        (vec![bears("a", Some(18_446_744_074))], until(T0 + 18_446_744_074)),
+        (vec![bears("a", Some(9_223_372_037))], until(T0 + 9_223_372_037)),
+    ] {
+        assert_eq!(judged(&tolerations, 0, &taint, T0 + 1).outcome, expected, "{tolerations:?}");
+    }
+}
+
+#[test]
+fn a_deadline_is_reached_exactly_when_it_is() {
+    let (taint, tolerations) = ([instance("a", T0)], [bears("a", Some(60))]);
+    assert_eq!(judged(&tolerations, 0, &taint, T0 + 59).outcome, until(T0 + 60));
+    assert_eq!(judged(&tolerations, 0, &taint, T0 + 60).outcome, goes(T0 + 60));
+}
+
+#[test]
+fn te_17_the_smallest_over_the_taints_decides_each_from_its_own_start() {
+    let taints = [instance("a", T0), instance("b", T0 + 40)];
+    let verdict = judged(&[bears("a", Some(60)), bears("b", Some(10))], 0, &taints, T0 + 41);
+    assert_eq!((verdict.outcome, verdict.decisive), (until(T0 + 50), Some(1)));
+    let verdict = judged(&[bears("a", Some(60)), bears("b", None)], 0, &taints, T0 + 41);
+    assert_eq!((verdict.outcome, verdict.decisive), (until(T0 + 60), Some(0)));
+    let verdict = judged(&[bears("a", Some(60))], 0, &taints, T0 + 41);
+    assert_eq!((verdict.outcome, verdict.decisive), (goes(T0 + 40), Some(1)));
+}
+
+#[test]
+fn d1_nobody_is_sent_away_the_moment_it_arrives() {
+    let (taint, tolerations) = ([instance("a", T0)], [bears("a", Some(60))]);
+    let verdict = judged(&tolerations, T0 + 500, &taint, T0 + 500);
+    assert_eq!(verdict.outcome, until(T0 + 560));
+    assert_eq!(verdict.reasons[0].counts_from, Mono::from_secs(T0 + 500));
+    assert_eq!(verdict.reasons[0].start.at, Mono::from_secs(T0));
+}
+
+#[test]
+fn d6_out_of_reach_whatever_the_taints_say() {
+    let arrival = Arrival { at: Mono::from_secs(0), source: ArrivalSource::SeenLive };
+    for (standing, mirror, exemption) in [
+        (Standing::Finished, false, Some(Exemption::Finished)),
+        (Standing::Terminating, true, Some(Exemption::Terminating)),
+        (Standing::Live, true, Some(Exemption::Mirror)),
+        (Standing::Live, false, None),
+    ] {
+        assert_eq!(Exemption::of(standing, mirror), exemption);
+        let subject = Subject { tolerations: &[], arrival, exemption };
+        let verdict = judge(&subject, &[instance("a", T0)], NumericOperators::Off, now(T0));
+        let expected = exemption.map_or(goes(T0), |exemption| Outcome::Stays(Stay::Exempt(exemption)));
+        assert_eq!(verdict.outcome, expected);
+    }
+}
+
+#[test]
+fn d11_what_is_not_understood_sends_nobody_away() {
+    let unknown = Toleration { operator: Operator::new("Like"), ..bears("a", Some(5)) };
+    let taint = [instance("a", T0)];
+    assert_eq!(judged(&[unknown], 0, &taint, T0 + 9).outcome, Outcome::Stays(Stay::NotUnderstood));
+    let unknown_effect = Toleration { effect: Some(Effect::new("Sooner")), ..bears("a", None) };
+    assert_eq!(judged(&[unknown_effect.clone()], 0, &taint, T0).outcome, Outcome::Stays(Stay::NotUnderstood));
+    // Another taint that is understood still counts.
+    let taints = [instance("a", T0), instance("b", T0)];
+    assert_eq!(judged(&[unknown_effect], 0, &taints, T0).outcome, goes(T0));
+}
+
+#[test]
+fn no_taint_no_reason() {
+    let verdict = judged(&[], 0, &[], T0);
+    assert_eq!(verdict, Verdict { outcome: Outcome::Stays(Stay::NoTaint), reasons: vec![], decisive: None });
+}
