@@ -67,10 +67,14 @@ impl Program {
     /// Fails with the last lines of its output if it has ended.
     pub fn expect_running(&mut self) -> Result<()> {
         let Some(status) = self.ended() else { return Ok(()) };
+        bail!("{} ended by itself ({status}). Its last words:\n{}", self.name, self.last_words())
+    }
+
+    /// The end of its output.
+    pub fn last_words(&self) -> String {
         let output = self.output();
         let lines: Vec<&str> = output.lines().collect();
-        let tail = lines[lines.len().saturating_sub(15)..].join("\n");
-        bail!("{} ended by itself ({status}). Its last words:\n{tail}", self.name)
+        lines[lines.len().saturating_sub(15)..].join("\n")
     }
 
     /// Stops it in its tracks (SIGSTOP): connections stay open, nothing answers.
