@@ -107,7 +107,7 @@ fn parse_from(
                 Err(complaint) => {
                     command.build();
                     let verb = command.find_subcommand_mut("run");
-                    let blamed = verb.map_or_else(Cli::command, |verb| verb.clone());
+                    let mut blamed = verb.map_or_else(Cli::command, |verb| verb.clone());
                     Err(blamed.error(clap::error::ErrorKind::ValueValidation, complaint))
                 }
             }

@@ -25,7 +25,7 @@ use taintward_client::lease::Leadership;
 use taintward_client::listen::Heard;
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::fact::{NodeFact, PodFact};
-use taintward_core::time::{Mono, Now, Span};
+use taintward_core::time::{Mono, Span};
 use tokio::sync::{mpsc, watch};
 
 /// Counts are published this often.
