@@ -1,0 +1,10 @@
+//! The list/watch layer against a scripted server, in virtual time: one test per way a server can behave.
+
+mod listen_server {
+    mod behaviour;
+    mod fake;
+    mod lists;
+    mod objects;
+    mod troubles;
+    mod watches;
+}
