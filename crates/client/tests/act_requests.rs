@@ -1,4 +1,5 @@
 //! What is sent for each request, and what becomes of each answer.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "act_fake/fake.rs"]
 mod fake;

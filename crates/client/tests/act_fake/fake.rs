@@ -1,4 +1,5 @@
 //! A server made of a closure, behind a real client, in the runtime's (virtual) time.
+#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
