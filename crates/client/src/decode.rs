@@ -236,7 +236,8 @@ pub(crate) fn foreign_type(content_type: &str) -> String {
     )
 }
 
-fn decoded<F: Fact>(encoding: Encoding, bytes: &[u8]) -> Decoded<F> {
+/// Reads one object, without envelope.
+pub(crate) fn decoded<F: Fact>(encoding: Encoding, bytes: &[u8]) -> Decoded<F> {
     match encoding {
         Encoding::Protobuf => F::from_protobuf(bytes),
         Encoding::Json => F::from_json(bytes),

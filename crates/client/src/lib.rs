@@ -13,3 +13,4 @@ pub mod connect;
 pub mod decode;
 pub mod event;
 pub mod lease;
+pub mod listen;

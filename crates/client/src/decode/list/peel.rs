@@ -20,7 +20,7 @@ enum Place {
     Inside(u64),
 }
 
-pub(in crate::decode) struct Peel {
+pub(crate) struct Peel {
     kind: &'static str,
     limit: usize,
     held: Held,

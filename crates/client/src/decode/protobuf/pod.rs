@@ -8,7 +8,7 @@ use super::{Meta, time};
 use crate::decode::meaning::{self, LONGEST_LIST};
 use crate::decode::wire::{Fields, Value};
 use crate::decode::{Decoded, Fault};
-use taintward_core::fact::{ArrivalFacts, PodFact, Standing};
+use taintward_core::fact::{ArrivalFacts, PodFact};
 use taintward_core::names::{NodeName, PodName, Version};
 use taintward_core::taint::Effect;
 use taintward_core::time::Wall;
