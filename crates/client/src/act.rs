@@ -192,15 +192,19 @@ impl Actor {
     /// A [`Refusal`].
     pub async fn post_event(&self, note: &EventNote) -> Result<(), Refusal> {
         let serial = self.shared.events_posted.fetch_add(1, Ordering::Relaxed);
-        if !self.shared.core_events.load(Ordering::Relaxed) {
-            match self.post_event_to(EventsApi::Events, note, serial).await {
-                Err(Refusal { failure: Failure::NotFound | Failure::Forbidden, .. }) => {}
-                other => return other,
-            }
+        if self.shared.core_events.load(Ordering::Relaxed) {
+            return self.post_event_to(EventsApi::Core, note, serial).await;
+        }
+        let Err(refusal) = self.post_event_to(EventsApi::Events, note, serial).await else { return Ok(()) };
+        if !matches!(refusal.failure, Failure::NotFound | Failure::Forbidden) {
+            return Err(refusal);
         }
         // A missing namespace and one that is being deleted are refused in both places, and nothing is learnt.
-        self.post_event_to(EventsApi::Core, note, serial).await?;
-        self.shared.core_events.store(true, Ordering::Relaxed);
+        match self.post_event_to(EventsApi::Core, note, serial).await {
+            Ok(()) => self.shared.core_events.store(true, Ordering::Relaxed),
+            Err(again) if again.failure == refusal.failure => return Err(refusal),
+            Err(other) => return Err(other),
+        }
         Ok(())
     }
 
