@@ -29,18 +29,18 @@ proptest! {
     #[test]
     fn pods_are_the_same_in_both_encodings(pod in sample_pod()) {
         let expected = Decoded::Fact(pod.fact());
-        prop_assert_eq!(PodFact::from_protobuf(&pod.protobuf()), expected.clone());
-        prop_assert_eq!(PodFact::from_json(&pod.json()), expected.clone());
+        prop_assert_eq!(&PodFact::from_protobuf(&pod.protobuf()), &expected);
+        prop_assert_eq!(&PodFact::from_json(&pod.json()), &expected);
         let expected = ObjectBody::Object(expected);
-        prop_assert_eq!(object_from_body(PROTOBUF, &body("Pod", pod.protobuf())), expected.clone());
+        prop_assert_eq!(&object_from_body(PROTOBUF, &body("Pod", pod.protobuf())), &expected);
         prop_assert_eq!(object_from_body("application/json; charset=utf-8", &pod.json()), expected);
     }
 
     #[test]
     fn nodes_are_the_same_in_both_encodings(node in sample_node()) {
         let expected = Decoded::Fact(node.fact());
-        prop_assert_eq!(NodeFact::from_protobuf(&node.protobuf()), expected.clone());
-        prop_assert_eq!(NodeFact::from_json(&node.json()), expected.clone());
+        prop_assert_eq!(&NodeFact::from_protobuf(&node.protobuf()), &expected);
+        prop_assert_eq!(&NodeFact::from_json(&node.json()), &expected);
         prop_assert_eq!(object_from_body(PROTOBUF, &body("Node", node.protobuf())), ObjectBody::Object(expected));
     }
 

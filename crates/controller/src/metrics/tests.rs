@@ -189,7 +189,9 @@ fn a_deletion_before_its_time_shows_for_good() {
     let bench = Bench::new();
     let deletion = |due, sent| {
         let (due, sent) = (Mono::from_secs(due), Mono::from_secs(sent));
-        bench.metrics.evictions.deleted(Deletion { due, confirmed: sent, sent, answered: sent });
+        // What counts is when it was sent, not when it was confirmed or answered.
+        let (confirmed, answered) = (sent.minus(Span::from_secs(1)), sent.plus(Span::from_secs(1)));
+        bench.metrics.evictions.deleted(Deletion { due, confirmed, sent, answered });
     };
     deletion(10, 10);
     deletion(10, 11);

@@ -101,6 +101,11 @@ async fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
     tokio::time::advance(RENEWAL_PERIOD).await;
     assert!(is_answered(shown.acceptor(), &files.root).await);
     assert!(!is_answered(shown.acceptor(), &first).await);
+    let second = files.root.clone();
+    files.renew();
+    assert!(is_answered(shown.acceptor(), &second).await, "nor are they after a renewal");
+    tokio::time::advance(RENEWAL_PERIOD).await;
+    assert!(is_answered(shown.acceptor(), &files.root).await);
 
     std::fs::write(files.folder.join("tls.crt"), "garbage").unwrap();
     tokio::time::advance(RENEWAL_PERIOD).await;
