@@ -1,0 +1,1 @@
+// Empty: its presence lets main.go declare functions whose bodies are linked in from another package.
