@@ -1,2 +1,59 @@
-//! Developer commands.
-fn main() {}
+//! # xtask: developer commands
+//! Room:     what a developer types: `cargo xtask test`, `demo`, `cluster`, `golden`, `bench`.
+//! Comes in: arguments.
+//! Goes out: text, and an exit code that can be trusted.
+//! Not here: anything that ships.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod cluster;
+mod contender;
+mod demo;
+mod golden;
+mod http;
+mod sources;
+mod test;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Developer commands of Taintward.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run all tests, with a real API server where they need one
+    Test(test::Arguments),
+    /// Show Taintward at work on a real API server, in under a minute
+    Demo(demo::Arguments),
+    /// A real control plane to play with: etcd and kube-apiserver on loopback
+    Cluster(cluster::Arguments),
+    /// Make the golden rows again from the Go functions themselves
+    Golden,
+    /// Compare with kube-controller-manager and with the floor; writes docs/benchmarks.md
+    Bench(bench::Arguments),
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let done: Result<()> = match Arguments::parse().command {
+        Command::Test(arguments) => test::run(&arguments),
+        Command::Demo(arguments) => demo::run(&arguments).await,
+        Command::Cluster(arguments) => cluster::run(arguments).await,
+        Command::Golden => golden::run(),
+        Command::Bench(arguments) => bench::run(&arguments).await,
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

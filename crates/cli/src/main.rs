@@ -1,2 +1,9 @@
 //! The `taintward` program.
-fn main() {}
+
+mod args;
+mod docs;
+mod program;
+
+fn main() -> std::process::ExitCode {
+    program::main()
+}

@@ -1,1 +1,24 @@
-//! Placeholder until the room is built in the next commits.
+//! # taintward-controller: TOUCH
+//!
+//! The loop around the core: the one place where facts, time and requests meet.
+//!
+//! Comes in: settings; the request to stop.
+//! Goes out: evictions on a cluster; metrics, health, log lines, events.
+//! Not here: deciding (taintward-core), the API server's protocol (taintward-client), flags (taintward).
+#![forbid(unsafe_code)]
+
+pub mod admin;
+mod brain;
+mod hands;
+mod hear;
+mod herald;
+mod limit;
+pub mod logging;
+pub mod metrics;
+pub mod run;
+pub mod settings;
+pub mod shutdown;
+mod stamper;
+mod streams;
+mod teller;
+mod words;

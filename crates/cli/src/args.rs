@@ -1,0 +1,122 @@
+//! # Args: the command line
+//! Room:     every flag, its default, its environment variable and its words.
+//! Comes in: arguments and environment; a flag wins over its variable, a variable over the default.
+//! Goes out: a [`Command`] that is ready to be carried out, or a complaint that says what was expected.
+//! Not here: what the choices do (`taintward_controller::settings`).
+
+mod controllers;
+mod duration;
+mod gates;
+mod names;
+mod run;
+mod settle;
+mod switch;
+#[cfg(test)]
+mod tests;
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use run::RunArgs;
+use settle::{Explicit, settle};
+use std::ffi::OsString;
+use taintward_controller::logging::Logging;
+use taintward_controller::settings::Settings;
+
+/// What the command line asks for.
+#[derive(Debug)]
+pub(crate) enum Command {
+    /// Run the controller.
+    Run(Box<Plan>),
+    /// Print a text.
+    Print(String),
+    /// Print the reference.
+    Reference,
+}
+
+/// How to run the controller.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) settings: Settings,
+    pub(crate) logging: Logging,
+    pub(crate) notices: Vec<Notice>,
+}
+
+/// Something the operator should know about a flag, once the log is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Notice {
+    pub(crate) flag: &'static str,
+    pub(crate) text: String,
+}
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "taintward",
+    version,
+    about = "Keeps the promise of Kubernetes taints",
+    long_about = "Keeps the promise of Kubernetes taints: a pod that does not tolerate a NoExecute taint leaves \
+        the node, now or when its toleration runs out; a pod that tolerates it stays.",
+    max_term_width = 100,
+    args_override_self = true,
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Runs the controllers against the current kubeconfig or in-cluster account
+    #[command(
+        args_override_self = true,
+        after_help = "Each flag has an environment variable: TAINTWARD_ and the flag's name, as in \
+            TAINTWARD_KUBE_API_QPS. A flag wins over its variable, a variable over the default. Durations are \
+            written as in Go: 500ms, 15s, 1m30s. Exit codes: 0 asked to stop, 1 could not go on, 2 wrong flag."
+    )]
+    Run(Box<RunArgs>),
+    /// Prints the version
+    Version,
+    /// Prints docs/reference.md
+    #[command(hide = true)]
+    Docs,
+}
+
+/// Reads the arguments and the environment of this process.
+pub(crate) fn parse() -> Result<Command, clap::Error> {
+    parse_from(std::env::args_os())
+}
+
+/// The whole command line, for those who describe it.
+pub(crate) fn description() -> clap::Command {
+    Cli::command()
+}
+
+fn parse_from(
+    arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<Command, clap::Error> {
+    let matches = Cli::command().try_get_matches_from(arguments)?;
+    let mut command = Cli::command();
+    match Cli::from_arg_matches(&matches)?.verb {
+        None => Ok(Command::Print(command.render_help().to_string())),
+        Some(Verb::Version) => Ok(Command::Print(command.render_version())),
+        Some(Verb::Docs) => Ok(Command::Reference),
+        Some(Verb::Run(arguments)) => {
+            let explicit = matches.subcommand_matches("run").map(explicit).unwrap_or_default();
+            match settle(*arguments, explicit) {
+                Ok(plan) => Ok(Command::Run(Box::new(plan))),
+                Err(complaint) => {
+                    command.build();
+                    let verb = command.find_subcommand_mut("run");
+                    let mut blamed = verb.map_or_else(Cli::command, |verb| verb.clone());
+                    Err(blamed.error(clap::error::ErrorKind::ValueValidation, complaint))
+                }
+            }
+        }
+    }
+}
+
+/// Which choices the operator made, as opposed to those that are defaults.
+fn explicit(run: &ArgMatches) -> Explicit {
+    let made = |id| matches!(run.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable));
+    Explicit { mode: made("mode"), disruption_condition: made("disruption_condition") }
+}

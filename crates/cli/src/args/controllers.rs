@@ -1,0 +1,77 @@
+//! # Controllers: which of them run
+//! Room:     the list `--controllers`, read as kube-controller-manager reads it.
+//! Comes in: `*`, `name`, `-name`, in any order.
+//! Goes out: whether a controller is switched on; the first entry that names it decides, `*` stands for the rest (TE-1).
+//! Not here: starting anything.
+
+/// The controllers this program has, and so the names it understands.
+pub(super) const KNOWN: [&str; 1] = [TAINT_EVICTION];
+/// Evicts pods that do not tolerate a NoExecute taint (TE-1).
+pub(super) const TAINT_EVICTION: &str = "taint-eviction-controller";
+
+/// One entry of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// `*`: all that are not named.
+    Rest,
+    /// `name`.
+    On(&'static str),
+    /// `-name`.
+    Off(&'static str),
+}
+
+/// A name that is none of ours.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no such controller here; expected '*', or a name (with '-' in front to switch it off) out of: {}", KNOWN.join(", "))]
+pub(super) struct UnknownController;
+
+/// Reads one entry.
+pub(super) fn parse(text: &str) -> Result<Entry, UnknownController> {
+    let known = |name: &str| KNOWN.into_iter().find(|known| *known == name).ok_or(UnknownController);
+    match text.strip_prefix('-') {
+        None if text == "*" => Ok(Entry::Rest),
+        None => known(text).map(Entry::On),
+        Some(name) => known(name).map(Entry::Off),
+    }
+}
+
+/// Whether the list switches `name` on.
+pub(super) fn is_on(list: &[Entry], name: &str) -> bool {
+    let named = list.iter().find_map(|entry| match entry {
+        Entry::On(on) if *on == name => Some(true),
+        Entry::Off(off) if *off == name => Some(false),
+        _ => None,
+    });
+    named.unwrap_or_else(|| list.contains(&Entry::Rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_means_what_upstream_means() {
+        let rows = [
+            ("*", true),
+            ("taint-eviction-controller", true),
+            ("-taint-eviction-controller", false),
+            ("*,-taint-eviction-controller", false),
+            ("-taint-eviction-controller,*", false),
+            ("taint-eviction-controller,-taint-eviction-controller", true),
+            ("-taint-eviction-controller,taint-eviction-controller", false),
+        ];
+        for (list, expected) in rows {
+            let entries: Vec<Entry> = list.split(',').map(|entry| parse(entry).unwrap()).collect();
+            assert_eq!(is_on(&entries, TAINT_EVICTION), expected, "{list}");
+        }
+        assert!(!is_on(&[], TAINT_EVICTION));
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_the_known_ones() {
+        for text in ["", "-", "**", "node-lifecycle-controller", "-node-lifecycle-controller", "-*"] {
+            let refusal = parse(text).unwrap_err().to_string();
+            assert!(refusal.contains("out of: taint-eviction-controller"), "{text}: {refusal}");
+        }
+    }
+}

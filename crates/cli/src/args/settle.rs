@@ -1,0 +1,232 @@
+//! # Settle: do the choices fit together
+//! Room:     the rules between flags, and what the switches of older releases mean today (M10, S-1).
+//! Comes in: [`RunArgs`], and which choices were made on purpose.
+//! Goes out: a [`Plan`] with the notices it comes with, or a [`Complaint`].
+//! Not here: the shape of single values.
+
+use super::gates::{Gate, value};
+use super::run::{ElectionArgs, FormatArg, MarkingArg, ModeArg, OldArgs, RunArgs, ServingArgs};
+use super::{Notice, Plan, controllers, duration};
+use std::num::NonZeroU16;
+use std::time::Duration;
+use taintward_controller::logging::{Format, Logging};
+use taintward_controller::settings::{
+    Certificate, Cluster, Election, Marking, Mode, RequestLimit, SecureServing, Serving, Settings,
+};
+
+/// client-go's jitter: a retry may come this much later, in tenths.
+const JITTER_TENTHS: u32 = 12;
+
+/// The choices that were made by flag or environment variable.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Explicit {
+    pub(super) mode: bool,
+    pub(super) disruption_condition: bool,
+}
+
+/// Why choices do not fit together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Complaint {
+    #[error(
+        "--controllers leaves nothing to run: it switches off {name}, the only controller there is; \
+         that entry belongs on kube-controller-manager, here leave --controllers out"
+    )]
+    NothingToRun { name: &'static str },
+    #[error(
+        "--leader-elect-lease-duration must be whole seconds from 1s on, because the Lease object stores whole \
+         seconds; it is {}", duration::display(*.0)
+    )]
+    LeaseDuration(Duration),
+    #[error(
+        "--leader-elect-lease-duration ({}) must be longer than --leader-elect-renew-deadline ({}), or a follower \
+         could take over before the leader stops", duration::display(*lease), duration::display(*renew)
+    )]
+    RenewDeadline { lease: Duration, renew: Duration },
+    #[error(
+        "--leader-elect-renew-deadline ({}) must be longer than 1.2 times --leader-elect-retry-period ({}), or the \
+         leader gives up before its second attempt", duration::display(*renew), duration::display(*retry)
+    )]
+    RetryPeriod { renew: Duration, retry: Duration },
+    #[error("--leader-elect-retry-period must be longer than 0s")]
+    NoRetryPeriod,
+    #[error("--metrics-port and --secure-port are both {0}; one port cannot speak both HTTP and HTTPS")]
+    SamePort(NonZeroU16),
+    #[error(
+        "--tls-cert-file is given, but --secure-port=0 switches HTTPS off; give --secure-port a port as well"
+    )]
+    IdleCertificate,
+    #[error(
+        "--mode=enforce and {old}=false contradict each other: one says evict, the other do not; leave {old} out to \
+         evict, or choose --mode=observe"
+    )]
+    Contradiction { old: &'static str },
+}
+
+/// Decides what the flags say together.
+pub(super) fn settle(args: RunArgs, explicit: Explicit) -> Result<Plan, Complaint> {
+    if !controllers::is_on(&args.behaviour.controllers, controllers::TAINT_EVICTION) {
+        return Err(Complaint::NothingToRun { name: controllers::TAINT_EVICTION });
+    }
+    let mut notices = Vec::new();
+    let mode = mode(&args, explicit, &mut notices)?;
+    let marking = marking(&args, explicit, &mut notices);
+    old_gates(&args, &mut notices);
+    old_flags(&args.old, &mut notices);
+    let stamp_taints = args.behaviour.stamp_taints && mode == Mode::Enforce;
+    if args.behaviour.stamp_taints && !stamp_taints {
+        notices.push(Notice {
+            flag: "--stamp-taints",
+            text: "has no effect in observe mode, which writes nothing".into(),
+        });
+    }
+    let election = election(args.election)?.filter(|_| mode == Mode::Enforce);
+    let serving = serving(args.serving, &mut notices)?;
+    let gates = &args.behaviour.feature_gates;
+    let settings = Settings {
+        cluster: Cluster {
+            kubeconfig: args.cluster.kubeconfig,
+            context: args.cluster.context,
+            limit: (args.cluster.kube_api_qps > 0.0).then_some(RequestLimit {
+                qps: args.cluster.kube_api_qps,
+                burst: args.cluster.kube_api_burst,
+            }),
+        },
+        mode,
+        marking,
+        stamp_taints,
+        numeric_operators: value(gates, Gate::ComparisonOperators).unwrap_or(false),
+        election,
+        serving,
+    };
+    let format = match args.logging.log_format {
+        FormatArg::Text => Format::Text,
+        FormatArg::Json => Format::Json,
+    };
+    Ok(Plan { settings, logging: Logging { format, verbosity: args.logging.verbosity }, notices })
+}
+
+/// The mode. Two old switches say "do not evict" (M10): they are obeyed, unless a choice of today says the opposite.
+fn mode(args: &RunArgs, explicit: Explicit, notices: &mut Vec<Notice>) -> Result<Mode, Complaint> {
+    let gate = value(&args.behaviour.feature_gates, Gate::TaintBasedEvictions);
+    let old = [
+        ("--enable-taint-manager", args.old.enable_taint_manager),
+        ("--feature-gates=TaintBasedEvictions", gate),
+    ];
+    let mut mode = match args.behaviour.mode {
+        ModeArg::Enforce => Mode::Enforce,
+        ModeArg::Observe => Mode::Observe,
+    };
+    for (old, _) in old.into_iter().filter(|(_, value)| *value == Some(false)) {
+        if explicit.mode && args.behaviour.mode == ModeArg::Enforce {
+            return Err(Complaint::Contradiction { old });
+        }
+        mode = Mode::Observe;
+        let text =
+            "deprecated; false means: evict nothing, so this runs as with --mode=observe: use that instead";
+        notices.push(Notice { flag: old, text: text.into() });
+    }
+    Ok(mode)
+}
+
+/// Which pods are marked. The gate of older releases switches the condition off, unless a choice of today says more.
+fn marking(args: &RunArgs, explicit: Explicit, notices: &mut Vec<Notice>) -> Marking {
+    let chosen = match args.behaviour.disruption_condition {
+        MarkingArg::Always => Marking::Always,
+        MarkingArg::Jobs => Marking::Jobs,
+        MarkingArg::Never => Marking::Never,
+    };
+    let Some(on) = value(&args.behaviour.feature_gates, Gate::PodDisruptionConditions) else {
+        return chosen;
+    };
+    let (marking, text) = match (on, explicit.disruption_condition) {
+        (_, true) => (chosen, "deprecated and without effect beside --disruption-condition: leave it out"),
+        (true, false) => (chosen, "deprecated; always on since Kubernetes 1.31: leave it out"),
+        (false, false) => (Marking::Never, "deprecated; use --disruption-condition=never instead"),
+    };
+    notices.push(Notice { flag: "--feature-gates=PodDisruptionConditions", text: text.into() });
+    marking
+}
+
+/// Says what the gates of older releases mean today. Those that change something are treated where they do.
+fn old_gates(args: &RunArgs, notices: &mut Vec<Notice>) {
+    let gates = &args.behaviour.feature_gates;
+    if value(gates, Gate::TaintBasedEvictions) == Some(true) {
+        let text = "deprecated; NoExecute taints always evict since Kubernetes 1.18: leave it out";
+        notices.push(Notice { flag: "--feature-gates=TaintBasedEvictions", text: text.into() });
+    }
+    if value(gates, Gate::TaintNodesByCondition).is_some() {
+        let text = "deprecated and without effect: taints for node conditions are put on by the node lifecycle \
+                    controller; leave it out";
+        notices.push(Notice { flag: "--feature-gates=TaintNodesByCondition", text: text.into() });
+    }
+    if value(gates, Gate::SeparateTaintEviction) == Some(false) {
+        let text = "deprecated and without effect: taint eviction is always a controller of its own here; see that \
+                    kube-controller-manager's own runs with --controllers=*,-taint-eviction-controller";
+        notices.push(Notice { flag: "--feature-gates=SeparateTaintEvictionController", text: text.into() });
+    }
+}
+
+fn old_flags(old: &OldArgs, notices: &mut Vec<Notice>) {
+    if old.enable_taint_manager == Some(true) {
+        let text = "deprecated; taints evict unless --mode=observe: leave it out";
+        notices.push(Notice { flag: "--enable-taint-manager", text: text.into() });
+    }
+    if old.pod_eviction_timeout.is_some() {
+        let text = "deprecated and without effect: how long a pod stays is said by tolerationSeconds of its \
+                    tolerations (kube-apiserver adds 300 s for not-ready and unreachable by default); leave it out";
+        notices.push(Notice { flag: "--pod-eviction-timeout", text: text.into() });
+    }
+}
+
+/// Lease election by client-go's rules.
+fn election(args: ElectionArgs) -> Result<Option<Election>, Complaint> {
+    let (lease, renew, retry) =
+        (args.leader_elect_lease_duration, args.leader_elect_renew_deadline, args.leader_elect_retry_period);
+    if !args.leader_elect {
+        return Ok(None);
+    }
+    if lease.is_zero() || lease.subsec_nanos() != 0 || i32::try_from(lease.as_secs()).is_err() {
+        return Err(Complaint::LeaseDuration(lease));
+    }
+    if renew >= lease {
+        return Err(Complaint::RenewDeadline { lease, renew });
+    }
+    if retry.is_zero() {
+        return Err(Complaint::NoRetryPeriod);
+    }
+    if retry.saturating_mul(JITTER_TENTHS) >= renew.saturating_mul(10) {
+        return Err(Complaint::RetryPeriod { renew, retry });
+    }
+    Ok(Some(Election {
+        lease_duration: lease,
+        renew_deadline: renew,
+        retry_period: retry,
+        name: args.leader_elect_resource_name,
+        namespace: args.leader_elect_resource_namespace,
+    }))
+}
+
+fn serving(args: ServingArgs, notices: &mut Vec<Notice>) -> Result<Serving, Complaint> {
+    let (metrics_port, secure_port) = (NonZeroU16::new(args.metrics_port), NonZeroU16::new(args.secure_port));
+    if let Some(port) = metrics_port
+        && secure_port == Some(port)
+    {
+        return Err(Complaint::SamePort(port));
+    }
+    let certificate = match (args.tls_cert_file, args.tls_private_key_file) {
+        (Some(certificate), Some(key)) => Certificate::Files { certificate, key },
+        _ => Certificate::SelfSigned,
+    };
+    if secure_port.is_none() && certificate != Certificate::SelfSigned {
+        return Err(Complaint::IdleCertificate);
+    }
+    if !args.bind_address.is_loopback() && (metrics_port.is_some() || secure_port.is_some()) {
+        let text = format!(
+            "whoever reaches {} can read metrics and health; a NetworkPolicy can limit that",
+            args.bind_address
+        );
+        notices.push(Notice { flag: "--bind-address", text });
+    }
+    let secure = secure_port.map(|port| SecureServing { port, certificate });
+    Ok(Serving { bind_address: args.bind_address, metrics_port, secure })
+}

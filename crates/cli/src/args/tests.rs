@@ -1,0 +1,1 @@
+//! Flags, variables and defaults, through the same door as the program.

@@ -1,0 +1,77 @@
+//! # Program: from the command line to an exit code
+//! Room:     choosing what to do, starting the runtime, and telling how it ended.
+//! Comes in: arguments and environment.
+//! Goes out: an [`ExitCode`] of [`EXIT_CODES`].
+//! Not here: the flags (`args`), the controller.
+
+use crate::args::{self, Command, Plan};
+use crate::docs;
+use std::error::Error;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use taintward_controller::logging;
+use taintward_controller::run::{RunError, run};
+use taintward_controller::shutdown::{IMPATIENT_EXIT, Shutdown};
+
+/// Every exit code and what it means.
+pub(crate) const EXIT_CODES: [(i32, &str); 4] = [
+    (0, "It did what it was asked for; for `run`: it was asked to stop, and has stopped"),
+    (1, "It could not go on; the last line of the log says why and what to do about it"),
+    (2, "The command line or an environment variable makes no sense; nothing was begun"),
+    (IMPATIENT_EXIT, "A second SIGTERM or SIGINT ended it before it had stopped in good order"),
+];
+
+/// Why the program ends with an error.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("the operating system refuses what the program needs to start: {0}")]
+    Start(#[from] io::Error),
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+pub(crate) fn main() -> ExitCode {
+    match args::parse() {
+        Ok(Command::Run(plan)) => controller(*plan),
+        Ok(Command::Print(text)) => print(&text),
+        Ok(Command::Reference) => print(&docs::reference()),
+        Err(complaint) => {
+            // Nobody is left to tell if the terminal is gone.
+            let _ = complaint.print();
+            ExitCode::from(u8::try_from(complaint.exit_code()).unwrap_or(2))
+        }
+    }
+}
+
+fn controller(plan: Plan) -> ExitCode {
+    if let Err(error) = logging::start(plan.logging) {
+        let _ = writeln!(io::stderr(), "error: cannot log: {error}");
+        return ExitCode::FAILURE;
+    }
+    for notice in &plan.notices {
+        tracing::warn!(flag = notice.flag, "{}", notice.text);
+    }
+    match drive(plan) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            tracing::error!(err = &failure as &dyn Error, "taintward cannot go on");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn drive(plan: Plan) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let shutdown = Shutdown::on_signals()?;
+        Ok(run(plan.settings, shutdown).await?)
+    })
+}
+
+/// Prints to standard output; a reader who has seen enough (`| head`) is no failure.
+fn print(text: &str) -> ExitCode {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    }
+}

@@ -1,0 +1,271 @@
+//! # Act: the writes and single reads of the controller
+//! Room:     one method per request; each asks once, within a deadline, with preconditions, and says how it went.
+//! Comes in: names, UIDs and versions that a decision was made for.
+//! Goes out: facts just read, or a [`Refusal`] in the core's words.
+//! Not here: retries, ordering and concurrency (the controller); the decision (the core); lists and watches.
+
+mod answer;
+mod bodies;
+mod pace;
+mod path;
+mod refusal;
+mod stamp;
+
+pub use pace::Pace;
+pub use refusal::Refusal;
+pub use stamp::Stamped;
+
+pub(crate) use answer::{Answer, Ask, ask};
+pub(crate) use bodies::{micro_time, second_time};
+pub(crate) use path::{Resource, quiet};
+pub(crate) use refusal::chain;
+
+use crate::decode::{Decoded, Fact, ObjectBody, object_from_body};
+use crate::event::{EventNote, EventsApi};
+use bodies::{ACCEPT_METADATA, ACCEPT_PROTOBUF, STRATEGIC};
+use bytes::Bytes;
+use http::Method;
+use kube::Client;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use taintward_core::effect::Failure;
+use taintward_core::engine::Reading;
+use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::names::{NodeName, PodName, Uid, Version};
+use taintward_core::time::{Span, Wall};
+
+/// How the API server is told who wrote a field, and the name of the product in messages.
+pub const FIELD_MANAGER: &str = "taintward";
+
+/// How long requests may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// What the server is told (`?timeout=`): it gives up by itself after this (P44). Whole seconds count.
+    pub server: Duration,
+    /// When we stop waiting, counted from the call, waiting for a turn included (P21).
+    pub client: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { server: Duration::from_secs(2), client: Duration::from_secs(3) }
+    }
+}
+
+impl Patience {
+    /// After this much time nothing that was asked for can be carried out any more: the request reached the server at
+    /// the latest when we stopped waiting, and the server gives up by itself. What S2 and S5 reckon with.
+    pub fn longest(self) -> Span {
+        let micros = (self.server + self.client).as_micros();
+        Span::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
+    }
+}
+
+/// Carries out single requests. Cheap to clone; clones share the pace and what was learnt about the events API.
+#[derive(Clone)]
+pub struct Actor {
+    client: Client,
+    patience: Patience,
+    pace: Option<Pace>,
+    instance: Arc<str>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// The server has no events.k8s.io/v1, or lets us write only core events.
+    core_events: AtomicBool,
+    /// Makes names of events distinct that are written in the same microsecond.
+    events_posted: AtomicU64,
+}
+
+impl Actor {
+    /// An actor that sends at once. `instance` names this process in events (`reportingInstance`).
+    pub fn new(client: Client, instance: &str) -> Self {
+        let instance = if instance.is_empty() { FIELD_MANAGER } else { instance };
+        let patience = Patience::default();
+        Self { client, patience, pace: None, instance: instance.into(), shared: Arc::default() }
+    }
+
+    /// The same with other time limits.
+    #[must_use]
+    pub const fn with_patience(mut self, patience: Patience) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// The same, sending no faster than `pace` (`--kube-api-qps`, `--kube-api-burst`).
+    #[must_use]
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        self.pace = Some(pace);
+        self
+    }
+
+    /// See [`Patience::longest`].
+    pub fn longest_request(&self) -> Span {
+        self.patience.longest()
+    }
+
+    /// Reads a node as it is now: a quorum read, never from a cache of the server (D5, S2).
+    ///
+    /// # Errors
+    /// A [`Refusal`]; [`Failure::NotFound`] if there is no node of that name.
+    pub async fn read_node(&self, name: &NodeName) -> Result<Reading<NodeFact>, Refusal> {
+        Ok(reading(self.read(&Resource::node(name)?).await?))
+    }
+
+    /// Reads a pod as it is now; one that is bound to no node counts as absent.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; [`Failure::NotFound`] if there is no pod of that name.
+    pub async fn read_pod(&self, name: &PodName) -> Result<Reading<PodFact>, Refusal> {
+        Ok(reading(self.read(&Resource::pod(name, "")?).await?))
+    }
+
+    /// Puts the condition `DisruptionTarget` on a pod (TE-31), for this incarnation only (S1, D4).
+    ///
+    /// `generation` 0 is left out. `keep_transition` is the `lastTransitionTime` of a condition whose status is True
+    /// already; otherwise the time is `now`. Answers the pod's new version: a DELETE can demand exactly that state.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; [`Failure::Conflict`] if the pod is another one by now.
+    pub async fn mark(
+        &self,
+        pod: &PodName,
+        uid: &Uid,
+        generation: u32,
+        keep_transition: Option<Wall>,
+        now: Wall,
+    ) -> Result<Option<Version>, Refusal> {
+        let resource = Resource::pod(pod, "status")?;
+        let body = bodies::mark(uid, generation, keep_transition.unwrap_or(now));
+        let ask = Ask { content: STRATEGIC, accept: ACCEPT_METADATA, body, ..Ask::default() };
+        let answer = self.send(Method::PATCH, &resource, MANAGED, ask).await?;
+        Ok(bodies::version_of(&answer.body))
+    }
+
+    /// Takes our condition away again (S9): only from this incarnation, only if it is ours, and not from a pod that is
+    /// on its way out. Nothing to take away is success.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; [`Failure::Conflict`] if the pod is another one by now or keeps changing.
+    pub async fn unmark(&self, pod: &PodName, uid: &Uid) -> Result<(), Refusal> {
+        let read = Resource::pod(pod, "")?;
+        let write = Resource::pod(pod, "status")?;
+        let mut tries = 3;
+        loop {
+            let answer = self.send(Method::GET, &read, "", Ask::default()).await?;
+            let seen = bodies::marking(&answer.body).map_err(|why| Refusal::unreadable(&read, &why))?;
+            if Uid::new(&seen.uid) != *uid {
+                let message = format!("{read} is another pod by now (UID {}, not {uid})", quiet(&seen.uid));
+                return Err(Refusal { failure: Failure::Conflict, message });
+            }
+            if !seen.ours {
+                return Ok(());
+            }
+            let body = bodies::unmark(uid, &seen.version);
+            let ask = Ask { content: STRATEGIC, accept: ACCEPT_METADATA, body, ..Ask::default() };
+            tries -= 1;
+            match self.send(Method::PATCH, &write, MANAGED, ask).await {
+                Err(Refusal { failure: Failure::Conflict, .. }) if tries > 0 => {}
+                other => return other.map(|_| ()),
+            }
+        }
+    }
+
+    /// Deletes a pod: this incarnation (S1, D4, TE-32), in this version if one is given, with the pod's own grace
+    /// period (S10).
+    ///
+    /// # Errors
+    /// A [`Refusal`]; [`Failure::Conflict`] if the pod is another one, or another version, by now.
+    pub async fn delete(&self, pod: &PodName, uid: &Uid, version: Option<Version>) -> Result<(), Refusal> {
+        let resource = Resource::pod(pod, "")?;
+        let ask = Ask { accept: ACCEPT_METADATA, body: bodies::delete(uid, version), ..Ask::default() };
+        self.send(Method::DELETE, &resource, "", ask).await.map(|_| ())
+    }
+
+    /// Writes an event (TE-34, D8): to events.k8s.io/v1, or to core/v1 where the server has only that or permits only
+    /// that.
+    ///
+    /// # Errors
+    /// A [`Refusal`].
+    pub async fn post_event(&self, note: &EventNote) -> Result<(), Refusal> {
+        let serial = self.shared.events_posted.fetch_add(1, Ordering::Relaxed);
+        if !self.shared.core_events.load(Ordering::Relaxed) {
+            match self.post_event_to(EventsApi::Events, note, serial).await {
+                Err(Refusal { failure: Failure::NotFound | Failure::Forbidden, .. }) => {}
+                other => return other,
+            }
+        }
+        // A missing namespace and one that is being deleted are refused in both places, and nothing is learnt.
+        self.post_event_to(EventsApi::Core, note, serial).await?;
+        self.shared.core_events.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn post_event_to(&self, api: EventsApi, note: &EventNote, serial: u64) -> Result<(), Refusal> {
+        let resource = Resource::events(api, note.namespace())?;
+        let body = Bytes::from(note.body(api, &self.instance, serial));
+        let ask = Ask { accept: ACCEPT_METADATA, body, ..Ask::default() };
+        self.send(Method::POST, &resource, MANAGED, ask).await.map(|_| ())
+    }
+
+    /// Adds `timeAdded` to the taint at `index` of the node's list (D1, `--stamp-taints`).
+    ///
+    /// The patch's tests demand that the node is this one and that the taint at that place is exactly the one seen,
+    /// without `timeAdded`; the server applies patch and tests to one version. So no concurrent edit is ever lost.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; [`Failure::Conflict`] if the node or the taint is another by now.
+    pub async fn stamp(&self, node: &NodeFact, index: usize, when: Wall) -> Result<Stamped, Refusal> {
+        let Some(body) = stamp::patch(node, index, when) else { return Ok(Stamped::NotNeeded) };
+        let resource = Resource::node(&node.name)?;
+        let ask = Ask { content: stamp::JSON_PATCH, accept: ACCEPT_METADATA, body, has_tests: true };
+        let answer = self.send(Method::PATCH, &resource, MANAGED, ask).await?;
+        Ok(Stamped::Done(bodies::version_of(&answer.body)))
+    }
+
+    async fn read<F: Fact>(&self, on: &Resource<'_>) -> Result<Decoded<F>, Refusal> {
+        let ask = Ask { accept: ACCEPT_PROTOBUF, ..Ask::default() };
+        let answer = self.send(Method::GET, on, "", ask).await?;
+        match object_from_body(&answer.content_type, &answer.body) {
+            ObjectBody::Object(object) => Ok(object),
+            ObjectBody::Status(status) => Err(Refusal::unreadable(on, &status.message)),
+            ObjectBody::Foreign(why) => Err(Refusal::unreadable(on, &why)),
+        }
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        on: &Resource<'_>,
+        query: &str,
+        what: Ask,
+    ) -> Result<Answer, Refusal> {
+        let limit = self.patience.client;
+        let turn_and_request = async {
+            if let Some(pace) = &self.pace {
+                let wait_max = Span::from_micros(i64::try_from(limit.as_micros()).unwrap_or(i64::MAX));
+                pace.turn(wait_max).await.map_err(|wait| Refusal::paced(&method, on, wait))?;
+            }
+            let uri = format!("{}?timeout={}s{query}", on.path(), self.patience.server.as_secs().max(1));
+            ask(&self.client, &method, on, uri, what).await
+        };
+        match tokio::time::timeout(limit, turn_and_request).await {
+            Ok(answered) => answered,
+            Err(_) => Err(Refusal::silence(&method, on, limit)),
+        }
+    }
+}
+
+fn reading<F>(decoded: Decoded<F>) -> Reading<F> {
+    match decoded {
+        Decoded::Fact(fact) => Reading::Is(fact),
+        Decoded::Unbound(_) => Reading::Absent,
+        Decoded::Unreadable(_) => Reading::Unreadable,
+    }
+}
+
+/// Query of a write that leaves traces in `managedFields`.
+const MANAGED: &str = "&fieldManager=taintward";

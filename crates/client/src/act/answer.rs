@@ -1,0 +1,97 @@
+//! # Answer: one request, its answer
+//! Room:     sends through the client and reads a bounded answer.
+//! Comes in: method, object, body.
+//! Goes out: [`Answer`], or the [`Refusal`] it amounts to.
+//! Not here: time limits (whoever asks); retries (nobody).
+
+use super::path::Resource;
+use super::refusal::Refusal;
+use bytes::{Bytes, BytesMut};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{Method, Request};
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+
+/// The longest body of a successful answer that is read: a node or pod as JSON with room to spare. etcd keeps no
+/// object over 1.5 MiB; text in JSON may grow sixfold by escapes.
+const BODY_MAX: usize = 16 << 20;
+
+/// The longest body of a refusal that is read; nothing behind it would be shown to anybody.
+const REFUSAL_MAX: usize = 64 << 10;
+
+/// What is sent with a request.
+pub(crate) struct Ask {
+    pub(crate) content: &'static str,
+    pub(crate) accept: &'static str,
+    pub(crate) body: Bytes,
+    /// The body is a JSON Patch with tests: a refusal without details means that one failed.
+    pub(crate) has_tests: bool,
+}
+
+impl Default for Ask {
+    fn default() -> Self {
+        Self { content: JSON, accept: JSON, body: Bytes::new(), has_tests: false }
+    }
+}
+
+const JSON: &str = "application/json";
+
+/// A successful answer.
+pub(crate) struct Answer {
+    pub(crate) content_type: String,
+    pub(crate) body: Bytes,
+}
+
+/// Sends one request, once.
+pub(crate) async fn ask(
+    client: &Client,
+    method: &Method,
+    on: &Resource<'_>,
+    uri: String,
+    what: Ask,
+) -> Result<Answer, Refusal> {
+    let mut request = Request::builder().method(method).uri(uri).header(ACCEPT, what.accept);
+    if !what.body.is_empty() {
+        request = request.header(CONTENT_TYPE, what.content);
+    }
+    let request = request.body(Body::from(what.body)).map_err(|why| Refusal::unsent(method, on, &why))?;
+    let answer = client.send(request).await.map_err(|why| Refusal::unreachable(method, on, &why))?;
+    let (head, body) = answer.into_parts();
+    if head.status.is_success() {
+        let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let content_type = content_type.unwrap_or_default().to_owned();
+        // The head says that a write was done: what becomes of the rest of its answer changes nothing.
+        return match collect(body, BODY_MAX).await {
+            Ok(body) => Ok(Answer { content_type, body }),
+            Err(_) if method != Method::GET => Ok(Answer { content_type, body: Bytes::new() }),
+            Err(why) => Err(Refusal::unreachable(method, on, &why)),
+        };
+    }
+    let body = collect(body, REFUSAL_MAX).await.unwrap_or_default();
+    Err(Refusal::from_answer(method, on, head.status, &head.headers, &body, what.has_tests))
+}
+
+/// Reads a body to its end, so that the connection can serve again, or up to `limit`: a longer one is cut off.
+async fn collect(mut body: Body, limit: usize) -> Result<Bytes, kube::Error> {
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else { continue };
+        if first.len() + rest.len() + data.len() > limit {
+            break;
+        }
+        if first.is_empty() {
+            first = data;
+        } else {
+            rest.extend_from_slice(&data);
+        }
+    }
+    if rest.is_empty() {
+        return Ok(first);
+    }
+    let mut whole = BytesMut::with_capacity(first.len() + rest.len());
+    whole.extend_from_slice(&first);
+    whole.extend_from_slice(&rest);
+    Ok(whole.freeze())
+}

@@ -1,0 +1,179 @@
+//! # Refusal: a request that did not do what was asked
+//! Room:     from HTTP and the network to the core's [`Failure`], and one sentence for people.
+//! Comes in: status, headers, body of an answer; errors of the client.
+//! Goes out: [`Refusal`].
+//! Not here: what to do about it (the core).
+
+use super::path::{Resource, quiet};
+use crate::decode::status_from_body;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderMap, Method, StatusCode};
+use serde::Deserialize;
+use std::borrow::Cow;
+use std::time::Duration;
+use taintward_core::effect::Failure;
+use taintward_core::time::Span;
+use thiserror::Error;
+
+/// The longest patience a server can ask for; one that says a year is asked again before.
+const RETRY_AFTER_MAX: Span = Span::from_secs(30);
+
+/// A request that was not carried out, or of which that is unknown.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{message}")]
+pub struct Refusal {
+    /// What it means for the next decision.
+    pub failure: Failure,
+    /// What, why, and the way out: one line, harmless to print, bounded.
+    pub message: String,
+}
+
+/// The part of a 422's body that tells which field was refused.
+#[derive(Default, Deserialize)]
+struct Invalid<'a> {
+    #[serde(borrow, default)]
+    details: Option<Details<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Details<'a> {
+    #[serde(borrow, default)]
+    causes: Vec<Cause<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Cause<'a> {
+    #[serde(borrow, default)]
+    field: Cow<'a, str>,
+}
+
+impl Refusal {
+    /// The mapping: 404 gone; 409 and preconditions conflict; 401 and 403 forbidden; 429 throttled; other 4xx rejected;
+    /// everything else leaves open whether it was carried out.
+    pub(crate) fn from_answer(
+        method: &Method,
+        on: &Resource<'_>,
+        status: StatusCode,
+        headers: &HeaderMap,
+        body: &[u8],
+        has_tests: bool,
+    ) -> Self {
+        let content_type =
+            headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let said = status_from_body(content_type, body).unwrap_or_default();
+        let failure = match status.as_u16() {
+            404 => Failure::NotFound,
+            409 => Failure::Conflict,
+            422 if is_precondition(body, has_tests) => Failure::Conflict,
+            401 | 403 => Failure::Forbidden,
+            429 => Failure::Throttled(retry_after(headers, said.retry_after_seconds)),
+            400..=499 => Failure::Rejected,
+            _ => Failure::Unavailable,
+        };
+        let why = if said.message.is_empty() { "no reason given".to_owned() } else { quiet(&said.message) };
+        let way_out = way_out(method, on, status, &said.message);
+        Self { failure, message: format!("{} {on}: {status}: {why}{way_out}", verb(method, on)) }
+    }
+
+    /// The client could not send, or the connection broke.
+    pub(crate) fn unreachable(method: &Method, on: &Resource<'_>, why: &dyn std::error::Error) -> Self {
+        let why = quiet(&chain(why));
+        let message = format!("{} {on}: no answer from the API server: {why}", verb(method, on));
+        Self { failure: Failure::Unavailable, message }
+    }
+
+    /// No answer in time: the server may have carried it out or not (P31).
+    pub(crate) fn silence(method: &Method, on: &Resource<'_>, limit: Duration) -> Self {
+        let message = format!(
+            "{} {on}: no answer from the API server within {limit:?}; whether it was carried out is unknown",
+            verb(method, on)
+        );
+        Self { failure: Failure::Unavailable, message }
+    }
+
+    /// The request could not be put together.
+    pub(crate) fn unsent(method: &Method, on: &Resource<'_>, why: &dyn std::error::Error) -> Self {
+        let message = format!("{} {on}: nothing was sent: {}", verb(method, on), quiet(&chain(why)));
+        Self { failure: Failure::Rejected, message }
+    }
+
+    /// Our own limit of requests a second leaves no turn within the request's time: nothing was sent.
+    pub(crate) fn paced(method: &Method, on: &Resource<'_>, wait: Span) -> Self {
+        let message = format!(
+            "{} {on}: nothing was sent: the next turn within --kube-api-qps is in {:.1} s",
+            verb(method, on),
+            wait.as_secs_f64()
+        );
+        Self { failure: Failure::Throttled(Some(wait)), message }
+    }
+
+    /// The answer is no such object as was asked for.
+    pub(crate) fn unreadable(on: &Resource<'_>, why: &str) -> Self {
+        let message = format!("get {on}: the answer cannot be read: {}", quiet(why));
+        Self { failure: Failure::Unavailable, message }
+    }
+}
+
+/// A UID that is not the object's (`metadata.uid: field is immutable`), or a failed test of a JSON Patch, which the
+/// server reports without any details.
+fn is_precondition(body: &[u8], has_tests: bool) -> bool {
+    let said: Invalid<'_> = serde_json::from_slice(body).unwrap_or_default();
+    let causes = said.details.map(|details| details.causes).unwrap_or_default();
+    causes.iter().any(|cause| cause.field == "metadata.uid") || (has_tests && causes.is_empty())
+}
+
+/// The server's wish in seconds; a date is not understood, and no wish is none.
+fn retry_after(headers: &HeaderMap, said: Option<u32>) -> Option<Span> {
+    let header = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(seconds);
+    let seconds = header.or_else(|| said.map(i64::from))?;
+    Some(Span::from_secs(seconds).min(RETRY_AFTER_MAX))
+}
+
+/// Digits of any number are a number of seconds: more than fit are very many.
+fn seconds(text: &str) -> Option<i64> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| text.parse().unwrap_or(i64::MAX))
+}
+
+/// What the person who reads it can do.
+fn way_out(method: &Method, on: &Resource<'_>, status: StatusCode, said: &str) -> String {
+    match status.as_u16() {
+        401 => "; the credentials are not accepted: renew them".to_owned(),
+        // Admission refuses with 403 too; then no grant would help.
+        403 if said.contains(" cannot ") => {
+            let group = on.group;
+            format!("; grant the verb {} on {} in API group \"{group}\"", verb(method, on), on.rbac())
+        }
+        _ => String::new(),
+    }
+}
+
+/// The request's verb in RBAC's words.
+fn verb(method: &Method, on: &Resource<'_>) -> &'static str {
+    match *method {
+        Method::DELETE if on.name.is_empty() => "deletecollection",
+        Method::DELETE => "delete",
+        Method::PATCH => "patch",
+        Method::POST => "create",
+        Method::PUT => "update",
+        _ => "get",
+    }
+}
+
+/// An error with what lies behind it.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut inner = error.source();
+    while let Some(cause) = inner {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        inner = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! # Clock: the one place of this crate that reads a clock
+//! Room:     hands out [`Now`], both clocks read together, and waits for a moment of the waiting clock.
+//! Comes in: the operating system's clocks, or the runtime's own (tests, simulations).
+//! Goes out: [`Now`]; waiting that ends at a [`Mono`].
+//! Not here: what a moment means (`lease/`, the core); any other wait of the crate is a length, not a moment.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use taintward_core::time::{Mono, Now, Wall};
+use tokio::time::Instant;
+
+/// The longest single sleep of [`Clock::sleep_until`]. The runtime's timers stand still while the machine is
+/// suspended and the waiting clock does not, so a long wait looks again now and then (P29).
+const NAP_MAX: Duration = Duration::from_secs(10);
+
+/// A source of [`Now`].
+#[derive(Clone, Debug)]
+pub struct Clock(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    System,
+    Runtime { origin: Instant, wall: Wall },
+}
+
+impl Clock {
+    /// The machine's clocks. For waiting: time since boot, which goes on during suspend, so a machine that wakes up
+    /// knows that its lease is long over (P29).
+    pub const fn system() -> Self {
+        Self(Source::System)
+    }
+
+    /// A clock that follows the runtime's: with the runtime's time paused, it is virtual. Both kinds of time begin
+    /// now, the wall clock at `wall`.
+    pub fn of_runtime(wall: Wall) -> Self {
+        Self(Source::Runtime { origin: Instant::now(), wall })
+    }
+
+    /// Reads both clocks.
+    pub fn now(&self) -> Now {
+        match self.0 {
+            Source::System => Now { mono: since_boot(), wall: wall() },
+            Source::Runtime { origin, wall } => {
+                let passed = micros(origin.elapsed());
+                let wall = Wall::from_micros(wall.as_micros().saturating_add(passed));
+                Now { mono: Mono::from_micros(passed), wall }
+            }
+        }
+    }
+
+    /// Waits until the waiting clock shows `moment`; for ever if it is [`Mono::NEVER`].
+    pub async fn sleep_until(&self, moment: Mono) {
+        loop {
+            let left = moment.since(self.now().mono);
+            if left.as_micros() == 0 {
+                return;
+            }
+            let left = Duration::from_micros(left.as_micros().unsigned_abs());
+            tokio::time::sleep(left.min(NAP_MAX)).await;
+        }
+    }
+}
+
+fn since_boot() -> Mono {
+    #[cfg(target_os = "linux")]
+    let id = rustix::time::ClockId::Boottime;
+    #[cfg(not(target_os = "linux"))]
+    let id = rustix::time::ClockId::Monotonic;
+    let read = rustix::time::clock_gettime(id);
+    Mono::from_micros(read.tv_sec.saturating_mul(1_000_000).saturating_add(read.tv_nsec / 1000))
+}
+
+fn wall() -> Wall {
+    let now = SystemTime::now();
+    Wall::from_micros(match now.duration_since(UNIX_EPOCH) {
+        Ok(after) => micros(after),
+        Err(before) => -micros(before.duration()),
+    })
+}
+
+fn micros(length: Duration) -> i64 {
+    i64::try_from(length.as_micros()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taintward_core::time::Span;
+
+    #[test]
+    fn the_system_clock_advances_and_knows_the_year() {
+        let first = Clock::system().now();
+        let second = Clock::system().now();
+        assert!(second.mono >= first.mono);
+        assert!(first.wall > Wall::from_secs(1_700_000_000), "{first:?}");
+    }
+
+    #[test]
+    fn waiting_time_is_time_since_boot() {
+        // /proc/uptime counts suspend too; it has two decimals.
+        let Ok(text) = std::fs::read_to_string("/proc/uptime") else { return };
+        let uptime: f64 = text.split(' ').next().unwrap().parse().unwrap();
+        let mono = Clock::system().now().mono.since(Mono::from_micros(0)).as_secs_f64();
+        assert!((mono - uptime).abs() < 5.0, "{mono} {uptime}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_runtime_clock_is_virtual() {
+        let clock = Clock::of_runtime(Wall::from_secs(1000));
+        let start = clock.now();
+        clock.sleep_until(start.mono.plus(Span::from_secs(7200))).await;
+        let end = clock.now();
+        assert_eq!(end.mono.since(start.mono), Span::from_secs(7200));
+        assert_eq!(end.wall, Wall::from_secs(8200));
+        clock.sleep_until(Mono::from_micros(-5)).await;
+        assert_eq!(clock.now(), end);
+    }
+}

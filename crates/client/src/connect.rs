@@ -1,0 +1,153 @@
+//! # Connect: from a configuration to a client
+//! Room:     finds the configuration, builds the client, and says in one sentence what is wrong.
+//! Comes in: flags; the environment; kubeconfig files; the account mounted into a pod.
+//! Goes out: [`Connected`], or a [`ConnectError`].
+//! Not here: requests (`act.rs`, `listen.rs`); retries: a client never repeats a request by itself (P20).
+
+mod access;
+mod probe;
+mod source;
+mod stack;
+
+pub use access::{Missing, Need, check_access};
+pub use probe::{ProbeError, probe};
+
+use kube::Client;
+use source::Surroundings;
+use std::path::PathBuf;
+use std::time::Duration;
+use thiserror::Error;
+
+/// How to connect.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `--kubeconfig`: this file and no other place.
+    pub kubeconfig: Option<PathBuf>,
+    /// `--context`: another than the current one.
+    pub context: Option<String>,
+    /// Who we say we are (`User-Agent`).
+    pub user_agent: String,
+    /// How long a connection may take to be made, TLS included.
+    pub connect_timeout: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let user_agent = concat!("taintward/", env!("CARGO_PKG_VERSION")).to_owned();
+        Self { kubeconfig: None, context: None, user_agent, connect_timeout: Duration::from_secs(5) }
+    }
+}
+
+/// A client and where its configuration came from.
+#[derive(Clone)]
+pub struct Connected {
+    /// Sends each request once.
+    pub client: Client,
+    /// In words, for the log: `context "prod" of /etc/kubeconfig, server https://10.0.0.1:6443`.
+    pub where_from: String,
+    /// The namespace of the context or of the pod's account.
+    pub default_namespace: String,
+}
+
+/// Why there is no client: what, why, and the way out.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ConnectError {
+    /// The file is missing, unreadable or no kubeconfig.
+    #[error("cannot read the kubeconfig {place}: {reason}")]
+    Unreadable {
+        /// Path of the file.
+        place: String,
+        /// What the system or the parser said.
+        reason: String,
+    },
+    /// The file can be read and nothing is in it.
+    #[error(
+        "the kubeconfig {place} has nothing in it: it names no cluster; name another file with --kubeconfig"
+    )]
+    Empty {
+        /// Path of the file, or files.
+        place: String,
+    },
+    /// No context was asked for and none is current.
+    #[error("the kubeconfig {place} has no current-context; choose one with --context: {known}")]
+    NoContext {
+        /// Path of the file, or files.
+        place: String,
+        /// The contexts there are.
+        known: String,
+    },
+    /// The context is not in the file.
+    #[error("there is no context \"{context}\" in the kubeconfig {place}; it has {known}")]
+    UnknownContext {
+        /// The context asked for, or named as the current one.
+        context: String,
+        /// Path of the file, or files.
+        place: String,
+        /// The contexts there are.
+        known: String,
+    },
+    /// The context leads nowhere.
+    #[error("the kubeconfig {place} is not complete: {reason}")]
+    Incomplete {
+        /// Path of the file, or files.
+        place: String,
+        /// What is missing or wrong.
+        reason: String,
+    },
+    /// A certificate or key of the configuration cannot be used.
+    #[error("a certificate or key in {place} cannot be used: {reason}")]
+    BadCertificate {
+        /// Where the configuration came from.
+        place: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The program that should give credentials did not, or the credentials cannot be used.
+    #[error("no credentials from {place}: {reason}; run the same command by hand to see more")]
+    Credentials {
+        /// Where the configuration came from.
+        place: String,
+        /// What the program or the system said.
+        reason: String,
+    },
+    /// The proxy cannot be used.
+    #[error("the proxy set for {place} cannot be used: {reason}; only http:// proxies are supported")]
+    Proxy {
+        /// Where the configuration came from.
+        place: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The account mounted into the pod cannot be used.
+    #[error("this runs in a cluster, but the pod's account cannot be used: {reason}")]
+    InCluster {
+        /// What is missing or wrong.
+        reason: String,
+    },
+    /// There is no configuration anywhere.
+    #[error(
+        "no cluster is configured: looked at --kubeconfig (not given), $KUBECONFIG (not set), {home} (not there) and \
+         the pod's account (not in a cluster); give --kubeconfig FILE"
+    )]
+    Nowhere {
+        /// Where a kubeconfig in the home folder would be.
+        home: String,
+    },
+    /// The user agent is no header.
+    #[error("\"{0}\" cannot be sent as a user agent")]
+    UserAgent(String),
+}
+
+/// Finds the configuration (the flag, `$KUBECONFIG`, `~/.kube/config`, the pod's account, in this order) and builds a
+/// client. Sends nothing; a program that gives credentials is run.
+///
+/// # Errors
+/// What is wrong with the configuration; an unreachable server is [`probe`]'s to find.
+pub async fn connect(settings: &Settings) -> Result<Connected, ConnectError> {
+    let found = source::find(settings, &Surroundings::here()).await?;
+    let where_from =
+        format!("{}, server {}", found.place, crate::act::quiet(&found.config.cluster_url.to_string()));
+    let default_namespace = found.config.default_namespace.clone();
+    let client = stack::client(found.config, settings, &found.place)?;
+    Ok(Connected { client, where_from, default_namespace })
+}

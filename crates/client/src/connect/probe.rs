@@ -1,0 +1,99 @@
+//! # Probe: can the server be talked to?
+//! Room:     one request, and one sentence for each way it can fail.
+//! Comes in: a client.
+//! Goes out: the server's version, or a [`ProbeError`].
+//! Not here: single permissions (`access.rs`).
+
+use crate::act::{chain, quiet};
+use http::Request;
+use http_body_util::{BodyExt, Limited};
+use kube::Client;
+use kube::client::{AuthError, Body};
+use std::error::Error as StdError;
+use std::time::Duration;
+use thiserror::Error;
+
+/// The longest answer that is read.
+const BODY_MAX: usize = 64 << 10;
+
+/// Why the server cannot be talked to: what, why, and the way out.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum ProbeError {
+    /// No connection, or no answer.
+    #[error(
+        "the API server cannot be reached: {0}; is the address right, and does the network let this through?"
+    )]
+    Unreachable(String),
+    /// One side does not accept the other's certificate.
+    #[error(
+        "the API server's certificate and the configuration do not fit: {0}; check certificate-authority and \
+         client-certificate"
+    )]
+    Certificate(String),
+    /// The program that gives credentials failed.
+    #[error("no credentials: {0}")]
+    Credentials(String),
+    /// 401.
+    #[error("the API server does not accept the credentials (401): {0}; renew them")]
+    Unauthorized(String),
+    /// 403.
+    #[error("the API server knows these credentials and permits nothing (403): {0}; bind them to a role")]
+    Forbidden(String),
+    /// Something else answers.
+    #[error("what answers at this address is no healthy API server: {0}")]
+    NoApiServer(String),
+}
+
+/// Asks for the server's version (`v1.36.3`), waiting `limit` for it.
+///
+/// # Errors
+/// The way in which the server cannot be talked to.
+pub async fn probe(client: &Client, limit: Duration) -> Result<String, ProbeError> {
+    match tokio::time::timeout(limit, ask(client)).await {
+        Ok(result) => result,
+        Err(_) => Err(ProbeError::Unreachable(format!("no answer within {limit:?}"))),
+    }
+}
+
+async fn ask(client: &Client) -> Result<String, ProbeError> {
+    let request = Request::get("/version").header("accept", "application/json").body(Body::empty());
+    let request = request.map_err(|why| ProbeError::Unreachable(why.to_string()))?;
+    let answer = client.send(request).await.map_err(|why| sort(&why))?;
+    let status = answer.status();
+    let body = Limited::new(answer.into_body(), BODY_MAX).collect().await;
+    let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let json: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
+    let said = |field: &str| json[field].as_str().map(quiet);
+    let message = || said("message").unwrap_or_else(|| "no reason given".to_owned());
+    match status.as_u16() {
+        200..=299 => said("gitVersion")
+            .ok_or_else(|| ProbeError::NoApiServer("it tells no Kubernetes version".to_owned())),
+        401 => Err(ProbeError::Unauthorized(message())),
+        403 => Err(ProbeError::Forbidden(message())),
+        _ => Err(ProbeError::NoApiServer(format!("{status}: {}", message()))),
+    }
+}
+
+fn sort(why: &kube::Error) -> ProbeError {
+    let text = quiet(&chain(why));
+    if find::<AuthError>(why).is_some() {
+        return ProbeError::Credentials(text);
+    }
+    match find::<rustls::Error>(why) {
+        Some(tls) => ProbeError::Certificate(quiet(&tls.to_string())),
+        None => ProbeError::Unreachable(text),
+    }
+}
+
+/// The first error of a kind in what lies behind an error. An I/O error hides what it wraps from the usual way down.
+fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
+    let mut at = Some(error);
+    while let Some(error) = at {
+        if let Some(found) = error.downcast_ref::<E>() {
+            return Some(found);
+        }
+        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        at = wrapped.map(|inner| inner as &(dyn StdError + 'static)).or_else(|| error.source());
+    }
+    None
+}

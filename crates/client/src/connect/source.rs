@@ -1,0 +1,151 @@
+//! # Source: where the configuration is
+//! Room:     the order of places, and what is wrong with the one that counts.
+//! Comes in: flags and surroundings.
+//! Goes out: a [`kube::Config`] and where it is from.
+//! Not here: building a client (`stack.rs`).
+
+use super::{ConnectError, Settings};
+use crate::act::quiet;
+use kube::Config;
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// What the process finds around itself.
+pub(super) struct Surroundings {
+    /// `$KUBECONFIG`.
+    pub(super) kubeconfig: Option<OsString>,
+    pub(super) home: Option<PathBuf>,
+    /// The variables every container in a cluster has.
+    pub(super) in_cluster: bool,
+}
+
+impl Surroundings {
+    pub(super) fn here() -> Self {
+        Self {
+            kubeconfig: std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()),
+            home: std::env::home_dir(),
+            in_cluster: std::env::var_os("KUBERNETES_SERVICE_HOST").is_some(),
+        }
+    }
+}
+
+/// A configuration and where it is from.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) config: Config,
+    pub(super) place: String,
+}
+
+pub(super) async fn find(settings: &Settings, around: &Surroundings) -> Result<Found, ConnectError> {
+    if let Some(path) = &settings.kubeconfig {
+        return from_files(std::slice::from_ref(path), settings).await;
+    }
+    if let Some(list) = &around.kubeconfig {
+        // As kubectl does: of a list of files, those that exist count.
+        let mut paths: Vec<_> =
+            std::env::split_paths(list).filter(|path| !path.as_os_str().is_empty()).collect();
+        if paths.iter().any(|path| path.exists()) {
+            paths.retain(|path| path.exists());
+        }
+        if !paths.is_empty() {
+            return from_files(&paths, settings).await;
+        }
+    }
+    let home = around.home.as_ref().map(|home| home.join(".kube/config"));
+    if let Some(path) = home.as_ref().filter(|path| path.exists()) {
+        match from_files(std::slice::from_ref(path), settings).await {
+            // An empty file in the home folder of a container is no answer.
+            Err(ConnectError::Empty { .. }) if around.in_cluster => {}
+            other => return other,
+        }
+    }
+    if around.in_cluster {
+        let place = "the pod's account".to_owned();
+        return match Config::incluster() {
+            Ok(config) => Ok(Found { config, place }),
+            Err(why) => Err(ConnectError::InCluster { reason: words(&why.to_string()) }),
+        };
+    }
+    let home = home.map_or_else(|| "~/.kube/config".to_owned(), |path| name(&path));
+    Err(ConnectError::Nowhere { home })
+}
+
+async fn from_files(paths: &[PathBuf], settings: &Settings) -> Result<Found, ConnectError> {
+    let mut merged = Kubeconfig::default();
+    for path in paths {
+        let unreadable =
+            |why: KubeconfigError| ConnectError::Unreadable { place: name(path), reason: reason(&why) };
+        merged =
+            Kubeconfig::read_from(path).and_then(|next| merged.clone().merge(next)).map_err(unreadable)?;
+    }
+    let files = paths.iter().map(|path| name(path)).collect::<Vec<_>>().join(", ");
+    if merged.clusters.is_empty() && merged.contexts.is_empty() && merged.auth_infos.is_empty() {
+        return Err(ConnectError::Empty { place: files });
+    }
+    let known = known(&merged);
+    let asked = settings.context.clone().or_else(|| merged.current_context.clone()).unwrap_or_default();
+    if asked.is_empty() {
+        return Err(ConnectError::NoContext { place: files, known });
+    }
+    if !merged.contexts.iter().any(|context| context.name == asked) {
+        return Err(ConnectError::UnknownContext { context: quiet(&asked), place: files, known });
+    }
+    let place = format!("context \"{}\" of {files}", quiet(&asked));
+    let options = KubeConfigOptions { context: Some(asked), ..KubeConfigOptions::default() };
+    match Config::from_custom_kubeconfig(merged, &options).await {
+        Ok(config) => Ok(Found { config, place }),
+        Err(why) => Err(sort(&why, files)),
+    }
+}
+
+fn sort(why: &KubeconfigError, place: String) -> ConnectError {
+    match why {
+        KubeconfigError::LoadCertificateAuthority(_)
+        | KubeconfigError::LoadClientCertificate(_)
+        | KubeconfigError::LoadClientKey(_)
+        | KubeconfigError::ParseCertificates(_) => {
+            ConnectError::BadCertificate { place, reason: reason(why) }
+        }
+        KubeconfigError::ParseProxyUrl(_) | KubeconfigError::ParseNoProxy(_) => {
+            ConnectError::Proxy { place, reason: reason(why) }
+        }
+        other => ConnectError::Incomplete { place, reason: reason(other) },
+    }
+}
+
+fn reason(why: &KubeconfigError) -> String {
+    match why {
+        // The path is said already.
+        KubeconfigError::ReadConfig(why, _) => words(&why.to_string()),
+        other => words(&other.to_string()),
+    }
+}
+
+fn known(config: &Kubeconfig) -> String {
+    const SHOWN_MAX: usize = 20;
+    let mut names: Vec<_> = config
+        .contexts
+        .iter()
+        .take(SHOWN_MAX)
+        .map(|context| format!("\"{}\"", quiet(&context.name)))
+        .collect();
+    match config.contexts.len() {
+        0 => return "none".to_owned(),
+        many if many > SHOWN_MAX => names.push(format!("and {} more", many - SHOWN_MAX)),
+        _ => {}
+    }
+    names.join(", ")
+}
+
+fn name(path: &Path) -> String {
+    quiet(&path.to_string_lossy())
+}
+
+/// A reason on one line.
+pub(super) fn words(text: &str) -> String {
+    quiet(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,270 @@
+//! # Decode: bytes of an API server become facts
+//! Room:     one object, one watch event, one list piece at a time; protobuf and JSON give equal facts.
+//! Comes in: bytes of any content, from a server that may be broken or hostile.
+//! Goes out: [`Decoded`] facts, who an unreadable object is ([`Unreadable`], D11, S11), [`ApiStatus`]es.
+//! Not here: the network (`listen.rs`, `act.rs`); any decision.
+//!
+//! Nothing here panics on any input, and nothing is allocated beyond what has arrived and the stated limits (S12).
+
+use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::names::{NodeName, Uid, Version};
+
+pub(crate) mod event;
+mod fault;
+pub(crate) mod frames;
+mod held;
+mod json;
+pub(crate) mod list;
+mod meaning;
+mod moment;
+mod protobuf;
+mod status;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+pub(crate) use fault::{Fault, harmless};
+pub use status::ApiStatus;
+
+/// How a body is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// Kubernetes' protobuf, behind its four magic bytes.
+    Protobuf,
+    /// JSON.
+    Json,
+}
+
+impl Encoding {
+    /// Reads a `Content-Type`; parameters such as `stream=watch` don't matter. `None` for any other type.
+    pub fn of(content_type: &str) -> Option<Self> {
+        match content_type.split(';').next().unwrap_or_default().trim() {
+            "application/vnd.kubernetes.protobuf" => Some(Self::Protobuf),
+            "application/json" => Some(Self::Json),
+            _ => None,
+        }
+    }
+}
+
+/// Who an object is, as far as its bytes tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// `metadata.uid`.
+    pub uid: Option<Uid>,
+    /// `metadata.namespace`; empty for nodes.
+    pub namespace: String,
+    /// `metadata.name`.
+    pub name: String,
+    /// `spec.nodeName` of a pod.
+    pub node: Option<NodeName>,
+    /// `metadata.resourceVersion`.
+    pub version: Option<Version>,
+}
+
+impl Identity {
+    fn is_empty(&self) -> bool {
+        self.uid.is_none() && self.name.is_empty()
+    }
+}
+
+/// An object that was there but could not be understood. It is a fact of its own: nobody is evicted for it, and the
+/// pod it describes is left alone (D11, S11).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Who it is, if that much could be read.
+    pub identity: Option<Identity>,
+    /// Why it could not be read, with the path of the field; short, free of control characters.
+    pub why: String,
+}
+
+/// What the bytes of one object turned out to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decoded<F> {
+    /// A fact.
+    Fact(F),
+    /// A pod that is on no node: nothing to decide about.
+    Unbound(Identity),
+    /// Not understood.
+    Unreadable(Unreadable),
+}
+
+/// A kind of object that is listed and watched.
+pub trait Fact: Sized + Send + 'static {
+    /// The resource in URLs.
+    const RESOURCE: &'static str;
+    /// The kind in bodies.
+    const KIND: &'static str;
+    /// What the server filters by.
+    const FIELD_SELECTOR: Option<&'static str>;
+
+    /// Reads one message, without envelope.
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self>;
+
+    /// Reads one JSON object.
+    fn from_json(bytes: &[u8]) -> Decoded<Self>;
+
+    /// Who this is.
+    fn identity(&self) -> Identity;
+
+    /// `metadata.resourceVersion`, if it is an integer.
+    fn version(&self) -> Option<Version>;
+}
+
+impl Fact for NodeFact {
+    const RESOURCE: &'static str = "nodes";
+    const KIND: &'static str = "Node";
+    const FIELD_SELECTOR: Option<&'static str> = None;
+
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        settled(protobuf::node(bytes), || protobuf::identity(bytes))
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        settled(json::node(bytes), || json::identity(bytes))
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            uid: Some(self.uid.clone()),
+            namespace: String::new(),
+            name: self.name.as_str().to_owned(),
+            node: None,
+            version: self.version,
+        }
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.version
+    }
+}
+
+impl Fact for PodFact {
+    const RESOURCE: &'static str = "pods";
+    const KIND: &'static str = "Pod";
+    const FIELD_SELECTOR: Option<&'static str> = Some("spec.nodeName!=");
+
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        settled(protobuf::pod(bytes), || protobuf::identity(bytes))
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        settled(json::pod(bytes), || json::identity(bytes))
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            uid: Some(self.uid.clone()),
+            namespace: self.name.namespace().to_owned(),
+            name: self.name.name().to_owned(),
+            node: Some(self.node.clone()),
+            version: self.version,
+        }
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.version
+    }
+}
+
+fn settled<F>(read: Result<Decoded<F>, Fault>, identity: impl FnOnce() -> Identity) -> Decoded<F> {
+    read.unwrap_or_else(|fault| {
+        let identity = Some(identity()).filter(|identity| !identity.is_empty());
+        Decoded::Unreadable(Unreadable { identity, why: fault.to_string() })
+    })
+}
+
+/// What a body that holds one object turned out to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ObjectBody<F> {
+    /// The object asked for.
+    Object(Decoded<F>),
+    /// The server's word on why there is none.
+    Status(ApiStatus),
+    /// Neither; the reason is one sentence.
+    Foreign(String),
+}
+
+/// Reads a body that holds one object: the answer to a GET, or an error.
+pub fn object_from_body<F: Fact>(content_type: &str, bytes: &[u8]) -> ObjectBody<F> {
+    let Some(encoding) = Encoding::of(content_type) else {
+        return ObjectBody::Foreign(foreign_type(content_type));
+    };
+    match object(encoding, bytes) {
+        Ok(body) => body,
+        Err(fault) => ObjectBody::Foreign(format!("the answer is no Kubernetes object: {fault}")),
+    }
+}
+
+fn object<F: Fact>(encoding: Encoding, bytes: &[u8]) -> Result<ObjectBody<F>, Fault> {
+    let (kind, object) = match encoding {
+        Encoding::Protobuf => {
+            let envelope = protobuf::envelope(bytes)?;
+            (envelope.kind.to_owned(), envelope.raw)
+        }
+        Encoding::Json => (json::kind(bytes)?, bytes),
+    };
+    if kind == "Status" {
+        return ApiStatus::read(encoding, object).map(ObjectBody::Status);
+    }
+    if kind != F::KIND {
+        return Err(Fault::new(format!("a {} where a {} was expected", harmless(&kind, 64), F::KIND)));
+    }
+    Ok(ObjectBody::Object(decoded(encoding, object)))
+}
+
+/// Reads a body that holds an error; `None` if it is no `Status`.
+pub fn status_from_body(content_type: &str, bytes: &[u8]) -> Option<ApiStatus> {
+    let encoding = Encoding::of(content_type)?;
+    let is_status = |kind: &str| kind == "Status";
+    match encoding {
+        Encoding::Protobuf => {
+            let envelope = protobuf::envelope(bytes).ok().filter(|envelope| is_status(envelope.kind))?;
+            ApiStatus::read(encoding, envelope.raw).ok()
+        }
+        Encoding::Json => {
+            json::kind(bytes).ok().filter(|kind| is_status(kind))?;
+            ApiStatus::read(encoding, bytes).ok()
+        }
+    }
+}
+
+pub(crate) fn foreign_type(content_type: &str) -> String {
+    format!(
+        "the answer's content type is {:?}, not Kubernetes protobuf or JSON: is something other than an API server \
+         answering?",
+        harmless(content_type, 64)
+    )
+}
+
+/// Reads one object, without envelope.
+pub(crate) fn decoded<F: Fact>(encoding: Encoding, bytes: &[u8]) -> Decoded<F> {
+    match encoding {
+        Encoding::Protobuf => F::from_protobuf(bytes),
+        Encoding::Json => F::from_json(bytes),
+    }
+}
+
+/// Runs every decoder and splitter of this room over `bytes`, whole and cut at two places. Returns how many pieces were
+/// understood, so that no call can be optimised away. For fuzzing: it must return, whatever the bytes.
+pub fn fuzz_entry(bytes: &[u8]) -> usize {
+    const LIMIT: usize = 1 << 16;
+    let mut understood = 0;
+    for encoding in [Encoding::Protobuf, Encoding::Json] {
+        let content_type = match encoding {
+            Encoding::Protobuf => "application/vnd.kubernetes.protobuf",
+            Encoding::Json => "application/json",
+        };
+        understood += usize::from(matches!(decoded::<PodFact>(encoding, bytes), Decoded::Fact(_)));
+        understood += usize::from(matches!(decoded::<NodeFact>(encoding, bytes), Decoded::Fact(_)));
+        understood +=
+            usize::from(matches!(object_from_body::<PodFact>(content_type, bytes), ObjectBody::Object(_)));
+        understood += usize::from(status_from_body(content_type, bytes).is_some());
+        let first = bytes.first().map_or(0, |&byte| usize::from(byte)).min(bytes.len());
+        for cut in [0, first, bytes.len() / 2] {
+            let (head, tail) = bytes.split_at(cut);
+            understood += frames::count(encoding, LIMIT, &[head, tail]);
+            understood += list::count(encoding, LIMIT, &[head, tail]);
+        }
+    }
+    understood
+}

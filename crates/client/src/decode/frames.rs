@@ -1,0 +1,89 @@
+//! # Frames: a watch's bytes, cut into events
+//! Room:     length-prefixed protobuf frames and JSON lines.
+//! Comes in: chunks as the network cut them.
+//! Goes out: the bytes of one event at a time; a [`Fault`] for a frame longer than the limit (S12).
+//! Not here: what an event says (`event.rs`).
+
+use super::held::Held;
+use super::{Encoding, Fault};
+
+/// Bytes of the length before a protobuf frame.
+const PREFIX: usize = 4;
+
+/// The splitter.
+pub(crate) struct Frames {
+    encoding: Encoding,
+    limit: usize,
+    held: Held,
+    /// How far the rest is known to have no line end.
+    searched: usize,
+}
+
+impl Frames {
+    pub(crate) fn new(encoding: Encoding, limit: usize) -> Self {
+        Self { encoding, limit, held: Held::default(), searched: 0 }
+    }
+
+    pub(crate) fn push(&mut self, chunk: &[u8]) {
+        self.held.push(chunk);
+    }
+
+    /// The next whole event, if it has arrived. After a fault the stream is of no more use.
+    pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, Fault> {
+        match self.encoding {
+            Encoding::Protobuf => self.next_frame(),
+            Encoding::Json => self.next_line(),
+        }
+    }
+
+    fn next_frame(&mut self) -> Result<Option<&[u8]>, Fault> {
+        let Some(&prefix) = self.held.rest().first_chunk::<PREFIX>() else { return Ok(None) };
+        let length = usize::try_from(u32::from_be_bytes(prefix)).unwrap_or(usize::MAX);
+        if length > self.limit {
+            return Err(self.too_long());
+        }
+        if self.held.rest().len() < PREFIX + length {
+            return Ok(None);
+        }
+        Ok(Some(&self.held.take(PREFIX + length)[PREFIX..]))
+    }
+
+    fn next_line(&mut self) -> Result<Option<&[u8]>, Fault> {
+        loop {
+            let rest = self.held.rest();
+            let Some(end) = rest[self.searched..].iter().position(|&byte| byte == b'\n') else {
+                self.searched = rest.len();
+                return if rest.len() > self.limit { Err(self.too_long()) } else { Ok(None) };
+            };
+            let length = self.searched + end;
+            self.searched = 0;
+            if length > self.limit {
+                return Err(self.too_long());
+            }
+            if rest[..length].trim_ascii().is_empty() {
+                self.held.take(length + 1);
+                continue;
+            }
+            return Ok(Some(&self.held.take(length + 1)[..length]));
+        }
+    }
+
+    fn too_long(&self) -> Fault {
+        Fault::new(format!("an event longer than {} bytes", self.limit))
+    }
+}
+
+/// How many events these chunks hold before the end or the first fault.
+pub(super) fn count(encoding: Encoding, limit: usize, chunks: &[&[u8]]) -> usize {
+    let mut frames = Frames::new(encoding, limit);
+    let mut count = 0;
+    for chunk in chunks {
+        frames.push(chunk);
+        while let Ok(Some(frame)) = frames.next() {
+            count += 1;
+            count +=
+                usize::from(super::event::read::<taintward_core::fact::PodFact>(encoding, frame).is_ok());
+        }
+    }
+    count
+}

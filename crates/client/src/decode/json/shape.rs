@@ -1,0 +1,342 @@
+//! # Shapes: what serde reads JSON into
+//! Room:     narrow structs that borrow from the bytes; unknown fields are skipped, `null` is "not set" as in Go.
+//! Comes in: serde_json's events.
+//! Goes out: raw values for `json.rs` to make facts of.
+//! Not here: meaning. A known field given twice is a fault: which of the two holds is anybody's guess.
+
+use crate::decode::meaning::{INITIAL_EVENTS_END, LONGEST_LIST, MIRROR, owner_of};
+use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use taintward_core::fact::Owner;
+
+/// Text, borrowed unless it has escapes in it.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub(super) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'a> Text<'a> {
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text, or the empty string Go has for "not set".
+    pub(super) fn or_empty(text: Option<&Self>) -> &str {
+        text.map_or("", Text::as_str)
+    }
+}
+
+/// A list of at most [`LONGEST_LIST`] entries.
+pub(super) struct Capped<T>(pub(super) Vec<T>);
+
+impl<T> Default for Capped<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Capped<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Entries<T> {
+            type Value = Capped<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Capped<T>, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = list.next_element()? {
+                    if entries.len() == LONGEST_LIST {
+                        return Err(A::Error::custom(format_args!("more than {LONGEST_LIST} entries")));
+                    }
+                    entries.push(entry);
+                }
+                Ok(Capped(entries))
+            }
+        }
+
+        deserializer.deserialize_seq(Entries(PhantomData))
+    }
+}
+
+/// The two annotations that matter.
+pub(super) struct Annotations {
+    pub(super) mirror: bool,
+    pub(super) initial_events_end: bool,
+}
+
+impl<'de> Deserialize<'de> for Annotations {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Annotations;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Annotations, A::Error> {
+                let mut found = Annotations { mirror: false, initial_events_end: false };
+                while let Some(key) = map.next_key::<Text<'de>>()? {
+                    if ![MIRROR, INITIAL_EVENTS_END].contains(&key.as_str()) {
+                        map.next_value::<IgnoredAny>()?;
+                        continue;
+                    }
+                    let value = map.next_value::<Option<Text<'de>>>()?;
+                    found.mirror |= key.as_str() == MIRROR;
+                    found.initial_events_end |=
+                        key.as_str() == INITIAL_EVENTS_END && Text::or_empty(value.as_ref()) == "true";
+                }
+                Ok(found)
+            }
+        }
+
+        deserializer.deserialize_map(Entries)
+    }
+}
+
+/// The controlling owner among the references: the first with `controller: true`.
+pub(super) struct Owners(pub(super) Option<Owner>);
+
+impl<'de> Deserialize<'de> for Owners {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Reference<'a> {
+            #[serde(borrow)]
+            api_version: Option<Text<'a>>,
+            #[serde(borrow)]
+            kind: Option<Text<'a>>,
+            controller: Option<bool>,
+        }
+
+        let references = Capped::<Reference<'de>>::deserialize(deserializer)?.0;
+        let controlling = references.iter().find(|reference| reference.controller == Some(true));
+        Ok(Self(controlling.map(|reference| {
+            owner_of(Text::or_empty(reference.api_version.as_ref()), Text::or_empty(reference.kind.as_ref()))
+        })))
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Meta<'a> {
+    #[serde(borrow)]
+    pub(super) name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) namespace: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) uid: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) resource_version: Option<Text<'a>>,
+    pub(super) generation: Option<i64>,
+    #[serde(borrow)]
+    pub(super) creation_timestamp: Option<Text<'a>>,
+    pub(super) deletion_timestamp: Option<IgnoredAny>,
+    pub(super) annotations: Option<Annotations>,
+    pub(super) owner_references: Option<Owners>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct NodeObject<'a> {
+    #[serde(borrow)]
+    pub(super) metadata: Option<Meta<'a>>,
+    #[serde(borrow)]
+    pub(super) spec: Option<NodeSpec<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct NodeSpec<'a> {
+    #[serde(borrow)]
+    pub(super) taints: Option<Capped<TaintEntry<'a>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TaintEntry<'a> {
+    #[serde(borrow)]
+    pub(super) key: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) value: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) effect: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) time_added: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct PodObject<'a> {
+    #[serde(borrow)]
+    pub(super) metadata: Option<Meta<'a>>,
+    #[serde(borrow)]
+    pub(super) spec: Option<PodSpec<'a>>,
+    #[serde(borrow)]
+    pub(super) status: Option<PodStatus<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PodSpec<'a> {
+    #[serde(borrow)]
+    pub(super) node_name: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) tolerations: Option<Capped<TolerationEntry<'a>>>,
+    #[serde(borrow)]
+    pub(super) priority_class_name: Option<Text<'a>>,
+    pub(super) priority: Option<i32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TolerationEntry<'a> {
+    #[serde(borrow)]
+    pub(super) key: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) operator: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) value: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) effect: Option<Text<'a>>,
+    pub(super) toleration_seconds: Option<i64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct PodStatus<'a> {
+    #[serde(borrow)]
+    pub(super) phase: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) conditions: Option<Capped<Condition<'a>>>,
+    #[serde(borrow)]
+    pub(super) start_time: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Condition<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) status: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) reason: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) last_transition_time: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Kind<'a> {
+    #[serde(borrow)]
+    pub(super) kind: Option<Text<'a>>,
+}
+
+/// A node once more, for its managed fields alone.
+#[derive(Deserialize)]
+pub(super) struct Managed<'a> {
+    #[serde(borrow)]
+    pub(super) metadata: Option<ManagedMeta<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ManagedMeta<'a> {
+    #[serde(borrow)]
+    pub(super) managed_fields: Option<Capped<ManagedEntry<'a>>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ManagedEntry<'a> {
+    #[serde(borrow)]
+    pub(super) time: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) subresource: Option<Text<'a>>,
+    #[serde(borrow, rename = "fieldsV1")]
+    pub(super) fields: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct FieldSet {
+    #[serde(rename = "f:spec")]
+    pub(super) spec: Option<SpecFields>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct SpecFields {
+    #[serde(rename = "f:taints")]
+    pub(super) taints: Option<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Bookmark<'a> {
+    #[serde(borrow)]
+    pub(super) metadata: Option<BookmarkMeta<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct BookmarkMeta<'a> {
+    #[serde(borrow)]
+    pub(super) resource_version: Option<Text<'a>>,
+    pub(super) annotations: Option<Annotations>,
+}
+
+/// A list's `metadata`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Head<'a> {
+    #[serde(borrow)]
+    pub(super) resource_version: Option<Text<'a>>,
+    #[serde(borrow, rename = "continue")]
+    pub(super) onward: Option<Text<'a>>,
+}
+
+/// One line of a watch.
+#[derive(Deserialize)]
+pub(super) struct Line<'a> {
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Text<'a>,
+    #[serde(borrow)]
+    pub(super) object: &'a RawValue,
+}
+
+/// Some members of an object, by name, whatever they hold; of one given twice the last. For telling who an unreadable
+/// object is.
+pub(super) struct Members<'a, 'w> {
+    wanted: &'w [&'static str],
+    pub(super) found: Vec<Option<&'a RawValue>>,
+}
+
+impl<'a, 'w> Members<'a, 'w> {
+    /// Finds the wanted members; none where `text` is no object.
+    pub(super) fn of(text: &'a [u8], wanted: &'w [&'static str]) -> Vec<Option<&'a RawValue>> {
+        let mut members = Self { wanted, found: vec![None; wanted.len()] };
+        // What was found before a fault stands.
+        let _ = serde_json::Deserializer::from_slice(text).deserialize_map(&mut members);
+        members.found
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Members<'de, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<Text<'de>>()? {
+            let value = map.next_value::<&RawValue>()?;
+            if let Some(at) = self.wanted.iter().position(|&name| name == key.as_str()) {
+                self.found[at] = Some(value);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,92 @@
+//! # List: a list's body, cut into items as it arrives
+//! Room:     the outer structure of a `PodList` or `NodeList`; no more than one item is held.
+//! Comes in: chunks as the network cut them.
+//! Goes out: the bytes of one item at a time, and the list's head; a [`Fault`] for a body of another shape.
+//! Not here: what an item says (`protobuf.rs`, `json.rs`); asking for pages (`listen/pages.rs`).
+
+use super::{Encoding, Fault};
+
+mod braces;
+mod peel;
+
+/// What the head of a list says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ListHead {
+    /// The version the whole list stands for.
+    pub(crate) version: String,
+    /// Where the list goes on; empty on the last page.
+    pub(crate) onward: String,
+}
+
+/// One piece of a list.
+pub(crate) enum Piece<'a> {
+    /// The bytes of one object.
+    Item(&'a [u8]),
+    /// The list's head.
+    Head(ListHead),
+}
+
+/// The splitter.
+pub(crate) enum ListBody {
+    Protobuf(peel::Peel),
+    Json(braces::Braces),
+}
+
+impl ListBody {
+    /// A splitter for a list of `kind`s, none longer than `limit` bytes.
+    pub(crate) fn new(encoding: Encoding, kind: &'static str, limit: usize) -> Self {
+        match encoding {
+            Encoding::Protobuf => Self::Protobuf(peel::Peel::new(kind, limit)),
+            Encoding::Json => Self::Json(braces::Braces::new(kind, limit)),
+        }
+    }
+
+    pub(crate) fn push(&mut self, chunk: &[u8]) {
+        match self {
+            Self::Protobuf(peel) => peel.push(chunk),
+            Self::Json(braces) => braces.push(chunk),
+        }
+    }
+
+    /// The next whole piece, if it has arrived. After a fault the body is of no more use.
+    pub(crate) fn next(&mut self) -> Result<Option<Piece<'_>>, Fault> {
+        match self {
+            Self::Protobuf(peel) => peel.next(),
+            Self::Json(braces) => braces.next(),
+        }
+    }
+
+    /// Says whether the body was whole, once it has ended.
+    pub(crate) fn finish(&self) -> Result<(), Fault> {
+        let whole = match self {
+            Self::Protobuf(peel) => peel.is_whole(),
+            Self::Json(braces) => braces.is_whole(),
+        };
+        if whole { Ok(()) } else { Err(Fault::new("the list was cut off")) }
+    }
+}
+
+/// A fault for a list of something else.
+fn check_kind(found: &str, kind: &str) -> Result<(), Fault> {
+    match found.strip_suffix("List") {
+        Some(items) if items == kind => Ok(()),
+        _ => Err(Fault::new(format!("a {} where a {kind}List was expected", super::harmless(found, 64)))),
+    }
+}
+
+fn too_long(limit: usize) -> Fault {
+    Fault::new(format!("a list item longer than {limit} bytes"))
+}
+
+/// How many pieces these chunks hold before the end or the first fault.
+pub(super) fn count(encoding: Encoding, limit: usize, chunks: &[&[u8]]) -> usize {
+    let mut body = ListBody::new(encoding, "Pod", limit);
+    let mut count = 0;
+    for chunk in chunks {
+        body.push(chunk);
+        while let Ok(Some(_)) = body.next() {
+            count += 1;
+        }
+    }
+    count + usize::from(body.finish().is_ok())
+}

@@ -1,0 +1,58 @@
+//! # Meaning: what field values stand for, in either encoding
+//! Room:     the names, limits and small rules both readers share, so that they can't differ.
+//! Comes in: values of fields.
+//! Goes out: core vocabulary.
+//! Not here: reading (`protobuf.rs`, `json.rs`); decisions.
+
+use taintward_core::fact::{Owner, Standing};
+use taintward_core::taint::{Effect, Taint};
+
+/// More taints or tolerations than any object an API server stores can hold; keeps hostile bytes from growing in memory.
+pub(super) const LONGEST_LIST: usize = 200_000;
+
+/// The mirror annotation of a static pod.
+pub(super) const MIRROR: &str = "kubernetes.io/config.mirror";
+
+/// The annotation on the bookmark that ends the initial events.
+pub(super) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// The priority class of pods a node can't do without.
+pub(super) const NODE_CRITICAL: &str = "system-node-critical";
+
+/// A generation that fits; absurd ones end at the nearest bound.
+pub(super) fn generation(written: i64) -> u32 {
+    u32::try_from(written.max(0)).unwrap_or(u32::MAX)
+}
+
+/// Whether the pod can still leave (D6); a deletion that was asked for comes first.
+pub(super) fn standing(deleting: bool, phase: &str) -> Standing {
+    match phase {
+        _ if deleting => Standing::Terminating,
+        "Succeeded" | "Failed" => Standing::Finished,
+        _ => Standing::Live,
+    }
+}
+
+/// Whether a condition is the mark of a taint eviction (TE-31).
+pub(super) fn is_mark(kind: &str, status: &str, reason: &str) -> bool {
+    (kind, status, reason) == ("DisruptionTarget", "True", "DeletionByTaintManager")
+}
+
+/// Whether a condition tells when the pod came to its node (D1).
+pub(super) fn is_arrival(kind: &str, status: &str) -> bool {
+    (kind, status) == ("PodScheduled", "True")
+}
+
+/// The owner's kind, from its `apiVersion` and `kind`.
+pub(super) fn owner_of(api_version: &str, kind: &str) -> Owner {
+    match (api_version.split_once('/').map(|(group, _)| group), kind) {
+        (Some("apps"), "DaemonSet") => Owner::DaemonSet,
+        (Some("batch"), "Job") => Owner::Job,
+        _ => Owner::Other,
+    }
+}
+
+/// Whether the managed fields are worth looking at (D1): some NoExecute taint doesn't say when it was added.
+pub(super) fn needs_ownership(taints: &[Taint]) -> bool {
+    taints.iter().any(|taint| taint.effect == Effect::NoExecute && taint.time_added.is_none())
+}

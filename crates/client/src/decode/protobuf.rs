@@ -1,0 +1,311 @@
+//! # Protobuf: the fields that matter, read where they lie
+//! Room:     nodes, pods and their envelope in Kubernetes' protobuf; every other field is stepped over.
+//! Comes in: the bytes of one message.
+//! Goes out: facts and identities; a [`Fault`] with the field's path where a known field has the wrong shape.
+//! Not here: JSON (`json.rs`); framing (`frames.rs`, `list.rs`); pods in detail (`protobuf/pod.rs`).
+//!
+//! A field that is given twice counts as its last value, messages are merged: protobuf's own rule.
+
+use super::meaning::{INITIAL_EVENTS_END, LONGEST_LIST, MIRROR, needs_ownership, owner_of};
+use super::wire::{Fields, Value};
+use super::{Decoded, Fault, Identity, moment};
+use taintward_core::fact::{NodeFact, Owner};
+use taintward_core::names::{NodeName, Uid, Version};
+use taintward_core::taint::{Effect, Taint};
+use taintward_core::time::Wall;
+
+mod pod;
+
+pub(super) use pod::pod;
+
+/// The four bytes before every Kubernetes protobuf body.
+pub(super) const MAGIC: [u8; 4] = *b"k8s\0";
+
+/// An object in its envelope (`runtime.Unknown`).
+pub(super) struct Envelope<'a> {
+    pub(super) kind: &'a str,
+    pub(super) raw: &'a [u8],
+}
+
+/// Opens the envelope of a body.
+pub(super) fn envelope(bytes: &[u8]) -> Result<Envelope<'_>, Fault> {
+    let message = bytes.strip_prefix(&MAGIC).ok_or_else(|| Fault::new("no Kubernetes protobuf"))?;
+    let mut envelope = Envelope { kind: "", raw: &[] };
+    for field in Fields::of(message) {
+        match field? {
+            (1, types) => envelope.kind = kind(types.bytes()?)?,
+            (2, raw) => envelope.raw = raw.bytes()?,
+            (3, encoding) if !encoding.text()?.is_empty() => return Err(Fault::new("an encoded object")),
+            _ => {}
+        }
+    }
+    Ok(envelope)
+}
+
+/// The kind in a `TypeMeta`.
+pub(super) fn kind(types: &[u8]) -> Result<&str, Fault> {
+    let mut kind = "";
+    for field in Fields::of(types) {
+        if let (2, value) = field? {
+            kind = value.text().map_err(|fault| fault.at("kind"))?;
+        }
+    }
+    Ok(kind)
+}
+
+/// `ObjectMeta`, as far as facts need it.
+#[derive(Default)]
+struct Meta<'a> {
+    name: &'a str,
+    namespace: &'a str,
+    uid: &'a str,
+    version: &'a str,
+    generation: i64,
+    created: Option<Wall>,
+    deleting: bool,
+    owner: Option<Owner>,
+    mirror: bool,
+}
+
+impl<'a> Meta<'a> {
+    fn read(&mut self, message: &'a [u8]) -> Result<(), Fault> {
+        let mut owners = 0;
+        for field in Fields::of(message) {
+            let (number, value) = field?;
+            match number {
+                1 => self.name = value.text().map_err(|fault| fault.at("name"))?,
+                3 => self.namespace = value.text().map_err(|fault| fault.at("namespace"))?,
+                5 => self.uid = value.text().map_err(|fault| fault.at("uid"))?,
+                6 => self.version = value.text().map_err(|fault| fault.at("resourceVersion"))?,
+                7 => self.generation = value.integer().map_err(|fault| fault.at("generation"))?,
+                8 => self.created = time(value).map_err(|fault| fault.at("creationTimestamp"))?,
+                9 => {
+                    self.deleting =
+                        value.bytes().map(|_| true).map_err(|fault| fault.at("deletionTimestamp"))?
+                }
+                12 => self.mirror |= entry(value).map_err(|fault| fault.at("annotations"))?.0 == MIRROR,
+                13 => {
+                    let owner = owner(value).map_err(|fault| fault.index(owners).at("ownerReferences"))?;
+                    self.owner = self.owner.or(owner);
+                    owners += 1;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What must be there for the object to be somebody.
+    fn uid(&self) -> Result<Uid, Fault> {
+        match (self.name, self.uid) {
+            ("", _) => Err(Fault::new("missing").at("metadata.name")),
+            (_, "") => Err(Fault::new("missing").at("metadata.uid")),
+            (_, uid) => Ok(Uid::new(uid)),
+        }
+    }
+
+    fn identity(&self, node: Option<&str>) -> Identity {
+        Identity {
+            uid: Some(self.uid).filter(|uid| !uid.is_empty()).map(Uid::new),
+            namespace: self.namespace.to_owned(),
+            name: self.name.to_owned(),
+            node: node.map(NodeName::new),
+            version: Version::parse(self.version),
+        }
+    }
+}
+
+/// One entry of a map of strings.
+fn entry(value: Value<'_>) -> Result<(&str, &str), Fault> {
+    let mut entry = ("", "");
+    for field in Fields::of(value.bytes()?) {
+        match field? {
+            (1, key) => entry.0 = key.text()?,
+            (2, value) => entry.1 = value.text()?,
+            _ => {}
+        }
+    }
+    Ok(entry)
+}
+
+/// What one owner reference says about the controlling owner; `None` if it is not the controlling one.
+fn owner(value: Value<'_>) -> Result<Option<Owner>, Fault> {
+    let (mut kind, mut group, mut controls) = ("", "", false);
+    for field in Fields::of(value.bytes()?) {
+        match field? {
+            (1, value) => kind = value.text().map_err(|fault| fault.at("kind"))?,
+            (5, value) => group = value.text().map_err(|fault| fault.at("apiVersion"))?,
+            (6, value) => controls = value.flag().map_err(|fault| fault.at("controller"))?,
+            _ => {}
+        }
+    }
+    Ok(controls.then(|| owner_of(group, kind)))
+}
+
+/// A `Time` message; an empty one is Go's zero time.
+fn time(value: Value<'_>) -> Result<Option<Wall>, Fault> {
+    let message = value.bytes()?;
+    if message.is_empty() {
+        return Ok(None);
+    }
+    let (mut seconds, mut nanos) = (0, 0);
+    for field in Fields::of(message) {
+        match field? {
+            (1, value) => seconds = value.integer()?,
+            (2, value) => nanos = value.integer32()?,
+            _ => {}
+        }
+    }
+    moment::from_parts(seconds, nanos)
+}
+
+/// Who an object is, from whatever of it can be read.
+pub(super) fn identity(message: &[u8]) -> Identity {
+    let mut meta = Meta::default();
+    let mut node = None;
+    for (number, value) in Fields::of(message).map_while(Result::ok) {
+        let Ok(part) = value.bytes() else { continue };
+        match number {
+            // A fault in one field must not hide the others; what was read before it stands.
+            1 => identity_meta(&mut meta, part),
+            2 => {
+                let name = Fields::of(part).map_while(Result::ok).filter(|&(number, _)| number == 10).last();
+                node = name.and_then(|(_, value)| value.text().ok()).filter(|name| !name.is_empty());
+            }
+            _ => {}
+        }
+    }
+    meta.identity(node)
+}
+
+fn identity_meta<'a>(meta: &mut Meta<'a>, message: &'a [u8]) {
+    for (number, value) in Fields::of(message).map_while(Result::ok) {
+        let Ok(text) = value.text() else { continue };
+        match number {
+            1 => meta.name = text,
+            3 => meta.namespace = text,
+            5 => meta.uid = text,
+            6 => meta.version = text,
+            _ => {}
+        }
+    }
+}
+
+/// Reads a `Node`.
+pub(super) fn node(message: &[u8]) -> Result<Decoded<NodeFact>, Fault> {
+    let mut meta = Meta::default();
+    let mut taints = Vec::new();
+    for field in Fields::of(message) {
+        match field? {
+            (1, part) => {
+                let part = part.bytes().map_err(|fault| fault.at("metadata"))?;
+                meta.read(part).map_err(|fault| fault.at("metadata"))?;
+            }
+            (2, part) => {
+                let part = part.bytes().map_err(|fault| fault.at("spec"))?;
+                node_spec(part, &mut taints).map_err(|fault| fault.at("spec"))?;
+            }
+            _ => {}
+        }
+    }
+    let uid = meta.uid()?;
+    let taints_changed = if needs_ownership(&taints) { taints_changed(message) } else { None };
+    Ok(Decoded::Fact(NodeFact {
+        name: NodeName::new(meta.name),
+        uid,
+        version: Version::parse(meta.version),
+        created: meta.created,
+        taints,
+        taints_changed,
+    }))
+}
+
+fn node_spec(message: &[u8], taints: &mut Vec<Taint>) -> Result<(), Fault> {
+    for field in Fields::of(message) {
+        if let (5, value) = field? {
+            if taints.len() == LONGEST_LIST {
+                return Err(Fault::new(format!("more than {LONGEST_LIST} entries")).at("taints"));
+            }
+            taints.push(taint(value).map_err(|fault| fault.index(taints.len()).at("taints"))?);
+        }
+    }
+    Ok(())
+}
+
+fn taint(value: Value<'_>) -> Result<Taint, Fault> {
+    let (mut key, mut text, mut effect, mut time_added) = ("", "", "", None);
+    for field in Fields::of(value.bytes()?) {
+        let (number, value) = field?;
+        match number {
+            1 => key = value.text().map_err(|fault| fault.at("key"))?,
+            2 => text = value.text().map_err(|fault| fault.at("value"))?,
+            3 => effect = value.text().map_err(|fault| fault.at("effect"))?,
+            4 => time_added = time(value).map_err(|fault| fault.at("timeAdded"))?,
+            _ => {}
+        }
+    }
+    Ok(Taint { key: key.into(), value: text.into(), effect: Effect::new(effect), time_added })
+}
+
+/// When `spec.taints` last changed, by the managed fields (D1). An entry that can't be read says nothing; it doesn't
+/// make the node unreadable.
+fn taints_changed(message: &[u8]) -> Option<Wall> {
+    let parts = Fields::of(message).map_while(Result::ok).filter(|&(number, _)| number == 1);
+    let entries = parts
+        .filter_map(|(_, meta)| meta.bytes().ok())
+        .flat_map(|meta| Fields::of(meta).map_while(Result::ok).filter(|&(number, _)| number == 17));
+    entries.filter_map(|(_, entry)| taints_entry(entry).ok().flatten()).max()
+}
+
+fn taints_entry(value: Value<'_>) -> Result<Option<Wall>, Fault> {
+    let (mut at, mut fields, mut subresource): (_, &[u8], _) = (None, &[], "");
+    for field in Fields::of(value.bytes()?) {
+        match field? {
+            (4, value) => at = time(value)?,
+            (7, value) => fields = raw(value)?,
+            (8, value) => subresource = value.text()?,
+            _ => {}
+        }
+    }
+    Ok(at.filter(|_| subresource.is_empty() && super::json::owns_taints(fields)))
+}
+
+/// Field 1 of `FieldsV1` and of `RawExtension`: the bytes as such.
+pub(super) fn raw(value: Value<'_>) -> Result<&[u8], Fault> {
+    let mut raw: &[u8] = &[];
+    for field in Fields::of(value.bytes()?) {
+        if let (1, value) = field? {
+            raw = value.bytes()?;
+        }
+    }
+    Ok(raw)
+}
+
+/// What a bookmark says: the version it stands for, and whether it ends the initial events.
+pub(super) fn bookmark(message: &[u8]) -> Result<(String, bool), Fault> {
+    let (mut version, mut ends) = ("", false);
+    for field in Fields::of(message) {
+        let (1, meta) = field? else { continue };
+        for field in Fields::of(meta.bytes()?) {
+            match field? {
+                (6, value) => version = value.text()?,
+                (12, value) => ends |= entry(value)? == (INITIAL_EVENTS_END, "true"),
+                _ => {}
+            }
+        }
+    }
+    Ok((version.to_owned(), ends))
+}
+
+/// What the head of a list says: its version and where it goes on.
+pub(super) fn list_meta(message: &[u8]) -> Result<(String, String), Fault> {
+    let (mut version, mut onward) = ("", "");
+    for field in Fields::of(message) {
+        match field? {
+            (2, value) => version = value.text()?,
+            (3, value) => onward = value.text()?,
+            _ => {}
+        }
+    }
+    Ok((version.to_owned(), onward.to_owned()))
+}

@@ -1,0 +1,155 @@
+//! # Protobuf pods
+//! Room:     `Pod`: spec, tolerations, status and conditions.
+//! Comes in: the bytes of one pod.
+//! Goes out: a [`PodFact`], or that the pod is on no node.
+//! Not here: `ObjectMeta` (`protobuf.rs`).
+
+use super::{Meta, time};
+use crate::decode::meaning::{self, LONGEST_LIST};
+use crate::decode::wire::{Fields, Value};
+use crate::decode::{Decoded, Fault};
+use taintward_core::fact::{ArrivalFacts, PodFact};
+use taintward_core::names::{NodeName, PodName, Version};
+use taintward_core::taint::Effect;
+use taintward_core::time::Wall;
+use taintward_core::toleration::{Operator, Toleration};
+
+/// Reads a `Pod`.
+pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<PodFact>, Fault> {
+    let mut meta = Meta::default();
+    let mut spec = Spec::default();
+    let mut status = Status::default();
+    for field in Fields::of(message) {
+        let (number, part) = field?;
+        let (name, read) = match number {
+            1 => ("metadata", part.bytes().and_then(|part| meta.read(part))),
+            2 => ("spec", part.bytes().and_then(|part| spec.read(part))),
+            3 => ("status", part.bytes().and_then(|part| status.read(part))),
+            _ => continue,
+        };
+        read.map_err(|fault| fault.at(name))?;
+    }
+    let uid = meta.uid()?;
+    if meta.namespace.is_empty() {
+        return Err(Fault::new("missing").at("metadata.namespace"));
+    }
+    if spec.node.is_empty() {
+        return Ok(Decoded::Unbound(meta.identity(None)));
+    }
+    Ok(Decoded::Fact(PodFact {
+        uid,
+        name: PodName::new(meta.namespace, meta.name),
+        node: NodeName::new(spec.node),
+        version: Version::parse(meta.version),
+        generation: meaning::generation(meta.generation),
+        tolerations: spec.tolerations,
+        priority: spec.priority,
+        node_critical: spec.priority_class == meaning::NODE_CRITICAL,
+        owner: meta.owner.unwrap_or_default(),
+        standing: meaning::standing(meta.deleting, status.phase),
+        mirror: meta.mirror,
+        marked: status.marked,
+        arrival: ArrivalFacts { scheduled: status.scheduled, started: status.started, created: meta.created },
+    }))
+}
+
+#[derive(Default)]
+struct Spec<'a> {
+    node: &'a str,
+    tolerations: Vec<Toleration>,
+    priority_class: &'a str,
+    priority: i32,
+}
+
+impl<'a> Spec<'a> {
+    fn read(&mut self, message: &'a [u8]) -> Result<(), Fault> {
+        for field in Fields::of(message) {
+            let (number, value) = field?;
+            match number {
+                10 => self.node = value.text().map_err(|fault| fault.at("nodeName"))?,
+                22 => self.tolerate(value).map_err(|fault| fault.at("tolerations"))?,
+                24 => self.priority_class = value.text().map_err(|fault| fault.at("priorityClassName"))?,
+                25 => self.priority = value.integer32().map_err(|fault| fault.at("priority"))?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn tolerate(&mut self, value: Value<'_>) -> Result<(), Fault> {
+        if self.tolerations.len() == LONGEST_LIST {
+            return Err(Fault::new(format!("more than {LONGEST_LIST} entries")));
+        }
+        self.tolerations.push(toleration(value).map_err(|fault| fault.index(self.tolerations.len()))?);
+        Ok(())
+    }
+}
+
+fn toleration(value: Value<'_>) -> Result<Toleration, Fault> {
+    let (mut key, mut operator, mut text, mut effect, mut seconds) = ("", "", "", "", None);
+    for field in Fields::of(value.bytes()?) {
+        let (number, value) = field?;
+        match number {
+            1 => key = value.text().map_err(|fault| fault.at("key"))?,
+            2 => operator = value.text().map_err(|fault| fault.at("operator"))?,
+            3 => text = value.text().map_err(|fault| fault.at("value"))?,
+            4 => effect = value.text().map_err(|fault| fault.at("effect"))?,
+            // A pointer in Go: a zero that is written is a zero, not "for ever".
+            5 => seconds = Some(value.integer().map_err(|fault| fault.at("tolerationSeconds"))?),
+            _ => {}
+        }
+    }
+    Ok(Toleration {
+        key: key.into(),
+        operator: Operator::new(operator),
+        value: text.into(),
+        effect: Some(effect).filter(|effect| !effect.is_empty()).map(Effect::new),
+        seconds,
+    })
+}
+
+#[derive(Default)]
+struct Status<'a> {
+    phase: &'a str,
+    scheduled: Option<Wall>,
+    started: Option<Wall>,
+    marked: bool,
+}
+
+impl<'a> Status<'a> {
+    fn read(&mut self, message: &'a [u8]) -> Result<(), Fault> {
+        let mut conditions = 0;
+        for field in Fields::of(message) {
+            let (number, value) = field?;
+            match number {
+                1 => self.phase = value.text().map_err(|fault| fault.at("phase"))?,
+                2 => {
+                    self.condition(value).map_err(|fault| fault.index(conditions).at("conditions"))?;
+                    conditions += 1;
+                }
+                7 => self.started = time(value).map_err(|fault| fault.at("startTime"))?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn condition(&mut self, value: Value<'_>) -> Result<(), Fault> {
+        let (mut kind, mut status, mut reason, mut since) = ("", "", "", None);
+        for field in Fields::of(value.bytes()?) {
+            let (number, value) = field?;
+            match number {
+                1 => kind = value.text().map_err(|fault| fault.at("type"))?,
+                2 => status = value.text().map_err(|fault| fault.at("status"))?,
+                4 => since = time(value).map_err(|fault| fault.at("lastTransitionTime"))?,
+                5 => reason = value.text().map_err(|fault| fault.at("reason"))?,
+                _ => {}
+            }
+        }
+        self.marked |= meaning::is_mark(kind, status, reason);
+        if meaning::is_arrival(kind, status) {
+            self.scheduled = self.scheduled.or(since);
+        }
+        Ok(())
+    }
+}

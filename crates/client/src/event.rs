@@ -1,0 +1,219 @@
+//! # Event: what a person reads about a pod or node
+//! Room:     a note, and its form in events.k8s.io/v1 and core/v1.
+//! Comes in: what happened, in words.
+//! Goes out: the body of a POST.
+//! Not here: sending (`act.rs`); which note to write, aggregating, rates (the controller).
+
+use crate::act::{micro_time, second_time};
+use serde_json::{Value, json};
+use taintward_core::names::{NodeName, PodName, Uid};
+use taintward_core::time::Wall;
+
+/// The reason of all notes (TE-34).
+pub const REASON: &str = "TaintManagerEviction";
+
+/// Who reports (TE-34): what upstream's events name, so that who looks for its words finds ours.
+pub const CONTROLLER: &str = "taint-eviction-controller";
+
+/// The longest note the events API accepts, in bytes.
+const NOTE_MAX: usize = 1024;
+
+/// The longest name of an object.
+const NAME_MAX: usize = 253;
+
+/// The longest action and reporting instance the events API accepts.
+const WORD_MAX: usize = 128;
+
+/// What a note is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum About {
+    /// A pod, by identity (D8).
+    Pod(PodName, Uid),
+    /// A node, by identity.
+    Node(NodeName, Uid),
+}
+
+/// One event to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventNote {
+    /// What it is about.
+    pub about: About,
+    /// What was done, as one word: the events API wants it.
+    pub action: String,
+    /// The sentence for people; cut off at what the API accepts.
+    pub note: String,
+    /// `Warning` instead of `Normal`.
+    pub warning: bool,
+    /// The node that has to do with it.
+    pub related: Option<NodeName>,
+    /// When it happened; the last time, if it happened more than once.
+    pub at: Wall,
+    /// How often it happened; more than once makes it a series.
+    pub count: u32,
+}
+
+/// Which API an event is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EventsApi {
+    /// `events.k8s.io/v1`.
+    Events,
+    /// `v1`, what older servers have.
+    Core,
+}
+
+impl EventNote {
+    /// Where the event goes: a pod's namespace; `default` for a node.
+    pub(crate) fn namespace(&self) -> &str {
+        match &self.about {
+            About::Pod(pod, _) => pod.namespace(),
+            About::Node(..) => "default",
+        }
+    }
+
+    /// The event as JSON. `serial` keeps apart two notes of one microsecond.
+    pub(crate) fn body(&self, api: EventsApi, instance: &str, serial: u64) -> String {
+        let (subject, about) = match &self.about {
+            About::Pod(pod, uid) => (pod.name(), object("Pod", pod.namespace(), pod.name(), uid)),
+            About::Node(node, uid) => (node.as_str(), object("Node", "", node.as_str(), uid)),
+        };
+        let metadata = json!({ "name": event_name(subject, self.at, serial), "namespace": self.namespace() });
+        let related = self
+            .related
+            .as_ref()
+            .map(|node| json!({ "apiVersion": "v1", "kind": "Node", "name": node.as_str() }));
+        let (note, instance) = (cut(&self.note, NOTE_MAX), cut(instance, WORD_MAX));
+        let action = cut(if self.action.is_empty() { "Evicting" } else { &self.action }, WORD_MAX);
+        let kind = if self.warning { "Warning" } else { "Normal" };
+        let series =
+            (self.count > 1).then(|| json!({ "count": self.count, "lastObservedTime": micro_time(self.at) }));
+        let mut event = match api {
+            EventsApi::Events => json!({
+                "apiVersion": "events.k8s.io/v1",
+                "eventTime": micro_time(self.at),
+                "regarding": about,
+                "note": note,
+                "reportingController": CONTROLLER,
+            }),
+            EventsApi::Core => json!({
+                "apiVersion": "v1",
+                "firstTimestamp": second_time(self.at),
+                "lastTimestamp": second_time(self.at),
+                "count": self.count.max(1),
+                "involvedObject": about,
+                "message": note,
+                "source": { "component": CONTROLLER, "host": instance },
+                "reportingComponent": CONTROLLER,
+            }),
+        };
+        let rest = [
+            ("kind", json!("Event")),
+            ("metadata", metadata),
+            ("type", json!(kind)),
+            ("reason", json!(REASON)),
+            ("action", json!(action)),
+            ("reportingInstance", json!(instance)),
+        ];
+        for (field, value) in rest {
+            event[field] = value;
+        }
+        if let Some(related) = related {
+            event["related"] = related;
+        }
+        if let (Some(series), EventsApi::Events) = (series, api) {
+            event["series"] = series;
+        }
+        event.to_string()
+    }
+}
+
+fn object(kind: &str, namespace: &str, name: &str, uid: &Uid) -> Value {
+    let mut reference = json!({ "apiVersion": "v1", "kind": kind, "name": name, "uid": uid.to_string() });
+    if !namespace.is_empty() {
+        reference["namespace"] = json!(namespace);
+    }
+    reference
+}
+
+/// `<subject>.<hex nanoseconds>`, as usual, cut to the length of a name.
+fn event_name(subject: &str, at: Wall, serial: u64) -> String {
+    let nanos = at.as_micros().unsigned_abs().wrapping_mul(1000).wrapping_add(serial % 1000);
+    let suffix = format!(".{nanos:x}");
+    let subject = cut(subject, NAME_MAX - suffix.len()).trim_end_matches(['-', '.']);
+    format!("{subject}{suffix}")
+}
+
+/// The longest beginning of a text that fits, ending at a whole character.
+fn cut(text: &str, bytes_max: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes_max)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn note() -> EventNote {
+        EventNote {
+            about: About::Pod(PodName::new("shop", "web-0"), Uid::new("u1")),
+            action: "Evicting".into(),
+            note: "Marking for deletion Pod shop/web-0: k:NoExecute".into(),
+            warning: false,
+            related: Some(NodeName::new("n1")),
+            at: Wall::from_micros(1_800_000_000_123_456),
+            count: 1,
+        }
+    }
+
+    fn body(note: &EventNote, api: EventsApi) -> Value {
+        serde_json::from_str(&note.body(api, "host-1", 7)).unwrap()
+    }
+
+    #[test]
+    fn an_event_of_the_events_api() {
+        assert_eq!(
+            body(&note(), EventsApi::Events),
+            json!({
+                "apiVersion": "events.k8s.io/v1", "kind": "Event",
+                "metadata": { "name": "web-0.18fae2769b0fca07", "namespace": "shop" },
+                "eventTime": "2027-01-15T08:00:00.123456Z",
+                "reason": "TaintManagerEviction", "action": "Evicting", "type": "Normal",
+                "note": "Marking for deletion Pod shop/web-0: k:NoExecute",
+                "regarding": { "apiVersion": "v1", "kind": "Pod", "namespace": "shop", "name": "web-0", "uid": "u1" },
+                "related": { "apiVersion": "v1", "kind": "Node", "name": "n1" },
+                "reportingController": "taint-eviction-controller", "reportingInstance": "host-1",
+            })
+        );
+    }
+
+    #[test]
+    fn an_event_of_the_core_api() {
+        let mut node = note();
+        node.about = About::Node(NodeName::new("n1"), Uid::new("u2"));
+        (node.related, node.warning, node.count) = (None, true, 3);
+        assert_eq!(
+            body(&node, EventsApi::Core),
+            json!({
+                "apiVersion": "v1", "kind": "Event",
+                "metadata": { "name": "n1.18fae2769b0fca07", "namespace": "default" },
+                "firstTimestamp": "2027-01-15T08:00:00Z", "lastTimestamp": "2027-01-15T08:00:00Z", "count": 3,
+                "reason": "TaintManagerEviction", "action": "Evicting", "type": "Warning",
+                "message": "Marking for deletion Pod shop/web-0: k:NoExecute",
+                "involvedObject": { "apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u2" },
+                "source": { "component": "taint-eviction-controller", "host": "host-1" },
+                "reportingComponent": "taint-eviction-controller", "reportingInstance": "host-1",
+            })
+        );
+        let series = &body(&node, EventsApi::Events)["series"];
+        assert_eq!(*series, json!({ "count": 3, "lastObservedTime": "2027-01-15T08:00:00.123456Z" }));
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_at_a_character() {
+        let mut long = note();
+        long.note = "é".repeat(600) + "x";
+        long.about = About::Pod(PodName::new("shop", &format!("{}-z", "a".repeat(235))), Uid::new("u"));
+        let event = body(&long, EventsApi::Events);
+        assert_eq!(event["note"].as_str().unwrap(), "é".repeat(512));
+        let name = event["metadata"]["name"].as_str().unwrap();
+        assert!(name.len() <= 253 && name.contains("a.18fae"), "{name}");
+    }
+}

@@ -1,0 +1,264 @@
+//! Rules one by one, on a single candidate; many candidates against a store: `tests/world.rs`.
+
+mod world;
+
+use super::*;
+use taintward_core::time::Wall;
+
+const RULES: Rules =
+    Rules { lease: Span::from_secs(15), renew: Span::from_secs(10), retry: Span::from_secs(2) };
+
+/// `millis` on the waiting clock, and a wall clock that nobody looks at to decide anything.
+fn at(millis: i64) -> Now {
+    Now { mono: Mono::from_micros(millis * 1000), wall: Wall::from_secs(1_800_000_000 + millis / 1000) }
+}
+
+fn record(holder: &str, renewed: &str) -> Record {
+    let (acquired, renewed) = ("then".to_owned(), renewed.to_owned());
+    Record { holder: holder.to_owned(), duration: Span::from_secs(15), acquired, renewed, transitions: 4 }
+}
+
+fn candidate() -> Election {
+    Election::new(RULES, "me", 1)
+}
+
+/// A candidate that leads since 0 ms: its first write was sent at 0 ms and answered at 500 ms.
+fn leader() -> Election {
+    let mut me = candidate();
+    assert_eq!(me.next(at(0)), Step::Read);
+    me.heard(at(0), Heard::Absent);
+    assert!(matches!(me.next(at(0)), Step::Create(_)));
+    me.heard(at(500), Heard::Written);
+    me
+}
+
+fn waits_until(me: &mut Election, now: i64) -> i64 {
+    match me.next(at(now)) {
+        Step::Wait(until) => (until.as_micros() + 999) / 1000,
+        other => panic!("expected to wait, got {other:?}"),
+    }
+}
+
+#[test]
+fn a_missing_lease_is_created_and_leading_counts_from_before_the_request() {
+    let mut me = leader();
+    assert_eq!(me.valid_until(), Some(Mono::from_secs(10)));
+    assert_eq!(waits_until(&mut me, 500), 2000);
+    let created = me.record().unwrap();
+    assert_eq!((created.holder.as_str(), created.duration, created.transitions), ("me", RULES.lease, 0));
+    assert_eq!(created.acquired, created.renewed);
+}
+
+#[test]
+fn a_leader_renews_without_reading_and_keeps_when_it_began() {
+    let mut me = leader();
+    let began = me.record().unwrap().acquired.clone();
+    let Step::Replace(renewal) = me.next(at(2000)) else { panic!("no renewal") };
+    assert_eq!((&renewal.acquired, renewal.transitions), (&began, 0));
+    assert_ne!(renewal.renewed, began);
+    me.heard(at(2100), Heard::Written);
+    assert_eq!(me.valid_until(), Some(Mono::from_secs(12)));
+    assert_eq!(me.renewed(), Some(Mono::from_secs(2)));
+}
+
+#[test]
+fn a_foreign_lease_is_free_only_after_we_saw_no_change_for_its_duration() {
+    let mut me = candidate();
+    me.next(at(100_000));
+    me.heard(at(100_000), Heard::Found(record("you", "year 1")));
+    let mut now = 100_000;
+    loop {
+        now = waits_until(&mut me, now);
+        assert!(now <= 115_000, "looks again no later than the lease can end");
+        assert_eq!(me.next(at(now)), Step::Read);
+        me.heard(at(now), Heard::Found(record("you", "year 1")));
+        if now == 115_000 {
+            break;
+        }
+    }
+    let Step::Replace(claim) = me.next(at(now)) else { panic!("no claim") };
+    assert_eq!((claim.holder.as_str(), claim.transitions), ("me", 5));
+}
+
+#[test]
+fn any_change_of_the_record_is_a_sign_of_life_and_nothing_else_is() {
+    let mut me = candidate();
+    me.next(at(0));
+    me.heard(at(0), Heard::Found(record("you", "a")));
+    me.next(at(14_000));
+    me.heard(at(14_000), Heard::Found(record("you", "b")));
+    me.next(at(28_900));
+    me.heard(at(28_900), Heard::Found(record("you", "b")));
+    assert_eq!(waits_until(&mut me, 28_900), 29_000, "fifteen seconds from the last change");
+}
+
+#[test]
+fn a_record_is_respected_as_long_as_it_says() {
+    for (duration, free_at) in [(60, 60_000), (5, 5000), (0, 15_000)] {
+        let mut me = candidate();
+        let lease = Record { duration: Span::from_secs(duration), ..record("you", "a") };
+        me.next(at(0));
+        me.heard(at(0), Heard::Found(lease.clone()));
+        me.next(at(free_at - 1));
+        me.heard(at(free_at - 1), Heard::Found(lease.clone()));
+        assert_eq!(waits_until(&mut me, free_at - 1), free_at);
+        me.next(at(free_at));
+        me.heard(at(free_at), Heard::Found(lease));
+        assert!(matches!(me.next(at(free_at)), Step::Replace(_)), "{duration}");
+    }
+}
+
+#[test]
+fn a_released_lease_is_taken_at_once_and_looked_for_within_the_retry_period() {
+    for chance in 0..200 {
+        let mut me = Election::new(RULES, "me", chance);
+        me.next(at(0));
+        me.heard(at(0), Heard::Found(record("you", "a")));
+        let look = waits_until(&mut me, 0);
+        assert!((900..=2000).contains(&look), "{look}");
+        assert_eq!(me.next(at(look)), Step::Read);
+        me.heard(at(look), Heard::Found(record("", "b")));
+        assert!(matches!(me.next(at(look)), Step::Replace(_)));
+    }
+}
+
+#[test]
+fn a_stolen_lease_ends_leading_at_once() {
+    let mut me = leader();
+    assert!(matches!(me.next(at(2000)), Step::Replace(_)));
+    me.heard(at(2010), Heard::Conflict);
+    assert_eq!(me.next(at(2010)), Step::Read, "looks at once");
+    me.heard(at(2020), Heard::Found(record("you", "a")));
+    assert_eq!(me.valid_until(), None);
+    assert!(matches!(me.next(at(2020)), Step::Wait(_)));
+}
+
+#[test]
+fn a_conflict_with_somebody_who_only_edits_the_object_costs_nothing() {
+    let mut me = leader();
+    me.next(at(2000));
+    me.heard(at(2010), Heard::Conflict);
+    me.next(at(2010));
+    let mine = me.record().unwrap().clone();
+    me.heard(at(2020), Heard::Found(mine));
+    assert!(matches!(me.next(at(2020)), Step::Replace(_)));
+    me.heard(at(2030), Heard::Conflict);
+    assert!(matches!(me.next(at(2030)), Step::Wait(_)), "twice in one try: no hot loop");
+    assert_eq!(me.valid_until(), Some(Mono::from_secs(10)), "still leading");
+}
+
+#[test]
+fn a_leader_whose_lease_is_deleted_creates_it_again() {
+    let mut me = leader();
+    me.next(at(2000));
+    me.heard(at(2010), Heard::Conflict);
+    assert_eq!(me.next(at(2010)), Step::Read);
+    me.heard(at(2020), Heard::Absent);
+    let Step::Create(again) = me.next(at(2020)) else { panic!("not created") };
+    assert_eq!(again.transitions, 0, "it did not change hands");
+    me.heard(at(2030), Heard::Written);
+    assert_eq!(me.valid_until(), Some(Mono::from_micros(12_020_000)));
+}
+
+#[test]
+fn a_follower_that_sees_the_lease_deleted_waits_as_if_it_were_there() {
+    let mut me = candidate();
+    me.next(at(0));
+    me.heard(at(0), Heard::Found(record("you", "a")));
+    for now in [2000, 14_000] {
+        assert_eq!(me.next(at(now)), Step::Read);
+        me.heard(at(now), Heard::Absent);
+        assert!(matches!(me.next(at(now)), Step::Wait(_)), "{now}");
+    }
+    me.next(at(16_000));
+    me.heard(at(16_000), Heard::Absent);
+    let Step::Create(claim) = me.next(at(16_000)) else { panic!("not created") };
+    assert_eq!(claim.transitions, 5);
+}
+
+#[test]
+fn without_answers_leading_ends_at_the_deadline_and_the_tries_go_on() {
+    let mut me = leader();
+    let mut now = 2000;
+    assert!(matches!(me.next(at(now)), Step::Replace(_)));
+    let mut tries = 0;
+    while now < 3_600_000 {
+        now += 2500;
+        me.heard(at(now), Heard::Unknown);
+        assert_eq!(me.valid_until().is_some(), now < 10_000, "{now}");
+        now = waits_until(&mut me, now);
+        assert_eq!(me.next(at(now)), Step::Read, "after an unknown outcome it looks first");
+        tries += 1;
+    }
+    assert!((790..=1070).contains(&tries), "no hot loop and no giving up: {tries}");
+    let mine = me.record().unwrap().clone();
+    me.heard(at(now), Heard::Found(mine));
+    assert!(matches!(me.next(at(now)), Step::Replace(_)), "nobody took it: ours again");
+    me.heard(at(now), Heard::Written);
+    assert!(me.valid_until().is_some());
+}
+
+#[test]
+fn a_claim_whose_answer_was_lost_leads_only_after_the_next_success() {
+    let mut me = candidate();
+    me.next(at(0));
+    me.heard(at(0), Heard::Absent);
+    let Step::Create(claim) = me.next(at(0)) else { panic!("no claim") };
+    me.heard(at(2500), Heard::Unknown);
+    assert_eq!(me.valid_until(), None);
+    let look = waits_until(&mut me, 2500);
+    me.next(at(look));
+    me.heard(at(look), Heard::Found(claim));
+    assert_eq!(me.valid_until(), None);
+    assert!(matches!(me.next(at(look)), Step::Replace(_)));
+    me.heard(at(look + 5), Heard::Written);
+    assert_eq!(me.valid_until(), Some(Mono::from_micros(look * 1000).plus(RULES.renew)));
+}
+
+#[test]
+fn an_answer_after_a_long_pause_does_not_make_a_leader() {
+    let mut me = candidate();
+    me.next(at(0));
+    me.heard(at(0), Heard::Absent);
+    me.next(at(0));
+    me.heard(at(10_000), Heard::Written);
+    assert_eq!(me.valid_until(), None, "sent ten seconds ago");
+}
+
+#[test]
+fn a_clean_stop_gives_the_lease_back() {
+    let mut me = leader();
+    me.stop();
+    assert_eq!(me.valid_until(), None);
+    let Step::Replace(freed) = me.next(at(600)) else { panic!("not released") };
+    assert_eq!((freed.holder.as_str(), freed.duration, freed.transitions), ("", Span::from_secs(1), 0));
+    me.heard(at(610), Heard::Written);
+    assert_eq!((me.next(at(610)), me.valid_until()), (Step::Done, None));
+}
+
+#[test]
+fn a_stop_in_the_middle_of_a_renewal_looks_before_it_gives_back() {
+    let mut me = leader();
+    assert!(matches!(me.next(at(2000)), Step::Replace(_)));
+    me.stop();
+    assert_eq!(me.next(at(2001)), Step::Read);
+    me.heard(at(2002), Heard::Found(record("me", "x")));
+    assert!(matches!(me.next(at(2002)), Step::Replace(Record { holder, .. }) if holder.is_empty()));
+    me.heard(at(2003), Heard::Conflict);
+    assert!(waits_until(&mut me, 2003) <= 2203, "giving back is urgent");
+    me.next(at(2203));
+    me.heard(at(2204), Heard::Found(record("you", "y")));
+    assert_eq!(me.next(at(2204)), Step::Done, "what is no longer ours is not given back");
+}
+
+#[test]
+fn who_never_held_the_lease_writes_nothing_when_it_stops() {
+    let mut me = candidate();
+    me.next(at(0));
+    me.heard(at(0), Heard::Found(record("you", "a")));
+    me.stop();
+    assert_eq!(me.next(at(1)), Step::Done);
+    let mut fresh = candidate();
+    fresh.stop();
+    assert_eq!(fresh.next(at(0)), Step::Done);
+}

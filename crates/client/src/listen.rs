@@ -1,0 +1,127 @@
+//! # Listen: everything the API server says about one kind of object
+//! Room:     the loop that lists, watches, notices when either stops working, and starts again at a fitting pace.
+//! Comes in: a client without retries of its own; answers of a server that may stall, lie, break off or refuse.
+//! Goes out: [`Heard`] in batches through a bounded channel; [`StreamHealth`] for whoever asks how it goes.
+//! Keeps:    where the watch stands, never an object (S12).
+//! Not here: bytes (`decode.rs`); what is done with a fact; any clock but tokio's, for waiting.
+//!
+//! Lists are streamed by a watch (WatchList) where the server can do that, else paged; both are consistent reads, never
+//! `resourceVersion=0`. What the stream promises its consumer: between [`Heard::SyncBegins`] and [`Heard::SyncEnds`] every
+//! object that exists is seen once or more, so whatever was not seen is gone; outside, every change arrives in order.
+
+use crate::decode::{Fact, Identity, Unreadable};
+use kube::Client;
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+use taintward_core::names::Uid;
+use tokio::sync::{mpsc, watch};
+
+mod health;
+mod outbox;
+mod pace;
+mod pages;
+mod query;
+mod session;
+mod talk;
+mod trouble;
+mod watching;
+
+pub use health::{Counters, Missing, Mode, Phase, StreamHealth};
+use session::Session;
+
+/// One thing that was heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard<F> {
+    /// A list starts, from nothing or again.
+    SyncBegins {
+        /// How long ago the stream was last known to be complete, on a clock that may stand still while the machine
+        /// sleeps; `None` the first time.
+        silent_for: Option<Duration>,
+    },
+    /// An object as it is.
+    Seen {
+        /// The object.
+        fact: F,
+        /// It is part of a list, so what it says was not seen happening.
+        listed: bool,
+    },
+    /// An object was deleted, or is a pod on no node.
+    Gone {
+        /// Which incarnation.
+        uid: Uid,
+        /// What else the last word on it said.
+        identity: Identity,
+    },
+    /// An object that can't be understood; the others go on (D11, S11). If it is known who it is, it exists: a sweep
+    /// must not take it for vanished, and what was known of it before is not to be acted on.
+    Unreadable(Unreadable),
+    /// The list is complete: what was neither `Seen` nor `Unreadable` since [`Heard::SyncBegins`] has vanished.
+    SyncEnds,
+    /// Proof of life without news: every change up to this moment has been delivered.
+    Quiet,
+}
+
+/// How a listener behaves; the default is meant for real servers.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Whether to try a streamed list before a paged one.
+    pub watch_list: bool,
+    /// Objects on a page of a paged list.
+    pub page_limit: u32,
+    /// When the server is to end a watch.
+    pub watch_timeout: Duration,
+    /// Without a whole event or item for this long, a connection is given up (L4). Bookmarks come about once a minute.
+    pub silence: Duration,
+    /// The longest single event or item, in bytes.
+    pub frame_limit: usize,
+    /// The most things in one batch.
+    pub batch_limit: usize,
+    /// The first pause between failing attempts.
+    pub pause_first: Duration,
+    /// The longest pause, also if the server asks for a longer one.
+    pub pause_longest: Duration,
+    /// Where the jitter of pauses starts from; equal seeds give equal pauses.
+    pub seed: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            watch_list: true,
+            page_limit: 500,
+            watch_timeout: Duration::from_secs(290),
+            silence: Duration::from_secs(75),
+            frame_limit: 16 << 20,
+            batch_limit: 1024,
+            pause_first: Duration::from_millis(200),
+            pause_longest: Duration::from_secs(30),
+            seed: RandomState::new().hash_one("pauses"),
+        }
+    }
+}
+
+/// Listens to all objects of one kind.
+pub struct Listener<F> {
+    client: Client,
+    settings: Settings,
+    kind: std::marker::PhantomData<fn() -> F>,
+}
+
+impl<F: Fact> Listener<F> {
+    /// A listener; nothing is sent before [`Listener::run`]. The client must not retry on its own (P20).
+    pub fn new(client: Client, settings: Settings) -> Self {
+        Self { client, settings, kind: std::marker::PhantomData }
+    }
+
+    /// Lists and watches for ever; returns once the receiver of `out` is gone. Dropping the future ends all requests.
+    ///
+    /// A slow consumer slows the reading down; nothing is dropped.
+    pub async fn run(self, out: mpsc::Sender<Vec<Heard<F>>>, health: watch::Sender<StreamHealth>) {
+        let closed = out.clone();
+        let session = Session::new(self.client, self.settings, out, health);
+        tokio::select! {
+            () = closed.closed() => {}
+            () = session.run() => {}
+        }
+    }
+}

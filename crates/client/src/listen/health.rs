@@ -1,0 +1,103 @@
+//! # Health: how the listening goes
+//! Room:     what `/readyz`, metrics and the log tell people about one stream.
+//! Comes in: from the loop, as things happen.
+//! Goes out: [`StreamHealth`], always the latest, through a watch channel.
+//! Not here: judging it: readiness is the business of whoever serves it.
+
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What a stream is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// A request was sent; no answer yet.
+    #[default]
+    Connecting,
+    /// A list is being received.
+    Listing,
+    /// In step with the server.
+    Watching,
+    /// Pausing after trouble.
+    Waiting {
+        /// What the trouble was.
+        why: String,
+        /// When the next attempt is made.
+        until: Instant,
+    },
+}
+
+/// How lists are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Streamed by a watch.
+    #[default]
+    WatchList,
+    /// Page by page, because the server refused or did not finish a streamed one.
+    PagedList,
+}
+
+/// A permission the server says is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The verb.
+    pub verb: &'static str,
+    /// The resource.
+    pub resource: &'static str,
+}
+
+/// What was counted since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Lists begun, of either mode.
+    pub lists: u64,
+    /// Lists completed, of either mode.
+    pub syncs: u64,
+    /// Pages received.
+    pub pages: u64,
+    /// Watches the server agreed to, streamed lists included.
+    pub watches_started: u64,
+    /// Lists made again because the server had lost the history: 410, or versions that went backwards.
+    pub relists_410: u64,
+    /// Streamed lists the server refused or did not finish, three in a row.
+    pub watch_lists_refused: u64,
+    /// Objects that could not be read.
+    pub undecodable: u64,
+    /// Answers asking for patience (429).
+    pub throttled: u64,
+    /// Answers that said 401 or 403.
+    pub forbidden: u64,
+    /// Connections given up because nothing was heard.
+    pub stalls: u64,
+    /// Attempts that ended badly in any way, all of the above included.
+    pub failures: u64,
+    /// Bytes received in bodies.
+    pub bytes: u64,
+    /// Events and list items received.
+    pub items: u64,
+}
+
+/// How one stream is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StreamHealth {
+    /// What it is doing.
+    pub phase: Phase,
+    /// When a whole event or item was last received.
+    pub last_heard: Option<Instant>,
+    /// Whether a list was ever completed: only then is anything known.
+    pub synced_once: bool,
+    /// How lists are made.
+    pub mode: Mode,
+    /// What was counted.
+    pub counters: Counters,
+    /// What the latest trouble was; it may long be over.
+    pub last_error: Option<String>,
+    /// The permission that is missing at the moment.
+    pub missing: Option<Missing>,
+}
+
+impl StreamHealth {
+    /// Whether the stream is in step with the server, having heard from it within `silence`.
+    pub fn is_in_step(&self, silence: Duration) -> bool {
+        self.phase == Phase::Watching && self.last_heard.is_some_and(|heard| heard.elapsed() <= silence)
+    }
+}

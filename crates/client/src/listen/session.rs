@@ -1,0 +1,305 @@
+//! # Session: the loop of one listener
+//! Room:     what to ask for next, and what each way of ending means for that.
+//! Comes in: how the last attempt ended.
+//! Goes out: the next attempt, after a fitting pause.
+//! Not here: one attempt (`watching.rs`, `pages.rs`); bytes.
+
+use super::health::{Mode, Phase};
+use super::outbox::{HungUp, Outbox};
+use super::pace::Pace;
+use super::trouble::{Source, Trouble};
+use super::{Heard, Settings, StreamHealth};
+use crate::decode::Fact;
+use kube::Client;
+use std::fmt;
+use std::time::Duration;
+use taintward_core::names::Version;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep};
+
+/// After a refusal, streamed lists are left alone for this long; servers are upgraded.
+const REFUSAL_HOLDS: Duration = Duration::from_secs(3600);
+/// So many streamed lists in a row that don't finish, or answers in a row that make no sense, change the approach.
+const ENOUGH: u32 = 3;
+
+/// Where a watch stands in the server's history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Position {
+    Number(Version),
+    Opaque(String),
+}
+
+impl Position {
+    /// Reads a resourceVersion; `None` if there is none.
+    pub(super) fn of(text: &str) -> Option<Self> {
+        match Version::parse(text) {
+            Some(version) => Some(Self::Number(version)),
+            None if matches!(text, "" | "0") => None,
+            None => Some(Self::Opaque(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(version) => version.fmt(f),
+            Self::Opaque(text) => f.write_str(text),
+        }
+    }
+}
+
+/// What to ask for next.
+#[derive(Clone, Debug)]
+pub(super) enum Next {
+    /// A list from its beginning.
+    List,
+    /// The page after this token, of the list that stands for `since`.
+    Page { onward: String, since: Position },
+    /// The changes after this position.
+    Watch(Position),
+}
+
+/// How an attempt that met no trouble ended.
+pub(super) enum Done {
+    /// The server closed the stream.
+    Closed,
+    /// There is more to ask for at once.
+    Onward,
+}
+
+/// How an attempt was stopped.
+pub(super) enum Stop {
+    Trouble(Trouble),
+    HungUp,
+}
+
+impl From<Trouble> for Stop {
+    fn from(trouble: Trouble) -> Self {
+        Self::Trouble(trouble)
+    }
+}
+
+impl From<HungUp> for Stop {
+    fn from(_: HungUp) -> Self {
+        Self::HungUp
+    }
+}
+
+/// What one chunk held: whole events or items, and how many of them made no sense.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub(super) items: u64,
+    pub(super) unreadable: u64,
+}
+
+pub(super) struct Session<F> {
+    pub(super) client: Client,
+    pub(super) settings: Settings,
+    pub(super) outbox: Outbox<F>,
+    pub(super) next: Next,
+    /// Whether the list after an expired token is asked for in one go: it can't expire half-way.
+    pub(super) in_one_go: bool,
+    /// Since when the present stream is in step with the server.
+    pub(super) in_step_since: Option<Instant>,
+    /// When the stream was last known to be complete.
+    pub(super) complete_at: Option<Instant>,
+    /// Streamed lists in a row that began and did not finish.
+    pub(super) unfinished: u32,
+    /// Answers in a row that made no sense.
+    pub(super) malformed: u32,
+    refused_at: Option<Instant>,
+    pace: Pace,
+    health: watch::Sender<StreamHealth>,
+}
+
+impl<F: Fact> Session<F> {
+    pub(super) fn new(
+        client: Client,
+        settings: Settings,
+        out: mpsc::Sender<Vec<Heard<F>>>,
+        health: watch::Sender<StreamHealth>,
+    ) -> Self {
+        Self {
+            outbox: Outbox::new(out, settings.batch_limit),
+            pace: Pace::new(settings.pause_first, settings.pause_longest, settings.seed),
+            client,
+            settings,
+            next: Next::List,
+            in_one_go: false,
+            in_step_since: None,
+            complete_at: None,
+            unfinished: 0,
+            malformed: 0,
+            refused_at: None,
+            health,
+        }
+    }
+
+    /// Listens until the consumer is gone.
+    pub(super) async fn run(mut self) {
+        loop {
+            self.in_step_since = None;
+            let mode = self.mode();
+            self.note(|health| (health.phase, health.mode) = (Phase::Connecting, mode));
+            let ended = match (self.next.clone(), mode) {
+                (Next::List, Mode::WatchList) => self.watch(None).await,
+                (Next::List, Mode::PagedList) => self.page(None).await,
+                (Next::Page { onward, since }, _) => self.page(Some((onward, since))).await,
+                (Next::Watch(from), _) => self.watch(Some(from)).await,
+            };
+            let trouble = match ended {
+                Ok(Done::Onward) => continue,
+                Ok(Done::Closed) => None,
+                Err(Stop::Trouble(trouble)) => Some(trouble),
+                Err(Stop::HungUp) => return,
+            };
+            if let Some(pause) = self.conclude(trouble, mode) {
+                sleep(pause).await;
+            }
+        }
+    }
+
+    /// What the end of an attempt means: for what is asked next, for the health, and for the pause before.
+    fn conclude(&mut self, trouble: Option<Trouble>, mode: Mode) -> Option<Duration> {
+        let lasted = self.in_step_since.map_or(Duration::ZERO, |since| since.elapsed());
+        if let Some(trouble) = &trouble {
+            self.record(trouble);
+            if self.redirect(trouble, mode) {
+                return None;
+            }
+        }
+        let asked = trouble.as_ref().and_then(Trouble::asked_wait);
+        let pause = self.pace.pause(lasted, asked);
+        if pause.is_zero() {
+            return None;
+        }
+        let why =
+            trouble.map_or_else(|| "the server closed the stream".to_owned(), |trouble| trouble.to_string());
+        let until = Instant::now() + pause;
+        self.note(|health| health.phase = Phase::Waiting { why, until });
+        Some(pause)
+    }
+
+    /// Chooses what to ask for next. True if the next attempt needs no pause, because it is another request.
+    fn redirect(&mut self, trouble: &Trouble, mode: Mode) -> bool {
+        let expired = matches!(trouble, Trouble::Expired(_) | Trouble::Rewound { .. });
+        let refused = matches!(trouble, Trouble::Refused(_));
+        if matches!(trouble, Trouble::Malformed(_)) {
+            self.malformed += 1;
+        }
+        if expired {
+            self.note(|health| health.counters.relists_410 += 1);
+        }
+        match &self.next {
+            Next::List if refused && mode == Mode::WatchList => {
+                self.refuse_watch_lists();
+                return true;
+            }
+            Next::List => {}
+            Next::Page { .. } if expired || refused || self.malformed >= ENOUGH => {
+                self.in_one_go = true;
+                self.next = Next::List;
+            }
+            Next::Watch(_) if expired || refused || self.malformed >= ENOUGH => {
+                self.next = Next::List;
+            }
+            Next::Page { .. } | Next::Watch(_) => {}
+        }
+        false
+    }
+
+    /// How the next list is made (issue of servers and proxies that can't stream one).
+    fn mode(&mut self) -> Mode {
+        if self.unfinished >= ENOUGH {
+            self.refuse_watch_lists();
+        }
+        if self.refused_at.is_some_and(|at| at.elapsed() >= REFUSAL_HOLDS) {
+            self.refused_at = None;
+        }
+        if self.settings.watch_list && self.refused_at.is_none() { Mode::WatchList } else { Mode::PagedList }
+    }
+
+    fn refuse_watch_lists(&mut self) {
+        self.unfinished = 0;
+        self.refused_at = Some(Instant::now());
+        self.note(|health| health.counters.watch_lists_refused += 1);
+        tracing::info!(
+            resource = F::RESOURCE,
+            "streamed lists don't work with this server: listing by pages"
+        );
+    }
+
+    fn record(&self, trouble: &Trouble) {
+        let text = trouble.to_string();
+        tracing::warn!(resource = F::RESOURCE, trouble = text, "listening was interrupted");
+        self.note(|health| {
+            health.last_error = Some(text);
+            health.counters.failures += 1;
+            health.missing = None;
+            match trouble {
+                Trouble::Throttled(_) => health.counters.throttled += 1,
+                Trouble::Silent(_) => health.counters.stalls += 1,
+                Trouble::Forbidden(missing, _) | Trouble::Unauthenticated(missing, _) => {
+                    health.counters.forbidden += 1;
+                    health.missing = Some(*missing);
+                }
+                _ => {}
+            }
+        });
+    }
+
+    /// The server agreed to a request.
+    pub(super) fn agreed(&self, phase: Phase) {
+        self.note(|health| {
+            health.phase = phase;
+            health.missing = None;
+        });
+    }
+
+    /// A list begins.
+    pub(super) fn begin_list(&mut self) {
+        let silent_for = self.complete_at.map(|at| at.elapsed());
+        self.outbox.put(Heard::SyncBegins { silent_for });
+        self.note(|health| health.counters.lists += 1);
+    }
+
+    /// A list is complete as of `position`.
+    pub(super) fn end_list(&mut self, position: Position) {
+        self.outbox.put(Heard::SyncEnds);
+        (self.unfinished, self.in_one_go) = (0, false);
+        self.complete_at = Some(Instant::now());
+        self.next = Next::Watch(position);
+        self.note(|health| {
+            health.synced_once = true;
+            health.counters.syncs += 1;
+        });
+    }
+
+    /// A chunk of so many bytes was received.
+    pub(super) fn received(&mut self, bytes: usize, &Tally { items, unreadable }: &Tally) {
+        let at = Instant::now();
+        if items > 0 {
+            self.malformed = 0;
+            if self.in_step_since.is_some() {
+                self.complete_at = Some(at);
+            }
+        }
+        self.note(|health| {
+            health.counters.bytes += bytes as u64;
+            health.counters.items += items;
+            health.counters.undecodable += unreadable;
+            if items > 0 {
+                health.last_heard = Some(at);
+            }
+        });
+    }
+
+    pub(super) fn source(verb: &'static str) -> Source {
+        Source { verb, resource: F::RESOURCE }
+    }
+
+    pub(super) fn note(&self, change: impl FnOnce(&mut StreamHealth)) {
+        self.health.send_modify(change);
+    }
+}

@@ -1,0 +1,129 @@
+//! # Talk: one request and its streaming answer
+//! Room:     sending, judging the answer's head, receiving chunks under the silence watchdog.
+//! Comes in: a request; the client.
+//! Goes out: [`Incoming`] chunks of a body known to be protobuf or JSON; else a [`Trouble`].
+//! Not here: retries; what the chunks say.
+
+use super::trouble::{Source, Trouble};
+use crate::decode::{ApiStatus, Encoding, foreign_type, harmless, status_from_body};
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response, StatusCode, header};
+use http_body_util::BodyExt as _;
+use kube::Client;
+use kube::client::Body;
+use std::error::Error;
+use std::time::Duration;
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// The most that is read of an error's body, in bytes.
+const ERROR_BODY: usize = 64 << 10;
+/// How long an error's body may take.
+const ERROR_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A body that is being received.
+pub(super) struct Incoming {
+    pub(super) encoding: Encoding,
+    body: Body,
+    silence: Duration,
+    until: Instant,
+}
+
+/// Sends a request and judges the head of the answer.
+pub(super) async fn open(
+    client: &Client,
+    request: Request<Body>,
+    silence: Duration,
+    source: Source,
+) -> Result<Incoming, Trouble> {
+    let answer = timeout(silence, client.send(request)).await.map_err(|_| Trouble::Silent(silence))?;
+    let response = answer.map_err(|error| Trouble::Broken(chain(&error)))?;
+    if response.status() != StatusCode::OK {
+        return Err(refusal(response, source).await);
+    }
+    let text = |name| response.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let compression = text(header::CONTENT_ENCODING);
+    if !matches!(compression, "" | "identity") {
+        let compression = harmless(compression, 32);
+        return Err(Trouble::Malformed(format!(
+            "the answer is compressed ({compression}) though identity was asked for: a proxy in between?"
+        )));
+    }
+    let content_type = text(header::CONTENT_TYPE);
+    let encoding =
+        Encoding::of(content_type).ok_or_else(|| Trouble::Malformed(foreign_type(content_type)))?;
+    Ok(Incoming { encoding, body: response.into_body(), silence, until: Instant::now() + silence })
+}
+
+impl Incoming {
+    /// The next bytes; `None` at the clean end.
+    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, Trouble> {
+        loop {
+            let frame = timeout_at(self.until, self.body.frame()).await;
+            let Some(frame) = frame.map_err(|_| Trouble::Silent(self.silence))? else { return Ok(None) };
+            let frame = frame.map_err(|error| Trouble::Broken(chain(&error)))?;
+            if let Ok(data) = frame.into_data()
+                && !data.is_empty()
+            {
+                return Ok(Some(data));
+            }
+        }
+    }
+
+    /// Something whole was received: the watchdog starts again. Single bytes don't count: a server that trickles is
+    /// as silent as one that stalls.
+    pub(super) fn progress(&mut self) {
+        self.until = Instant::now() + self.silence;
+    }
+}
+
+/// What an answer other than 200 means.
+async fn refusal(response: Response<Body>, source: Source) -> Trouble {
+    let (head, body) = response.into_parts();
+    let content_type = head.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let bytes = timeout(ERROR_PATIENCE, beginning(body)).await.unwrap_or_default();
+    let mut status =
+        status_from_body(content_type.unwrap_or_default(), &bytes).unwrap_or_else(|| ApiStatus {
+            message: harmless(&String::from_utf8_lossy(&bytes[..bytes.len().min(200)]), 200),
+            ..ApiStatus::default()
+        });
+    status.code = head.status.as_u16();
+    if let Some(seconds) = retry_after(&head.headers) {
+        status.retry_after_seconds = Some(seconds);
+    }
+    Trouble::of_status(status, source)
+}
+
+/// `Retry-After` in seconds; a date is not understood.
+fn retry_after(headers: &HeaderMap) -> Option<u32> {
+    let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
+    let seconds: u64 = text.trim().parse().ok()?;
+    Some(u32::try_from(seconds).unwrap_or(u32::MAX))
+}
+
+/// The body up to a limit.
+async fn beginning(mut body: Body) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while let Some(Ok(frame)) = body.frame().await {
+        let Ok(data) = frame.into_data() else { continue };
+        let room = ERROR_BODY - bytes.len();
+        bytes.extend_from_slice(&data[..data.len().min(room)]);
+        if bytes.len() == ERROR_BODY {
+            break;
+        }
+    }
+    bytes
+}
+
+/// An error with its causes, in one line.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.ends_with(&inner_text) {
+            text = format!("{text}: {inner_text}");
+        }
+        cause = inner.source();
+    }
+    harmless(&text, 400)
+}

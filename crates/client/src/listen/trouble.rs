@@ -1,0 +1,80 @@
+//! # Trouble: why an attempt ended badly
+//! Room:     the kinds that are treated differently, each with one clear sentence.
+//! Comes in: status codes, ERROR events, broken connections, nonsense.
+//! Goes out: [`Trouble`].
+//! Not here: what follows from it (`session.rs`).
+
+use super::health::Missing;
+use crate::decode::ApiStatus;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Which request met the trouble.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source {
+    pub(super) verb: &'static str,
+    pub(super) resource: &'static str,
+}
+
+#[derive(Debug, Error)]
+pub(super) enum Trouble {
+    #[error("the server has not kept the history since the last event, so everything is listed again: {0}")]
+    Expired(ApiStatus),
+    #[error(
+        "the server went back from version {from} to {to}, so everything is listed again: was it restored?"
+    )]
+    Rewound { from: u64, to: u64 },
+    #[error("the server refuses the request: {0}")]
+    Refused(ApiStatus),
+    #[error(
+        "the server does not accept our credentials for {verb} {resource}: {status}; check the account or its token",
+        verb = .0.verb, resource = .0.resource, status = .1
+    )]
+    Unauthenticated(Missing, ApiStatus),
+    #[error(
+        "permission to {verb} {resource} is missing: {status}; grant it in a ClusterRole: \
+         apiGroups: [\"\"], resources: [\"{resource}\"], verbs: [\"list\", \"watch\"]",
+        verb = .0.verb, resource = .0.resource, status = .1
+    )]
+    Forbidden(Missing, ApiStatus),
+    #[error("the server asks for patience: {0}")]
+    Throttled(ApiStatus),
+    #[error("the server can't answer: {0}")]
+    Unavailable(ApiStatus),
+    #[error("nothing was heard for {} s, so the connection is given up", .0.as_secs())]
+    Silent(Duration),
+    #[error("the server's answer makes no sense: {0}")]
+    Malformed(String),
+    #[error("the connection failed: {0}")]
+    Broken(String),
+}
+
+impl Trouble {
+    /// What a status means, whether it came as the answer or as an ERROR event.
+    pub(super) fn of_status(status: ApiStatus, source: Source) -> Self {
+        let missing = Missing { verb: source.verb, resource: source.resource };
+        match (status.code, status.reason.as_str()) {
+            (410, _) | (_, "Expired" | "Gone") => Self::Expired(status),
+            // Our position lies in the server's future: its store was replaced by an older one.
+            (504, _) if status.message.starts_with("Too large resource version") => Self::Expired(status),
+            (401, _) => Self::Unauthenticated(missing, status),
+            (403, _) => Self::Forbidden(missing, status),
+            (429, _) => Self::Throttled(status),
+            (500.., _) => Self::Unavailable(status),
+            _ => Self::Refused(status),
+        }
+    }
+
+    /// How long the server asks to wait.
+    pub(super) fn asked_wait(&self) -> Option<Duration> {
+        match self {
+            Self::Throttled(status) => {
+                Some(Duration::from_secs(status.retry_after_seconds.unwrap_or(1).into()))
+            }
+            Self::Unavailable(status) | Self::Expired(status) | Self::Refused(status) => {
+                status.retry_after_seconds.map(|seconds| Duration::from_secs(seconds.into()))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! # Watching: one watch, from request to end
+//! Room:     a streamed list and what follows it, or what follows a known position.
+//! Comes in: events of one stream.
+//! Goes out: things heard; where the watch stands; how it ended.
+//! Not here: what to do next (`session.rs`).
+
+use super::Heard;
+use super::health::Phase;
+use super::query;
+use super::session::{Done, Next, Position, Session, Stop, Tally};
+use super::talk;
+use super::trouble::Trouble;
+use crate::decode::event::{self, Event};
+use crate::decode::frames::Frames;
+use crate::decode::{ApiStatus, Decoded, Encoding, Fact};
+use taintward_core::names::Version;
+use tokio::time::Instant;
+
+/// What the present event belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// A streamed list was asked for; nothing of it has come.
+    Asked,
+    /// Inside a streamed list.
+    Listing,
+    /// In step with the server.
+    InStep,
+}
+
+impl<F: Fact> Session<F> {
+    /// Watches from a position, or with a streamed list first.
+    pub(super) async fn watch(&mut self, from: Option<Position>) -> Result<Done, Stop> {
+        let request = match &from {
+            Some(from) => query::watch_from::<F>(&self.settings, from),
+            None => query::watch_list::<F>(&self.settings),
+        }?;
+        let silence = self.settings.silence;
+        let mut incoming = talk::open(&self.client, request, silence, Self::source("watch")).await?;
+        let mut frames = Frames::new(incoming.encoding, self.settings.frame_limit);
+        let mut stage = self.opened(from.is_some());
+        while let Some(chunk) = incoming.chunk().await? {
+            frames.push(&chunk);
+            let mut tally = Tally::default();
+            let understood = self.absorb(&mut frames, incoming.encoding, &mut stage, &mut tally);
+            self.received(chunk.len(), &tally);
+            // What was understood before the trouble goes out first.
+            self.outbox.flush().await?;
+            understood?;
+            if tally.items > 0 {
+                incoming.progress();
+            }
+        }
+        Ok(Done::Closed)
+    }
+
+    fn opened(&mut self, in_step: bool) -> Stage {
+        self.note(|health| health.counters.watches_started += 1);
+        if in_step {
+            self.in_step_since = Some(Instant::now());
+            self.agreed(Phase::Watching);
+            Stage::InStep
+        } else {
+            self.unfinished += 1;
+            self.agreed(Phase::Listing);
+            Stage::Asked
+        }
+    }
+
+    /// Takes in every whole event that has arrived.
+    fn absorb(
+        &mut self,
+        frames: &mut Frames,
+        encoding: Encoding,
+        stage: &mut Stage,
+        tally: &mut Tally,
+    ) -> Result<(), Trouble> {
+        while let Some(frame) = frames.next().map_err(|fault| Trouble::Malformed(fault.to_string()))? {
+            let event = event::read::<F>(encoding, frame);
+            let event = event.map_err(|fault| Trouble::Malformed(format!("a watch event: {fault}")))?;
+            if let Event::Error(status) = event {
+                return Err(Self::gave_up(status, *stage));
+            }
+            if *stage == Stage::Asked {
+                *stage = Stage::Listing;
+                self.begin_list();
+            }
+            tally.items += 1;
+            self.take_in(event, stage, tally)?;
+        }
+        Ok(())
+    }
+
+    fn take_in(&mut self, event: Event<F>, stage: &mut Stage, tally: &mut Tally) -> Result<(), Trouble> {
+        let listed = *stage != Stage::InStep;
+        let version = match &event {
+            Event::Seen(Decoded::Fact(fact)) => fact.version(),
+            Event::Seen(Decoded::Unbound(identity)) | Event::Gone(identity) => identity.version,
+            Event::Seen(Decoded::Unreadable(unreadable)) | Event::GoneUnknown(unreadable) => {
+                tally.unreadable += 1;
+                unreadable.identity.as_ref().and_then(|identity| identity.version)
+            }
+            Event::Bookmark { version, ends_initial } => {
+                return self.bookmark(version, *ends_initial, stage);
+            }
+            Event::Error(_) => None,
+        };
+        if let (false, Some(version)) = (listed, version) {
+            self.advance(version)?;
+        }
+        match event {
+            Event::Seen(decoded) => self.put_decoded(decoded, listed),
+            Event::Gone(identity) => self.put_gone(identity),
+            Event::GoneUnknown(unreadable) => self.outbox.put(Heard::Unreadable(unreadable)),
+            Event::Bookmark { .. } | Event::Error(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Hands over one object.
+    pub(super) fn put_decoded(&mut self, decoded: Decoded<F>, listed: bool) {
+        match decoded {
+            Decoded::Fact(fact) => self.outbox.put(Heard::Seen { fact, listed }),
+            Decoded::Unbound(identity) => self.put_gone(identity),
+            Decoded::Unreadable(unreadable) => self.outbox.put(Heard::Unreadable(unreadable)),
+        }
+    }
+
+    fn put_gone(&mut self, identity: crate::decode::Identity) {
+        if let Some(uid) = identity.uid.clone() {
+            self.outbox.put(Heard::Gone { uid, identity });
+        }
+    }
+
+    fn bookmark(&mut self, version: &str, ends_initial: bool, stage: &mut Stage) -> Result<(), Trouble> {
+        let position = Position::of(version);
+        match (*stage, position) {
+            (Stage::Asked | Stage::Listing, Some(position)) if ends_initial => {
+                self.end_list(position);
+                *stage = Stage::InStep;
+                self.in_step_since = Some(Instant::now());
+                self.agreed(Phase::Watching);
+            }
+            (Stage::Asked | Stage::Listing, None) if ends_initial => {
+                return Err(Trouble::Malformed("the streamed list ends without a version".to_owned()));
+            }
+            (Stage::Asked | Stage::Listing, _) => self.outbox.put(Heard::Quiet),
+            (Stage::InStep, position) => {
+                match position {
+                    Some(Position::Number(version)) => self.advance(version)?,
+                    Some(opaque) => self.next = Next::Watch(opaque),
+                    None => {}
+                }
+                self.outbox.put(Heard::Quiet);
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the position on. One that moves back means the server's store was replaced by an older one: its history is
+    /// another, and waiting for versions to come round again would be deafness.
+    fn advance(&mut self, version: Version) -> Result<(), Trouble> {
+        if let Next::Watch(Position::Number(from)) = &self.next
+            && version < *from
+        {
+            return Err(Trouble::Rewound { from: from.0, to: version.0 });
+        }
+        self.next = Next::Watch(Position::Number(version));
+        Ok(())
+    }
+
+    /// What an ERROR event means. Before a streamed list ends, whatever is not about time, load or permission says
+    /// that the server can't stream lists.
+    fn gave_up(status: ApiStatus, stage: Stage) -> Trouble {
+        match Trouble::of_status(status, Self::source("watch")) {
+            Trouble::Unavailable(status) if stage != Stage::InStep => Trouble::Refused(status),
+            trouble => trouble,
+        }
+    }
+}

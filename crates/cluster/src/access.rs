@@ -1,0 +1,107 @@
+//! # Access: what our account may do
+//! Room:     applies deploy/rbac.yaml as it is shipped, and takes single verbs away again for tests.
+//! Comes in: the manifest; an admin's [`Api`].
+//! Goes out: rights of the account `taintward`.
+//! Not here: certificates (`certificates.rs`).
+
+use crate::api::{Api, ApiError, Patch};
+use crate::wait;
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+use std::time::Duration;
+
+const MANIFEST: &str = include_str!("../../../deploy/rbac.yaml");
+const STAMP_MANIFEST: &str = include_str!("../../../deploy/rbac-stamp-taints.yaml");
+
+/// The ClusterRole that deploy/rbac.yaml grants to our account.
+const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/taintward";
+
+/// Grants what deploy/rbac.yaml says, and nothing else; also after [`revoke`].
+pub async fn grant(admin: &Api) -> Result<()> {
+    apply(admin, MANIFEST).await
+}
+
+/// Grants what `--stamp-taints` needs on top (deploy/rbac-stamp-taints.yaml).
+pub async fn grant_stamping(admin: &Api) -> Result<()> {
+    apply(admin, STAMP_MANIFEST).await
+}
+
+/// Takes a verb on a resource (`pods`, `pods/status` …) away from our account. Authorizers learn of it within moments.
+pub async fn revoke(admin: &Api, verb: &str, resource: &str) -> Result<()> {
+    let mut role = admin.get(ROLE).await?;
+    let mut found = false;
+    for rule in role["rules"].as_array_mut().into_iter().flatten() {
+        let concerns = rule["resources"].as_array().is_some_and(|all| all.iter().any(|one| one == resource));
+        if let (true, Some(verbs)) = (concerns, rule["verbs"].as_array_mut()) {
+            found |= verbs.iter().any(|one| one == verb);
+            verbs.retain(|one| one != verb);
+        }
+    }
+    if !found {
+        bail!("deploy/rbac.yaml does not grant {verb} on {resource} in its ClusterRole");
+    }
+    // A rule without verbs is invalid.
+    if let Some(rules) = role["rules"].as_array_mut() {
+        rules.retain(|rule| rule["verbs"] != Value::Array(Vec::new()));
+    }
+    admin.replace(ROLE, &role).await?;
+    Ok(())
+}
+
+/// Server-side apply of every document; the namespace may come into being a moment after the server is ready.
+async fn apply(admin: &Api, manifest: &str) -> Result<()> {
+    for document in manifest.split("\n---\n") {
+        let path = format!("{}?fieldManager=taintward-cluster&force=true", path_of(document)?);
+        wait::until("the namespace kube-system", Duration::from_secs(30), async || {
+            match admin.patch(&path, Patch::Apply, document).await {
+                Ok(_) => Ok(Some(())),
+                Err(ApiError::Refused { code: 404, .. }) => Ok(None),
+                Err(error) => Err(error).context(path.clone()),
+            }
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+/// Where an object of our manifests lives. They are written one field a line, `metadata` before everything else.
+fn path_of(document: &str) -> Result<String> {
+    let field = |label: &str| document.lines().find_map(|line| line.strip_prefix(label)).map(str::trim);
+    let kind = field("kind:").context("a manifest without kind")?;
+    let name = field("  name:").context("a manifest without name")?;
+    let (group, plural) = match kind {
+        "ServiceAccount" => ("/api/v1", "serviceaccounts"),
+        "ClusterRole" => ("/apis/rbac.authorization.k8s.io/v1", "clusterroles"),
+        "ClusterRoleBinding" => ("/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings"),
+        "Role" => ("/apis/rbac.authorization.k8s.io/v1", "roles"),
+        "RoleBinding" => ("/apis/rbac.authorization.k8s.io/v1", "rolebindings"),
+        other => bail!("no way known to apply a {other}"),
+    };
+    Ok(match field("  namespace:") {
+        Some(namespace) if !kind.starts_with("Cluster") => {
+            format!("{group}/namespaces/{namespace}/{plural}/{name}")
+        }
+        _ => format!("{group}/{plural}/{name}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_document_has_a_place() {
+        let paths: Vec<String> =
+            MANIFEST.split("\n---\n").map(|document| path_of(document).unwrap()).collect();
+        assert_eq!(
+            paths,
+            [
+                "/api/v1/namespaces/kube-system/serviceaccounts/taintward",
+                "/apis/rbac.authorization.k8s.io/v1/clusterroles/taintward",
+                "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/taintward",
+                "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/roles/taintward",
+                "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/rolebindings/taintward",
+            ]
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! # Api: arranging and looking
+//! Room:     plain requests with JSON bodies to one API server, as one account.
+//! Comes in: a kubeconfig; paths as the API documents them.
+//! Goes out: JSON values, or an [`ApiError`] with the server's code.
+//! Not here: what the objects look like (`fixtures.rs`); retries (tests want to see what the server said).
+
+use anyhow::Context as _;
+use kube::Client;
+use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use serde_json::Value;
+use std::path::Path;
+
+/// Why a request brought no object.
+#[derive(Debug, thiserror::Error)]
+pub enum ApiError {
+    /// The server answered with an error status.
+    #[error("{code} {reason}: {message}")]
+    Refused {
+        /// The HTTP status.
+        code: u16,
+        /// The machine-readable reason.
+        reason: String,
+        /// The server's words.
+        message: String,
+    },
+    /// No usable answer.
+    #[error("no answer: {0}")]
+    Unanswered(String),
+}
+
+impl ApiError {
+    /// The HTTP status, if the server answered.
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            Self::Refused { code, .. } => Some(*code),
+            Self::Unanswered(_) => None,
+        }
+    }
+}
+
+impl From<kube::Error> for ApiError {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => {
+                Self::Refused { code: status.code, reason: status.reason, message: status.message }
+            }
+            other => Self::Unanswered(format!("{:#}", anyhow::Error::from(other))),
+        }
+    }
+}
+
+/// How a patch is to be read.
+#[derive(Clone, Copy, Debug)]
+pub enum Patch {
+    /// RFC 7386.
+    Merge,
+    /// Kubernetes' own.
+    Strategic,
+    /// RFC 6902.
+    Json,
+    /// Server-side apply; the body may be YAML.
+    Apply,
+}
+
+/// Requests to one server as one account.
+#[derive(Clone)]
+pub struct Api {
+    client: Client,
+}
+
+impl Api {
+    /// Connects as a kubeconfig says. Belongs to the async runtime it is made in.
+    pub async fn from_kubeconfig(path: &Path) -> anyhow::Result<Self> {
+        let kubeconfig = Kubeconfig::read_from(path)?;
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        config.default_retry = false;
+        Ok(Self { client: Client::try_from(config).context("connecting")? })
+    }
+
+    /// Reads an object or a list.
+    pub async fn get(&self, path: &str) -> Result<Value, ApiError> {
+        self.send("GET", path, None, Vec::new()).await
+    }
+
+    /// Reads an object that may not be there.
+    pub async fn find(&self, path: &str) -> Result<Option<Value>, ApiError> {
+        match self.get(path).await {
+            Ok(object) => Ok(Some(object)),
+            Err(error) if error.code() == Some(404) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads text (`/readyz`, `/metrics`).
+    pub async fn text(&self, path: &str) -> Result<String, ApiError> {
+        Ok(self.client.request_text(request("GET", path, None, Vec::new())?).await?)
+    }
+
+    /// Creates an object.
+    pub async fn create(&self, path: &str, object: &Value) -> Result<Value, ApiError> {
+        self.send("POST", path, Some("application/json"), object.to_string().into_bytes()).await
+    }
+
+    /// Replaces an object.
+    pub async fn replace(&self, path: &str, object: &Value) -> Result<Value, ApiError> {
+        self.send("PUT", path, Some("application/json"), object.to_string().into_bytes()).await
+    }
+
+    /// Patches an object.
+    pub async fn patch(&self, path: &str, patch: Patch, body: &str) -> Result<Value, ApiError> {
+        let content = match patch {
+            Patch::Merge => "application/merge-patch+json",
+            Patch::Strategic => "application/strategic-merge-patch+json",
+            Patch::Json => "application/json-patch+json",
+            Patch::Apply => "application/apply-patch+yaml",
+        };
+        self.send("PATCH", path, Some(content), body.into()).await
+    }
+
+    /// Deletes an object; `options` is a DeleteOptions object.
+    pub async fn delete(&self, path: &str, options: &Value) -> Result<Value, ApiError> {
+        self.send("DELETE", path, Some("application/json"), options.to_string().into_bytes()).await
+    }
+
+    async fn send(
+        &self,
+        verb: &str,
+        path: &str,
+        kind: Option<&str>,
+        body: Vec<u8>,
+    ) -> Result<Value, ApiError> {
+        Ok(self.client.request(request(verb, path, kind, body)?).await?)
+    }
+}
+
+fn request(
+    verb: &str,
+    path: &str,
+    kind: Option<&str>,
+    body: Vec<u8>,
+) -> Result<http::Request<Vec<u8>>, ApiError> {
+    let mut request = http::Request::builder().method(verb).uri(path);
+    if let Some(kind) = kind {
+        request = request.header(http::header::CONTENT_TYPE, kind);
+    }
+    request.body(body).map_err(|error| ApiError::Unanswered(format!("{verb} {path} is no request: {error}")))
+}

@@ -1,0 +1,121 @@
+//! # Audit: what the API server saw
+//! Room:     the audit log, parsed: the witness for "who wrote what, when".
+//! Comes in: the servers' log files, one JSON object a line.
+//! Goes out: [`Entry`]s in the order the requests arrived.
+//! Not here: the policy that decides what is logged (`servers.rs`).
+
+use anyhow::Result;
+use jiff::Timestamp;
+use serde_json::Value;
+use std::path::Path;
+
+/// One request as an API server recorded it.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// `ResponseComplete`, or `ResponseStarted` for a watch that goes on.
+    pub stage: String,
+    /// Who asked.
+    pub user: String,
+    /// The client program's name for itself.
+    pub agent: String,
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
+    pub verb: String,
+    /// The request's path and query.
+    pub uri: String,
+    /// The resource, plural; with the subresource as in `pods/status`.
+    pub resource: String,
+    /// The namespace; empty if there is none.
+    pub namespace: String,
+    /// The object's name; empty for collections.
+    pub name: String,
+    /// The HTTP status of the answer.
+    pub code: u16,
+    /// The body sent; `Null` for reads.
+    pub request: Value,
+    /// The body answered; `Null` for reads.
+    pub response: Value,
+    /// When the request arrived.
+    pub received: Timestamp,
+}
+
+impl Entry {
+    /// Whether the request asked for a change of the cluster. Reviews and dry runs change nothing.
+    pub fn is_write(&self) -> bool {
+        !matches!(self.verb.as_str(), "get" | "list" | "watch")
+            && !self.resource.ends_with("reviews")
+            && !self.uri.contains("dryRun=All")
+    }
+}
+
+/// Reads every whole line of the given files. A line that is still being written is left for the next time.
+pub fn read<'a>(files: impl IntoIterator<Item = &'a Path>) -> Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for file in files {
+        let Ok(text) = std::fs::read_to_string(file) else { continue };
+        for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
+            entries.push(parse(&serde_json::from_str(line)?)?);
+        }
+    }
+    entries.sort_by_key(|entry| entry.received);
+    Ok(entries)
+}
+
+fn parse(line: &Value) -> Result<Entry> {
+    let text = |pointer: &str| line.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let mut resource = text("/objectRef/resource");
+    let subresource = text("/objectRef/subresource");
+    if !subresource.is_empty() {
+        resource = format!("{resource}/{subresource}");
+    }
+    let code = line.pointer("/responseStatus/code").and_then(Value::as_u64).unwrap_or_default();
+    Ok(Entry {
+        stage: text("/stage"),
+        user: text("/user/username"),
+        agent: text("/userAgent"),
+        verb: text("/verb"),
+        uri: text("/requestURI"),
+        resource,
+        namespace: text("/objectRef/namespace"),
+        name: text("/objectRef/name"),
+        code: u16::try_from(code)?,
+        request: line["requestObject"].clone(),
+        response: line["responseObject"].clone(),
+        received: text("/requestReceivedTimestamp").parse()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = r#"{"kind":"Event","stage":"ResponseComplete","requestURI":"/api/v1/namespaces/d/pods/p","verb":"delete","user":{"username":"u"},"userAgent":"a/1","objectRef":{"resource":"pods","namespace":"d","name":"p","subresource":"status"},"responseStatus":{"code":409},"requestObject":{"preconditions":{"uid":"x"}},"requestReceivedTimestamp":"2026-11-21T08:00:00.123456Z"}"#;
+
+    #[test]
+    fn a_line_still_being_written_waits() {
+        let file = std::env::temp_dir().join(format!("taintward-audit-test-{}", std::process::id()));
+        std::fs::write(&file, format!("{LINE}\n{}", &LINE[..40])).unwrap();
+        let entries = read([file.as_path()]).unwrap();
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(entries.len(), 1);
+        let entry = &entries[0];
+        assert_eq!((entry.user.as_str(), entry.resource.as_str(), entry.code), ("u", "pods/status", 409));
+        assert_eq!(entry.request["preconditions"]["uid"], "x");
+        assert_eq!(entry.received.as_microsecond() % 1_000_000, 123_456);
+        assert!(entry.is_write());
+    }
+
+    #[test]
+    fn reading_and_reviewing_change_nothing() {
+        let with = |verb: &str, resource: &str, uri: &str| {
+            let mut line: Value = serde_json::from_str(LINE).unwrap();
+            line["verb"] = verb.into();
+            line["objectRef"] = serde_json::json!({"resource": resource});
+            line["requestURI"] = uri.into();
+            parse(&line).unwrap().is_write()
+        };
+        assert!(!with("watch", "pods", "/"));
+        assert!(!with("create", "selfsubjectaccessreviews", "/"));
+        assert!(!with("delete", "pods", "/x?dryRun=All"));
+        assert!(with("delete", "pods", "/x"));
+    }
+}

@@ -1,0 +1,68 @@
+//! # Certificates: who is who on a private control plane
+//! Room:     one authority per cluster; it signs the servers' and the clients' certificates.
+//! Comes in: names and groups.
+//! Goes out: PEM texts.
+//! Not here: files (`cluster.rs`), rights (`access.rs`).
+
+use anyhow::Result;
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+
+/// A certificate and its key, both PEM.
+pub(crate) struct Identity {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
+}
+
+/// The authority everybody on one cluster trusts.
+pub(crate) struct Authority {
+    pub(crate) certificate: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    pub(crate) fn new() -> Result<Self> {
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, "taintward-cluster");
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+        let key = KeyPair::generate()?;
+        let certificate = params.self_signed(&key)?.pem();
+        Ok(Self { certificate, issuer: Issuer::new(params, key) })
+    }
+
+    /// What an API server shows.
+    pub(crate) fn server(&self) -> Result<Identity> {
+        let names = ["localhost", "127.0.0.1", "kubernetes", "kubernetes.default.svc"].map(String::from);
+        self.sign(CertificateParams::new(names)?, "kube-apiserver", ExtendedKeyUsagePurpose::ServerAuth)
+    }
+
+    /// What a user shows; the API server reads the name and the group from it.
+    pub(crate) fn client(&self, name: &str, group: &str) -> Result<Identity> {
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.distinguished_name.push(DnType::OrganizationName, group);
+        self.sign(params, name, ExtendedKeyUsagePurpose::ClientAuth)
+    }
+
+    fn sign(
+        &self,
+        mut params: CertificateParams,
+        name: &str,
+        usage: ExtendedKeyUsagePurpose,
+    ) -> Result<Identity> {
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.use_authority_key_identifier_extension = true;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![usage];
+        let key = KeyPair::generate()?;
+        Ok(Identity { certificate: params.signed_by(&key, &self.issuer)?.pem(), key: key.serialize_pem() })
+    }
+}
+
+/// A pair of keys to sign service account tokens with and to check them: private, public.
+pub(crate) fn token_keys() -> Result<(String, String)> {
+    let key = KeyPair::generate()?;
+    Ok((key.serialize_pem(), key.public_key_pem()))
+}

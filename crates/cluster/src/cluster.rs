@@ -1,0 +1,310 @@
+//! # Cluster: a whole control plane, private to its owner
+//! Room:     one etcd, one or two API servers, accounts, kubeconfigs, the audit log.
+//! Comes in: [`Options`].
+//! Goes out: a running [`Cluster`]; dropped, it is gone.
+//! Not here: finding the binaries (`tools.rs`), flags (`servers.rs`), rights (`access.rs`).
+
+use crate::access;
+use crate::api::Api;
+use crate::audit::{self, Entry};
+use crate::certificates::{self, Authority};
+use crate::program::Program;
+use crate::servers;
+use crate::tools::Tools;
+use crate::wait;
+use crate::watchdog::Watchdog;
+use anyhow::{Context as _, Result, bail};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// A server on a busy machine has answered well within this.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// How often a start is tried again when somebody else took a port between looking and starting.
+const STARTS: usize = 3;
+
+/// What kind of cluster is wanted.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// API servers on the one etcd.
+    pub servers: usize,
+    /// Whether requests are recorded.
+    pub audit: Audit,
+    /// Feature gates of the API servers, as in `A=true,B=false`.
+    pub feature_gates: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { servers: 1, audit: Audit::Full, feature_gates: String::new() }
+    }
+}
+
+/// Whether the API servers keep an audit log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audit {
+    /// Every request; writes with bodies.
+    Full,
+    /// Nothing: for benchmarks.
+    Off,
+}
+
+/// Who talks to the API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Account {
+    /// May do everything (group `system:masters`).
+    Admin,
+    /// The account deploy/rbac.yaml describes; may do exactly what that file grants.
+    Taintward,
+}
+
+impl Account {
+    /// The user name the API server sees.
+    pub fn user(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Taintward => "system:serviceaccount:kube-system:taintward",
+        }
+    }
+
+    fn group(self) -> &'static str {
+        match self {
+            Self::Admin => "system:masters",
+            Self::Taintward => "system:serviceaccounts",
+        }
+    }
+
+    fn file(self) -> &'static str {
+        match self {
+            Self::Admin => "admin",
+            Self::Taintward => "taintward",
+        }
+    }
+}
+
+/// A running control plane. Dropped, or its owner killed, it ends and its folder is removed.
+#[derive(Debug)]
+pub struct Cluster {
+    tools: Tools,
+    options: Options,
+    // Order matters: programs end before the watchdog, which then removes the folder.
+    servers: Vec<Server>,
+    etcd: Program,
+    etcd_port: u16,
+    folder: PathBuf,
+    watchdog: Arc<Watchdog>,
+}
+
+#[derive(Debug)]
+struct Server {
+    port: u16,
+    program: Program,
+}
+
+impl Cluster {
+    /// Starts a control plane and waits until it is ready and the accounts are in place.
+    pub async fn start(tools: &Tools, options: Options) -> Result<Self> {
+        let mut attempt = 1;
+        loop {
+            match Self::try_start(tools, options.clone()).await {
+                Err(error) if attempt < STARTS && format!("{error:#}").contains("address already in use") => {
+                    attempt += 1
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn try_start(tools: &Tools, options: Options) -> Result<Self> {
+        let folder = private_folder()?;
+        let watchdog = Arc::new(Watchdog::over(&folder)?);
+        let authority = write_secrets(&folder)?;
+        let etcd_port = servers::free_port()?;
+        let command = servers::etcd(&tools.path("etcd")?, &folder, etcd_port, servers::free_port()?);
+        let mut etcd = Program::start("etcd", command, &folder.join("etcd.log"), &watchdog)?;
+        wait::until("etcd to listen", PATIENCE, async || {
+            etcd.expect_running()?;
+            Ok(std::net::TcpStream::connect(("127.0.0.1", etcd_port)).ok())
+        })
+        .await?;
+        let mut cluster =
+            Self { tools: tools.clone(), options, servers: Vec::new(), etcd, etcd_port, folder, watchdog };
+        for index in 0..cluster.options.servers {
+            let port = servers::free_port()?;
+            for account in [Account::Admin, Account::Taintward] {
+                write_kubeconfig(&cluster.folder, &authority, account, index, port)?;
+            }
+            let program = cluster.launch_server(index, port)?;
+            cluster.servers.push(Server { port, program });
+        }
+        for index in 0..cluster.options.servers {
+            cluster.ready(index).await?;
+        }
+        access::grant(&cluster.api(Account::Admin).await?).await?;
+        Ok(cluster)
+    }
+
+    fn launch_server(&self, index: usize, port: u16) -> Result<Program> {
+        let path = self.tools.path("kube-apiserver")?;
+        let command = servers::api_server(&path, &self.folder, self.etcd_port, port, index, &self.options);
+        Program::start(
+            "kube-apiserver",
+            command,
+            &self.folder.join(format!("apiserver-{index}.log")),
+            &self.watchdog,
+        )
+    }
+
+    /// Waits until an API server says it is ready.
+    pub async fn ready(&mut self, index: usize) -> Result<()> {
+        let api = Api::from_kubeconfig(&self.kubeconfig(Account::Admin, index)).await?;
+        let (etcd, server) = (&mut self.etcd, &mut self.servers[index].program);
+        wait::until("the API server to be ready", PATIENCE, async || {
+            etcd.expect_running()?;
+            server.expect_running()?;
+            let asked = tokio::time::timeout(Duration::from_secs(5), api.text("/readyz")).await;
+            Ok(matches!(asked, Ok(Ok(_))).then_some(()))
+        })
+        .await
+    }
+
+    /// Requests as an account, to the first API server.
+    pub async fn api(&self, account: Account) -> Result<Api> {
+        Api::from_kubeconfig(&self.kubeconfig(account, 0)).await
+    }
+
+    /// The kubeconfig of an account for one of the API servers.
+    pub fn kubeconfig(&self, account: Account, server: usize) -> PathBuf {
+        self.folder.join(format!("{}-{server}.kubeconfig", account.file()))
+    }
+
+    /// The private folder: a place for files that shall vanish with the cluster.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The port an API server listens on.
+    pub fn port(&self, server: usize) -> u16 {
+        self.servers[server].port
+    }
+
+    /// The process of an API server, to pause, resume or kill.
+    pub fn server(&mut self, server: usize) -> &mut Program {
+        &mut self.servers[server].program
+    }
+
+    /// The process of etcd.
+    pub fn etcd(&mut self) -> &mut Program {
+        &mut self.etcd
+    }
+
+    /// Starts an API server again on its old port, after it was killed, and waits until it is ready.
+    pub async fn restart(&mut self, server: usize) -> Result<()> {
+        if self.servers[server].program.ended().is_none() {
+            self.servers[server].program.kill()?;
+        }
+        self.servers[server].program = self.launch_server(server, self.servers[server].port)?;
+        self.ready(server).await
+    }
+
+    /// Starts any program under the cluster's care: it ends with the cluster, its output is kept.
+    pub fn run(&self, name: &str, command: Command) -> Result<Program> {
+        static RUNS: AtomicUsize = AtomicUsize::new(0);
+        let log = self.folder.join(format!("{name}-{}.log", RUNS.fetch_add(1, Ordering::Relaxed)));
+        Program::start(name, command, &log, &self.watchdog)
+    }
+
+    /// Starts kube-controller-manager with only the given controllers (comma-separated) and waits until it is healthy.
+    pub async fn controller_manager(&self, controllers: &str) -> Result<Program> {
+        let port = servers::free_port()?;
+        let path = self.tools.path("kube-controller-manager")?;
+        let command =
+            servers::controller_manager(&path, &self.kubeconfig(Account::Admin, 0), controllers, port);
+        let mut program = self.run("kube-controller-manager", command)?;
+        wait::until("kube-controller-manager to listen", PATIENCE, async || {
+            program.expect_running()?;
+            Ok(std::net::TcpStream::connect(("127.0.0.1", port)).ok())
+        })
+        .await?;
+        Ok(program)
+    }
+
+    /// Runs kubectl as admin against the first API server; fails with its words if it fails.
+    pub fn kubectl<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Result<String> {
+        let args: Vec<&str> = args.into_iter().collect();
+        let output = Command::new(self.tools.path("kubectl")?)
+            .env("KUBECONFIG", self.kubeconfig(Account::Admin, 0))
+            .env("HOME", &self.folder)
+            .args(&args)
+            .output()?;
+        if !output.status.success() {
+            bail!("kubectl {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// Everything the API servers recorded so far, in the order it arrived.
+    pub fn audit(&self) -> Result<Vec<Entry>> {
+        let logs: Vec<PathBuf> =
+            (0..self.servers.len()).map(|index| self.folder.join(servers::audit_log(index))).collect();
+        audit::read(logs.iter().map(PathBuf::as_path))
+    }
+}
+
+/// A new folder only we can read: it will hold keys.
+fn private_folder() -> Result<PathBuf> {
+    static FOLDERS: AtomicUsize = AtomicUsize::new(0);
+    let number = FOLDERS.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("taintward-cluster-{}-{number}", std::process::id()));
+    fs::create_dir(&folder).with_context(|| format!("creating {}", folder.display()))?;
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
+    Ok(folder)
+}
+
+fn write_secrets(folder: &Path) -> Result<Authority> {
+    let authority = Authority::new()?;
+    let server = authority.server()?;
+    let (token_key, token_public_key) = certificates::token_keys()?;
+    for (name, content) in [
+        ("ca.crt", authority.certificate.as_str()),
+        ("server.crt", &server.certificate),
+        ("server.key", &server.key),
+        ("token.key", &token_key),
+        ("token.pub", &token_public_key),
+        ("audit-policy.yaml", servers::AUDIT_POLICY),
+    ] {
+        fs::write(folder.join(name), content)?;
+    }
+    Ok(authority)
+}
+
+fn write_kubeconfig(
+    folder: &Path,
+    authority: &Authority,
+    account: Account,
+    index: usize,
+    port: u16,
+) -> Result<()> {
+    let name = format!("{}-{index}", account.file());
+    let identity = authority.client(account.user(), account.group())?;
+    let (certificate, key) = (folder.join(format!("{name}.crt")), folder.join(format!("{name}.key")));
+    fs::write(&certificate, identity.certificate)?;
+    fs::write(&key, identity.key)?;
+    let text = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: taintward\n\
+         clusters:\n- name: taintward\n  cluster:\n    server: https://127.0.0.1:{port}\n    \
+         certificate-authority: {}\n\
+         users:\n- name: taintward\n  user:\n    client-certificate: {}\n    client-key: {}\n\
+         contexts:\n- name: taintward\n  context:\n    cluster: taintward\n    user: taintward\n",
+        folder.join("ca.crt").display(),
+        certificate.display(),
+        key.display(),
+    );
+    fs::write(folder.join(format!("{name}.kubeconfig")), text)?;
+    Ok(())
+}

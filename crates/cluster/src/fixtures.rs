@@ -1,0 +1,160 @@
+//! # Fixtures: nodes, pods, taints
+//! Room:     the objects tests, demo and benchmarks put on a cluster, made in one call each.
+//! Comes in: names, tolerations and taints as JSON, as the API writes them.
+//! Goes out: objects on the server; UIDs.
+//! Not here: kubelets. A pod made here has no grace period unless one is given, so that a DELETE removes it at once.
+
+use crate::api::{Api, ApiError, Patch};
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+
+/// The namespace pods live in unless another is given.
+pub const NAMESPACE: &str = "default";
+
+/// A pod to be created.
+#[derive(Clone, Debug)]
+pub struct Pod {
+    object: Value,
+}
+
+/// A pod called `name`, bound to `node`, without grace period.
+pub fn pod(name: &str, node: &str) -> Pod {
+    Pod {
+        object: json!({
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {
+                "nodeName": node,
+                "terminationGracePeriodSeconds": 0,
+                "containers": [{"name": "main", "image": "registry.invalid/main"}],
+                "tolerations": [],
+            },
+        }),
+    }
+}
+
+impl Pod {
+    /// Adds a toleration.
+    #[must_use]
+    pub fn tolerating(mut self, toleration: Value) -> Self {
+        if let Some(list) = self.object["spec"]["tolerations"].as_array_mut() {
+            list.push(toleration);
+        }
+        self
+    }
+
+    /// Adds a toleration for every NoExecute taint with this key, for `seconds`, or for ever.
+    #[must_use]
+    pub fn bearing(self, key: &str, seconds: Option<i64>) -> Self {
+        let mut toleration = json!({"key": key, "operator": "Exists", "effect": "NoExecute"});
+        if let Some(seconds) = seconds {
+            toleration["tolerationSeconds"] = seconds.into();
+        }
+        self.tolerating(toleration)
+    }
+
+    /// Gives it a grace period: deleted, it stays, terminating, until [`finish`] does the kubelet's part.
+    #[must_use]
+    pub fn grace(self, seconds: i64) -> Self {
+        self.with("/spec", "terminationGracePeriodSeconds", seconds.into())
+    }
+
+    /// Puts it into another namespace, which must exist.
+    #[must_use]
+    pub fn namespace(self, namespace: &str) -> Self {
+        self.with("/metadata", "namespace", namespace.into())
+    }
+
+    /// Sets any field: `parent` is a JSON pointer to an object that is there.
+    #[must_use]
+    pub fn with(mut self, parent: &str, field: &str, value: Value) -> Self {
+        if let Some(Value::Object(object)) = self.object.pointer_mut(parent) {
+            object.insert(field.into(), value);
+        }
+        self
+    }
+
+    /// Creates it; its UID comes back.
+    pub async fn create(&self, api: &Api) -> Result<String> {
+        let namespace = self.object["metadata"]["namespace"].as_str().unwrap_or(NAMESPACE);
+        uid_of(&api.create(&format!("/api/v1/namespaces/{namespace}/pods"), &self.object).await?)
+    }
+}
+
+fn pod_path(name: &str) -> String {
+    format!("/api/v1/namespaces/{NAMESPACE}/pods/{name}")
+}
+
+fn uid_of(object: &Value) -> Result<String> {
+    Ok(object.pointer("/metadata/uid").and_then(Value::as_str).context("an object without UID")?.to_owned())
+}
+
+/// Reads a pod that may be gone.
+pub async fn find_pod(api: &Api, name: &str) -> Result<Option<Value>, ApiError> {
+    api.find(&pod_path(name)).await
+}
+
+/// Deletes a pod as a user would.
+pub async fn delete_pod(api: &Api, name: &str) -> Result<(), ApiError> {
+    api.delete(&pod_path(name), &json!({})).await.map(drop)
+}
+
+/// Does the kubelet's part for a terminating pod: it is gone.
+pub async fn finish(api: &Api, name: &str) -> Result<(), ApiError> {
+    api.delete(&pod_path(name), &json!({"gracePeriodSeconds": 0})).await.map(drop)
+}
+
+/// Sets a pod's phase, as a kubelet would.
+pub async fn set_phase(api: &Api, name: &str, phase: &str) -> Result<(), ApiError> {
+    let body = json!({"status": {"phase": phase}}).to_string();
+    api.patch(&format!("{}/status", pod_path(name)), Patch::Merge, &body).await.map(drop)
+}
+
+/// Adds a toleration to a running pod's list, at the end; the only change of the list an API server allows besides
+/// changed seconds (VAL-6).
+pub async fn add_toleration(api: &Api, name: &str, toleration: Value) -> Result<(), ApiError> {
+    let body = json!([{"op": "add", "path": "/spec/tolerations/-", "value": toleration}]).to_string();
+    api.patch(&pod_path(name), Patch::Json, &body).await.map(drop)
+}
+
+/// Changes the seconds of a running pod's toleration at `index`.
+pub async fn set_seconds(api: &Api, name: &str, index: usize, seconds: i64) -> Result<(), ApiError> {
+    let path = format!("/spec/tolerations/{index}/tolerationSeconds");
+    let body = json!([{"op": "add", "path": path, "value": seconds}]).to_string();
+    api.patch(&pod_path(name), Patch::Json, &body).await.map(drop)
+}
+
+/// Creates a node with these taints; its UID comes back.
+pub async fn create_node(api: &Api, name: &str, taints: &[Value]) -> Result<String> {
+    let node = json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": {"taints": taints},
+    });
+    uid_of(&api.create("/api/v1/nodes", &node).await?)
+}
+
+/// Deletes a node.
+pub async fn delete_node(api: &Api, name: &str) -> Result<(), ApiError> {
+    api.delete(&format!("/api/v1/nodes/{name}"), &json!({})).await.map(drop)
+}
+
+/// A NoExecute taint as the API writes it.
+pub fn no_execute(key: &str, value: &str) -> Value {
+    json!({"key": key, "value": value, "effect": "NoExecute"})
+}
+
+/// Replaces a node's taints as `kubectl taint` does: one patch of the whole list, under kubectl's name, without
+/// `timeAdded` unless a taint brings it.
+pub async fn set_taints(api: &Api, node: &str, taints: &[Value]) -> Result<(), ApiError> {
+    let body = json!({"spec": {"taints": taints}}).to_string();
+    let path = format!("/api/v1/nodes/{node}?fieldManager=kubectl-taint");
+    api.patch(&path, Patch::Strategic, &body).await.map(drop)
+}
+
+/// The live pods of a node, by name.
+pub async fn pods_on(api: &Api, node: &str) -> Result<Vec<String>> {
+    let list = api.get(&format!("/api/v1/pods?fieldSelector=spec.nodeName%3D{node}")).await?;
+    let items = list["items"].as_array().context("a list without items")?;
+    let live = items.iter().filter(|pod| pod.pointer("/metadata/deletionTimestamp").is_none());
+    Ok(live.filter_map(|pod| pod.pointer("/metadata/name")?.as_str().map(String::from)).collect())
+}

@@ -1,0 +1,108 @@
+//! # Servers: which flags the control plane gets
+//! Room:     the command lines of etcd, kube-apiserver and kube-controller-manager, and the audit policy.
+//! Comes in: a folder with certificates, ports.
+//! Goes out: [`Command`]s.
+//! Not here: starting and watching them (`cluster.rs`).
+
+use crate::Options;
+use crate::cluster::Audit;
+use anyhow::Result;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+
+/// Reads are recorded without bodies; every write with what was asked and what was answered. The API server's requests
+/// to itself are nobody's business.
+pub(crate) const AUDIT_POLICY: &str = r#"apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+omitManagedFields: true
+rules:
+- level: None
+  users: ["system:apiserver"]
+- level: None
+  nonResourceURLs: ["/readyz*", "/livez*", "/healthz*"]
+- level: Metadata
+  verbs: [get, list, watch]
+- level: RequestResponse
+"#;
+
+/// A loopback port nobody uses at this moment.
+pub(crate) fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// One etcd member. Nothing here outlives the run, so nothing is synced to disk.
+pub(crate) fn etcd(program: &Path, folder: &Path, client_port: u16, peer_port: u16) -> Command {
+    let (client, peer) = (format!("http://127.0.0.1:{client_port}"), format!("http://127.0.0.1:{peer_port}"));
+    let mut command = Command::new(program);
+    command
+        .arg("--data-dir")
+        .arg(folder.join("etcd"))
+        .arg(format!("--listen-client-urls={client}"))
+        .arg(format!("--advertise-client-urls={client}"))
+        .arg(format!("--listen-peer-urls={peer}"))
+        .arg(format!("--initial-advertise-peer-urls={peer}"))
+        .arg(format!("--initial-cluster=default={peer}"))
+        .args(["--unsafe-no-fsync", "--log-level=warn", "--quota-backend-bytes=8589934592"])
+        .args(["--heartbeat-interval=50", "--election-timeout=250"]);
+    command
+}
+
+/// One API server. The ServiceAccount admission plugin is off, because nobody creates the accounts pods would need;
+/// TaintNodesByCondition is off, because nobody would ever take its `not-ready` taint away again.
+pub(crate) fn api_server(
+    program: &Path,
+    folder: &Path,
+    etcd_port: u16,
+    port: u16,
+    index: usize,
+    options: &Options,
+) -> Command {
+    let file = |flag: &str, name: &str| format!("--{flag}={}", folder.join(name).display());
+    let mut command = Command::new(program);
+    command
+        .arg(format!("--etcd-servers=http://127.0.0.1:{etcd_port}"))
+        .arg(format!("--secure-port={port}"))
+        .args([
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            "--endpoint-reconciler-type=none",
+        ])
+        .args(["--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24"])
+        .arg("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")
+        .arg("--service-account-issuer=https://kubernetes.default.svc")
+        .arg(file("service-account-key-file", "token.pub"))
+        .arg(file("service-account-signing-key-file", "token.key"))
+        .arg(file("client-ca-file", "ca.crt"))
+        .arg(file("tls-cert-file", "server.crt"))
+        .arg(file("tls-private-key-file", "server.key"))
+        .arg(file("cert-dir", "apiserver"))
+        // The two built-in waits at the end only make stopping slow.
+        .args(["--shutdown-delay-duration=0s", "--profiling=false"]);
+    if options.audit == Audit::Full {
+        command
+            .arg(file("audit-policy-file", "audit-policy.yaml"))
+            .arg(file("audit-log-path", &audit_log(index)));
+    }
+    if !options.feature_gates.is_empty() {
+        command.arg(format!("--feature-gates={}", options.feature_gates));
+    }
+    command
+}
+
+pub(crate) fn audit_log(index: usize) -> String {
+    format!("audit-{index}.log")
+}
+
+/// The original, with only the given controllers, no leader election, and no limit on its requests.
+pub(crate) fn controller_manager(program: &Path, kubeconfig: &Path, controllers: &str, port: u16) -> Command {
+    let mut command = Command::new(program);
+    command
+        .arg(format!("--kubeconfig={}", kubeconfig.display()))
+        .arg(format!("--controllers={controllers}"))
+        .arg(format!("--secure-port={port}"))
+        .args(["--bind-address=127.0.0.1", "--leader-elect=false", "--use-service-account-credentials=false"])
+        .args(["--kube-api-qps=100000", "--kube-api-burst=100000"]);
+    command
+}

@@ -1,0 +1,219 @@
+//! # Tools: the binaries of a control plane
+//! Room:     finds etcd, kube-apiserver, kubectl and kube-controller-manager, or builds them once from their pinned Go
+//!           modules into the user's cache folder.
+//! Comes in: `KUBEBUILDER_ASSETS`, `XDG_CACHE_HOME`, `HOME`; xtask/cluster/{go.mod,go.sum}; a Go toolchain.
+//! Goes out: [`Tools`]; progress on standard error; a clear sentence when there is no way.
+//! Not here: starting them (`servers.rs`).
+
+use anyhow::{Context as _, Result, bail};
+use std::env;
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const GO_MOD: &str = include_str!("../../../xtask/cluster/go.mod");
+const GO_SUM: &str = include_str!("../../../xtask/cluster/go.sum");
+
+/// The programs, the Go package of each, and what they are needed for. The biggest comes first: what the others share
+/// with it need not be built again.
+const PROGRAMS: [(&str, &str, Need); 4] = [
+    ("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", Need::Always),
+    ("etcd", "go.etcd.io/etcd/server/v3", Need::Always),
+    ("kubectl", "k8s.io/kubernetes/cmd/kubectl", Need::Sometimes),
+    ("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", Need::Sometimes),
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    Always,
+    /// Comparisons and demonstrations; a folder given by `KUBEBUILDER_ASSETS` may lack it.
+    Sometimes,
+}
+
+/// A folder with the binaries.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    folder: PathBuf,
+}
+
+impl Tools {
+    /// Finds the binaries without building anything.
+    pub fn find() -> Result<Self> {
+        if let Some(folder) = env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from) {
+            return Self::within(&folder, Need::Always)
+                .with_context(|| format!("KUBEBUILDER_ASSETS is {}", folder.display()));
+        }
+        let folder = cache_folder()?;
+        Self::within(&folder.join("bin"), Need::Sometimes).context(
+            "the control plane's binaries have not been built yet; `cargo xtask cluster build` builds them",
+        )
+    }
+
+    /// Finds the binaries, or builds them: about 8 minutes on two cores, once.
+    pub fn find_or_build() -> Result<Self> {
+        if env::var_os("KUBEBUILDER_ASSETS").is_some() {
+            return Self::find();
+        }
+        Self::find().or_else(|_| build(&cache_folder()?))
+    }
+
+    /// The path of one program.
+    pub fn path(&self, program: &str) -> Result<PathBuf> {
+        let path = self.folder.join(program);
+        if !path.is_file() {
+            bail!("{} is missing; unset KUBEBUILDER_ASSETS to have it built", path.display());
+        }
+        Ok(path)
+    }
+
+    fn within(folder: &Path, need: Need) -> Result<Self> {
+        let missing: Vec<&str> = PROGRAMS
+            .iter()
+            .filter(|(name, _, when)| {
+                (*when == Need::Always || need == Need::Sometimes) && !folder.join(name).is_file()
+            })
+            .map(|(name, _, _)| *name)
+            .collect();
+        if !missing.is_empty() {
+            bail!("{} not found in {}", missing.join(", "), folder.display());
+        }
+        Ok(Self { folder: folder.to_owned() })
+    }
+}
+
+/// The binaries for a test, or `None` if they can't be had: then the test says so and counts as skipped, unless
+/// `CI=true`, where it fails. Skipped tests are also named in the file `TAINTWARD_SKIPPED` points to, if it is set.
+pub fn for_test(test: &str) -> Option<Tools> {
+    let why = match Tools::find() {
+        Ok(tools) => return Some(tools),
+        Err(why) => why,
+    };
+    assert!(env::var("CI").as_deref() != Ok("true"), "{test} needs a real API server: {why:#}");
+    eprintln!("SKIPPED {test}: it needs a real API server, and {why:#}");
+    if let Some(file) = env::var_os("TAINTWARD_SKIPPED")
+        && let Ok(mut file) = File::options().create(true).append(true).open(file)
+    {
+        let _ = writeln!(file, "{test}");
+    }
+    None
+}
+
+/// The folder for the binaries of exactly these module versions; also where developer commands keep their state.
+pub fn cache_folder() -> Result<PathBuf> {
+    let cache = match (env::var_os("XDG_CACHE_HOME"), env::var_os("HOME")) {
+        (Some(cache), _) if Path::new(&cache).is_absolute() => PathBuf::from(cache),
+        (_, Some(home)) => PathBuf::from(home).join(".cache"),
+        _ => bail!("neither XDG_CACHE_HOME nor HOME is set, so there is no place to keep the built binaries"),
+    };
+    let version = GO_MOD.bytes().chain(GO_SUM.bytes()).fold(0xcbf2_9ce4_8422_2325, fnv1a);
+    Ok(cache.join("taintward").join("cluster").join(format!("{version:016x}")))
+}
+
+fn fnv1a(hash: u64, byte: u8) -> u64 {
+    (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+}
+
+fn build(folder: &Path) -> Result<Tools> {
+    require_go()?;
+    let (source, bin) = (folder.join("source"), folder.join("bin"));
+    fs::create_dir_all(&source)?;
+    fs::create_dir_all(&bin)?;
+    let lock = File::create(folder.join("lock"))?;
+    if lock.try_lock().is_err() {
+        eprintln!("another process is building the control plane; waiting for it");
+        lock.lock()?;
+    }
+    fs::write(source.join("go.mod"), GO_MOD)?;
+    fs::write(source.join("go.sum"), GO_SUM)?;
+    eprintln!("building a real control plane, once, into {} (about 8 minutes on two cores)", bin.display());
+    for (name, package, _) in PROGRAMS {
+        if !bin.join(name).is_file() {
+            build_one(name, package, &source, &bin)?;
+        }
+    }
+    Tools::within(&bin, Need::Sometimes)
+}
+
+/// Any Go since 1.21 fetches the very toolchain go.mod asks for.
+fn require_go() -> Result<()> {
+    const WAY_OUT: &str = "install Go from https://go.dev/dl, or point KUBEBUILDER_ASSETS at a folder with etcd, \
+                           kube-apiserver, kubectl and kube-controller-manager";
+    let Ok(output) = Command::new("go").args(["env", "GOVERSION"]).output() else {
+        bail!("Go is needed to build the control plane, and there is no `go` in PATH; {WAY_OUT}");
+    };
+    let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    match minor_version(&version) {
+        Some(minor) if minor >= 21 => Ok(()),
+        _ => bail!("Go 1.21 or newer is needed to build the control plane, this is {version:?}; {WAY_OUT}"),
+    }
+}
+
+fn minor_version(version: &str) -> Option<u32> {
+    let rest = version.strip_prefix("go1.")?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+fn build_one(name: &str, package: &str, source: &Path, bin: &Path) -> Result<()> {
+    let half = bin.join(format!("{name}.building"));
+    let errors = source.join(format!("{name}.log"));
+    let mut child = Command::new("go")
+        .args(["build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", "-o"])
+        .arg(&half)
+        .arg(package)
+        .current_dir(source)
+        .env("CGO_ENABLED", "0")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(File::create(&errors)?)
+        .spawn()
+        .context("starting go build")?;
+    let (start, live) = (Instant::now(), std::io::stderr().is_terminal());
+    let mut said = Duration::ZERO;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        let elapsed = start.elapsed();
+        if live {
+            eprint!("\r  {name:<24} building, {:>4} s", elapsed.as_secs());
+        } else if elapsed - said >= Duration::from_secs(30) {
+            eprintln!("  {name:<24} building, {:>4} s", elapsed.as_secs());
+            said = elapsed;
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    };
+    if !status.success() {
+        bail!("go build {package} failed:\n{}", last_lines(&errors));
+    }
+    eprintln!("{}  {name:<24} built in {:>3} s ", if live { "\r" } else { "" }, start.elapsed().as_secs());
+    fs::rename(half, bin.join(name))?;
+    Ok(())
+}
+
+fn last_lines(file: &Path) -> String {
+    let Ok(file) = File::open(file) else { return String::new() };
+    let lines: Vec<String> = BufReader::new(file).lines().map_while(Result::ok).collect();
+    lines[lines.len().saturating_sub(20)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn go_versions() {
+        assert_eq!(minor_version("go1.26.8"), Some(26));
+        assert_eq!(minor_version("go1.22rc1"), Some(22));
+        for text in ["", "devel +abc", "go2.0", "go1."] {
+            assert_eq!(minor_version(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_folder_without_the_programs_is_named_in_the_error() {
+        let error = Tools::within(Path::new("/nonexistent"), Need::Always).unwrap_err().to_string();
+        assert_eq!(error, "kube-apiserver, etcd not found in /nonexistent");
+    }
+}

@@ -1,0 +1,127 @@
+//! # Answer: from a request line to a response
+//! Room:     paths, methods and the texts of the health answers, as upstream's components give them.
+//! Comes in: method, path, query and `Accept` of one request.
+//! Goes out: one complete response.
+//! Not here: sockets, time.
+
+use super::{Admin, Check, Scope};
+use crate::logging::escaped;
+use crate::metrics::Exposition;
+use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Bytes;
+
+pub(super) type Answer = Response<Full<Bytes>>;
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+const PATHS: &str =
+    "not found: there are /metrics, /healthz, /livez and /readyz (add ?verbose, or /<check>)\n";
+
+/// What a path asks for.
+enum Question<'path> {
+    Metrics,
+    Health { word: &'static str, scope: Scope, check: Option<&'path str> },
+}
+
+impl Admin {
+    /// Answers one request; its body does not matter.
+    pub(super) fn answer<Body>(&self, request: &Request<Body>) -> Answer {
+        let Some(question) = question(request.uri().path()) else {
+            return respond(StatusCode::NOT_FOUND, PLAIN, PATHS.into());
+        };
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let mut refusal = respond(StatusCode::METHOD_NOT_ALLOWED, PLAIN, "only GET and HEAD\n".into());
+            refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return refusal;
+        }
+        match question {
+            Question::Metrics => {
+                let accept =
+                    request.headers().get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+                let exposition = Exposition::accepted(accept);
+                respond(StatusCode::OK, exposition.media_type(), self.metrics.render(exposition))
+            }
+            Question::Health { scope, check: Some(name), .. } => self.one_check(scope, name),
+            Question::Health { word, scope, check: None } => {
+                self.all_checks(word, scope, is_verbose(request.uri().query()))
+            }
+        }
+    }
+
+    fn checks_for(&self, scope: Scope) -> impl Iterator<Item = &Check> {
+        self.checks.iter().filter(move |check| scope == Scope::Ready || check.scope == Scope::Live)
+    }
+
+    fn one_check(&self, scope: Scope, name: &str) -> Answer {
+        match self.checks_for(scope).find(|check| check.name == name).map(|check| (check.look)()) {
+            Some(Ok(())) => respond(StatusCode::OK, PLAIN, "ok".into()),
+            Some(Err(reason)) => {
+                respond(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, format!("{}\n", escaped(&reason)))
+            }
+            None => {
+                let names: Vec<&str> = self.checks_for(scope).map(|check| check.name).collect();
+                respond(
+                    StatusCode::NOT_FOUND,
+                    PLAIN,
+                    format!("no such check: there are {}\n", names.join(", ")),
+                )
+            }
+        }
+    }
+
+    fn all_checks(&self, word: &str, scope: Scope, verbose: bool) -> Answer {
+        let mut all_fine = true;
+        let mut text = String::new();
+        for check in self.checks_for(scope) {
+            match (check.look)() {
+                Ok(()) => text.push_str(&format!("[+]{} ok\n", check.name)),
+                Err(reason) => {
+                    all_fine = false;
+                    text.push_str(&format!("[-]{} failed: {}\n", check.name, escaped(&reason)));
+                }
+            }
+        }
+        if !all_fine {
+            text.push_str(&format!("{word} check failed\n"));
+            return respond(StatusCode::INTERNAL_SERVER_ERROR, PLAIN, text);
+        }
+        if verbose {
+            text.push_str(&format!("{word} check passed\n"));
+            return respond(StatusCode::OK, PLAIN, text);
+        }
+        respond(StatusCode::OK, PLAIN, "ok".into())
+    }
+}
+
+/// Kubernetes' spelling of the paths and the shorter one that other controllers use.
+fn question(path: &str) -> Option<Question<'_>> {
+    if path == "/metrics" {
+        return Some(Question::Metrics);
+    }
+    let (name, check) = match path.strip_prefix('/')?.split_once('/') {
+        Some((name, check)) => (name, Some(check).filter(|check| !check.is_empty())),
+        None => (&path[1..], None),
+    };
+    let (word, scope) = match name {
+        "healthz" => ("healthz", Scope::Live),
+        "livez" | "live" => ("livez", Scope::Live),
+        "readyz" | "ready" => ("readyz", Scope::Ready),
+        _ => return None,
+    };
+    Some(Question::Health { word, scope, check })
+}
+
+fn is_verbose(query: Option<&str>) -> bool {
+    query.is_some_and(|query| query.split('&').any(|pair| pair.split('=').next() == Some("verbose")))
+}
+
+fn respond(status: StatusCode, media_type: &'static str, text: String) -> Answer {
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

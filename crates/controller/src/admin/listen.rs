@@ -1,0 +1,185 @@
+//! # Listen: the two ports
+//! Room:     sockets, and the bounds on what a client may cost.
+//! Comes in: connections from anybody who reaches the address.
+//! Goes out: one answer for each, then the connection ends.
+//! Keeps:    at most [`CONNECTIONS_MAX`] connections a port; when one more comes, the oldest goes, so that clients who
+//!           hold connections open cannot keep a probe out.
+//! Not here: the answers (`answer`).
+
+use super::Admin;
+use super::certificate::{CertificateError, Shown};
+use crate::settings::{SecureServing, Serving};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+
+/// The most connections a port holds.
+pub(super) const CONNECTIONS_MAX: usize = 64;
+/// How long a client may take to send its request's head.
+pub(super) const HEAD_MAX: Duration = Duration::from_secs(5);
+/// How long a connection may last in all: TLS handshake, request, answer.
+pub(super) const CONNECTION_MAX: Duration = Duration::from_secs(10);
+/// The most bytes of a request's head, and of an answer that wait in memory for a slow reader.
+const BUFFER_MAX: usize = 16 * 1024;
+/// The pause after the operating system refused to accept a connection (for lack of file descriptors, say).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Why a port could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// Another program has the port.
+    #[error(
+        "cannot listen on {address}: the port is in use; choose another with {flag}, or 0 to switch it off"
+    )]
+    InUse {
+        /// The address and port.
+        address: SocketAddr,
+        /// The flag that chose the port.
+        flag: &'static str,
+    },
+    /// The operating system refuses for another reason.
+    #[error(
+        "cannot listen on {address}: {source}; choose another address with --bind-address or port with {flag}"
+    )]
+    Refused {
+        /// The address and port.
+        address: SocketAddr,
+        /// The flag that chose the port.
+        flag: &'static str,
+        /// The operating system's reason.
+        source: io::Error,
+    },
+    /// There is no certificate for the TLS port.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+}
+
+/// Open ports that do not answer yet.
+pub struct Listening {
+    plain: Option<TcpListener>,
+    secure: Option<(TcpListener, Shown)>,
+}
+
+impl Listening {
+    /// Opens the ports that are switched on.
+    ///
+    /// # Errors
+    /// If a port cannot be opened or there is no certificate.
+    pub async fn open(serving: &Serving) -> Result<Self, ListenError> {
+        let plain = match serving.metrics_port {
+            Some(port) => Some(bind((serving.bind_address, port.get()).into(), "--metrics-port").await?),
+            None => None,
+        };
+        let secure = match &serving.secure {
+            Some(SecureServing { port, certificate }) => {
+                let shown = Shown::new(certificate, serving.bind_address)?;
+                Some((bind((serving.bind_address, port.get()).into(), "--secure-port").await?, shown))
+            }
+            None => None,
+        };
+        Ok(Self { plain, secure })
+    }
+
+    /// Takes sockets that are open already.
+    #[cfg(test)]
+    pub(super) fn of(plain: Option<TcpListener>, secure: Option<(TcpListener, Shown)>) -> Self {
+        Self { plain, secure }
+    }
+
+    /// Answers until the future is dropped; open connections end with it.
+    pub async fn serve(self, admin: Arc<Admin>) -> Infallible {
+        let plain = async {
+            match self.plain {
+                Some(listener) => accept(listener, None, admin.clone()).await,
+                None => std::future::pending().await,
+            }
+        };
+        let secure = async {
+            match self.secure {
+                Some((listener, shown)) => accept(listener, Some(shown), admin.clone()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            never = plain => never,
+            never = secure => never,
+        }
+    }
+}
+
+async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener, ListenError> {
+    TcpListener::bind(address).await.map_err(|source| match source.kind() {
+        io::ErrorKind::AddrInUse => ListenError::InUse { address, flag },
+        _ => ListenError::Refused { address, flag, source },
+    })
+}
+
+async fn accept(listener: TcpListener, mut shown: Option<Shown>, admin: Arc<Admin>) -> Infallible {
+    let mut connections = JoinSet::new();
+    let mut by_age: VecDeque<AbortHandle> = VecDeque::new();
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(
+                    err = &error as &dyn std::error::Error,
+                    "cannot accept a connection for metrics or health"
+                );
+                sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        while connections.try_join_next().is_some() {}
+        by_age.retain(|connection| !connection.is_finished());
+        if by_age.len() >= CONNECTIONS_MAX
+            && let Some(oldest) = by_age.pop_front()
+        {
+            oldest.abort();
+        }
+        let acceptor = shown.as_mut().map(Shown::acceptor);
+        by_age.push_back(connections.spawn(client(stream, acceptor, admin.clone())));
+    }
+}
+
+async fn client(stream: TcpStream, acceptor: Option<tokio_rustls::TlsAcceptor>, admin: Arc<Admin>) {
+    let served = timeout(CONNECTION_MAX, async {
+        match acceptor {
+            None => converse(stream, &admin).await,
+            Some(acceptor) => match acceptor.accept(stream).await {
+                Ok(stream) => converse(stream, &admin).await,
+                Err(error) => {
+                    tracing::debug!(err = &error as &dyn std::error::Error, "a TLS handshake failed")
+                }
+            },
+        }
+    });
+    if served.await.is_err() {
+        tracing::debug!("a client of metrics or health was too slow and is cut off");
+    }
+}
+
+/// One request and its answer.
+pub(super) async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, admin: &Admin) {
+    let service = service_fn(async |request| Ok::<_, Infallible>(admin.answer(&request)));
+    let conversation = hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_MAX)
+        .keep_alive(false)
+        .max_buf_size(BUFFER_MAX)
+        .serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = conversation.await {
+        tracing::debug!(
+            err = &error as &dyn std::error::Error,
+            "a client of metrics or health made no sense"
+        );
+    }
+}

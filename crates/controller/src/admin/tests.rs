@@ -1,0 +1,1 @@
+//! Requests over real loopback sockets, and slow clients in virtual time.

@@ -1,0 +1,333 @@
+//! # Brain: the loop around the engine
+//! Room:     one task that owns the engine: news in, effects out, notices told, time passing.
+//! Comes in: batches from both streams, answers to requests, leadership, the request to stop.
+//! Goes out: requests through [`Hands`], events, log lines, metrics.
+//! Keeps:    no effect is pulled unless we may act and there is room, so each is decided the moment it is sent (S5).
+//! Not here: deciding (the core), sending (`hands.rs`), listening (the client).
+
+use crate::admin::Heartbeat;
+use crate::hands::{Done, Hands};
+use crate::hear;
+use crate::herald::Herald;
+use crate::metrics::{self, Metrics};
+use crate::settings::Mode;
+use crate::shutdown::Shutdown;
+use crate::stamper::{self, Stamp, Stamper};
+use crate::teller::Quota;
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use taintward_client::act::{Actor, Refusal};
+use taintward_client::clock::Clock;
+use taintward_client::lease::Leadership;
+use taintward_client::listen::Heard;
+use taintward_core::engine::{Engine, Lane};
+use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::time::{Mono, Span};
+use tokio::sync::{mpsc, watch};
+
+/// Counts are published this often.
+const HOUSEKEEPING: Span = Span::from_secs(1);
+
+/// Batches of news taken in before anything else is done, at most.
+const NEWS_AT_ONCE: usize = 64;
+
+/// Events being written at once, at most.
+const EVENTS_AT_ONCE: usize = 4;
+
+/// How long requests under way have to end after the request to stop.
+const DRAIN_MAX: Duration = Duration::from_millis(3_200);
+
+/// News of both kinds.
+pub(crate) struct News {
+    pub(crate) nodes: mpsc::Receiver<Vec<Heard<NodeFact>>>,
+    pub(crate) pods: mpsc::Receiver<Vec<Heard<PodFact>>>,
+}
+
+/// The right to act.
+pub(crate) enum Right {
+    /// Observe mode: never.
+    Never,
+    /// No election: always.
+    Always,
+    /// While we lead, and a request sent now is over before anybody else may (S5).
+    Elected(watch::Receiver<Leadership>),
+}
+
+impl Right {
+    fn is_given(&self, now: Mono, longest: Span) -> bool {
+        match self {
+            Self::Never => false,
+            Self::Always => true,
+            Self::Elected(leadership) => leadership.borrow().allows(now, longest),
+        }
+    }
+
+    async fn changed(&mut self) {
+        let changed = match self {
+            Self::Elected(leadership) => leadership.changed().await.is_ok(),
+            Self::Never | Self::Always => false,
+        };
+        if !changed {
+            std::future::pending().await
+        }
+    }
+}
+
+/// Something written beside evictions.
+enum Written {
+    Event(Result<(), Refusal>, Mono),
+    Stamp(Stamp, Result<(), Refusal>, Mono),
+}
+
+/// The task that owns the engine.
+pub(crate) struct Brain {
+    pub(crate) engine: Engine,
+    pub(crate) clock: Clock,
+    pub(crate) actor: Actor,
+    pub(crate) hands: Hands,
+    pub(crate) right: Right,
+    pub(crate) mode: Mode,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) heartbeat: Heartbeat,
+    pub(crate) synced: Arc<AtomicBool>,
+    pub(crate) herald: Herald,
+    pub(crate) stamper: Option<Stamper>,
+    pub(crate) complaints: Quota,
+    pub(crate) foreign: Quota,
+    writing: FuturesUnordered<BoxFuture<'static, Written>>,
+    stamping: bool,
+    published: Option<Mono>,
+    was_acting: bool,
+}
+
+/// What a brain is made of.
+pub(crate) struct Parts {
+    pub(crate) engine: Engine,
+    pub(crate) clock: Clock,
+    pub(crate) actor: Actor,
+    pub(crate) right: Right,
+    pub(crate) mode: Mode,
+    pub(crate) stamp_taints: bool,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) heartbeat: Heartbeat,
+    pub(crate) synced: Arc<AtomicBool>,
+}
+
+impl Brain {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { engine, clock, actor, right, mode, stamp_taints, metrics, heartbeat, synced } = parts;
+        let hands = Hands::new(actor.clone(), clock.clone(), metrics.effects.clone());
+        Self {
+            engine,
+            clock,
+            actor,
+            hands,
+            right,
+            mode,
+            metrics,
+            heartbeat,
+            synced,
+            herald: Herald::default(),
+            stamper: stamp_taints.then(Stamper::default),
+            complaints: Quota::per_second(5),
+            foreign: Quota::per_minute(1),
+            writing: FuturesUnordered::new(),
+            stamping: false,
+            published: None,
+            was_acting: false,
+        }
+    }
+
+    /// Goes round until asked to stop; then starts nothing more, and waits for what is under way.
+    pub(crate) async fn run(mut self, mut news: News, mut stop: Shutdown) {
+        loop {
+            self.heartbeat.beat();
+            self.take_in(&mut news);
+            let now = self.clock.now();
+            self.engine.tick(now.mono);
+            self.act();
+            self.tell(self.clock.now());
+            self.write();
+            self.publish(now.mono);
+            let wake = self.wake(now.mono);
+            tokio::select! {
+                biased;
+                () = stop.requested() => break,
+                done = self.hands.next() => self.done(done),
+                Some(batch) = news.nodes.recv() => self.nodes(batch),
+                Some(batch) = news.pods.recv() => self.pods(batch),
+                Some(written) = self.writing.next() => self.written(written),
+                () = self.right.changed() => {}
+                () = self.clock.sleep_until(wake) => {}
+            }
+        }
+        self.drain().await;
+    }
+
+    /// Takes in the news that is there already, nodes first (TE-6): what is decided next knows all of it.
+    fn take_in(&mut self, news: &mut News) {
+        for _ in 0..NEWS_AT_ONCE {
+            if let Ok(batch) = news.nodes.try_recv() {
+                self.nodes(batch);
+            } else if let Ok(batch) = news.pods.try_recv() {
+                self.pods(batch);
+            } else {
+                break;
+            }
+        }
+    }
+
+    fn nodes(&mut self, batch: Vec<Heard<NodeFact>>) {
+        let now = self.clock.now();
+        for input in hear::nodes(batch, now, &self.metrics.watches) {
+            self.engine.handle(input, now);
+        }
+    }
+
+    fn pods(&mut self, batch: Vec<Heard<PodFact>>) {
+        let now = self.clock.now();
+        for input in hear::pods(batch, now, &self.metrics.watches) {
+            self.engine.handle(input, now);
+        }
+    }
+
+    pub(crate) fn may_act(&self) -> bool {
+        self.right.is_given(self.clock.now().mono, self.actor.longest_request())
+    }
+
+    /// Sends what is due, first tries before retries, as long as there is room.
+    fn act(&mut self) {
+        while self.hands.has_room() && self.may_act() {
+            let now = self.clock.now();
+            if let Some(effect) = self.engine.next(Lane::Fresh, now) {
+                self.hands.begin(effect, false);
+                continue;
+            }
+            let retry = self.hands.has_room_for_retry().then(|| self.engine.next(Lane::All, now)).flatten();
+            let Some(effect) = retry else { break };
+            self.hands.begin(effect, true);
+        }
+    }
+
+    fn done(&mut self, done: Done) {
+        let now = self.clock.now();
+        if let Some(refusal) = &done.refusal {
+            self.complain(&done, refusal, now.mono);
+        }
+        self.engine.handle(done.input, now);
+    }
+
+    /// Starts events and stamps; never more than a few at once, and events only trickle while pods go.
+    fn write(&mut self) {
+        if !self.may_act() {
+            return;
+        }
+        let now = self.clock.now();
+        let busy = self.hands.in_flight() > 0 || self.engine.has_work(Lane::Fresh, now.mono);
+        while self.writing.len() < EVENTS_AT_ONCE {
+            let Some(note) = self.herald.next(busy, now.mono) else { break };
+            self.metrics.effects.began();
+            let actor = self.actor.clone();
+            self.writing
+                .push(Box::pin(async move { Written::Event(actor.post_event(&note).await, now.mono) }));
+        }
+        let stamp = self.stamper.as_mut().filter(|_| !self.stamping).and_then(Stamper::next);
+        if let Some(stamp) = stamp {
+            self.stamping = true;
+            self.metrics.effects.began();
+            let stamping = stamper::stamp(self.actor.clone(), stamp, now);
+            self.writing.push(Box::pin(async move {
+                let (stamp, result) = stamping.await;
+                Written::Stamp(stamp, result, now.mono)
+            }));
+        }
+    }
+
+    fn written(&mut self, written: Written) {
+        let now = self.clock.now().mono;
+        let (kind, sent, result) = match written {
+            Written::Event(result, sent) => {
+                if let Err(refusal) = &result {
+                    tracing::debug!(err = %refusal.message, "event lost");
+                }
+                (metrics::Effect::Event, sent, result)
+            }
+            Written::Stamp(stamp, result, sent) => {
+                self.stamping = false;
+                if let Some(stamper) = &mut self.stamper {
+                    stamper.answered(&stamp, &result);
+                }
+                (metrics::Effect::Stamp, sent, result)
+            }
+        };
+        let outcome = result.map_err(|refusal| refusal.failure);
+        self.metrics.effects.ended(kind, outcome, now.since(sent));
+    }
+
+    /// When the loop has to go round without being told anything.
+    fn wake(&self, now: Mono) -> Mono {
+        let housekeeping = self.published.map_or(now, |last| last.plus(HOUSEKEEPING));
+        let engine = self.engine.wake_at().filter(|_| !self.has_waiting_retry(now));
+        let earliest = engine.map_or(housekeeping, |wake| wake.min(housekeeping));
+        match self.herald.is_idle() {
+            true => earliest,
+            false => earliest.min(now.plus(Span::from_millis(200))),
+        }
+    }
+
+    /// A retry is due but must wait for room or the right to act: an answer or a change of leadership wakes us.
+    fn has_waiting_retry(&self, now: Mono) -> bool {
+        self.engine.wake_at().is_some_and(|wake| wake <= now)
+    }
+
+    /// Publishes counts, once in a while.
+    fn publish(&mut self, now: Mono) {
+        if self.published.is_some_and(|last| now < last.plus(HOUSEKEEPING)) {
+            return;
+        }
+        self.published = Some(now);
+        let census = self.engine.census();
+        self.metrics.evictions.census(metrics::Census {
+            pods: census.pods,
+            nodes: census.nodes,
+            tainted_nodes: census.tainted_nodes,
+            pending: census.counting,
+            due: census.due + census.in_hand,
+            retrying: self.engine.blocked().count(),
+            oldest_due: census.oldest_due,
+        });
+        self.metrics.queues.depth(metrics::Queue::Pod, census.due + census.in_hand);
+        self.metrics.effects.events_dropped.inc_by(self.herald.take_dropped());
+        if !self.synced.load(Ordering::Relaxed) && self.engine.is_synced() {
+            self.synced.store(true, Ordering::Relaxed);
+            tracing::info!(
+                nodes = census.nodes,
+                pods = census.pods,
+                tainted = census.tainted_nodes,
+                "synced"
+            );
+        }
+        let acting = self.may_act();
+        if acting != std::mem::replace(&mut self.was_acting, acting) && self.mode == Mode::Enforce {
+            tracing::info!(acting, "the right to evict changed");
+        }
+    }
+
+    /// No new effects; those under way end, within the time a supervisor grants.
+    async fn drain(mut self) {
+        let ending = async {
+            while self.hands.in_flight() > 0 {
+                let done = self.hands.next().await;
+                self.done(done);
+            }
+            self.tell(self.clock.now());
+            while self.writing.next().await.is_some() {}
+        };
+        if tokio::time::timeout(DRAIN_MAX, ending).await.is_err() {
+            tracing::warn!("stopped with requests unanswered; whether they were carried out is unknown");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! # Hands: carrying effects out
+//! Room:     requests in flight, how many there may be, and what came of each.
+//! Comes in: effects, decided just now.
+//! Goes out: the answers as engine inputs.
+//! Keeps:    each effect comes back exactly once; a request is sent the moment it is accepted or not at all.
+//! Not here: whether we may act (`brain.rs`), how a request looks (the client).
+
+use crate::limit::Limit;
+use crate::metrics::{self, Effects};
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use taintward_client::act::{Actor, Refusal};
+use taintward_client::clock::Clock;
+use taintward_core::effect::Failure;
+use taintward_core::engine::{Effect, Input, PodRef};
+use taintward_core::time::Mono;
+
+/// What came of one effect.
+pub(crate) struct Done {
+    /// What the engine is told.
+    pub(crate) input: Input,
+    /// Why it failed, in words.
+    pub(crate) refusal: Option<Refusal>,
+    /// What it was.
+    pub(crate) what: What,
+    retry: bool,
+    sent: Mono,
+}
+
+/// What an effect was about, for logs.
+#[derive(Clone, Debug)]
+pub(crate) struct What {
+    /// The kind of request, as metrics name it; a look has no name of its own.
+    pub(crate) kind: Option<metrics::Effect>,
+    /// The object in words.
+    pub(crate) object: String,
+    /// The pod, unless it was about a node.
+    pub(crate) pod: Option<PodRef>,
+}
+
+/// Requests in flight.
+pub(crate) struct Hands {
+    actor: Actor,
+    clock: Clock,
+    effects: Effects,
+    limit: Limit,
+    in_flight: FuturesUnordered<BoxFuture<'static, Done>>,
+    retries: usize,
+}
+
+impl Hands {
+    pub(crate) fn new(actor: Actor, clock: Clock, effects: Effects) -> Self {
+        let limit = Limit::new();
+        effects.limit(limit.all());
+        Self { actor, clock, effects, limit, in_flight: FuturesUnordered::new(), retries: 0 }
+    }
+
+    /// Whether one more request may be sent.
+    pub(crate) fn has_room(&self) -> bool {
+        self.in_flight.len() < self.limit.all()
+    }
+
+    /// Whether it may be a retry.
+    pub(crate) fn has_room_for_retry(&self) -> bool {
+        self.has_room() && self.retries < self.limit.retries()
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// Sends the request of an effect.
+    pub(crate) fn begin(&mut self, effect: Effect, retry: bool) {
+        let sent = self.clock.now().mono;
+        let what = What::of(&effect);
+        if what.kind.is_some() {
+            self.effects.began();
+        }
+        self.retries += usize::from(retry);
+        let (actor, clock) = (self.actor.clone(), self.clock.clone());
+        self.in_flight.push(Box::pin(async move {
+            let (input, refusal) = carry_out(&actor, &clock, effect, sent).await;
+            Done { input, refusal, what, retry, sent }
+        }));
+    }
+
+    /// The next answer; waits for ever while nothing is in flight.
+    pub(crate) async fn next(&mut self) -> Done {
+        let done = match self.in_flight.next().await {
+            Some(done) => done,
+            None => std::future::pending().await,
+        };
+        let now = self.clock.now().mono;
+        self.retries -= usize::from(done.retry);
+        let result = done.refusal.as_ref().map_or(Ok(()), |refusal| Err(refusal.failure));
+        self.limit.answered(result, self.in_flight.len() + 1, now);
+        self.effects.limit(self.limit.all());
+        if let Some(kind) = done.what.kind {
+            self.effects.ended(kind, result, now.since(done.sent));
+        }
+        done
+    }
+}
+
+impl What {
+    fn of(effect: &Effect) -> Self {
+        use metrics::Effect as Kind;
+        let (kind, object, pod) = match effect {
+            Effect::Confirm { node } => (Some(Kind::Confirm), node.to_string(), None),
+            Effect::Mark { pod, name, .. } => (Some(Kind::Mark), name.to_string(), Some(pod)),
+            Effect::Delete { pod, name, .. } => (Some(Kind::Delete), name.to_string(), Some(pod)),
+            Effect::Look { pod, name } => (None, name.to_string(), Some(pod)),
+            Effect::Unmark { pod, name } => (Some(Kind::Unmark), name.to_string(), Some(pod)),
+        };
+        Self { kind, object, pod: pod.cloned() }
+    }
+}
+
+async fn carry_out(actor: &Actor, clock: &Clock, effect: Effect, sent: Mono) -> (Input, Option<Refusal>) {
+    match effect {
+        Effect::Confirm { node } => {
+            let (result, refusal) = split(actor.read_node(&node).await);
+            (Input::Confirmed { node, sent, result }, refusal)
+        }
+        Effect::Mark { pod, name, generation } => {
+            let marked = actor.mark(&name, &pod.uid, generation, None, clock.now().wall).await;
+            let (result, refusal) = split(marked);
+            (Input::Marked { pod, result }, refusal)
+        }
+        Effect::Delete { pod, name, version, .. } => {
+            let (result, refusal) = split(actor.delete(&name, &pod.uid, version).await);
+            (Input::Deleted { pod, result }, refusal)
+        }
+        Effect::Look { pod, name } => {
+            let (result, refusal) = split(actor.read_pod(&name).await);
+            (Input::Looked { pod, result }, refusal)
+        }
+        Effect::Unmark { pod, name } => {
+            let (result, refusal) = split(actor.unmark(&name, &pod.uid).await);
+            (Input::Unmarked { pod, result }, refusal)
+        }
+    }
+}
+
+/// The result for the engine, and the words for people.
+fn split<T>(result: Result<T, Refusal>) -> (Result<T, Failure>, Option<Refusal>) {
+    match result {
+        Ok(value) => (Ok(value), None),
+        Err(refusal) => (Err(refusal.failure), Some(refusal)),
+    }
+}

@@ -1,0 +1,88 @@
+//! # Hear: from what was heard to what the engine is told
+//! Room:     the translation of stream news into engine inputs.
+//! Comes in: batches of [`Heard`] for nodes and pods.
+//! Goes out: [`Input`]s, in the same order.
+//! Not here: decoding (the client), deciding (the core).
+
+use crate::metrics::{Resource, Unknown, Watches};
+use std::time::Duration;
+use taintward_client::listen::Heard;
+use taintward_core::engine::{Input, PodRef};
+use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::names::NodeName;
+use taintward_core::taint::Effect;
+use taintward_core::time::{Mono, Now, Span};
+use taintward_core::toleration::Operator;
+
+/// What one batch of node news tells the engine.
+pub(crate) fn nodes(batch: Vec<Heard<NodeFact>>, now: Now, watches: &Watches) -> Vec<Input> {
+    watches.heard(Resource::Nodes, now.mono);
+    let input = |heard| match heard {
+        Heard::SyncBegins { silent_for } => {
+            Some(Input::NodesBegin { silent_since: since(silent_for, now.mono) })
+        }
+        Heard::Seen { fact, listed } => {
+            count_unknown_taints(&fact, watches);
+            Some(Input::Node { fact, listed })
+        }
+        Heard::Gone { uid, identity } => {
+            Some(Input::NodeGone { name: NodeName::new(&identity.name), uid: Some(uid) })
+        }
+        Heard::Unreadable(unreadable) => {
+            watches.undecodable.of(Resource::Nodes).inc();
+            unreadable.identity.map(|identity| Input::NodeUnreadable { name: NodeName::new(&identity.name) })
+        }
+        Heard::SyncEnds => Some(Input::NodesEnd),
+        Heard::Quiet => None,
+    };
+    batch.into_iter().filter_map(input).collect()
+}
+
+/// What one batch of pod news tells the engine.
+pub(crate) fn pods(batch: Vec<Heard<PodFact>>, now: Now, watches: &Watches) -> Vec<Input> {
+    watches.heard(Resource::Pods, now.mono);
+    let input = |heard| match heard {
+        Heard::SyncBegins { silent_for } => {
+            Some(Input::PodsBegin { silent_since: since(silent_for, now.mono) })
+        }
+        Heard::Seen { fact, listed } => {
+            count_unknown_tolerations(&fact, watches);
+            Some(Input::Pod { fact, listed })
+        }
+        // A pod on no node was never told of, so its end is no news.
+        Heard::Gone { uid, identity } => {
+            identity.node.map(|node| Input::PodGone { pod: PodRef { node, uid } })
+        }
+        Heard::Unreadable(unreadable) => {
+            watches.undecodable.of(Resource::Pods).inc();
+            let identity = unreadable.identity?;
+            Some(Input::PodUnreadable { uid: identity.uid?, node: identity.node })
+        }
+        Heard::SyncEnds => Some(Input::PodsEnd),
+        Heard::Quiet => None,
+    };
+    batch.into_iter().filter_map(input).collect()
+}
+
+/// The moment at which a stream was last known to be complete. A span measured by a clock that stood still in between
+/// is too short, and so the moment too late: starts are taken later, never earlier (S3).
+fn since(silent_for: Option<Duration>, now: Mono) -> Option<Mono> {
+    let silent = silent_for?;
+    Some(now.minus(Span::from_micros(i64::try_from(silent.as_micros()).unwrap_or(i64::MAX))))
+}
+
+fn count_unknown_taints(fact: &NodeFact, watches: &Watches) {
+    let unknown = fact.taints.iter().filter(|taint| matches!(taint.effect, Effect::Unknown(_)));
+    watches.unknown.of(Unknown::TaintEffect).inc_by(unknown.count() as u64);
+}
+
+fn count_unknown_tolerations(fact: &PodFact, watches: &Watches) {
+    for toleration in &fact.tolerations {
+        if matches!(toleration.operator, Operator::Unknown(_)) {
+            watches.unknown.of(Unknown::TolerationOperator).inc();
+        }
+        if matches!(toleration.effect, Some(Effect::Unknown(_))) {
+            watches.unknown.of(Unknown::TolerationEffect).inc();
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! # Logging: one line per record, for people or for machines
+//! Room:     where log records go, which are shown, and in which form.
+//! Comes in: `tracing` events of this program and of its libraries.
+//! Goes out: lines on standard error: text in the manner of klog, or one JSON object each.
+//! Not here: what is worth a record (each room decides), metrics.
+
+mod escape;
+mod line;
+
+pub use escape::escaped;
+use std::io;
+use tracing::Subscriber;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
+
+/// The form of a log line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// `I1121 08:36:40.123456 message key="value"`, the time in UTC.
+    #[default]
+    Text,
+    /// One JSON object with [`KEYS`].
+    Json,
+}
+
+/// How to log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Logging {
+    /// The form.
+    pub format: Format,
+    /// How much, 0 to 10, as klog's `-v`.
+    pub verbosity: u8,
+}
+
+/// The highest verbosity there is.
+pub const VERBOSITY_MAX: u8 = 10;
+
+/// The keys of a JSON record that every record may have, and what they hold. A field that would take one of the
+/// first four names gets an underscore after its own.
+pub const KEYS: [(&str, &str); 10] = [
+    ("ts", "the time, RFC 3339 in UTC with microseconds"),
+    ("level", "`info`, `warning` or `error`"),
+    ("v", "the verbosity from which the record is shown: 0, 2 or 4; only where the level is `info`"),
+    ("msg", "what happened, always the same words for the same thing"),
+    ("err", "what went wrong, with its causes, outermost first"),
+    ("pod", "namespace/name of a pod"),
+    ("uid", "the UID of that pod"),
+    ("node", "the name of a node"),
+    ("taint", "a taint as `kubectl taint` writes it: `key=value:Effect`"),
+    ("reason", "why: the verdict, or what stands in the way"),
+];
+
+/// Begins to log to standard error, for the rest of the process's life.
+///
+/// # Errors
+/// If something else in the process already receives the log records.
+pub fn start(logging: Logging) -> Result<(), TryInitError> {
+    subscriber(logging, io::stderr, jiff::Timestamp::now).try_init()
+}
+
+/// What [`start`] installs, with a writer and a clock of the caller's choice.
+pub fn subscriber<W>(
+    logging: Logging,
+    writer: W,
+    clock: fn() -> jiff::Timestamp,
+) -> impl Subscriber + Send + Sync
+where
+    W: for<'writer> MakeWriter<'writer> + Send + Sync + 'static,
+{
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(false)
+        .log_internal_errors(false)
+        .event_format(line::Lines { format: logging.format, clock })
+        .with_writer(writer)
+        .with_filter(shown(logging.verbosity));
+    tracing_subscriber::registry().with(lines)
+}
+
+/// Which records are shown. Libraries speak of their own inner life, so they are shown two steps later, and never
+/// their finest records, which may hold what was sent.
+fn shown(verbosity: u8) -> Targets {
+    let (ours, libraries) = match verbosity {
+        0..=1 => (LevelFilter::INFO, LevelFilter::WARN),
+        2..=3 => (LevelFilter::DEBUG, LevelFilter::WARN),
+        4..=5 => (LevelFilter::TRACE, LevelFilter::WARN),
+        6..=7 => (LevelFilter::TRACE, LevelFilter::INFO),
+        _ => (LevelFilter::TRACE, LevelFilter::DEBUG),
+    };
+    Targets::new().with_default(libraries).with_target("taintward", ours)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! # Escape: text that cannot forge a line
+//! Room:     making text from outside harmless where a person or a machine reads it line by line.
+//! Comes in: any text: names, taint values, messages of servers.
+//! Goes out: the same text on one line, without control characters, terminal sequences or direction overrides.
+//! Not here: where it is written.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// `text` with everything escaped, as JSON does, that could start a line, steer a terminal or turn the reading direction.
+pub fn escaped(text: &str) -> Cow<'_, str> {
+    if text.chars().any(|c| c == '\\' || is_hazard(c)) {
+        let mut safe = String::with_capacity(text.len() + 8);
+        push_plain(&mut safe, text);
+        Cow::Owned(safe)
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Appends `text` escaped and between double quotes: a JSON string, which klog's readers understand as well.
+pub(super) fn push_quoted(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            c => push_char(out, c),
+        }
+    }
+    out.push('"');
+}
+
+/// Appends `text` escaped, without quotes.
+pub(super) fn push_plain(out: &mut String, text: &str) {
+    for c in text.chars() {
+        push_char(out, c);
+    }
+}
+
+fn push_char(out: &mut String, c: char) {
+    match c {
+        '\\' => out.push_str("\\\\"),
+        '\n' => out.push_str("\\n"),
+        '\r' => out.push_str("\\r"),
+        '\t' => out.push_str("\\t"),
+        c if is_hazard(c) => {
+            let mut units = [0; 2];
+            for unit in c.encode_utf16(&mut units) {
+                // Writing to a String cannot fail.
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        }
+        c => out.push(c),
+    }
+}
+
+/// Control characters (C0, DEL, C1: the terminal's escape sequences begin with them), line and paragraph separators,
+/// and the invisible characters that change the reading direction.
+fn is_hazard(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}

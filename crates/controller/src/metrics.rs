@@ -1,0 +1,92 @@
+//! # Metrics: what an operator can alarm on
+//! Room:     every series of `/metrics`, in groups; no globals.
+//! Comes in: what the rooms report, and readings of the monotonic clock.
+//! Goes out: the text a Prometheus server reads, in either of its two forms.
+//! Keeps:    labels from closed lists only: the number of series does not depend on the cluster (reliability S12).
+//! Not here: serving it (`admin`), deciding anything.
+
+mod effects;
+mod evictions;
+mod exposition;
+mod labels;
+mod lease;
+mod moment;
+mod process;
+mod queues;
+mod shelf;
+mod watches;
+
+pub use effects::Effects;
+pub use evictions::{Census, Deletion, Evictions};
+pub use exposition::{Described, Exposition, describe};
+pub use labels::{Closed, Effect, Outcome, Phase, Queue, Resource, Restart, Sign, Unknown};
+pub use lease::Lease;
+pub use moment::{Direction, Moment};
+pub use queues::Queues;
+pub use shelf::By;
+pub use watches::Watches;
+
+use prometheus_client::registry::Registry;
+use shelf::Shelf;
+use std::sync::Arc;
+use taintward_core::time::{Mono, Wall};
+
+/// Reads the monotonic clock that all moments given to the metrics are on.
+pub type MonoClock = Arc<dyn Fn() -> Mono + Send + Sync>;
+
+/// What a process is, for the labels that never change.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// The version of the program.
+    pub version: &'static str,
+    /// `enforce` or `observe`.
+    pub mode: &'static str,
+    /// The name of the lease, as `leader_election_master_status` shows it.
+    pub lease: String,
+    /// When the process started.
+    pub started: Wall,
+}
+
+/// All metrics. Handles inside are shared: a clone of a group reports to the same series.
+#[derive(Debug)]
+pub struct Metrics {
+    /// Pods: due, counting down, deleted (TE-37, TE-38, S2, S3, L1).
+    pub evictions: Evictions,
+    /// Requests that write or confirm, and what became of them.
+    pub effects: Effects,
+    /// The two streams of facts.
+    pub watches: Watches,
+    /// Leadership.
+    pub lease: Lease,
+    /// Work that waits, under upstream's queue names (TE-5).
+    pub queues: Queues,
+    registry: Registry,
+}
+
+impl Metrics {
+    /// All series, at zero.
+    pub fn new(clock: MonoClock, about: &About) -> Self {
+        let mut registry = Registry::default();
+        let mut shelf = Shelf::new(&mut registry, clock);
+        let evictions = Evictions::new(&mut shelf);
+        let effects = Effects::new(&mut shelf);
+        let watches = Watches::new(&mut shelf);
+        let lease = Lease::new(&mut shelf, &about.lease);
+        let queues = Queues::new(&mut shelf);
+        shelf.constant(
+            "taintward_build_info",
+            "Always 1; the labels say which version runs in which mode",
+            vec![("version", about.version.into()), ("mode", about.mode.into())],
+        );
+        registry.register_collector(Box::new(process::Process { started: about.started }));
+        Self { evictions, effects, watches, lease, queues, registry }
+    }
+
+    /// The text of `/metrics`.
+    pub fn render(&self, exposition: Exposition) -> String {
+        exposition.render(&self.registry)
+    }
+}
+
+#[cfg(test)]
+mod tests;

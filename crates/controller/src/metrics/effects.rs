@@ -1,0 +1,72 @@
+//! # Effects: requests and what became of them
+//! Room:     counts and durations of the requests that write or confirm.
+//! Comes in: the beginning and end of each request.
+//! Goes out: series.
+//! Not here: the requests of the watches (`watches`) and of the lease.
+
+use super::labels::{Effect, Outcome};
+use super::shelf::{By, Shelf};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use taintward_core::time::Span;
+
+/// The group.
+#[derive(Clone, Debug)]
+pub struct Effects {
+    total: By<(Effect, Outcome), Counter>,
+    duration: By<Effect, Histogram>,
+    inflight: Gauge,
+    limit: Gauge,
+    conflicts: Counter,
+    /// Events that were given up because too many waited; evictions never wait for them.
+    pub events_dropped: Counter,
+}
+
+impl Effects {
+    pub(super) fn new(shelf: &mut Shelf<'_>) -> Self {
+        Self {
+            total: shelf.counters("taintward_effects", "Requests to the API server, by kind and by what became of them"),
+            duration: shelf.histograms(
+                "taintward_effect_duration",
+                "How long a request to the API server took until it was answered or given up",
+                request_buckets,
+            ),
+            inflight: shelf.gauge("taintward_inflight_effects", "Requests that are not answered yet"),
+            limit: shelf.gauge(
+                "taintward_concurrency_limit",
+                "How many requests may be unanswered at once, as adapted to what the API server bears",
+            ),
+            conflicts: shelf.counter(
+                "taintward_precondition_conflict",
+                "Writes refused because the object was not the one, or not the version, the decision was made for",
+            ),
+            events_dropped: shelf.counter("taintward_events_dropped", "Events given up because too many waited"),
+        }
+    }
+
+    /// A request is sent.
+    pub fn began(&self) {
+        self.inflight.inc();
+    }
+
+    /// A request ended after `took`.
+    pub fn ended(&self, effect: Effect, outcome: impl Into<Outcome>, took: Span) {
+        let outcome = outcome.into();
+        self.inflight.dec();
+        self.total.of((effect, outcome)).inc();
+        self.duration.of(effect).observe(took.as_secs_f64());
+        if outcome == Outcome::Conflict {
+            self.conflicts.inc();
+        }
+    }
+
+    /// How many requests may be in flight.
+    pub fn limit(&self, limit: usize) {
+        self.limit.set(i64::try_from(limit).unwrap_or(i64::MAX));
+    }
+}
+
+fn request_buckets() -> Histogram {
+    Histogram::new([0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0])
+}

@@ -1,0 +1,165 @@
+//! # Evictions: who left, who waits, and whether the promises were kept
+//! Room:     upstream's two metrics (TE-37, TE-38) and the monitors of S2, S3 and L1.
+//! Comes in: a [`Deletion`] for each pod deleted, a [`Census`] whenever the engine has settled.
+//! Goes out: series.
+//! Not here: requests and their failures (`effects`).
+
+use super::labels::Sign;
+use super::moment::{Direction, Moment};
+use super::shelf::{By, Shelf};
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use taintward_core::time::{Mono, Span};
+
+/// Upstream's buckets (TE-38), in seconds.
+const DURATION_BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 120.0, 180.0, 240.0];
+
+/// An age up to the limit S2 sets by default (2 s), and up to its hard cap (5 s).
+const AGE_BUCKETS: [f64; 9] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0];
+
+/// One pod deleted, as its moments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deletion {
+    /// When the pod had to leave.
+    pub due: Mono,
+    /// When the live read that justifies the delete was answered (D5).
+    pub confirmed: Mono,
+    /// When the DELETE was sent.
+    pub sent: Mono,
+    /// When it was answered.
+    pub answered: Mono,
+}
+
+/// What the engine holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Pods bound to a node.
+    pub pods: usize,
+    /// Nodes.
+    pub nodes: usize,
+    /// Nodes with at least one NoExecute taint.
+    pub tainted_nodes: usize,
+    /// Pods whose deadline lies ahead.
+    pub pending: usize,
+    /// Pods that have to leave and have not.
+    pub due: usize,
+    /// Pods among the due whose last attempt failed.
+    pub retrying: usize,
+    /// The earliest deadline among the due.
+    pub oldest_due: Option<Mono>,
+}
+
+/// The group.
+#[derive(Clone, Debug)]
+pub struct Evictions {
+    deletions: Counter,
+    duration: Histogram,
+    decision_age: Histogram,
+    early: Largest,
+    /// In observe mode: evictions that enforce mode would have begun.
+    pub would_evict: Counter,
+    /// Signs of another controller that evicts beside this one (P39).
+    pub other_controller: By<Sign, Counter>,
+    pods: Gauge,
+    nodes: Gauge,
+    tainted_nodes: Gauge,
+    pending: Gauge,
+    due: Gauge,
+    retrying: Gauge,
+    oldest_due: Moment,
+}
+
+impl Evictions {
+    pub(super) fn new(shelf: &mut Shelf<'_>) -> Self {
+        Self {
+            deletions: shelf.counter(
+                "taint_eviction_controller_pod_deletions",
+                "Total number of Pods deleted by TaintEvictionController since its start",
+            ),
+            duration: shelf.seconds(
+                "taint_eviction_controller_pod_deletion_duration",
+                "Latency, in seconds, between the moment a Pod had to leave (its toleration over) and its deletion",
+                Histogram::new(DURATION_BUCKETS),
+            ),
+            decision_age: shelf.seconds(
+                "taintward_decision_age",
+                "How old the live read was that justified a deletion when the deletion was answered; above 5 is a fault",
+                Histogram::new(AGE_BUCKETS),
+            ),
+            early: shelf.seconds(
+                "taintward_early",
+                "How far before its deadline a deletion was sent, at most, since the start; anything but 0 is a fault",
+                Largest::default(),
+            ),
+            would_evict: shelf.counter(
+                "taintward_would_evict",
+                "Evictions that --mode=enforce would have begun; counted with --mode=observe only",
+            ),
+            other_controller: shelf.counters(
+                "taintward_other_controller_seen",
+                "Signs that another taint eviction controller acts beside this one, by what gave it away",
+            ),
+            pods: shelf.gauge("taintward_pods", "Pods bound to a node, as known"),
+            nodes: shelf.gauge("taintward_nodes", "Nodes, as known"),
+            tainted_nodes: shelf.gauge("taintward_tainted_nodes", "Nodes with at least one NoExecute taint"),
+            pending: shelf.gauge("taintward_pending_pods", "Pods whose toleration is running out: the countdowns"),
+            due: shelf.gauge("taintward_due_pods", "Pods that have to leave and are not deleted yet"),
+            retrying: shelf.gauge("taintward_retrying_pods", "Pods whose last eviction attempt failed"),
+            oldest_due: shelf.moment(
+                "taintward_oldest_due_pod",
+                "How long the longest overdue pod has been due; 0 if none is; the single best alarm",
+                Direction::Since,
+            ),
+        }
+    }
+
+    /// A pod was deleted (TE-37, TE-38; D9: the duration is in seconds).
+    pub fn deleted(&self, deletion: Deletion) {
+        self.deletions.inc();
+        self.duration.observe(deletion.answered.since(deletion.due).as_secs_f64());
+        self.decision_age.observe(deletion.answered.since(deletion.confirmed).as_secs_f64());
+        self.early.raise(deletion.due.since(deletion.sent));
+    }
+
+    /// The engine has settled and holds this.
+    pub fn census(&self, census: Census) {
+        let gauges = [
+            (&self.pods, census.pods),
+            (&self.nodes, census.nodes),
+            (&self.tainted_nodes, census.tainted_nodes),
+            (&self.pending, census.pending),
+            (&self.due, census.due),
+            (&self.retrying, census.retrying),
+        ];
+        for (gauge, count) in gauges {
+            gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
+        }
+        self.oldest_due.set(census.oldest_due);
+    }
+}
+
+/// The largest span reported so far, as a gauge in seconds.
+#[derive(Clone, Debug, Default)]
+struct Largest(Arc<AtomicI64>);
+
+impl Largest {
+    fn raise(&self, span: Span) {
+        self.0.fetch_max(span.as_micros(), Ordering::Relaxed);
+    }
+}
+
+impl EncodeMetric for Largest {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+        encoder.encode_gauge(&Span::from_micros(self.0.load(Ordering::Relaxed)).as_secs_f64())
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Gauge
+    }
+}

@@ -1,0 +1,188 @@
+//! # Labels: the closed lists
+//! Room:     every label and every value it can have.
+//! Comes in: what happened, as other rooms name it.
+//! Goes out: label sets that are known in full before anything happens.
+//! Not here: names of pods, nodes and taints: they are never labels (their number has no bound).
+
+use prometheus_client::encoding::{EncodeLabel, EncodeLabelSet, LabelSetEncoder};
+use std::fmt;
+use std::hash::Hash;
+use taintward_core::effect::Failure;
+
+/// A label set all of whose values are known.
+pub trait Closed: Copy + Eq + Hash + EncodeLabelSet + fmt::Debug + Send + Sync + 'static {
+    /// Every value.
+    fn all() -> Vec<Self>;
+}
+
+impl<A: Closed, B: Closed> Closed for (A, B) {
+    fn all() -> Vec<Self> {
+        A::all().into_iter().flat_map(|a| B::all().into_iter().map(move |b| (a, b))).collect()
+    }
+}
+
+macro_rules! closed_label {
+    ($(#[$about:meta])* $name:ident, $key:literal, { $($(#[$meaning:meta])* $value:ident => $text:literal,)+ }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$meaning])* $value,)+
+        }
+
+        impl $name {
+            /// The value as the label shows it.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$value => $text,)+
+                }
+            }
+        }
+
+        impl Closed for $name {
+            fn all() -> Vec<Self> {
+                vec![$(Self::$value,)+]
+            }
+        }
+
+        impl EncodeLabelSet for $name {
+            fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> fmt::Result {
+                ($key, self.as_str()).encode(encoder.encode_label())
+            }
+        }
+    };
+}
+
+closed_label! {
+    /// What is listed and watched.
+    Resource, "resource", {
+        /// Pods that are bound to a node.
+        Pods => "pods",
+        /// Nodes.
+        Nodes => "nodes",
+    }
+}
+
+closed_label! {
+    /// Where a stream of facts stands.
+    Phase, "phase", {
+        /// A request is on its way.
+        Connecting => "connecting",
+        /// The list is coming in.
+        Listing => "listing",
+        /// The list is complete; changes come as they happen.
+        Watching => "watching",
+        /// Something went wrong; the next attempt has a time.
+        Waiting => "waiting",
+    }
+}
+
+closed_label! {
+    /// Why a stream had to be taken up again.
+    Restart, "reason", {
+        /// The server ended it in good order.
+        Closed => "closed",
+        /// The connection broke, or the answer made no sense.
+        Failed => "failed",
+        /// 410: the server has forgotten where we were; everything is listed again.
+        Expired => "expired",
+        /// 429: the server asks for patience.
+        Throttled => "throttled",
+        /// Not a byte for too long, not even a bookmark.
+        Stalled => "stalled",
+        /// 401 or 403: permission is missing.
+        Forbidden => "forbidden",
+        /// The server does not stream lists; pages are used instead.
+        Unsupported => "unsupported",
+    }
+}
+
+closed_label! {
+    /// Input that is legal for the API server and unknown to this version; it never evicts (D11, S11).
+    Unknown, "kind", {
+        /// A taint with an effect other than the three.
+        TaintEffect => "taint_effect",
+        /// A toleration with an unknown operator.
+        TolerationOperator => "toleration_operator",
+        /// A toleration with an effect other than the three.
+        TolerationEffect => "toleration_effect",
+        /// A point in time that makes no sense.
+        Time => "time",
+    }
+}
+
+closed_label! {
+    /// A kind of request.
+    Effect, "effect", {
+        /// A live read of a node before a delete (D5).
+        Confirm => "confirm",
+        /// Putting the `DisruptionTarget` condition on a pod (TE-31).
+        Mark => "mark",
+        /// Taking that condition away again (S9).
+        Unmark => "unmark",
+        /// Deleting a pod (TE-30).
+        Delete => "delete",
+        /// Writing `timeAdded` to a taint (`--stamp-taints`).
+        Stamp => "stamp",
+        /// Recording an event (TE-34).
+        Event => "event",
+    }
+}
+
+closed_label! {
+    /// What became of a request.
+    Outcome, "outcome", {
+        /// It was carried out.
+        Done => "done",
+        /// 404.
+        NotFound => "not_found",
+        /// 409, or a precondition that did not hold.
+        Conflict => "conflict",
+        /// 401 or 403.
+        Forbidden => "forbidden",
+        /// 429.
+        Throttled => "throttled",
+        /// Any other 4xx.
+        Rejected => "rejected",
+        /// 5xx, timeout, broken connection: it may or may not have been carried out.
+        Unavailable => "unavailable",
+    }
+}
+
+impl From<Failure> for Outcome {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::NotFound => Self::NotFound,
+            Failure::Conflict => Self::Conflict,
+            Failure::Forbidden => Self::Forbidden,
+            Failure::Throttled(_) => Self::Throttled,
+            Failure::Rejected => Self::Rejected,
+            Failure::Unavailable => Self::Unavailable,
+        }
+    }
+}
+
+impl<T> From<Result<T, Failure>> for Outcome {
+    fn from(result: Result<T, Failure>) -> Self {
+        result.map_or_else(Self::from, |_| Self::Done)
+    }
+}
+
+closed_label! {
+    /// The work queues, under upstream's names (TE-5).
+    Queue, "name", {
+        /// Nodes whose taints changed.
+        Node => "noexec_taint_node",
+        /// Pods that changed or came due.
+        Pod => "noexec_taint_pod",
+    }
+}
+
+closed_label! {
+    /// What gave another controller away that evicts beside this one (P39).
+    Sign, "sign", {
+        /// An event it wrote.
+        Event => "event",
+        /// A condition it put on a pod.
+        Condition => "condition",
+    }
+}

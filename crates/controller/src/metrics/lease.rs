@@ -1,0 +1,52 @@
+//! # Lease: whether this process leads
+//! Room:     leadership as client-go shows it, and the margin that S5 lives on.
+//! Comes in: leadership and until when it is certain.
+//! Goes out: series.
+//! Not here: the election.
+
+use super::moment::{Direction, Moment};
+use super::shelf::Shelf;
+use prometheus_client::metrics::gauge::Gauge;
+use taintward_core::time::Mono;
+
+/// The group.
+#[derive(Clone, Debug)]
+pub struct Lease {
+    leading: Gauge,
+    margin: Moment,
+}
+
+impl Lease {
+    pub(super) fn new(shelf: &mut Shelf<'_>, name: &str) -> Self {
+        Self {
+            leading: shelf.labelled_gauge(
+                "leader_election_master_status",
+                "1 while this process leads, 0 while it follows; `name` is the lease",
+                vec![("name", name.into())],
+            ),
+            margin: shelf.moment(
+                "taintward_lease_margin",
+                "How long this process may still act without renewing the lease; 0 while it follows; below 0 is a fault",
+                Direction::Until,
+            ),
+        }
+    }
+
+    /// This process leads until the given moment, unless it renews.
+    pub fn leads_until(&self, until: Mono) {
+        self.leading.set(1);
+        self.margin.set(Some(until));
+    }
+
+    /// This process leads without a lease (`--leader-elect=false`).
+    pub fn leads_alone(&self) {
+        self.leading.set(1);
+        self.margin.set(None);
+    }
+
+    /// This process follows.
+    pub fn follows(&self) {
+        self.leading.set(0);
+        self.margin.set(None);
+    }
+}

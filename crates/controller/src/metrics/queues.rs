@@ -1,0 +1,63 @@
+//! # Queues: work that waits
+//! Room:     the `workqueue_*` series dashboards for Kubernetes controllers expect, under upstream's names (TE-5).
+//! Comes in: items that enter, leave and are done.
+//! Goes out: series.
+//! Not here: the queues.
+
+use super::labels::Queue;
+use super::shelf::{By, Shelf};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use taintward_core::time::Span;
+
+/// The group.
+#[derive(Clone, Debug)]
+pub struct Queues {
+    depth: By<Queue, Gauge>,
+    adds: By<Queue, Counter>,
+    retries: By<Queue, Counter>,
+    waited: By<Queue, Histogram>,
+    worked: By<Queue, Histogram>,
+}
+
+impl Queues {
+    pub(super) fn new(shelf: &mut Shelf<'_>) -> Self {
+        Self {
+            depth: shelf.gauges("workqueue_depth", "Items that wait"),
+            adds: shelf.counters("workqueue_adds", "Items that came in"),
+            retries: shelf
+                .counters("workqueue_retries", "Items that came in again because handling them failed"),
+            waited: shelf.histograms(
+                "workqueue_queue_duration",
+                "How long an item waited before it was handled",
+                steps,
+            ),
+            worked: shelf.histograms("workqueue_work_duration", "How long handling an item took", steps),
+        }
+    }
+
+    /// An item came in, for the first time or because handling it failed.
+    pub fn added(&self, queue: Queue, again: bool) {
+        self.adds.of(queue).inc();
+        if again {
+            self.retries.of(queue).inc();
+        }
+    }
+
+    /// So many items wait.
+    pub fn depth(&self, queue: Queue, items: usize) {
+        self.depth.of(queue).set(i64::try_from(items).unwrap_or(i64::MAX));
+    }
+
+    /// An item was handled: after waiting so long, it took so long.
+    pub fn handled(&self, queue: Queue, waited: Span, worked: Span) {
+        self.waited.of(queue).observe(waited.as_secs_f64());
+        self.worked.of(queue).observe(worked.as_secs_f64());
+    }
+}
+
+/// The buckets of client-go's work queues without those below a microsecond, which no measurement here resolves.
+fn steps() -> Histogram {
+    Histogram::new(exponential_buckets(1e-6, 10.0, 10))
+}

@@ -1,0 +1,154 @@
+//! # Shelf: where series are put so that they are served
+//! Room:     registering a metric under its name, with its help text and unit, at zero from the start.
+//! Comes in: names and help texts from the groups.
+//! Goes out: the handles that count.
+//! Not here: the list of metrics (each group has its own).
+
+use super::labels::Closed;
+use super::moment::{Direction, Moment};
+use super::{MonoClock, labels};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::{MetricType, TypedMetric};
+use prometheus_client::registry::{Metric, Registry, Unit};
+use std::fmt;
+
+/// One metric for each value of a closed label.
+#[derive(Clone)]
+pub struct By<L, M>(Family<L, M>);
+
+impl<L: Closed, M: Clone> By<L, M> {
+    /// The metric of one value.
+    pub fn of(&self, label: L) -> M {
+        self.0.get_or_create_owned(&label)
+    }
+}
+
+impl<L: fmt::Debug, M: fmt::Debug> fmt::Debug for By<L, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Gives out metrics and registers them.
+pub(super) struct Shelf<'registry> {
+    registry: &'registry mut Registry,
+    clock: MonoClock,
+}
+
+impl<'registry> Shelf<'registry> {
+    pub(super) fn new(registry: &'registry mut Registry, clock: MonoClock) -> Self {
+        Self { registry, clock }
+    }
+
+    /// A counter; its sample ends in `_total`, which `name` leaves out.
+    pub(super) fn counter(&mut self, name: &str, help: &str) -> Counter {
+        self.put(name, help, Counter::default())
+    }
+
+    pub(super) fn gauge(&mut self, name: &str, help: &str) -> Gauge {
+        self.put(name, help, Gauge::default())
+    }
+
+    /// A metric without labels whose unit is seconds; `name` leaves out the ending `_seconds`.
+    pub(super) fn seconds<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
+        self.registry.register_with_unit(name, help, Unit::Seconds, metric.clone());
+        metric
+    }
+
+    pub(super) fn moment(&mut self, name: &str, help: &str, direction: Direction) -> Moment {
+        self.seconds(name, help, Moment::new(direction, self.clock.clone()))
+    }
+
+    /// A moment for each resource, counting from the present on.
+    pub(super) fn moments_since(&mut self, name: &str, help: &str) -> Moments {
+        let now = (self.clock)();
+        let each = |_| {
+            let moment = Moment::new(Direction::Since, self.clock.clone());
+            moment.set(Some(now));
+            moment
+        };
+        let moments =
+            Moments(<labels::Resource as Closed>::all().into_iter().map(|r| (r, each(r))).collect());
+        self.seconds(name, help, moments)
+    }
+
+    pub(super) fn counters<L: Closed>(&mut self, name: &str, help: &str) -> By<L, Counter> {
+        let counters = by(Counter::default);
+        self.put(name, help, counters.0.clone());
+        counters
+    }
+
+    pub(super) fn gauges<L: Closed>(&mut self, name: &str, help: &str) -> By<L, Gauge> {
+        let gauges = by(Gauge::default);
+        self.put(name, help, gauges.0.clone());
+        gauges
+    }
+
+    /// Histograms in seconds; `name` leaves out the ending `_seconds`.
+    pub(super) fn histograms<L: Closed>(
+        &mut self,
+        name: &str,
+        help: &str,
+        make: fn() -> Histogram,
+    ) -> By<L, Histogram> {
+        let histograms = by(make);
+        self.seconds(name, help, histograms.0.clone());
+        histograms
+    }
+
+    /// A gauge that is always 1 and has labels to read.
+    pub(super) fn constant(&mut self, name: &str, help: &str, labels: Vec<(&'static str, String)>) {
+        self.labelled_gauge(name, help, labels).set(1);
+    }
+
+    /// A gauge with labels fixed at start-up.
+    pub(super) fn labelled_gauge(
+        &mut self,
+        name: &str,
+        help: &str,
+        labels: Vec<(&'static str, String)>,
+    ) -> Gauge {
+        let family = Family::<Vec<(&'static str, String)>, Gauge>::default();
+        self.put(name, help, family.clone()).get_or_create_owned(&labels)
+    }
+
+    fn put<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
+        self.registry.register(name, help, metric.clone());
+        metric
+    }
+}
+
+/// A family with all its members.
+fn by<L: Closed, M: TypedMetric + Clone>(make: fn() -> M) -> By<L, M> {
+    let family = Family::new_with_constructor(make);
+    for label in L::all() {
+        drop(family.get_or_create(&label));
+    }
+    By(family)
+}
+
+/// A [`Moment`] for each resource.
+#[derive(Clone, Debug)]
+pub(super) struct Moments(Vec<(labels::Resource, Moment)>);
+
+impl Moments {
+    pub(super) fn of(&self, resource: labels::Resource) -> Option<&Moment> {
+        self.0.iter().find(|(each, _)| *each == resource).map(|(_, moment)| moment)
+    }
+}
+
+impl prometheus_client::encoding::EncodeMetric for Moments {
+    fn encode(&self, mut encoder: prometheus_client::encoding::MetricEncoder<'_>) -> fmt::Result {
+        for (resource, moment) in &self.0 {
+            moment.encode(encoder.encode_family(resource)?)?;
+        }
+        Ok(())
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Gauge
+    }
+}

@@ -1,0 +1,67 @@
+//! # Watches: whether the facts are fresh
+//! Room:     the state of the two streams of facts, and what in them could not be understood.
+//! Comes in: phases, restarts, signs of life, objects and values that made no sense.
+//! Goes out: series.
+//! Not here: listening itself.
+
+use super::labels::{Closed, Phase, Resource, Restart, Unknown};
+use super::shelf::{By, Moments, Shelf};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use taintward_core::time::Mono;
+
+/// The group.
+#[derive(Clone, Debug)]
+pub struct Watches {
+    phase: By<(Resource, Phase), Gauge>,
+    last_heard: Moments,
+    /// Streams that had to be taken up again, by reason.
+    pub restarts: By<(Resource, Restart), Counter>,
+    /// Objects that could not be decoded; the pod in question is not evicted (D11).
+    pub undecodable: By<Resource, Counter>,
+    /// Values this version does not know; they never evict (D11).
+    pub unknown: By<Unknown, Counter>,
+}
+
+impl Watches {
+    pub(super) fn new(shelf: &mut Shelf<'_>) -> Self {
+        let watches = Self {
+            phase: shelf.gauges(
+                "taintward_watch_phase",
+                "1 for the phase the stream of a resource is in, 0 for the others",
+            ),
+            last_heard: shelf.moments_since(
+                "taintward_watch_last_heard_age",
+                "How long ago the API server last said anything on the stream of a resource; bookmarks count",
+            ),
+            restarts: shelf
+                .counters("taintward_watch_restarts", "Streams that had to be taken up again, by reason"),
+            undecodable: shelf.counters(
+                "taintward_undecodable_objects",
+                "Objects that could not be decoded; the pods concerned are not evicted",
+            ),
+            unknown: shelf.counters(
+                "taintward_unknown_input",
+                "Values this version does not know, by kind; they never evict a pod",
+            ),
+        };
+        for resource in Resource::all() {
+            watches.entered(resource, Phase::Connecting);
+        }
+        watches
+    }
+
+    /// A stream entered a phase.
+    pub fn entered(&self, resource: Resource, phase: Phase) {
+        for each in Phase::all() {
+            self.phase.of((resource, each)).set(i64::from(each == phase));
+        }
+    }
+
+    /// Something came in on a stream, news or not.
+    pub fn heard(&self, resource: Resource, at: Mono) {
+        if let Some(moment) = self.last_heard.of(resource) {
+            moment.set(Some(at));
+        }
+    }
+}

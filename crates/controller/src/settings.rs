@@ -1,0 +1,133 @@
+//! # Settings: what the operator decided
+//! Room:     every choice `taintward run` knows, already checked against the others.
+//! Comes in: from the command line, a test, or the demo, as plain data.
+//! Goes out: to `run`, which trusts it.
+//! Not here: flags, environment variables and their error texts (they are the command line's business).
+
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Everything `run` needs to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// How to find and treat the API server.
+    pub cluster: Cluster,
+    /// Whether evictions are carried out.
+    pub mode: Mode,
+    /// Which pods get the `DisruptionTarget` condition before they are deleted (TE-31).
+    pub marking: Marking,
+    /// Whether `timeAdded` is written to NoExecute taints that were seen appearing without one (D1).
+    pub stamp_taints: bool,
+    /// Whether the toleration operators `Lt` and `Gt` compare numbers (MATCH-6).
+    pub numeric_operators: bool,
+    /// Lease election; `None` means that this process is the only one, or that it observes and needs no lease.
+    pub election: Option<Election>,
+    /// Where metrics and health are served.
+    pub serving: Serving,
+}
+
+/// How to find the API server, and how much of it to ask for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cluster {
+    /// A kubeconfig file; `None` means the usual places, then the in-cluster service account.
+    pub kubeconfig: Option<PathBuf>,
+    /// The context in it; `None` means its current one.
+    pub context: Option<String>,
+    /// A limit of our own on requests; `None` leaves it to the API server's fairness.
+    pub limit: Option<RequestLimit>,
+}
+
+/// A client-side limit on requests: a bucket of `burst` requests that fills at `qps` a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RequestLimit {
+    /// Requests a second; finite and above zero.
+    pub qps: f64,
+    /// How many requests may go out at once after a pause; at least 1.
+    pub burst: u32,
+}
+
+/// Whether what was decided is also done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Evict.
+    #[default]
+    Enforce,
+    /// Watch, predict, meter and log; not one write, not even the lease (S14).
+    Observe,
+}
+
+/// Which pods are marked with the `DisruptionTarget` condition before the DELETE.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Marking {
+    /// Every pod, as upstream does (TE-31).
+    #[default]
+    Always,
+    /// Pods that a Job owns, whose failure policy reads it (NB-3); the others leave in one request instead of two.
+    Jobs,
+    /// No pod.
+    Never,
+}
+
+/// Lease election by client-go's rules. Whoever fills it keeps
+/// `retry_period * 1.2 < renew_deadline < lease_duration`, with `lease_duration` in whole seconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Election {
+    /// How long a follower waits after the last sign of the leader.
+    pub lease_duration: Duration,
+    /// How long a leader goes on without a successful renewal.
+    pub renew_deadline: Duration,
+    /// The pause between attempts.
+    pub retry_period: Duration,
+    /// The name of the Lease object.
+    pub name: String,
+    /// The namespace of the Lease object.
+    pub namespace: String,
+}
+
+impl Default for Election {
+    fn default() -> Self {
+        Self {
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+            name: "taintward".into(),
+            namespace: "kube-system".into(),
+        }
+    }
+}
+
+/// Where metrics and health are served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Serving {
+    /// The address both ports listen on.
+    pub bind_address: IpAddr,
+    /// The plain HTTP port; `None` means off.
+    pub metrics_port: Option<NonZeroU16>,
+    /// The TLS port; `None` means off.
+    pub secure: Option<SecureServing>,
+}
+
+/// The TLS port and what it shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecureServing {
+    /// The port.
+    pub port: NonZeroU16,
+    /// The certificate.
+    pub certificate: Certificate,
+}
+
+/// Which certificate the TLS port shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Certificate {
+    /// One made at start-up, signed by itself.
+    SelfSigned,
+    /// PEM files.
+    Files {
+        /// The certificate, followed by its intermediates.
+        certificate: PathBuf,
+        /// The private key.
+        key: PathBuf,
+    },
+}

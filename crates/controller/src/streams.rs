@@ -1,0 +1,102 @@
+//! # Streams: listening to nodes and pods, and telling how it goes
+//! Room:     the listeners' settings; their health as a readiness check, metrics and log lines.
+//! Comes in: stream health from the client.
+//! Goes out: checks, counters, a line whenever something changes for the worse or the better.
+//! Not here: the streams themselves (the client), what is done with the facts (`brain.rs`).
+
+use crate::metrics::{self, Resource, Restart, Watches};
+use std::time::Duration;
+use taintward_client::decode::Fact;
+use taintward_client::listen::{Counters, Listener, Phase, Settings, StreamHealth};
+use tokio::sync::watch;
+
+/// Silence after which a stream no longer counts as in step: longer than the listener's own watchdog, which reconnects.
+const SILENCE_MAX: Duration = Duration::from_secs(90);
+
+/// A listener for one kind.
+pub(crate) fn listener<F: Fact>(client: kube::Client) -> Listener<F> {
+    Listener::new(client, Settings::default())
+}
+
+/// Ready while the stream is in step with the server; a pause between two watches is no loss of step.
+pub(crate) fn check(
+    health: watch::Receiver<StreamHealth>,
+) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
+    move || {
+        let health = health.borrow();
+        if let Some(missing) = health.missing {
+            return Err(format!("may not {} {}", missing.verb, missing.resource));
+        }
+        match health.last_heard {
+            _ if !health.synced_once => Err("not listed yet".into()),
+            Some(heard) if heard.elapsed() <= SILENCE_MAX => Ok(()),
+            _ => Err(format!("nothing heard for more than {} s", SILENCE_MAX.as_secs())),
+        }
+    }
+}
+
+/// Shows a stream's health in metrics and in the log, for as long as the stream lives.
+pub(crate) async fn report(resource: Resource, mut health: watch::Receiver<StreamHealth>, watches: Watches) {
+    let mut before = StreamHealth::default();
+    loop {
+        let now = health.borrow_and_update().clone();
+        watches.entered(resource, phase(&now.phase));
+        count(resource, &before.counters, &now.counters, &watches);
+        if let Phase::Waiting { why, .. } = &now.phase
+            && now.counters.failures > before.counters.failures
+        {
+            tracing::warn!(
+                resource = resource.as_str(),
+                err = why.as_str(),
+                "stream interrupted; it is taken up again"
+            );
+        }
+        if let Some(missing) = now.missing.filter(|_| before.missing.is_none()) {
+            let (verb, on) = (missing.verb, missing.resource);
+            tracing::error!(
+                "permission missing: may not {verb} {on}; add to its ClusterRole: \
+                 {{apiGroups: [\"\"], resources: [\"{on}\"], verbs: [\"{verb}\"]}}"
+            );
+        }
+        before = now;
+        if health.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+const fn phase(phase: &Phase) -> metrics::Phase {
+    match phase {
+        Phase::Connecting => metrics::Phase::Connecting,
+        Phase::Listing => metrics::Phase::Listing,
+        Phase::Watching => metrics::Phase::Watching,
+        Phase::Waiting { .. } => metrics::Phase::Waiting,
+    }
+}
+
+fn count(resource: Resource, before: &Counters, now: &Counters, watches: &Watches) {
+    let failed = |counters: &Counters| {
+        let named = counters.relists_410
+            + counters.watch_lists_refused
+            + counters.throttled
+            + counters.forbidden
+            + counters.stalls;
+        counters.failures.saturating_sub(named)
+    };
+    for (reason, before, now) in [
+        (Restart::Expired, before.relists_410, now.relists_410),
+        (Restart::Unsupported, before.watch_lists_refused, now.watch_lists_refused),
+        (Restart::Throttled, before.throttled, now.throttled),
+        (Restart::Forbidden, before.forbidden, now.forbidden),
+        (Restart::Stalled, before.stalls, now.stalls),
+        (Restart::Failed, failed(before), failed(now)),
+        (Restart::Closed, closed(before), closed(now)),
+    ] {
+        watches.restarts.of((resource, reason)).inc_by(now.saturating_sub(before));
+    }
+}
+
+/// Watches that were started and did not end badly, but for the one that runs.
+const fn closed(counters: &Counters) -> u64 {
+    counters.watches_started.saturating_sub(counters.failures).saturating_sub(1)
+}

@@ -1,0 +1,213 @@
+//! # Teller: what operators read
+//! Room:     notices of the engine as log lines, metrics and events; complaints about requests that failed.
+//! Comes in: notices, refusals.
+//! Goes out: one line per eviction with the reason; few lines when much goes wrong.
+//! Not here: the wording of reasons (`words.rs`).
+
+use crate::brain::Brain;
+use crate::hands::Done;
+use crate::herald::Story;
+use crate::metrics::{Deletion, Sign};
+use crate::settings::Mode;
+use crate::stamper::Stamp;
+use crate::words;
+use taintward_client::act::Refusal;
+use taintward_core::engine::{Grounds, Notice, PodRef};
+use taintward_core::time::{Mono, Now, Span};
+use taintward_core::verdict::Outcome;
+
+/// A few per time; the rest is counted.
+#[derive(Debug)]
+pub(crate) struct Quota {
+    most: u32,
+    per: Span,
+    since: Option<Mono>,
+    used: u32,
+    withheld: u64,
+}
+
+impl Quota {
+    pub(crate) const fn per_second(most: u32) -> Self {
+        Self { most, per: Span::from_secs(1), since: None, used: 0, withheld: 0 }
+    }
+
+    pub(crate) const fn per_minute(most: u32) -> Self {
+        Self { most, per: Span::from_secs(60), since: None, used: 0, withheld: 0 }
+    }
+
+    /// Whether one more may be said; with how many were withheld before it.
+    pub(crate) fn take(&mut self, now: Mono) -> Option<u64> {
+        if self.since.is_none_or(|since| now >= since.plus(self.per)) {
+            (self.since, self.used) = (Some(now), 0);
+        }
+        if self.used >= self.most {
+            self.withheld += 1;
+            return None;
+        }
+        self.used += 1;
+        Some(std::mem::take(&mut self.withheld))
+    }
+}
+
+impl Brain {
+    /// Tells everything there is to tell.
+    pub(crate) fn tell(&mut self, now: Now) {
+        for notice in self.engine.notices() {
+            match notice {
+                Notice::Evicted { pod, grounds } => self.tell_evicted(&pod, &grounds, now),
+                Notice::BecameDue { pod, .. } => self.tell_due(&pod, now),
+                Notice::CountdownStarted { pod, until } => {
+                    self.tell_countdown(&pod, until, "countdown started", now)
+                }
+                Notice::CountdownMoved { pod, until } => {
+                    self.tell_countdown(&pod, until, "countdown moved", now)
+                }
+                Notice::CountdownCancelled { pod } => self.tell_cancelled(&pod, now),
+                Notice::NotUnderstood { pod } => self.tell_not_understood(&pod, now),
+                Notice::ForeignMark { pod } => self.tell_foreign(&pod, now),
+                Notice::Unstamped { node, uid, key, at } => {
+                    if self.may_act()
+                        && let Some(stamper) = &mut self.stamper
+                    {
+                        stamper.add(Stamp { node, uid, key, at });
+                    }
+                }
+            }
+        }
+    }
+
+    fn tell_evicted(&mut self, pod: &PodRef, grounds: &Grounds, now: Now) {
+        // What was due before we knew of it counts from when we knew.
+        let due = grounds.due.max(grounds.known_due);
+        self.metrics.evictions.deleted(Deletion {
+            due,
+            confirmed: grounds.confirmed,
+            sent: grounds.decided,
+            answered: now.mono,
+        });
+        let taint = grounds.taint.to_string();
+        tracing::info!(
+            pod = grounds.name.as_str(),
+            uid = %pod.uid,
+            node = pod.node.as_str(),
+            taint,
+            late_seconds = now.mono.since(due).as_secs_f64(),
+            reason = words::why(&pod.node, grounds, now),
+            "pod evicted"
+        );
+        let note = words::evicted(&pod.node, grounds, now);
+        self.herald.tell(Story::Evicted, &pod.node, (&grounds.name, &pod.uid), note, now.wall);
+    }
+
+    fn tell_due(&mut self, pod: &PodRef, now: Now) {
+        if self.mode != Mode::Observe {
+            return;
+        }
+        self.metrics.evictions.would_evict.inc();
+        if let Some((name, verdict, taints)) = self.engine.explain(pod, now) {
+            let taint =
+                verdict.decisive.and_then(|at| taints.get(at)).map(|instance| instance.taint.to_string());
+            tracing::info!(
+                pod = name.as_str(),
+                uid = %pod.uid,
+                node = pod.node.as_str(),
+                taint,
+                "would evict pod now"
+            );
+        }
+    }
+
+    fn tell_countdown(&self, pod: &PodRef, until: Mono, message: &'static str, now: Now) {
+        let observing = self.mode == Mode::Observe;
+        if !observing && !tracing::enabled!(tracing::Level::DEBUG) {
+            return;
+        }
+        let Some((name, verdict, taints)) = self.engine.explain(pod, now) else { return };
+        let taint = verdict.decisive.and_then(|at| taints.get(at)).map(|instance| instance.taint.to_string());
+        let (name, node, until, left) = (
+            name.as_str(),
+            pod.node.as_str(),
+            words::moment(until, now),
+            words::length(until.since(now.mono)),
+        );
+        match observing {
+            true => tracing::info!(pod = name, node, taint, until, left, "{message}"),
+            false => tracing::debug!(pod = name, node, taint, until, left, "{message}"),
+        }
+    }
+
+    fn tell_cancelled(&mut self, pod: &PodRef, now: Now) {
+        let Some((name, ..)) = self.engine.explain(pod, now) else { return };
+        let name = name.clone();
+        tracing::info!(pod = name.as_str(), uid = %pod.uid, node = pod.node.as_str(), "countdown cancelled");
+        if self.may_act() {
+            let note = words::cancelled(&pod.node, &name);
+            self.herald.tell(Story::Cancelled, &pod.node, (&name, &pod.uid), note, now.wall);
+        }
+    }
+
+    fn tell_not_understood(&mut self, pod: &PodRef, now: Now) {
+        let Some((name, verdict, _)) = self.engine.explain(pod, now) else { return };
+        let toleration = verdict.reasons.iter().find_map(|reason| match reason.answer {
+            taintward_core::matching::Answer::NotUnderstood(position) => Some(position),
+            _ => None,
+        });
+        debug_assert!(matches!(verdict.outcome, Outcome::Stays(_)), "what is not understood does not evict");
+        tracing::warn!(
+            pod = name.as_str(),
+            uid = %pod.uid,
+            node = pod.node.as_str(),
+            toleration,
+            "pod stays: it has a toleration whose operator or effect this version does not know"
+        );
+    }
+
+    fn tell_foreign(&mut self, pod: &PodRef, now: Now) {
+        self.metrics.evictions.other_controller.of(Sign::Condition).inc();
+        let Some(withheld) = self.foreign.take(now.mono) else { return };
+        let name = self.engine.explain(pod, now).map(|(name, ..)| name.to_string());
+        match self.mode {
+            Mode::Observe => {
+                tracing::info!(
+                    pod = name,
+                    withheld,
+                    "another taint eviction controller marked a pod for deletion"
+                );
+            }
+            Mode::Enforce => tracing::warn!(
+                pod = name,
+                withheld,
+                "another taint eviction controller is at work beside this one: start kube-controller-manager with \
+                 --controllers=*,-taint-eviction-controller, or this one with --mode=observe"
+            ),
+        }
+    }
+
+    /// Says that a request failed and will be tried again; not for every one of thousands.
+    pub(crate) fn complain(&mut self, done: &Done, refusal: &Refusal, now: Mono) {
+        let Some(withheld) = self.complaints.take(now) else { return };
+        let uid = done.what.pod.as_ref().map(|pod| pod.uid.to_string());
+        let request = done.what.kind.map_or("look", crate::metrics::Effect::as_str);
+        tracing::warn!(
+            request,
+            object = done.what.object,
+            uid,
+            err = %refusal.message,
+            withheld,
+            "request failed; it is tried again as long as there is reason to"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quota_withholds_and_counts() {
+        let mut quota = Quota::per_second(2);
+        let at = |millis: i64| Mono::from_micros(millis * 1000);
+        assert_eq!((quota.take(at(0)), quota.take(at(1)), quota.take(at(2))), (Some(0), Some(0), None));
+        assert_eq!((quota.take(at(999)), quota.take(at(1000))), (None, Some(2)));
+    }
+}

@@ -1,0 +1,129 @@
+//! # Words: saying why, for people
+//! Room:     the sentences of events and log lines about one eviction.
+//! Comes in: grounds from the engine, and the time to put them on the wall clock.
+//! Goes out: text; upstream's words first (TE-34), then taint, toleration and timing (D8).
+//! Not here: when something is said, and where.
+
+use jiff::Timestamp;
+use taintward_core::engine::Grounds;
+use taintward_core::names::{NodeName, PodName};
+use taintward_core::start::StartSource;
+use taintward_core::time::{Mono, Now, Span};
+
+/// The event of a pod that was deleted.
+pub(crate) fn evicted(node: &NodeName, grounds: &Grounds, now: Now) -> String {
+    format!("Marking for deletion Pod {}: {}", grounds.name, why(node, grounds, now))
+}
+
+/// The event of a pod whose countdown ended without a deletion.
+pub(crate) fn cancelled(node: &NodeName, pod: &PodName) -> String {
+    format!("Cancelling deletion of Pod {pod}: no NoExecute taint of node {node} makes it leave any more")
+}
+
+/// Taint, toleration and timing in one sentence.
+pub(crate) fn why(node: &NodeName, grounds: &Grounds, now: Now) -> String {
+    let (taint, since) = (&grounds.taint, moment(grounds.start.at, now));
+    let source = source(grounds.start.source);
+    let arrived = match grounds.counts_from > grounds.start.at {
+        true => format!(", pod there since {}", moment(grounds.counts_from, now)),
+        false => String::new(),
+    };
+    match grounds.toleration {
+        None => {
+            format!(
+                "node {node} has taint {taint} since {since} ({source}){arrived}, and the pod does not tolerate it"
+            )
+        }
+        Some((position, Span::ZERO)) => format!(
+            "node {node} has taint {taint} since {since} ({source}){arrived}, tolerated for 0s (toleration {position})"
+        ),
+        Some((position, bears)) => format!(
+            "node {node} has taint {taint} since {since} ({source}){arrived}, tolerated for {} (toleration {position}) \
+             until {}",
+            length(bears),
+            moment(grounds.due, now),
+        ),
+    }
+}
+
+/// Where a start was taken from, in words.
+pub(crate) const fn source(source: StartSource) -> &'static str {
+    match source {
+        StartSource::SeenLive => "seen appearing",
+        StartSource::TimeAdded => "by its timeAdded",
+        StartSource::ManagedFields => "by the node's managedFields",
+        StartSource::FirstSight => "first seen then",
+    }
+}
+
+/// A moment as RFC 3339 in UTC, to the second; beyond what can be written: `never`.
+pub(crate) fn moment(at: Mono, now: Now) -> String {
+    let micros = now.wall_of(at).as_micros();
+    Timestamp::from_microsecond(micros).map_or_else(|_| "never".into(), |at| format!("{at:.0}"))
+}
+
+/// A length as Go writes it, to the second: `4m12s`, `300s` being `5m0s`.
+pub(crate) fn length(span: Span) -> String {
+    let seconds = span.as_micros() / 1_000_000;
+    let (hours, minutes, rest) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match (hours, minutes) {
+        (0, 0) => format!("{rest}s"),
+        (0, _) => format!("{minutes}m{rest}s"),
+        _ => format!("{hours}h{minutes}m{rest}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taintward_core::start::Start;
+    use taintward_core::taint::{Effect, Taint};
+    use taintward_core::time::Wall;
+
+    const NOW: Now = Now { mono: Mono::from_secs(100), wall: Wall::from_secs(1_800_000_000) };
+
+    fn grounds(toleration: Option<(usize, Span)>) -> Grounds {
+        let taint = Taint { key: "k".into(), value: "v".into(), effect: Effect::NoExecute, time_added: None };
+        let start = Start { at: Mono::from_secs(40), source: StartSource::TimeAdded, clamped: false };
+        let at = Mono::from_secs(100);
+        Grounds {
+            name: PodName::new("shop", "web-0"),
+            taint,
+            start,
+            counts_from: start.at,
+            toleration,
+            due: at,
+            known_due: at,
+            decided: at,
+            confirmed: at,
+        }
+    }
+
+    #[test]
+    fn te_34_upstreams_words_first_then_the_reason() {
+        let node = NodeName::new("n1");
+        assert_eq!(
+            evicted(&node, &grounds(None), NOW),
+            "Marking for deletion Pod shop/web-0: node n1 has taint k=v:NoExecute since 2027-01-15T07:59:00Z \
+             (by its timeAdded), and the pod does not tolerate it"
+        );
+        let late = Grounds { counts_from: Mono::from_secs(41), ..grounds(Some((2, Span::from_secs(60)))) };
+        assert_eq!(
+            evicted(&node, &late, NOW),
+            "Marking for deletion Pod shop/web-0: node n1 has taint k=v:NoExecute since 2027-01-15T07:59:00Z \
+             (by its timeAdded), pod there since 2027-01-15T07:59:01Z, tolerated for 1m0s (toleration 2) until \
+             2027-01-15T08:00:00Z"
+        );
+        assert!(cancelled(&node, &late.name).starts_with("Cancelling deletion of Pod shop/web-0: "));
+    }
+
+    #[test]
+    fn lengths_and_moments_beyond_measure() {
+        for (seconds, text) in
+            [(0, "0s"), (59, "59s"), (300, "5m0s"), (3661, "1h1m1s"), (i64::MAX, "2562047788h0m54s")]
+        {
+            assert_eq!(length(Span::from_secs(seconds)), text);
+        }
+        assert_eq!(moment(Mono::NEVER, NOW), "never");
+    }
+}

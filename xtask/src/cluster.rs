@@ -1,0 +1,193 @@
+//! # Cluster command: a control plane that stays up
+//! Room:     `cargo xtask cluster build|up|down|status|kubeconfig`. One detached keeper process holds the cluster; its
+//!           end is the cluster's end, however it comes.
+//! Comes in: arguments.
+//! Goes out: a kubeconfig to export; state in the user's cache folder.
+//! Not here: the control plane itself (`taintward_cluster`).
+
+use anyhow::{Context as _, Result, bail};
+use clap::{Subcommand, ValueEnum};
+use serde_json::{Value, json};
+use std::env;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use taintward_cluster::{Account, Api, Cluster, Options, Tools, tools, wait};
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Build the binaries if they are not there yet
+    Build,
+    /// Start a control plane in the background
+    Up {
+        /// API servers on the one etcd
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
+        servers: u8,
+    },
+    /// Stop it and remove everything it wrote
+    Down,
+    /// Say whether it runs
+    Status,
+    /// Print the path of a kubeconfig
+    Kubeconfig {
+        /// Who to be
+        #[arg(long, value_enum, default_value_t = Who::Admin)]
+        account: Who,
+        /// Which API server
+        #[arg(long, default_value_t = 0)]
+        server: usize,
+    },
+    /// Hold a cluster until SIGTERM (what `up` starts in the background)
+    #[command(hide = true)]
+    Keep { servers: usize },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Who {
+    Admin,
+    Taintward,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
+    match arguments.action {
+        Action::Build => Tools::find_or_build().map(drop),
+        Action::Up { servers } => up(usize::from(servers)).await,
+        Action::Down => down().await,
+        Action::Status => status().await,
+        Action::Kubeconfig { account, server } => kubeconfig(account, server),
+        Action::Keep { servers } => keep(servers).await,
+    }
+}
+
+/// What the keeper leaves for the other commands to find.
+struct State {
+    pid: u32,
+    kubeconfigs: Value,
+}
+
+fn state_file() -> Result<PathBuf> {
+    Ok(tools::cache_folder()?.join("cluster.json"))
+}
+
+/// The state of a keeper that runs. One that does not is forgotten.
+fn state() -> Result<Option<State>> {
+    let Ok(text) = fs::read_to_string(state_file()?) else { return Ok(None) };
+    let state: Value = serde_json::from_str(&text).unwrap_or_default();
+    let Some(pid) = state["pid"].as_u64().and_then(|pid| u32::try_from(pid).ok()) else { return Ok(None) };
+    Ok(is_keeper(pid).then(|| State { pid, kubeconfigs: state["kubeconfigs"].clone() }))
+}
+
+/// A process id alone may long be somebody else's.
+fn is_keeper(pid: u32) -> bool {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words: Vec<&[u8]> = line.split(|&byte| byte == 0).collect();
+    words.windows(2).any(|pair| pair == [b"cluster".as_slice(), b"keep"])
+}
+
+fn demand() -> Result<State> {
+    state()?.context("no cluster is up; `cargo xtask cluster up` starts one")
+}
+
+async fn up(servers: usize) -> Result<()> {
+    if let Some(state) = state()? {
+        println!("# a cluster is up already; `cargo xtask cluster down` ends it");
+        return tell(&state);
+    }
+    let tools = Tools::find_or_build()?;
+    let log = tools::cache_folder()?.join("keeper.log");
+    let out = File::create(&log)?;
+    let mut keeper = Command::new(env::current_exe()?)
+        .args(["cluster", "keep", &servers.to_string()])
+        .stdin(Stdio::null())
+        .stdout(out.try_clone()?)
+        .stderr(out)
+        .process_group(0)
+        .spawn()?;
+    let state = wait::until("the cluster to come up", Duration::from_secs(120), async || {
+        if let Some(status) = keeper.try_wait()? {
+            bail!("the keeper ended ({status}): {}", fs::read_to_string(&log).unwrap_or_default().trim());
+        }
+        state()
+    })
+    .await?;
+    println!(
+        "# kubectl is {}",
+        tools.path("kubectl").map_or("not there".into(), |path| path.display().to_string())
+    );
+    tell(&state)
+}
+
+fn tell(state: &State) -> Result<()> {
+    for (index, path) in state.kubeconfigs["admin"].as_array().into_iter().flatten().enumerate() {
+        let comment = if index == 0 { "" } else { "# second API server: " };
+        println!("{comment}export KUBECONFIG={}", path.as_str().unwrap_or_default());
+    }
+    Ok(())
+}
+
+async fn down() -> Result<()> {
+    let Some(state) = state()? else {
+        println!("no cluster is up");
+        return Ok(());
+    };
+    crate::sources::run(Command::new("kill").args(["-TERM", &state.pid.to_string()]))?;
+    let gone = async || Ok((!Path::new(&format!("/proc/{}", state.pid)).exists()).then_some(()));
+    wait::until("the cluster to end", Duration::from_secs(30), gone).await?;
+    println!("the cluster is gone");
+    Ok(())
+}
+
+async fn status() -> Result<()> {
+    let Some(state) = state()? else {
+        println!("no cluster is up");
+        return Ok(());
+    };
+    for (index, path) in state.kubeconfigs["admin"].as_array().into_iter().flatten().enumerate() {
+        let api = Api::from_kubeconfig(Path::new(path.as_str().unwrap_or_default())).await?;
+        match tokio::time::timeout(Duration::from_secs(5), api.text("/readyz")).await {
+            Ok(Ok(_)) => println!("API server {index}: ready"),
+            Ok(Err(error)) => println!("API server {index}: {error}"),
+            Err(_) => println!("API server {index}: no answer in 5 s"),
+        }
+    }
+    tell(&state)
+}
+
+fn kubeconfig(account: Who, server: usize) -> Result<()> {
+    let account = match account {
+        Who::Admin => "admin",
+        Who::Taintward => "taintward",
+    };
+    let kubeconfigs = demand()?.kubeconfigs;
+    let path =
+        kubeconfigs[account][server].as_str().with_context(|| format!("there is no API server {server}"))?;
+    println!("{path}");
+    Ok(())
+}
+
+async fn keep(servers: usize) -> Result<()> {
+    let mut end = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    let cluster = Cluster::start(&Tools::find()?, Options { servers, ..Options::default() }).await?;
+    let paths = |account| -> Vec<String> {
+        (0..servers).map(|server| cluster.kubeconfig(account, server).display().to_string()).collect()
+    };
+    let state = json!({
+        "pid": std::process::id(),
+        "kubeconfigs": {"admin": paths(Account::Admin), "taintward": paths(Account::Taintward)},
+    });
+    let (file, half) = (state_file()?, tools::cache_folder()?.join("cluster.json.new"));
+    fs::write(&half, state.to_string())?;
+    fs::rename(half, &file)?;
+    end.recv().await;
+    drop(cluster);
+    fs::remove_file(file)?;
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! # Contender: who does the evicting
+//! Room:     starts Taintward or the original against a cluster and waits until it has seen everything.
+//! Comes in: a cluster.
+//! Goes out: a running [`Program`].
+//! Not here: what is shown or measured.
+
+use crate::http;
+use anyhow::Result;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+use taintward_cluster::{Account, Cluster, Program, wait};
+
+/// The original says for each controller when it has seen everything. Its eviction controller finds a node's pods through an index that it does not register itself; the DaemonSet controller
+/// registers it (TE-8).
+const ORIGINAL: &str = "taint-eviction-controller,daemonset-controller";
+
+/// Longer than any sync of 100,000 pods takes on two busy cores.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A program that evicts.
+#[derive(Clone, Debug)]
+pub(crate) enum Contender {
+    /// The binary, with further flags.
+    Taintward { binary: PathBuf, flags: Vec<String> },
+    /// kube-controller-manager.
+    Original,
+}
+
+impl Contender {
+    /// Starts it and waits until it is ready to act.
+    pub(crate) async fn start(&self, cluster: &Cluster) -> Result<Program> {
+        match self {
+            Self::Taintward { binary, flags } => {
+                let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+                let mut command = Command::new(binary);
+                command
+                    .args(["run", "--leader-elect=false", "--bind-address=127.0.0.1"])
+                    .arg(format!("--kubeconfig={}", cluster.kubeconfig(Account::Taintward, 0).display()))
+                    .arg(format!("--metrics-port={port}"))
+                    .args(flags);
+                let mut program = cluster.run("taintward", command)?;
+                wait::until("taintward to be ready", PATIENCE, async || {
+                    program.expect_running()?;
+                    Ok(http::get(port, "/readyz").is_ok_and(|(status, _)| status == 200).then_some(()))
+                })
+                .await?;
+                Ok(program)
+            }
+            Self::Original => {
+                let mut program = cluster.controller_manager(ORIGINAL).await?;
+                wait::until("kube-controller-manager's caches to be synced", PATIENCE, async || {
+                    program.expect_running()?;
+                    let synced = program.output().matches("Caches are synced").count();
+                    Ok((synced >= ORIGINAL.split(',').count()).then_some(()))
+                })
+                .await?;
+                Ok(program)
+            }
+        }
+    }
+}

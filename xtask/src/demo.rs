@@ -1,0 +1,121 @@
+//! # Demo: what Taintward does, seen live
+//! Room:     a real API server, four nodes, twenty pods, taints that come and go; then everything is gone again.
+//! Comes in: the `taintward` binary, built from this checkout.
+//! Goes out: a live board, a summary, and a failure if anything went otherwise than the core says it must.
+//! Not here: who must leave (`taintward_core::verdict`); what is on stage (`stage.rs`); how it looks (`board.rs`).
+
+mod board;
+mod stage;
+
+use crate::contender::Contender;
+use crate::sources;
+use anyhow::{Result, bail};
+use board::Board;
+use stage::Stage;
+use std::time::{Duration, Instant};
+use taintward_cluster::{Account, Cluster, Options, Program, Tools};
+
+/// How often the board is looked at again.
+const FRAME: Duration = Duration::from_millis(100);
+
+/// After the last scene, everything due has left well within this.
+const EPILOGUE: Duration = Duration::from_secs(5);
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Let kube-controller-manager do the evicting instead, to compare
+    #[arg(long)]
+    original: bool,
+}
+
+/// Something the audience sees happening.
+struct Scene {
+    /// Seconds after the curtain.
+    at: u64,
+    node: &'static str,
+    /// The node's taints from then on: key, value, effect.
+    taints: &'static [(&'static str, &'static str, &'static str)],
+    caption: &'static str,
+}
+
+const MAINTENANCE: (&str, &str, &str) = ("maintenance", "disk", "NoExecute");
+
+const SCENES: [Scene; 5] = [
+    Scene {
+        at: 1,
+        node: "alder",
+        taints: &[MAINTENANCE],
+        caption: "alder is tainted: some leave now, some count down, some stay",
+    },
+    Scene { at: 5, node: "birch", taints: &[MAINTENANCE], caption: "birch gets the same taint" },
+    Scene {
+        at: 8,
+        node: "birch",
+        taints: &[],
+        caption: "birch's taint is taken away in time: who was counting down stays",
+    },
+    Scene {
+        at: 10,
+        node: "alder",
+        taints: &[MAINTENANCE, ("power", "failing", "NoExecute")],
+        caption: "alder gets a second taint: who does not tolerate both leaves at once",
+    },
+    Scene {
+        at: 13,
+        node: "cedar",
+        taints: &[("maintenance", "disk", "NoSchedule")],
+        caption: "cedar is tainted NoSchedule: that sends nobody away",
+    },
+];
+
+pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
+    let tools = Tools::find_or_build()?;
+    let (contender, name) = if arguments.original {
+        (Contender::Original, "kube-controller-manager")
+    } else {
+        (
+            Contender::Taintward { binary: sources::build_taintward(false)?, flags: Vec::new() },
+            "taintward run",
+        )
+    };
+    let start = Instant::now();
+    println!("starting etcd and kube-apiserver …");
+    let cluster = Cluster::start(&tools, Options::default()).await?;
+    let mut stage = Stage::set(cluster.api(Account::Admin).await?).await?;
+    println!("a real API server is ready after {:.1} s; starting {name} …", start.elapsed().as_secs_f64());
+    let mut program = contender.start(&cluster).await?;
+    let outcome = play(&mut stage, &mut program).await;
+    drop(program);
+    drop(cluster);
+    outcome?;
+    println!("Everything is taken down again. The whole demo took {:.0} s.", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+async fn play(stage: &mut Stage, program: &mut Program) -> Result<()> {
+    let mut board = Board::new();
+    stage.raise_curtain();
+    let mut scenes = SCENES.iter().peekable();
+    board.caption(stage, "four nodes, twenty pods, no taints");
+    let last = Duration::from_secs(SCENES[SCENES.len() - 1].at) + EPILOGUE;
+    while stage.elapsed() < last {
+        if let Some(scene) = scenes.next_if(|scene| stage.elapsed() >= Duration::from_secs(scene.at)) {
+            stage.set_taints(scene.node, scene.taints).await?;
+            board.caption(stage, scene.caption);
+        }
+        program.expect_running()?;
+        stage.look().await?;
+        board.show(stage);
+        tokio::time::sleep(FRAME).await;
+    }
+    board.close(stage);
+    let wrong = stage.wrong();
+    if !wrong.is_empty() {
+        bail!(
+            "not as it must be: {}.\nThe program's last words:\n{}",
+            wrong.join("; "),
+            program.last_words()
+        );
+    }
+    Ok(())
+}

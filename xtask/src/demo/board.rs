@@ -1,0 +1,157 @@
+//! # Board: how the demo looks
+//! Room:     one line a pod, redrawn in place on a terminal; elsewhere a line whenever something changes.
+//! Comes in: the stage.
+//! Goes out: text on standard output.
+//! Not here: what is true.
+
+use super::stage::{Actor, Stage};
+use std::io::IsTerminal as _;
+use taintward_core::matching::Answer;
+use taintward_core::time::Span;
+use taintward_core::toleration::Patience;
+use taintward_core::verdict::{Outcome, Stay};
+
+const DIM: &str = "\x1b[2m";
+const GREEN: &str = "\x1b[32m";
+const YELLOW: &str = "\x1b[33m";
+const RED: &str = "\x1b[31m";
+const BOLD: &str = "\x1b[1m";
+const PLAIN: &str = "\x1b[0m";
+
+pub(crate) struct Board {
+    live: bool,
+    /// Lines on the screen that the next drawing replaces.
+    drawn: usize,
+    /// What was last said of each pod, without countdown.
+    said: Vec<String>,
+}
+
+/// One pod's line.
+struct Row {
+    colour: &'static str,
+    state: String,
+    why: String,
+    /// Differs only if something happened; a countdown that goes on is nothing new.
+    news: String,
+}
+
+impl Board {
+    pub(crate) fn new() -> Self {
+        Self { live: std::io::stdout().is_terminal(), drawn: 0, said: Vec::new() }
+    }
+
+    /// Says what is done to the cluster.
+    pub(crate) fn caption(&mut self, stage: &Stage, text: &str) {
+        self.wipe();
+        anstream::println!("{BOLD}{:>5.1} s  {text}{PLAIN}", stage.elapsed().as_secs_f64());
+    }
+
+    /// Shows who goes, who counts down, who stays, and why.
+    pub(crate) fn show(&mut self, stage: &Stage) {
+        let rows: Vec<Row> = stage.actors.iter().map(|actor| row(stage, actor)).collect();
+        if self.live {
+            self.wipe();
+            anstream::println!("{DIM}         {:<7} {:<12} {:<11} WHY{PLAIN}", "NODE", "POD", "STATE");
+            for (actor, row) in stage.actors.iter().zip(&rows) {
+                print_row(String::new(), actor, row);
+            }
+            self.drawn = rows.len() + 1;
+            return;
+        }
+        let first = self.said.is_empty();
+        self.said.resize(rows.len(), String::new());
+        for ((actor, row), said) in stage.actors.iter().zip(rows).zip(&mut self.said) {
+            if *said != row.news {
+                let stamp = format!("{:>5.1} s", stage.elapsed().as_secs_f64());
+                if !first {
+                    print_row(stamp, actor, &row);
+                }
+                *said = row.news;
+            }
+        }
+    }
+
+    /// The last picture and a summary.
+    pub(crate) fn close(&mut self, stage: &Stage) {
+        if !self.live {
+            anstream::println!("{BOLD}{:>5.1} s  in the end{PLAIN}", stage.elapsed().as_secs_f64());
+            for actor in &stage.actors {
+                print_row(String::new(), actor, &row(stage, actor));
+            }
+        }
+        let left: Vec<_> = stage.actors.iter().filter_map(|actor| actor.left).collect();
+        let lateness = left.iter().filter_map(|(at, due)| due.map(|due| at.since(due).as_secs_f64()));
+        let worst = lateness.fold(0.0, f64::max);
+        anstream::println!(
+            "\n{} pods left, none early, the slowest seen gone {worst:.1} s after it was due; {} stayed.",
+            left.len(),
+            stage.actors.len() - left.len(),
+        );
+    }
+
+    fn wipe(&mut self) {
+        if self.drawn > 0 {
+            print!("\x1b[{}A\x1b[J", self.drawn);
+            self.drawn = 0;
+        }
+    }
+}
+
+fn print_row(stamp: String, actor: &Actor, row: &Row) {
+    let (colour, state) = (row.colour, &row.state);
+    anstream::println!(
+        "{stamp:>7}  {:<7} {:<12} {colour}{state:<11}{PLAIN} {DIM}{}{PLAIN}",
+        actor.node,
+        actor.name,
+        row.why
+    );
+}
+
+fn row(stage: &Stage, actor: &Actor) -> Row {
+    let why = why(actor);
+    let (colour, state, news) = match (actor.left, actor.verdict.outcome) {
+        (Some((at, due)), _) => {
+            let late = due.map_or(0.0, |due| at.since(due).as_secs_f64());
+            return Row {
+                colour: DIM,
+                state: "gone".into(),
+                why: format!("{why}; left {late:.1} s after it was due"),
+                news: "gone".into(),
+            };
+        }
+        (None, Outcome::Goes { .. }) => (RED, "leaves now".into(), "now".to_owned()),
+        (None, Outcome::StaysUntil(due)) => {
+            (YELLOW, format!("in {}", seconds(due.since(stage.now()))), format!("{due:?}"))
+        }
+        (None, Outcome::Stays(_)) => (GREEN, "stays".into(), format!("stays {why}")),
+    };
+    Row { colour, state, why, news }
+}
+
+/// Whole seconds, rounded up: a countdown reads 1 until it is over. Long ones in minutes, rounded up too.
+fn seconds(span: Span) -> String {
+    match span.as_micros().saturating_add(999_999) / 1_000_000 {
+        seconds @ ..120 => format!("{seconds}s"),
+        seconds => format!("{}m", seconds.saturating_add(59) / 60),
+    }
+}
+
+fn why(actor: &Actor) -> String {
+    let verdict = &actor.verdict;
+    if verdict.outcome == Outcome::Stays(Stay::NoTaint) {
+        return "its node has no NoExecute taint".into();
+    }
+    let position = verdict.decisive.unwrap_or(0);
+    let (Some(reason), Some(instance)) = (verdict.reasons.get(position), actor.taints.get(position)) else {
+        return String::new();
+    };
+    let taint = &instance.taint;
+    match (reason.answer, reason.patience) {
+        (Answer::Tolerated(_), Some(Patience::For(span))) => {
+            format!("tolerates {taint} for {}", seconds(span))
+        }
+        (Answer::Tolerated(_), _) => format!("tolerates {taint} for ever"),
+        (Answer::Untolerated, _) => format!("does not tolerate {taint}"),
+        (Answer::NotUnderstood(_), _) => format!("its toleration of {taint} is not understood"),
+    }
+}

@@ -1,0 +1,29 @@
+//! # Golden: the Go functions' own answers
+//! Room:     runs xtask/cluster/golden and keeps what it prints.
+//! Comes in: a Go toolchain, the pinned modules.
+//! Goes out: crates/core/tests/golden/matching.txt.
+//! Not here: the inputs (main.go), the test that reads the answers (crates/core/tests).
+
+use crate::sources;
+use anyhow::{Context as _, Result, bail};
+use std::fs;
+use std::process::{Command, Stdio};
+
+pub(crate) fn run() -> Result<()> {
+    eprintln!("building the program (about two minutes the first time)");
+    let output = Command::new("go")
+        .args(["run", "-mod=readonly", "./golden"])
+        .current_dir(sources::root().join("xtask/cluster"))
+        .stderr(Stdio::inherit())
+        .output()
+        .context("starting go; Go is needed to ask Go's functions: https://go.dev/dl")?;
+    if !output.status.success() {
+        bail!("the program failed; its words are above");
+    }
+    let file = sources::root().join("crates/core/tests/golden/matching.txt");
+    let same = fs::read(&file).is_ok_and(|old| old == output.stdout);
+    fs::create_dir_all(file.parent().context("a path with a folder")?)?;
+    fs::write(&file, &output.stdout)?;
+    println!("{}: {}", file.display(), if same { "unchanged" } else { "written" });
+    Ok(())
+}

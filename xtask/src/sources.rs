@@ -1,0 +1,53 @@
+//! # Sources: the checkout we stand in
+//! Room:     where the workspace is, and how to run cargo and go in it.
+//! Comes in: nothing.
+//! Goes out: paths; the built `taintward` binary.
+//! Not here: what is run.
+
+use anyhow::{Context as _, Result, bail};
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The folder of the workspace.
+pub(crate) fn root() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here)
+}
+
+/// `cargo`, the very one that started us, in the workspace.
+pub(crate) fn cargo() -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
+/// Runs a command to its end; fails if it fails.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("starting {}", command.get_program().display()))?;
+    if !status.success() {
+        let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
+        bail!("{} {} failed ({status})", command.get_program().display(), arguments.join(" "));
+    }
+    Ok(())
+}
+
+/// Builds `taintward` and says where the binary is.
+pub(crate) fn build_taintward(release: bool) -> Result<PathBuf> {
+    let mut command = cargo();
+    command.args(["build", "--package", "taintward", "--bin", "taintward"]);
+    command.arg("--message-format=json-render-diagnostics");
+    if release {
+        command.arg("--release");
+    }
+    let output = command.stderr(Stdio::inherit()).output().context("starting cargo build")?;
+    if !output.status.success() {
+        bail!("building taintward failed");
+    }
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let executable = messages.lines().rev().find_map(|line| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        Some(PathBuf::from(message["executable"].as_str()?))
+    });
+    executable.context("cargo build named no executable")
+}

@@ -1,0 +1,41 @@
+//! # Test: everything, in one command
+//! Room:     makes a control plane available, then runs every test of the workspace.
+//! Comes in: `CI=true` forbids doing without the control plane.
+//! Goes out: cargo's words; how many tests were skipped.
+//! Not here: formatting, lints, dependency checks (.ci/run).
+
+use crate::sources;
+use anyhow::Result;
+use std::{env, fs, process};
+use taintward_cluster::Tools;
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Handed on to `cargo test`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    rest: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if let Err(why) = Tools::find_or_build() {
+        if env::var("CI").as_deref() == Ok("true") {
+            return Err(
+                why.context("with CI=true every test must run, also those that need a real API server")
+            );
+        }
+        eprintln!(
+            "\nWARNING: no real API server for the tests that need one; they will be skipped.\n  {why:#}\n"
+        );
+    }
+    let skipped = env::temp_dir().join(format!("taintward-skipped-{}", process::id()));
+    let mut command = sources::cargo();
+    command.args(["test", "--workspace"]).args(&arguments.rest).env("TAINTWARD_SKIPPED", &skipped);
+    let done = sources::run(&mut command);
+    let names = fs::read_to_string(&skipped).unwrap_or_default();
+    let _ = fs::remove_file(&skipped);
+    if !names.is_empty() {
+        let names: Vec<&str> = names.lines().collect();
+        eprintln!("\nSKIPPED {} tests, for want of a real API server: {}", names.len(), names.join(", "));
+    }
+    done
+}
