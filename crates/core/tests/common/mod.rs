@@ -7,6 +7,9 @@
 #![allow(dead_code, reason = "each test file uses its own part of the world")]
 #![allow(clippy::mod_module_files, reason = "cargo's convention for code shared by integration tests")]
 
+pub mod cluster;
+pub mod storm;
+
 use std::collections::{BTreeMap, VecDeque};
 use taintward_core::effect::Failure;
 use taintward_core::engine::{Config, Effect, Engine, Input, Lane, Notice, PodRef, Reading};
