@@ -184,12 +184,15 @@ pub enum Effect {
         /// The node.
         node: NodeName,
     },
-    /// Put the condition `DisruptionTarget` on this pod (TE-31), demanding its UID.
+    /// Put the condition `DisruptionTarget` on this pod (TE-31), demanding its UID and, where given, its version: what
+    /// the answer's version stands for is then what the pod was judged by (S1).
     Mark {
         /// The pod.
         pod: PodRef,
         /// Its name.
         name: PodName,
+        /// The version it was judged by.
+        version: Option<Version>,
         /// `metadata.generation`, for `observedGeneration`; 0 if unknown.
         generation: u32,
     },

@@ -109,13 +109,12 @@ impl Engine {
         let Some(confirmed) = situation.check.fresh(now, self.config.confirm_age_max) else {
             return self.wait_for_check(ticket, now);
         };
-        let (pod, name) = (ticket.pod.clone(), situation.name.clone());
+        let (pod, name, version) = (ticket.pod.clone(), situation.name.clone(), situation.version);
         if situation.wants_mark {
-            let effect = Effect::Mark { pod, name, generation: situation.generation };
+            let effect = Effect::Mark { pod, name, version, generation: situation.generation };
             return self.send(&ticket.pod, Errand::Mark, effect);
         }
         assert!(due <= now, "S3: a pod is deleted before it is due");
-        let version = situation.version;
         if let Some(attempt) = self.book.queue.attempts.get_mut(&pod) {
             let known_due = attempt.known_due.unwrap_or(due);
             attempt.grounds = grounds(situation, due, known_due, confirmed, now);

@@ -8,7 +8,6 @@ use super::cluster::{Cluster, SECOND};
 use std::collections::VecDeque;
 use taintward_core::effect::Failure;
 use taintward_core::engine::{Config, Effect, Engine, Input, Lane};
-use taintward_core::names::Version;
 use taintward_core::time::{Mono, Span};
 
 /// How long after being sent a request can still be committed.
@@ -296,8 +295,8 @@ impl Storm {
                 let result = answered(fate, || Ok(cluster.read_pod(&name)));
                 Input::Looked { pod, result }
             }
-            Effect::Mark { pod, name, .. } => {
-                let result = answered(fate, || cluster.set_mark(&pod, &name, None::<Version>, true));
+            Effect::Mark { pod, name, version, .. } => {
+                let result = answered(fate, || cluster.set_mark(&pod, &name, version, true));
                 Input::Marked { pod, result }
             }
             Effect::Unmark { pod, name } => {

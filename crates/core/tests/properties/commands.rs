@@ -12,7 +12,7 @@ use taintward_core::taint::Effect;
 use taintward_core::toleration::{Operator, Toleration};
 
 #[derive(Clone, Debug)]
-pub enum Command {
+pub(crate) enum Command {
     PutNode(u8),
     RemoveNode(u8),
     Taint { node: u8, key: u8, effect: u8, stamped: bool },
@@ -117,23 +117,22 @@ fn ordinary(unstamped: bool) -> BoxedStrategy<Command> {
 }
 
 /// Anybody may do anything to objects, but every message arrives at once and every request succeeds.
-pub fn calm() -> BoxedStrategy<Vec<Command>> {
+pub(crate) fn calm() -> BoxedStrategy<Vec<Command>> {
     let marks = (0..PODS, any::<bool>()).prop_map(|(pod, on)| Command::Mark { pod, on });
     let readable =
         (0..PODS, any::<bool>()).prop_map(|(pod, readable)| Command::PodReadable { pod, readable });
     let refresh = (0..NODES, 0u8..3).prop_map(|(node, key)| Command::Refresh { node, key });
-    let repeat = any::<u8>().prop_map(Command::Repeat);
-    let one = prop_oneof![20 => ordinary(true), 2 => marks, 1 => readable, 1 => refresh, 1 => repeat];
+    let one = prop_oneof![20 => ordinary(true), 2 => marks, 1 => readable, 1 => refresh];
     with_nodes(one.boxed(), 40)
 }
 
-pub fn restarting() -> BoxedStrategy<Vec<Command>> {
+pub(crate) fn restarting() -> BoxedStrategy<Vec<Command>> {
     let one = prop_oneof![5 => ordinary(false), 1 => Just(Command::Restart), 1 => Just(Command::List)];
     with_nodes(one.boxed(), 40)
 }
 
 /// Everything.
-pub fn stormy() -> BoxedStrategy<Vec<Command>> {
+pub(crate) fn stormy() -> BoxedStrategy<Vec<Command>> {
     let (node, pod) = (0..NODES, 0..PODS);
     let trouble = prop_oneof![
         1 => (node.clone(), 0u8..3).prop_map(|(node, key)| Command::Refresh { node, key }),
@@ -165,7 +164,7 @@ fn lag(choice: u8) -> i64 {
     [0, 0, 3_000, SECOND, 20 * SECOND][usize::from(choice)]
 }
 
-pub fn perform(storm: &mut Storm, command: Command) {
+pub(crate) fn perform(storm: &mut Storm, command: Command) {
     let cluster = &mut storm.cluster;
     let key = |key: u8| KEYS[usize::from(key)];
     match command {
