@@ -24,9 +24,10 @@ impl Engine {
         now: Now,
     ) {
         let Some(seat) = self.nodes.get_mut(node) else { return };
-        let Check::InFlight { tries } = seat.check else { return self.late_confirmation(result, now) };
+        let Check::InFlight { tries, void } = seat.check else { return };
         let parked = core::mem::take(&mut seat.parked);
         match result {
+            Ok(_) | Err(Failure::NotFound) if void => seat.check = Check::None,
             Ok(Reading::Is(fact)) => {
                 seat.check = Check::At(sent);
                 self.node(fact, false, now);
@@ -56,13 +57,6 @@ impl Engine {
             self.book.queue.again(ticket);
         }
         self.clear_seat(node);
-    }
-
-    /// The node was replaced or is gone since it was asked about; what was read is a fact all the same.
-    fn late_confirmation(&mut self, result: Result<Reading<NodeFact>, Failure>, now: Now) {
-        if let Ok(Reading::Is(fact)) = result {
-            self.node(fact, false, now);
-        }
     }
 
     pub(super) fn marked(&mut self, pod: &PodRef, result: Result<Option<Version>, Failure>, now: Mono) {

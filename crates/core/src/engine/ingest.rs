@@ -6,7 +6,7 @@
 //! Not here: requests and their answers (`turns.rs`).
 
 use super::queue::PodRef;
-use super::roster::{Check, Flags, Known, Pod, Seat, Stage, Tolerations};
+use super::roster::{Flags, Known, Pod, Seat, Stage, Tolerations};
 use super::{Engine, Notice, Sync};
 use crate::fact::{NodeFact, PodFact};
 use crate::matching::{self, Answer, NumericOperators};
@@ -59,7 +59,7 @@ impl Engine {
         }
         let before = seat.known.take().filter(|known| known.uid == fact.uid);
         if before.is_none() {
-            seat.check = Check::None;
+            seat.check = seat.check.of_another_node();
         }
         let (obscured, old) = before.map_or((false, Vec::new()), |known| (known.obscured, known.taints));
         let taints = instances(&old, &fact, sighting, now, &mut self.book.notices);
@@ -78,7 +78,7 @@ impl Engine {
             return;
         }
         seat.known = None;
-        seat.check = Check::None;
+        seat.check = seat.check.of_another_node();
         self.reassess(name, now);
         self.clear_seat(name);
     }

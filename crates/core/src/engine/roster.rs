@@ -206,10 +206,13 @@ pub(super) enum Check {
     /// None worth anything.
     #[default]
     None,
-    /// Asked for; pods that need it are parked.
+    /// Asked for; pods that need it are parked. Never asked twice at once, so an answer is always the answer to the
+    /// last question.
     InFlight {
         /// How often it failed before.
         tries: u32,
+        /// The node asked about is gone since: the answer says nothing of the one that is here now.
+        void: bool,
     },
     /// The read was sent at this moment and succeeded.
     At(Mono),
@@ -223,6 +226,14 @@ pub(super) enum Check {
 }
 
 impl Check {
+    /// What remains of it when the node is another one or gone.
+    pub(super) fn of_another_node(self) -> Self {
+        match self {
+            Self::InFlight { tries, .. } => Self::InFlight { tries, void: true },
+            _ => Self::None,
+        }
+    }
+
     /// When the confirming read was sent, if that is recent enough to delete by.
     pub(super) fn fresh(self, now: Mono, age_max: Span) -> Option<Mono> {
         match self {
@@ -298,8 +309,9 @@ impl Seat {
         (taints, pod.map(|at| &mut *self.pods[at]))
     }
 
-    /// Nobody lives here and there is no such node.
+    /// Nobody lives here, there is no such node, and no answer about it is awaited.
     pub(super) fn is_vacant(&self) -> bool {
-        self.known.is_none() && self.pods.is_empty() && self.parked.is_empty()
+        let awaited = matches!(self.check, Check::InFlight { .. });
+        self.known.is_none() && self.pods.is_empty() && !awaited
     }
 }

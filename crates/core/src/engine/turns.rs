@@ -139,7 +139,7 @@ impl Engine {
             Check::None | Check::At(_) => 0,
         };
         let node = ticket.pod.node.clone();
-        seat.check = Check::InFlight { tries };
+        seat.check = Check::InFlight { tries, void: false };
         seat.parked.push(ticket);
         Turn::Send(Effect::Confirm { node })
     }
