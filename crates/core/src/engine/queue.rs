@@ -207,15 +207,6 @@ impl Queue {
         }
     }
 
-    /// Brings a waiting eviction forward: the facts about it have changed.
-    pub(super) fn hurry(&mut self, pod: &PodRef) {
-        let Some(attempt) = self.attempts.get_mut(pod) else { return };
-        if let Some(at) = attempt.retry_at.take() {
-            self.later.remove(&(at, attempt.ticket.clone()));
-            self.next.insert(attempt.ticket.clone());
-        }
-    }
-
     /// When the next retry is due.
     pub(super) fn wake_at(&self) -> Option<Mono> {
         self.later.first().map(|(at, _)| *at)

@@ -13,7 +13,7 @@ use crate::matching::Answer;
 use crate::names::{PodName, Version};
 use crate::time::{Mono, Now, Span};
 use crate::toleration::Patience;
-use crate::verdict::{self, Outcome, Stay, TaintInstance, Verdict};
+use crate::verdict::{self, Exemption, Outcome, Stay, TaintInstance, Verdict};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -74,7 +74,7 @@ impl Engine {
         }
         match situation.verdict.outcome {
             Outcome::Goes { due } => self.evict(ticket, situation, due, now.mono),
-            Outcome::Stays(Stay::Exempt(_)) => Turn::Settled,
+            Outcome::Stays(Stay::Exempt(exemption)) if exemption != Exemption::Unreadable => Turn::Settled,
             Outcome::Stays(_) | Outcome::StaysUntil(_) if situation.marked => {
                 self.set_step(&ticket.pod, Step::Withdraw);
                 let effect = Effect::Unmark { pod: ticket.pod.clone(), name: situation.name };

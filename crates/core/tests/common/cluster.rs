@@ -138,18 +138,11 @@ impl Cluster {
     fn changed(&mut self) {
         for id in self.pods.keys().copied().collect::<Vec<_>>() {
             let goes = self.due(id).is_some_and(|due| due <= self.now);
-            let unreadable = self.is_unreadable(id);
             let now = self.now;
             let pod = self.pods.get_mut(&id).expect("it was just listed");
-            let stays = pod.fact.marked && !goes && !unreadable && pod.fact.standing == Standing::Live;
+            let stays = pod.fact.marked && !goes && !pod.unreadable && pod.fact.standing == Standing::Live;
             pod.stray = if stays && !pod.fact.mirror { pod.stray.or(Some(now)) } else { None };
         }
-    }
-
-    fn is_unreadable(&self, id: u8) -> bool {
-        let pod = &self.pods[&id];
-        let node = self.nodes.get(&id_of(pod.fact.node.as_str()));
-        pod.unreadable || node.is_some_and(|node| node.unreadable)
     }
 
     fn remember(&mut self, node: Option<Node>, pod: Option<Pod>) {
