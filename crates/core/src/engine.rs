@@ -357,7 +357,8 @@ impl Engine {
     /// the passing of time.
     pub fn wake_at(&self) -> Option<Mono> {
         let deadline = self.wakes.first().map(|(at, _)| *at);
-        let earliest = deadline.into_iter().chain(self.book.queue.wake_at()).min();
+        let retry = self.book.queue.wake_at().filter(|_| self.is_synced());
+        let earliest = deadline.into_iter().chain(retry).min();
         earliest.filter(|at| *at != Mono::NEVER)
     }
 

@@ -234,10 +234,11 @@ impl Check {
         }
     }
 
-    /// When the confirming read was sent, if that is recent enough to delete by.
-    pub(super) fn fresh(self, now: Mono, age_max: Span) -> Option<Mono> {
+    /// When the confirming read was sent, if a pod that was due at `due` may be deleted by it: recent enough, and not
+    /// from before the pod was due. A pod that arrived after the read may have come because the taint had gone (S2).
+    pub(super) fn fresh(self, due: Mono, now: Mono, age_max: Span) -> Option<Mono> {
         match self {
-            Self::At(at) if now <= at.plus(age_max) => Some(at),
+            Self::At(at) if due <= at && now <= at.plus(age_max) => Some(at),
             _ => None,
         }
     }

@@ -106,7 +106,7 @@ impl Engine {
 
     fn evict(&mut self, ticket: Ticket, situation: Situation, due: Mono, now: Mono) -> Turn {
         self.set_step(&ticket.pod, Step::Evict);
-        let Some(confirmed) = situation.check.fresh(now, self.config.confirm_age_max) else {
+        let Some(confirmed) = situation.check.fresh(due, now, self.config.confirm_age_max) else {
             return self.wait_for_check(ticket, now);
         };
         let (pod, name, version) = (ticket.pod.clone(), situation.name.clone(), situation.version);

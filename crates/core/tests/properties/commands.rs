@@ -165,6 +165,8 @@ fn lag(choice: u8) -> i64 {
 }
 
 pub(crate) fn perform(storm: &mut Storm, command: Command) {
+    // No two commands happen at the same instant.
+    storm.pass(1);
     let cluster = &mut storm.cluster;
     let key = |key: u8| KEYS[usize::from(key)];
     match command {
