@@ -9,7 +9,7 @@
 use crate::fact::{Owner, PodFact, Standing};
 use crate::names::{PodName, Uid, Version};
 use crate::start::Arrival;
-use crate::time::{Mono, Span};
+use crate::time::{Mono, Span, Wall};
 use crate::toleration::Toleration;
 use crate::verdict::{Exemption, Subject, TaintInstance};
 use alloc::boxed::Box;
@@ -194,6 +194,8 @@ pub(super) struct Known {
     pub(super) version: Option<Version>,
     /// NoExecute only, in the node's order.
     pub(super) taints: Vec<TaintInstance>,
+    /// When the list of taints last changed, as far as told.
+    pub(super) taints_changed: Option<Wall>,
     /// The node's object could not be decoded lately: its taints are not understood (D11).
     pub(super) obscured: bool,
     /// Seen in the running list; always true outside one.

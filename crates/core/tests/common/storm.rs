@@ -67,6 +67,8 @@ pub struct Storm {
     /// The last facts heard, for hearing them again.
     recent: VecDeque<Input>,
     pub effects: usize,
+    /// How late a pod may leave, where that is to be checked at every moment.
+    pub grace: Option<i64>,
 }
 
 impl Storm {
@@ -83,6 +85,7 @@ impl Storm {
             tape: VecDeque::new(),
             recent: VecDeque::new(),
             effects: 0,
+            grace: None,
         };
         storm.list();
         storm
@@ -324,10 +327,20 @@ impl Storm {
 
     fn advance(&mut self, to: i64) {
         assert!(to >= self.cluster.now, "time goes back to {to}");
+        if let Some(grace) = self.grace {
+            let late = self.overdue(grace).filter(|due| *due < to);
+            assert_eq!(late.collect::<Vec<_>>(), [], "nobody is to be left behind until {to}");
+        }
         self.cluster.now = to;
         self.listen();
         self.settle();
         self.listen();
+    }
+
+    /// The due dates of pods that have to go, each with a grace.
+    pub fn overdue(&self, grace: i64) -> impl Iterator<Item = i64> {
+        let due = move |id: &u8| self.cluster.due(*id).map(|due| due.saturating_add(grace));
+        self.cluster.pods.keys().filter_map(due)
     }
 
     fn next_moment(&self) -> Option<i64> {
