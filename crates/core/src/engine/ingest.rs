@@ -69,15 +69,14 @@ impl Engine {
         let listed = sighting != Sighting::Live;
         let name = fact.name.clone();
         let seat = self.nodes.entry(name.clone()).or_default();
-        if let Some(known) = seat.known.as_mut().filter(|known| known.uid == fact.uid) {
-            let older = fact.version.is_some() && fact.version < known.version;
-            if older && !listed {
-                return;
-            }
-            known.seen = true;
+        // Also of another incarnation: versions are ordered across all objects.
+        let newest = seat.known.as_ref().and_then(|known| known.version);
+        let older = fact.version.is_some() && fact.version < newest;
+        if older && !listed {
+            return;
         }
         let before = seat.known.take().filter(|known| known.uid == fact.uid);
-        if before.is_none() {
+        if before.is_none() || older {
             seat.check = seat.check.of_another_node();
         }
         let obscured = before.as_ref().is_some_and(|known| known.obscured);

@@ -8,6 +8,7 @@
 use super::queue::{Attempt, Errand, PodRef, Step, Ticket};
 use super::roster::{Flags, Pod, Stage};
 use super::{Book, Notice};
+use crate::effect::Failure;
 use crate::fact::Standing;
 use crate::names::{NodeName, Uid};
 use crate::time::{Mono, Span};
@@ -153,9 +154,11 @@ impl Book {
         }
     }
 
-    /// Whether our own mark for this pod is on its way.
+    /// Whether our own mark for this pod is on its way, or may have arrived without our knowing.
     pub(super) fn is_marking(&self, node: &NodeName, uid: &Uid) -> bool {
         let pod = PodRef { node: node.clone(), uid: uid.clone() };
-        self.queue.attempts.get(&pod).is_some_and(|attempt| attempt.errand == Some(Errand::Mark))
+        self.queue.attempts.get(&pod).is_some_and(|attempt| {
+            attempt.errand == Some(Errand::Mark) || attempt.last_failure == Some(Failure::Unavailable)
+        })
     }
 }

@@ -63,6 +63,8 @@ pub(super) struct Attempt {
     pub(super) failures: u32,
     pub(super) conflicts: u32,
     pub(super) last_failure: Option<Failure>,
+    /// When the pod was last asked for, to be read.
+    pub(super) looked: Option<Mono>,
     /// The watch said the pod is gone while a request was out.
     pub(super) vanished: bool,
     /// When it was known to be due.
@@ -81,6 +83,7 @@ impl Attempt {
             failures: 0,
             conflicts: 0,
             last_failure: None,
+            looked: None,
             vanished: false,
             known_due: None,
             grounds: None,

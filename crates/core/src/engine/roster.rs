@@ -213,7 +213,7 @@ pub(super) enum Check {
     InFlight {
         /// How often it failed before.
         tries: u32,
-        /// The node asked about is gone since: the answer says nothing of the one that is here now.
+        /// The node asked about is not the one that is here now: the answer says nothing.
         void: bool,
     },
     /// The read was sent at this moment and succeeded.
@@ -228,7 +228,7 @@ pub(super) enum Check {
 }
 
 impl Check {
-    /// What remains of it when the node is another one or gone.
+    /// What remains of it when the node is another one, gone, or told of as it was before.
     pub(super) fn of_another_node(self) -> Self {
         match self {
             Self::InFlight { tries, .. } => Self::InFlight { tries, void: true },

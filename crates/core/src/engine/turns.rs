@@ -37,6 +37,7 @@ struct Situation {
     name: PodName,
     generation: u32,
     version: Option<Version>,
+    looked: Option<Mono>,
     marked: bool,
     wants_mark: bool,
     check: Check,
@@ -67,10 +68,14 @@ impl Engine {
     }
 
     fn turn(&mut self, ticket: Ticket, now: Now) -> Turn {
+        let attempt = self.book.queue.attempts.get(&ticket.pod);
+        if attempt.is_some_and(|attempt| attempt.errand.is_some() || attempt.ticket != ticket) {
+            // A ticket from before the pod was gone and told of again; its attempt has another one.
+            return Turn::Waits;
+        }
         let Some(situation) = self.situation(&ticket.pod, now) else { return Turn::Settled };
         if situation.step == Step::Look {
-            let effect = Effect::Look { pod: ticket.pod.clone(), name: situation.name };
-            return self.send(&ticket.pod, Errand::Look, effect);
+            return self.look(ticket.pod, situation.name, now.mono);
         }
         match situation.verdict.outcome {
             Outcome::Goes { due } => self.evict(ticket, situation, due, now.mono),
@@ -96,6 +101,7 @@ impl Engine {
             name: pod.name.clone(),
             generation: pod.generation,
             version: pod.version.filter(|_| attempt.conflicts < VERSION_CONFLICTS_MAX),
+            looked: attempt.looked,
             marked: pod.flags.has(Flags::MARKED),
             wants_mark: wants_mark(&self.config, pod),
             check: seat.check,
@@ -109,6 +115,10 @@ impl Engine {
         let Some(confirmed) = situation.check.fresh(due, now, self.config.confirm_age_max) else {
             return self.wait_for_check(ticket, now);
         };
+        let looked = situation.looked.is_some_and(|at| now <= at.plus(self.config.confirm_age_max));
+        if situation.version.is_none() && !looked {
+            return self.look(ticket.pod, situation.name, now);
+        }
         let (pod, name, version) = (ticket.pod.clone(), situation.name.clone(), situation.version);
         if situation.wants_mark {
             let effect = Effect::Mark { pod, name, version, generation: situation.generation };
@@ -121,6 +131,15 @@ impl Engine {
         }
         let effect = Effect::Delete { pod, name, version, confirmed };
         self.send(&ticket.pod, Errand::Delete, effect)
+    }
+
+    /// Reads the pod itself: what is known of it may not be so, or no version can be demanded that would say so (S1).
+    fn look(&mut self, pod: PodRef, name: PodName, now: Mono) -> Turn {
+        if let Some(attempt) = self.book.queue.attempts.get_mut(&pod) {
+            attempt.looked = Some(now);
+        }
+        let effect = Effect::Look { pod: pod.clone(), name };
+        self.send(&pod, Errand::Look, effect)
     }
 
     /// Without a young confirmation of its node no pod is touched: asks for one, or waits for the one under way.
