@@ -1,6 +1,127 @@
-//! placeholder
-#[derive(clap::Args)]
-pub(crate) struct Arguments {}
-pub(crate) async fn run(_: &Arguments) -> anyhow::Result<()> {
-    Ok(())
+//! # Bench: ours, the original, the floor
+//! Room:     one run on one machine against one API server; the contenders take turns.
+//! Comes in: sizes; the release binary.
+//! Goes out: a table with ratios and goals, on standard output and in docs/benchmarks.md.
+//! Not here: the load (`load.rs`), the measuring (`measure.rs`), the table (`report.rs`).
+
+mod floor;
+mod load;
+mod measure;
+mod report;
+
+use crate::contender::Contender;
+use crate::sources;
+use anyhow::Result;
+use clap::ValueEnum;
+use load::Fleet;
+use measure::Results;
+use std::env;
+use taintward_cluster::{Account, Cluster, Options, Tools, cluster};
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Small numbers: shows that everything works, not how fast it is; writes no file
+    #[arg(long)]
+    quick: bool,
+    /// Pods for the measurement of memory and of the first list
+    #[arg(long, default_value_t = 100_000)]
+    pods: usize,
+    /// Nodes tainted at the same time for the measurement of evictions per second
+    #[arg(long, default_value_t = 100)]
+    nodes: usize,
+    /// Pods on each of them
+    #[arg(long, default_value_t = 100)]
+    pods_per_node: usize,
+    /// How often each measurement is repeated
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Who takes part
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Who::Ours, Who::Original, Who::Floor, Who::Jobs])]
+    contenders: Vec<Who>,
+    /// What is measured
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [What::Latency, What::Throughput, What::Memory])]
+    measure: Vec<What>,
+}
+
+/// A column of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum Who {
+    /// `taintward run`
+    Ours,
+    /// kube-controller-manager
+    Original,
+    /// The same requests from a bare loop that decides nothing
+    Floor,
+    /// `taintward run --disruption-condition=jobs`
+    Jobs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum What {
+    Latency,
+    Throughput,
+    Memory,
+}
+
+/// Small enough for a minute.
+fn quick(arguments: &Arguments) -> Arguments {
+    Arguments { pods: 2000, nodes: 10, pods_per_node: 20, rounds: 1, ..arguments.clone() }
+}
+
+pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
+    if cfg!(debug_assertions) {
+        // The floor runs in this very program: unoptimised it would be no floor.
+        eprintln!("building the optimised benchmark");
+        let words = env::args_os().skip(1);
+        return sources::run(
+            sources::cargo().args(["run", "--quiet", "--release", "--package", "xtask", "--"]).args(words),
+        );
+    }
+    let tools = Tools::find_or_build()?;
+    let contender = Contenders::new(arguments)?;
+    let arguments = if arguments.quick { quick(arguments) } else { arguments.clone() };
+    let options = Options { audit: cluster::Audit::Off, ..Options::default() };
+    let cluster = Cluster::start(&tools, options).await?;
+    let fleet = Fleet::new(cluster.api(Account::Admin).await?);
+    let mut results = Results::default();
+    if arguments.measure.contains(&What::Latency) {
+        measure::latency(&cluster, &fleet, &contender, &arguments, &mut results).await?;
+    }
+    if arguments.measure.contains(&What::Throughput) {
+        measure::throughput(&cluster, &fleet, &contender, &arguments, &mut results).await?;
+    }
+    if arguments.measure.contains(&What::Memory) {
+        measure::memory(&cluster, &fleet, &contender, &arguments, &mut results).await?;
+    }
+    drop(cluster);
+    report::publish(&arguments, &results)
+}
+
+/// The programs behind the columns.
+pub(crate) struct Contenders {
+    who: Vec<Who>,
+    binary: Option<std::path::PathBuf>,
+}
+
+impl Contenders {
+    fn new(arguments: &Arguments) -> Result<Self> {
+        let who = arguments.contenders.clone();
+        let ours = who.iter().any(|who| matches!(who, Who::Ours | Who::Jobs));
+        Ok(Self { who, binary: ours.then(|| sources::build_taintward(true)).transpose()? })
+    }
+
+    /// Those of the given columns that take part, each with its program; the floor has none.
+    fn among(&self, columns: &[Who]) -> Vec<(Who, Option<Contender>)> {
+        columns.iter().filter(|who| self.who.contains(who)).map(|&who| (who, self.program(who))).collect()
+    }
+
+    fn program(&self, who: Who) -> Option<Contender> {
+        let flags = match who {
+            Who::Floor => return None,
+            Who::Original => return Some(Contender::Original),
+            Who::Ours => Vec::new(),
+            Who::Jobs => vec!["--disruption-condition=jobs".to_owned()],
+        };
+        Some(Contender::Taintward { binary: self.binary.clone()?, flags })
+    }
 }

@@ -14,10 +14,11 @@ mod switch;
 #[cfg(test)]
 mod tests;
 
+use clap::error::{Error, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use run::RunArgs;
-use settle::{Explicit, settle};
+use settle::{Complaint, Explicit, settle};
 use std::ffi::OsString;
 use taintward_controller::logging::Logging;
 use taintward_controller::settings::Settings;
@@ -82,7 +83,7 @@ enum Verb {
 }
 
 /// Reads the arguments and the environment of this process.
-pub(crate) fn parse() -> Result<Command, clap::Error> {
+pub(crate) fn parse() -> Result<Command, Error> {
     parse_from(std::env::args_os())
 }
 
@@ -91,28 +92,28 @@ pub(crate) fn description() -> clap::Command {
     Cli::command()
 }
 
-fn parse_from(
-    arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
-) -> Result<Command, clap::Error> {
+fn parse_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Command, Error> {
     let matches = Cli::command().try_get_matches_from(arguments)?;
-    let mut command = Cli::command();
     match Cli::from_arg_matches(&matches)?.verb {
-        None => Ok(Command::Print(command.render_help().to_string())),
-        Some(Verb::Version) => Ok(Command::Print(command.render_version())),
+        None => Ok(Command::Print(Cli::command().render_help().to_string())),
+        Some(Verb::Version) => Ok(Command::Print(Cli::command().render_version())),
         Some(Verb::Docs) => Ok(Command::Reference),
         Some(Verb::Run(arguments)) => {
             let explicit = matches.subcommand_matches("run").map(explicit).unwrap_or_default();
             match settle(*arguments, explicit) {
                 Ok(plan) => Ok(Command::Run(Box::new(plan))),
-                Err(complaint) => {
-                    command.build();
-                    let verb = command.find_subcommand_mut("run");
-                    let mut blamed = verb.map_or_else(Cli::command, |verb| verb.clone());
-                    Err(blamed.error(clap::error::ErrorKind::ValueValidation, complaint))
-                }
+                Err(complaint) => Err(blame_run(complaint)),
             }
         }
     }
+}
+
+/// A complaint about the flags of `run`, with the usage beside it.
+fn blame_run(complaint: Complaint) -> Error {
+    let mut command = Cli::command();
+    command.build();
+    let mut run = command.find_subcommand("run").cloned().unwrap_or(command);
+    run.error(ErrorKind::ValueValidation, complaint)
 }
 
 /// Which choices the operator made, as opposed to those that are defaults.

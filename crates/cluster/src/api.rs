@@ -5,6 +5,8 @@
 //! Not here: what the objects look like (`fixtures.rs`); retries (tests want to see what the server said).
 
 use anyhow::Context as _;
+use futures::io::AsyncBufReadExt as _;
+use futures::stream::Stream;
 use kube::Client;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 use serde_json::Value;
@@ -120,6 +122,15 @@ impl Api {
     /// Deletes an object; `options` is a DeleteOptions object.
     pub async fn delete(&self, path: &str, options: &Value) -> Result<Value, ApiError> {
         self.send("DELETE", path, Some("application/json"), options.to_string().into_bytes()).await
+    }
+
+    /// Watches: lines as they come, each one event as the server wrote it.
+    pub async fn watch(
+        &self,
+        path: &str,
+    ) -> Result<impl Stream<Item = std::io::Result<String>> + Unpin + use<>, ApiError> {
+        let body = self.client.request_stream(request("GET", path, None, Vec::new())?).await?;
+        Ok(Box::pin(body).lines())
     }
 
     async fn send(

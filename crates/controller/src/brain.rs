@@ -183,6 +183,7 @@ impl Brain {
     fn nodes(&mut self, batch: Vec<Heard<NodeFact>>) {
         let now = self.clock.now();
         for input in hear::nodes(batch, now, &self.metrics.watches) {
+            self.metrics.queues.added(metrics::Queue::Node, false);
             self.engine.handle(input, now);
         }
     }
@@ -208,6 +209,7 @@ impl Brain {
             }
             let retry = self.hands.has_room_for_retry().then(|| self.engine.next(Lane::All, now)).flatten();
             let Some(effect) = retry else { break };
+            self.metrics.queues.added(metrics::Queue::Pod, true);
             self.hands.begin(effect, true);
         }
     }

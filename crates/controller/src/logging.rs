@@ -39,9 +39,9 @@ pub struct Logging {
 /// The highest verbosity there is.
 pub const VERBOSITY_MAX: u8 = 10;
 
-/// The keys of a JSON record that every record may have, and what they hold. A field that would take one of the
+/// The keys that records have, and what they hold; numbers and times that only one record has come on top. A field that would take one of the
 /// first four names gets an underscore after its own.
-pub const KEYS: [(&str, &str); 10] = [
+pub const KEYS: [(&str, &str); 13] = [
     ("ts", "the time, RFC 3339 in UTC with microseconds"),
     ("level", "`info`, `warning` or `error`"),
     ("v", "the verbosity from which the record is shown: 0, 2 or 4; only where the level is `info`"),
@@ -52,6 +52,9 @@ pub const KEYS: [(&str, &str); 10] = [
     ("node", "the name of a node"),
     ("taint", "a taint as `kubectl taint` writes it: `key=value:Effect`"),
     ("reason", "why: the verdict, or what stands in the way"),
+    ("flag", "the flag that a warning at start-up is about"),
+    ("signal", "the signal that asked to stop"),
+    ("place", "file and line of a bug"),
 ];
 
 /// Begins to log to standard error, for the rest of the process's life.
@@ -59,7 +62,18 @@ pub const KEYS: [(&str, &str); 10] = [
 /// # Errors
 /// If something else in the process already receives the log records.
 pub fn start(logging: Logging) -> Result<(), TryInitError> {
-    subscriber(logging, io::stderr, jiff::Timestamp::now).try_init()
+    subscriber(logging, io::stderr, jiff::Timestamp::now).try_init()?;
+    log_panics();
+    Ok(())
+}
+
+/// Makes a panic, which is always a bug of ours, a log record like any other instead of free text.
+pub fn log_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let cause = panic.payload_as_str().unwrap_or("no reason given");
+        tracing::error!(err = cause, place, "a bug in taintward stops it; please report this line");
+    }));
 }
 
 /// What [`start`] installs, with a writer and a clock of the caller's choice.

@@ -7,7 +7,7 @@
 use crate::brain::Brain;
 use crate::hands::Done;
 use crate::herald::Story;
-use crate::metrics::{Deletion, Sign};
+use crate::metrics::{Deletion, Queue, Sign};
 use crate::settings::Mode;
 use crate::stamper::Stamp;
 use crate::words;
@@ -85,6 +85,8 @@ impl Brain {
             sent: grounds.decided,
             answered: now.mono,
         });
+        let (waited, worked) = (grounds.decided.since(due), now.mono.since(grounds.decided));
+        self.metrics.queues.handled(Queue::Pod, waited, worked);
         let taint = grounds.taint.to_string();
         tracing::info!(
             pod = grounds.name.as_str(),
@@ -100,6 +102,7 @@ impl Brain {
     }
 
     fn tell_due(&mut self, pod: &PodRef, now: Now) {
+        self.metrics.queues.added(Queue::Pod, false);
         if self.mode != Mode::Observe {
             return;
         }

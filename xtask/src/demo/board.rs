@@ -51,10 +51,13 @@ impl Board {
         let rows: Vec<Row> = stage.actors.iter().map(|actor| row(stage, actor)).collect();
         if self.live {
             self.wipe();
+            // Lines that are too long are cut, not wrapped: else one line would be two to wipe.
+            print!("\x1b[?7l");
             anstream::println!("{DIM}         {:<7} {:<12} {:<11} WHY{PLAIN}", "NODE", "POD", "STATE");
             for (actor, row) in stage.actors.iter().zip(&rows) {
                 print_row(String::new(), actor, row);
             }
+            print!("\x1b[?7h");
             self.drawn = rows.len() + 1;
             return;
         }
@@ -115,7 +118,7 @@ fn row(stage: &Stage, actor: &Actor) -> Row {
             return Row {
                 colour: DIM,
                 state: "gone".into(),
-                why: format!("{why}; left {late:.1} s after it was due"),
+                why: format!("{late:.1} s after it was due: {why}"),
                 news: "gone".into(),
             };
         }

@@ -13,7 +13,7 @@ pub(super) enum NotAName {
     Object,
     #[error("expected a namespace: at most 63 lower-case letters, digits and '-', such as kube-system")]
     Namespace,
-    #[error("expected leases: locks on Endpoints and ConfigMaps no longer exist in Kubernetes")]
+    #[error("expected leases: locks on Endpoints and ConfigMaps are gone from Kubernetes")]
     LegacyLock,
     #[error("expected leases, the only lock there is")]
     Lock,

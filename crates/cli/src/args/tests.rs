@@ -1,1 +1,362 @@
-//! Flags, variables and defaults, through the same door as the program.
+//! Flags and defaults, through the same door as the program. Environment variables need a process of their own:
+//! `tests/cli_program.rs`.
+
+use super::*;
+use std::num::NonZeroU16;
+use std::path::PathBuf;
+use std::time::Duration;
+use taintward_controller::logging::Format;
+use taintward_controller::settings::{
+    Certificate, Cluster, Election, Marking, Mode, RequestLimit, SecureServing, Serving, Settings,
+};
+
+fn parse(flags: &str) -> Result<Command, clap::Error> {
+    parse_from(["taintward", "run"].into_iter().chain(flags.split_whitespace()))
+}
+
+fn plan(flags: &str) -> Plan {
+    match parse(flags) {
+        Ok(Command::Run(plan)) => *plan,
+        other => panic!("{flags}: {other:?}"),
+    }
+}
+
+/// The complaint about flags that make no sense.
+fn complaint(flags: &str) -> String {
+    let error = parse(flags).expect_err(flags);
+    assert_eq!(error.exit_code(), 2, "{flags}");
+    error.to_string()
+}
+
+fn notices(flags: &str) -> Vec<(&'static str, String)> {
+    plan(flags).notices.into_iter().map(|notice| (notice.flag, notice.text)).collect()
+}
+
+#[test]
+fn the_defaults_are_those_of_the_reference() {
+    let plan = plan("");
+    let expected = Settings {
+        cluster: Cluster { kubeconfig: None, context: None, limit: None },
+        mode: Mode::Enforce,
+        marking: Marking::Always,
+        stamp_taints: false,
+        numeric_operators: false,
+        election: Some(Election {
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+            name: "taintward".into(),
+            namespace: "kube-system".into(),
+        }),
+        serving: Serving {
+            bind_address: [127, 0, 0, 1].into(),
+            metrics_port: NonZeroU16::new(10357),
+            secure: None,
+        },
+    };
+    assert_eq!(plan.settings, expected);
+    assert_eq!(expected.election, Some(Election::default()));
+    assert_eq!(plan.logging, Logging { format: Format::Text, verbosity: 0 });
+    assert_eq!(plan.notices, []);
+}
+
+#[test]
+fn every_flag_reaches_its_setting() {
+    let plan = plan(
+        "--kubeconfig=/k --context=c --kube-api-qps=50.5 --kube-api-burst=100 --mode=enforce --controllers=* \
+         --disruption-condition=jobs --stamp-taints --feature-gates=TaintTolerationComparisonOperators=true \
+         --leader-elect --leader-elect-lease-duration=1m --leader-elect-renew-deadline=40s \
+         --leader-elect-retry-period=500ms --leader-elect-resource-lock=leases --leader-elect-resource-name=a.b \
+         --leader-elect-resource-namespace=ns --bind-address=::1 --metrics-port=1 --secure-port=2 --tls-cert-file=/c \
+         --tls-private-key-file=/p --log-format=json -v 4",
+    );
+    let expected = Settings {
+        cluster: Cluster {
+            kubeconfig: Some("/k".into()),
+            context: Some("c".into()),
+            limit: Some(RequestLimit { qps: 50.5, burst: 100 }),
+        },
+        mode: Mode::Enforce,
+        marking: Marking::Jobs,
+        stamp_taints: true,
+        numeric_operators: true,
+        election: Some(Election {
+            lease_duration: Duration::from_secs(60),
+            renew_deadline: Duration::from_secs(40),
+            retry_period: Duration::from_millis(500),
+            name: "a.b".into(),
+            namespace: "ns".into(),
+        }),
+        serving: Serving {
+            bind_address: "::1".parse().unwrap(),
+            metrics_port: NonZeroU16::new(1),
+            secure: NonZeroU16::new(2).map(|port| SecureServing {
+                port,
+                certificate: Certificate::Files {
+                    certificate: PathBuf::from("/c"),
+                    key: PathBuf::from("/p"),
+                },
+            }),
+        },
+    };
+    assert_eq!(plan.settings, expected);
+    assert_eq!(plan.logging, Logging { format: Format::Json, verbosity: 4 });
+    assert_eq!(plan.notices, []);
+}
+
+#[test]
+fn flags_can_be_spelt_as_on_kube_controller_manager() {
+    assert_eq!(plan("--v=3").logging.verbosity, 3);
+    assert_eq!(plan("-v=3").logging.verbosity, 3);
+    assert_eq!(plan("-v3").logging.verbosity, 3);
+    assert_eq!(plan("--logging-format=json").logging.format, Format::Json);
+    assert_eq!(plan("--logging-format json").logging.format, Format::Json);
+    for off in ["false", "0", "f", "F", "FALSE", "False"] {
+        assert_eq!(plan(&format!("--leader-elect={off}")).settings.election, None);
+    }
+    for on in ["", "=true", "=1", "=t", "=T", "=TRUE", "=True"] {
+        assert!(plan(&format!("--leader-elect{on}")).settings.election.is_some());
+    }
+    // A flag given twice: the last one counts.
+    assert_eq!(plan("-v 1 -v 2 --mode=enforce --mode=observe").settings.mode, Mode::Observe);
+    assert_eq!(plan("--kube-api-qps -1").settings.cluster.limit, None);
+}
+
+#[test]
+fn lists_can_be_given_in_parts() {
+    let gates =
+        "--feature-gates=TaintBasedEvictions=true --feature-gates=TaintTolerationComparisonOperators=true";
+    let plan = plan(gates);
+    assert!(plan.settings.numeric_operators && plan.notices.len() == 1, "{plan:?}");
+    assert!(parse("--controllers=* --controllers=-taint-eviction-controller").is_err());
+}
+
+#[test]
+fn observing_needs_no_lease_and_writes_nothing() {
+    let plan = plan("--mode=observe --stamp-taints --leader-elect=true");
+    assert_eq!(
+        (plan.settings.mode, plan.settings.election, plan.settings.stamp_taints),
+        (Mode::Observe, None, false)
+    );
+    let notice =
+        Notice { flag: "--stamp-taints", text: "has no effect in observe mode, which writes nothing".into() };
+    assert_eq!(plan.notices, [notice]);
+}
+
+#[test]
+fn a_wrong_value_is_told_what_was_expected() {
+    let rows = [
+        ("--mode=watch", "[possible values: enforce, observe]"),
+        ("--disruption-condition=yes", "[possible values: always, jobs, never]"),
+        ("--log-format=xml", "[possible values: text, json]"),
+        (
+            "--controllers=nodes",
+            "expected '*', or a name (with '-' in front to switch it off) out of: taint-eviction-controller",
+        ),
+        (
+            "--feature-gates=Foo=true",
+            "there is no such feature gate here; expected a name out of: PodDisruptionConditions",
+        ),
+        ("--feature-gates=TaintBasedEvictions", "expected Name=true or Name=false"),
+        ("--kube-api-qps=fast", "expected requests a second, such as 50 or 0.5, or 0 for no limit"),
+        ("--kube-api-qps=NaN", "expected requests a second"),
+        ("--kube-api-qps=inf", "expected requests a second"),
+        ("--kube-api-burst=0", "0 is not in 1.."),
+        ("--stamp-taints=maybe", "expected true or false"),
+        ("--leader-elect=yes", "expected true or false"),
+        (
+            "--leader-elect-lease-duration=15",
+            "expected a duration with its unit, such as 15s, 1m30s or 500ms",
+        ),
+        ("--leader-elect-retry-period=-1s", "a duration cannot be negative"),
+        (
+            "--leader-elect-resource-lock=endpointsleases",
+            "expected leases: locks on Endpoints and ConfigMaps",
+        ),
+        ("--leader-elect-resource-lock=files", "expected leases, the only lock there is"),
+        ("--leader-elect-resource-name=Taintward", "expected an object name"),
+        ("--leader-elect-resource-namespace=a.b", "expected a namespace"),
+        ("--bind-address=localhost", "invalid IP address"),
+        ("--metrics-port=65536", "65536 is not in 0..=65535"),
+        ("--secure-port=https", "invalid digit"),
+        ("--tls-cert-file=/c", "--tls-private-key-file <FILE>"),
+        ("--tls-private-key-file=/p", "--tls-cert-file <FILE>"),
+        ("-v 11", "11 is not in 0..=10"),
+        ("-v", "a value is required for '--v <LEVEL>'"),
+        ("--kubeconfig=", "a value is required for '--kubeconfig <FILE>'"),
+        ("--pod-eviction-timeout=5", "expected a duration with its unit"),
+        ("--leader-elected", "a similar argument exists: '--leader-elect'"),
+        ("now", "unexpected argument 'now'"),
+    ];
+    for (flags, expected) in rows {
+        let said = complaint(flags);
+        assert!(said.contains(expected), "{flags}: {said}");
+        let flag = flags.split([' ', '=']).next().unwrap();
+        assert!(said.contains(if flag == "-v" { "--v" } else { flag }), "{flags} is not named: {said}");
+    }
+}
+
+#[test]
+fn choices_that_do_not_fit_together_are_refused() {
+    let election = "--leader-elect-lease-duration";
+    let rows = [
+        ("--controllers=*,-taint-eviction-controller", "--controllers leaves nothing to run"),
+        ("--leader-elect-lease-duration=500ms", "must be whole seconds from 1s on"),
+        ("--leader-elect-lease-duration=15500ms", "it is 15.5s"),
+        ("--leader-elect-lease-duration=0", "it is 0s"),
+        ("--leader-elect-lease-duration=600000h", "must be whole seconds"),
+        (
+            "--leader-elect-lease-duration=10s",
+            "(10s) must be longer than --leader-elect-renew-deadline (10s)",
+        ),
+        (
+            "--leader-elect-renew-deadline=15s",
+            "(15s) must be longer than --leader-elect-renew-deadline (15s)",
+        ),
+        (
+            "--leader-elect-renew-deadline=2400ms",
+            "(2.4s) must be longer than 1.2 times --leader-elect-retry-period (2s)",
+        ),
+        ("--leader-elect-retry-period=9s", "must be longer than 1.2 times"),
+        ("--leader-elect-retry-period=0s", "--leader-elect-retry-period must be longer than 0s"),
+        ("--secure-port=10357", "--metrics-port and --secure-port are both 10357"),
+        ("--tls-cert-file=/c --tls-private-key-file=/p", "--secure-port=0 switches HTTPS off"),
+        (
+            "--mode=enforce --enable-taint-manager=false",
+            "--mode=enforce and --enable-taint-manager=false contradict",
+        ),
+        (
+            "--mode=enforce --feature-gates=TaintBasedEvictions=false",
+            "--mode=enforce and --feature-gates=TaintBasedEvictions=false contradict",
+        ),
+    ];
+    for (flags, expected) in rows {
+        let said = complaint(flags);
+        assert!(said.contains(expected), "{flags}: {said}");
+    }
+    // Just inside each border.
+    for flags in [
+        "--leader-elect-lease-duration=11s".to_owned(),
+        "--leader-elect-renew-deadline=2401ms".to_owned(),
+        "--leader-elect-retry-period=8s".to_owned(),
+        format!("{election}=2147483647s"),
+        "--secure-port=10357 --metrics-port=0".to_owned(),
+        "--leader-elect=false --leader-elect-lease-duration=1s".to_owned(),
+    ] {
+        assert_eq!(plan(&flags).notices, [], "{flags}");
+    }
+}
+
+#[test]
+fn old_switches_that_say_do_not_evict_are_obeyed() {
+    // M10, S-1.
+    for flags in ["--enable-taint-manager=false", "--feature-gates=TaintBasedEvictions=false"] {
+        let plan = plan(flags);
+        assert_eq!((plan.settings.mode, plan.settings.election), (Mode::Observe, None), "{flags}");
+        let [notice] = &plan.notices[..] else { panic!("{flags}: {:?}", plan.notices) };
+        assert!(flags.starts_with(notice.flag) && notice.text.contains("--mode=observe"), "{notice:?}");
+    }
+    assert_eq!(plan("--mode=observe --enable-taint-manager=false").settings.mode, Mode::Observe);
+}
+
+#[test]
+fn old_switches_name_the_new_way() {
+    let rows = [
+        ("--enable-taint-manager", "--enable-taint-manager", "--mode=observe"),
+        ("--enable-taint-manager=true", "--enable-taint-manager", "leave it out"),
+        ("--pod-eviction-timeout=5m0s", "--pod-eviction-timeout", "tolerationSeconds"),
+        ("--feature-gates=TaintBasedEvictions=true", "--feature-gates=TaintBasedEvictions", "leave it out"),
+        (
+            "--feature-gates=TaintNodesByCondition=true",
+            "--feature-gates=TaintNodesByCondition",
+            "node lifecycle",
+        ),
+        (
+            "--feature-gates=TaintNodesByCondition=false",
+            "--feature-gates=TaintNodesByCondition",
+            "without effect",
+        ),
+        (
+            "--feature-gates=SeparateTaintEvictionController=false",
+            "--feature-gates=SeparateTaintEvictionController",
+            "--controllers=*,-taint-eviction-controller",
+        ),
+        (
+            "--feature-gates=PodDisruptionConditions=false",
+            "--feature-gates=PodDisruptionConditions",
+            "--disruption-condition=never",
+        ),
+    ];
+    for (flags, flag, text) in rows {
+        let notices = notices(flags);
+        let [(named, said)] = &notices[..] else { panic!("{flags}: {notices:?}") };
+        assert!(*named == flag && said.contains(text), "{flags}: {named}: {said}");
+        assert_eq!(plan(flags).settings.mode, Mode::Enforce, "{flags}");
+    }
+    assert_eq!(notices("--feature-gates=SeparateTaintEvictionController=true"), []);
+    assert_eq!(notices("--feature-gates=TaintTolerationComparisonOperators=false"), []);
+}
+
+#[test]
+fn the_old_condition_gate_yields_to_todays_flag() {
+    let marking = |flags| plan(flags).settings.marking;
+    assert_eq!(marking("--feature-gates=PodDisruptionConditions=false"), Marking::Never);
+    assert_eq!(marking("--feature-gates=PodDisruptionConditions=true"), Marking::Always);
+    let both = "--feature-gates=PodDisruptionConditions=false --disruption-condition=jobs";
+    assert_eq!(marking(both), Marking::Jobs);
+    assert!(notices(both)[0].1.contains("without effect beside --disruption-condition"));
+}
+
+#[test]
+fn a_port_open_to_others_is_said_aloud() {
+    let notices = notices("--bind-address=0.0.0.0");
+    assert_eq!(notices[0].0, "--bind-address");
+    assert!(notices[0].1.contains("whoever reaches 0.0.0.0"));
+    assert_eq!(plan("--bind-address=0.0.0.0 --metrics-port=0").notices, []);
+}
+
+#[test]
+fn every_flag_has_its_variable_its_help_and_its_place() {
+    let description = description();
+    description.clone().debug_assert();
+    let run = description.find_subcommand("run").unwrap();
+    let mut flags = 0;
+    for arg in run.get_arguments().filter(|arg| arg.get_id() != "help") {
+        let long = arg.get_long().unwrap();
+        let variable = format!("TAINTWARD_{}", long.to_uppercase().replace('-', "_"));
+        assert_eq!(arg.get_env().and_then(|name| name.to_str()), Some(variable.as_str()), "{long}");
+        assert!(arg.get_help().is_some() && arg.get_help_heading().is_some(), "{long}");
+        flags += 1;
+    }
+    assert_eq!(flags, 25);
+}
+
+#[test]
+fn the_help_reads_well() {
+    let error = parse("--help").unwrap_err();
+    assert_eq!((error.kind(), error.exit_code()), (ErrorKind::DisplayHelp, 0));
+    let help = error.to_string();
+    let headings = ["The cluster:", "What it does:", "Leader election:", "Metrics and health:", "Logging:"];
+    let places: Vec<usize> = headings.iter().map(|heading| help.find(heading).expect(heading)).collect();
+    assert!(places.is_sorted());
+    // Words may stand on two lines.
+    let running: String = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in
+        ["[default: 15s]", "[default: 10357]", "[possible values: always, jobs, never]", "(deprecated):"]
+    {
+        assert!(running.contains(words), "{words}");
+    }
+    for line in help.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+}
+
+#[test]
+fn alone_it_explains_itself() {
+    let Ok(Command::Print(text)) = parse_from(["taintward"]) else { panic!("no text") };
+    assert!(text.contains("Usage: taintward [COMMAND]") && text.contains("run") && text.contains("version"));
+    let Ok(Command::Print(text)) = parse_from(["taintward", "version"]) else { panic!("no text") };
+    assert_eq!(text, format!("taintward {}\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(parse_from(["taintward", "--version"]).unwrap_err().to_string(), text);
+    assert_eq!(parse_from(["taintward", "walk"]).unwrap_err().exit_code(), 2);
+}

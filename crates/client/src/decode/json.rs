@@ -7,6 +7,7 @@
 use super::{Decoded, Fault, Identity, harmless, meaning, moment};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+pub(super) use shape::Object;
 use shape::{
     Bookmark, Condition, Head, Managed, Meta, NodeObject, Owners, PodObject, TaintEntry, Text,
     TolerationEntry,
@@ -20,13 +21,18 @@ use taintward_core::toleration::{Operator, Toleration};
 mod place;
 mod shape;
 
-/// Reads bytes into a shape; a fault carries the path of the place serde stopped at.
+/// Reads an object into a shape; a fault carries the path of the place serde stopped at.
 pub(super) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Fault> {
-    serde_json::from_slice(bytes).map_err(|error| {
+    serde_json::from_slice(bytes).map(|Object(value)| value).map_err(|error| {
         let path = place::path_to(bytes, error.line(), error.column());
         let fault = Fault::new(harmless(&error.to_string(), 120));
         if path.is_empty() { fault } else { fault.at(&harmless(&path, 120)) }
     })
+}
+
+/// Reads a string.
+pub(super) fn string(bytes: &[u8]) -> Result<String, Fault> {
+    serde_json::from_slice(bytes).map_err(|_| Fault::new("not a string"))
 }
 
 /// The `kind` of an object.
@@ -55,8 +61,8 @@ pub(super) fn identity(bytes: &[u8]) -> Identity {
 /// Reads a `Node`.
 pub(super) fn node(bytes: &[u8]) -> Result<Decoded<NodeFact>, Fault> {
     let object: NodeObject<'_> = read(bytes)?;
-    let meta = object.metadata.unwrap_or_default();
-    let entries = object.spec.and_then(|spec| spec.taints).unwrap_or_default().0;
+    let Object(meta) = object.metadata.unwrap_or_default();
+    let entries = object.spec.and_then(|Object(spec)| spec.taints).unwrap_or_default().0;
     let taints: Result<Vec<_>, Fault> = entries
         .iter()
         .enumerate()
@@ -79,9 +85,9 @@ pub(super) fn node(bytes: &[u8]) -> Result<Decoded<NodeFact>, Fault> {
 /// Reads a `Pod`.
 pub(super) fn pod(bytes: &[u8]) -> Result<Decoded<PodFact>, Fault> {
     let object: PodObject<'_> = read(bytes)?;
-    let meta = object.metadata.unwrap_or_default();
-    let spec = object.spec.unwrap_or_default();
-    let status = object.status.unwrap_or_default();
+    let Object(meta) = object.metadata.unwrap_or_default();
+    let Object(spec) = object.spec.unwrap_or_default();
+    let Object(status) = object.status.unwrap_or_default();
     let uid = uid(&meta)?;
     let (namespace, name) = (Text::or_empty(meta.namespace.as_ref()), Text::or_empty(meta.name.as_ref()));
     if namespace.is_empty() {
@@ -180,8 +186,8 @@ fn read_conditions(conditions: &[Condition<'_>]) -> Result<(Option<Wall>, bool),
 /// When `spec.taints` last changed, by the managed fields (D1): a second pass, only for nodes that need it. An entry
 /// that can't be read says nothing.
 fn taints_changed(bytes: &[u8]) -> Option<Wall> {
-    let object: Managed<'_> = serde_json::from_slice(bytes).ok()?;
-    let entries = object.metadata?.managed_fields?.0;
+    let object: Managed<'_> = read(bytes).ok()?;
+    let entries = object.metadata?.0.managed_fields?.0;
     let owning = entries.iter().filter(|entry| {
         Text::or_empty(entry.subresource.as_ref()).is_empty()
             && entry.fields.is_some_and(|fields| owns_taints(fields.get().as_bytes()))
@@ -191,13 +197,13 @@ fn taints_changed(bytes: &[u8]) -> Option<Wall> {
 
 /// Whether a `FieldsV1` set has `f:spec.f:taints` in it.
 pub(super) fn owns_taints(fields: &[u8]) -> bool {
-    serde_json::from_slice::<shape::FieldSet>(fields)
-        .is_ok_and(|set| set.spec.is_some_and(|spec| spec.taints.is_some()))
+    read::<shape::FieldSet>(fields)
+        .is_ok_and(|set| set.spec.is_some_and(|Object(spec)| spec.taints.is_some()))
 }
 
 /// What a bookmark says: the version it stands for, and whether it ends the initial events.
 pub(super) fn bookmark(bytes: &[u8]) -> Result<(String, bool), Fault> {
-    let meta = read::<Bookmark<'_>>(bytes)?.metadata.unwrap_or_default();
+    let Object(meta) = read::<Bookmark<'_>>(bytes)?.metadata.unwrap_or_default();
     let ends = meta.annotations.is_some_and(|annotations| annotations.initial_events_end);
     Ok((Text::or_empty(meta.resource_version.as_ref()).to_owned(), ends))
 }

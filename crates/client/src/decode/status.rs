@@ -53,7 +53,7 @@ impl ApiStatus {
         struct Status {
             message: Option<String>,
             reason: Option<String>,
-            details: Option<Details>,
+            details: Option<json::Object<Details>>,
             code: Option<i32>,
         }
 
@@ -64,7 +64,8 @@ impl ApiStatus {
         }
 
         let status: Status = json::read(bytes)?;
-        let wait = status.details.and_then(|details| details.retry_after_seconds).unwrap_or_default();
+        let wait =
+            status.details.and_then(|json::Object(details)| details.retry_after_seconds).unwrap_or_default();
         let (reason, message) = (status.reason.unwrap_or_default(), status.message.unwrap_or_default());
         Ok(Self::new(status.code.unwrap_or_default(), &reason, &message, wait))
     }

@@ -18,9 +18,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
 /// The most connections a port holds.
 pub(super) const CONNECTIONS_MAX: usize = 64;
@@ -150,7 +151,12 @@ async fn accept(listener: TcpListener, mut shown: Option<Shown>, admin: Arc<Admi
     }
 }
 
-async fn client(stream: TcpStream, acceptor: Option<tokio_rustls::TlsAcceptor>, admin: Arc<Admin>) {
+/// One connection, from the TLS handshake on, within its time.
+pub(super) async fn client(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    acceptor: Option<TlsAcceptor>,
+    admin: Arc<Admin>,
+) {
     let served = timeout(CONNECTION_MAX, async {
         match acceptor {
             None => converse(stream, &admin).await,

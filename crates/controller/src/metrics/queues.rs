@@ -50,7 +50,7 @@ impl Queues {
         self.depth.of(queue).set(i64::try_from(items).unwrap_or(i64::MAX));
     }
 
-    /// An item was handled: after waiting so long, it took so long.
+    /// A pod was handled: after waiting so long, it took so long. Nodes are handled as they come in.
     pub fn handled(&self, queue: Queue, waited: Span, worked: Span) {
         self.waited.of(queue).observe(waited.as_secs_f64());
         self.worked.of(queue).observe(worked.as_secs_f64());

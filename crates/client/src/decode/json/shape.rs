@@ -5,6 +5,7 @@
 //! Not here: meaning. A known field given twice is a fault: which of the two holds is anybody's guess.
 
 use crate::decode::meaning::{INITIAL_EVENTS_END, LONGEST_LIST, MIRROR, owner_of};
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -29,7 +30,31 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A list of at most [`LONGEST_LIST`] entries.
+/// An object that is written as one. Derived readers would also take a list of the fields' values for it.
+#[derive(Default)]
+pub(in crate::decode) struct Object<T>(pub(in crate::decode) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Members<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Members<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+            }
+        }
+
+        deserializer.deserialize_map(Members(PhantomData))
+    }
+}
+
+/// A list of at most [`LONGEST_LIST`] objects.
 pub(super) struct Capped<T>(pub(super) Vec<T>);
 
 impl<T> Default for Capped<T> {
@@ -51,7 +76,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Capped<T> {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Capped<T>, A::Error> {
                 let mut entries = Vec::new();
-                while let Some(entry) = list.next_element()? {
+                while let Some(Object(entry)) = list.next_element()? {
                     if entries.len() == LONGEST_LIST {
                         return Err(A::Error::custom(format_args!("more than {LONGEST_LIST} entries")));
                     }
@@ -147,9 +172,9 @@ pub(super) struct Meta<'a> {
 #[derive(Deserialize)]
 pub(super) struct NodeObject<'a> {
     #[serde(borrow)]
-    pub(super) metadata: Option<Meta<'a>>,
+    pub(super) metadata: Option<Object<Meta<'a>>>,
     #[serde(borrow)]
-    pub(super) spec: Option<NodeSpec<'a>>,
+    pub(super) spec: Option<Object<NodeSpec<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -174,11 +199,11 @@ pub(super) struct TaintEntry<'a> {
 #[derive(Deserialize)]
 pub(super) struct PodObject<'a> {
     #[serde(borrow)]
-    pub(super) metadata: Option<Meta<'a>>,
+    pub(super) metadata: Option<Object<Meta<'a>>>,
     #[serde(borrow)]
-    pub(super) spec: Option<PodSpec<'a>>,
+    pub(super) spec: Option<Object<PodSpec<'a>>>,
     #[serde(borrow)]
-    pub(super) status: Option<PodStatus<'a>>,
+    pub(super) status: Option<Object<PodStatus<'a>>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -241,7 +266,7 @@ pub(super) struct Kind<'a> {
 #[derive(Deserialize)]
 pub(super) struct Managed<'a> {
     #[serde(borrow)]
-    pub(super) metadata: Option<ManagedMeta<'a>>,
+    pub(super) metadata: Option<Object<ManagedMeta<'a>>>,
 }
 
 #[derive(Deserialize)]
@@ -264,7 +289,7 @@ pub(super) struct ManagedEntry<'a> {
 #[derive(Deserialize)]
 pub(super) struct FieldSet {
     #[serde(rename = "f:spec")]
-    pub(super) spec: Option<SpecFields>,
+    pub(super) spec: Option<Object<SpecFields>>,
 }
 
 #[derive(Deserialize)]
@@ -276,7 +301,7 @@ pub(super) struct SpecFields {
 #[derive(Deserialize)]
 pub(super) struct Bookmark<'a> {
     #[serde(borrow)]
-    pub(super) metadata: Option<BookmarkMeta<'a>>,
+    pub(super) metadata: Option<Object<BookmarkMeta<'a>>>,
 }
 
 #[derive(Default, Deserialize)]

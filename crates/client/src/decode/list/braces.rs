@@ -81,7 +81,7 @@ impl Braces {
                     let (member, kind) = (self.member, self.kind);
                     let value = self.held.take(length);
                     match member {
-                        Member::Kind => check_kind(&json::read::<String>(value)?, kind)?,
+                        Member::Kind => check_kind(&json::string(value)?, kind)?,
                         Member::Head => {
                             let (version, onward) = json::list_meta(value)?;
                             return Ok(Some(Piece::Head(ListHead { version, onward })));
@@ -164,7 +164,7 @@ impl Search {
 }
 
 fn member(key: &[u8]) -> Result<Member, Fault> {
-    Ok(match json::read::<String>(key)?.as_str() {
+    Ok(match json::string(key)?.as_str() {
         "kind" => Member::Kind,
         "metadata" => Member::Head,
         "items" => Member::Items,

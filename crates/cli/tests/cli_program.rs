@@ -1,0 +1,203 @@
+//! The built program: exit codes, environment variables, log lines, signals.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// The program, with nothing in its environment that could be taken for a choice.
+fn taintward() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    command.env_clear();
+    command
+}
+
+/// The exit code, standard output and standard error of a program that is expected to end soon.
+fn output(command: &mut Command) -> (Option<i32>, String, String) {
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let patience = Instant::now() + Duration::from_secs(20);
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > patience {
+            child.kill().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+}
+
+#[test]
+fn help_and_version_go_to_standard_output() {
+    for arguments in [&[][..], &["--help"], &["run", "--help"], &["version"], &["--version"], &["-V"]] {
+        let (code, out, err) = output(taintward().args(arguments));
+        assert_eq!((code, err.as_str()), (Some(0), ""), "{arguments:?}");
+        assert!(
+            out.contains(if arguments.concat().contains("elp") { "Usage: taintward" } else { "taintward" }),
+            "{out}"
+        );
+    }
+}
+
+#[test]
+fn a_wrong_flag_ends_with_2_before_anything_begins() {
+    for arguments in
+        [&["walk"][..], &["run", "--mode=watch"], &["run", "--leader-elect-retry-period=0s"], &["--mode"]]
+    {
+        let (code, out, err) = output(taintward().args(arguments));
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{arguments:?}");
+        assert!(err.starts_with("error: "), "{err}");
+    }
+}
+
+#[test]
+fn a_wrong_variable_is_told_like_a_wrong_flag() {
+    let (code, _, err) = output(taintward().arg("run").env("TAINTWARD_LEADER_ELECT_LEASE_DURATION", "15"));
+    assert_eq!(code, Some(2));
+    assert!(
+        err.contains("'15' for '--leader-elect-lease-duration <DURATION>'") && err.contains("15s, 1m30s"),
+        "{err}"
+    );
+}
+
+#[test]
+fn a_flag_wins_over_its_variable_and_the_variable_over_the_default() {
+    // Which lease duration is meant shows in the complaint about the renew deadline.
+    let complaint = |flag: Option<&str>, variable: Option<&str>| {
+        let mut command = taintward();
+        command.args(["run", "--leader-elect-renew-deadline=1h"]);
+        command.args(flag.map(|value| format!("--leader-elect-lease-duration={value}")));
+        command.envs(variable.map(|value| ("TAINTWARD_LEADER_ELECT_LEASE_DURATION", value)));
+        let (code, _, err) = output(&mut command);
+        assert_eq!(code, Some(2));
+        err
+    };
+    assert!(complaint(None, None).contains("--leader-elect-lease-duration (15s)"));
+    assert!(complaint(None, Some("20s")).contains("--leader-elect-lease-duration (20s)"));
+    assert!(complaint(Some("25s"), Some("20s")).contains("--leader-elect-lease-duration (25s)"));
+}
+
+#[test]
+fn a_choice_by_variable_is_a_choice() {
+    let (code, _, err) =
+        output(taintward().args(["run", "--enable-taint-manager=false"]).env("TAINTWARD_MODE", "enforce"));
+    assert_eq!(code, Some(2));
+    assert!(err.contains("contradict each other"), "{err}");
+    let (code, _, err) = output(taintward().arg("run").env("TAINTWARD_LEADER_ELECT", "perhaps"));
+    assert_eq!(code, Some(2));
+    assert!(err.contains("expected true or false"), "{err}");
+}
+
+#[test]
+fn a_port_in_use_ends_with_1_and_one_line_that_names_the_flag() {
+    let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let (code, out, err) = output(taintward().args(["run", "--log-format=json", "--metrics-port", &port]));
+    assert_eq!((code, out.as_str()), (Some(1), ""), "{err}");
+    let record: serde_json::Value = serde_json::from_str(err.lines().last().unwrap()).unwrap();
+    let expected = format!(
+        "cannot listen on 127.0.0.1:{port}: the port is in use; choose another with --metrics-port, or 0 to switch it off"
+    );
+    assert_eq!((&record["level"], &record["err"]), (&"error".into(), &expected.into()));
+}
+
+/// The program, running against an API server that nobody can reach; ended with the test.
+struct Running {
+    child: Child,
+    port: u16,
+    kubeconfig: PathBuf,
+}
+
+/// A kubeconfig for a server on a closed port.
+const UNREACHABLE: &str = "apiVersion: v1
+kind: Config
+clusters: [{name: x, cluster: {server: 'http://127.0.0.1:1'}}]
+users: [{name: x, user: {}}]
+contexts: [{name: x, context: {cluster: x, user: x}}]
+current-context: x
+";
+
+impl Running {
+    fn start(arguments: &[&str]) -> Self {
+        let port = free_port();
+        let kubeconfig =
+            std::env::temp_dir().join(format!("taintward-unreachable-{}-{port}", std::process::id()));
+        std::fs::write(&kubeconfig, UNREACHABLE).unwrap();
+        let mut command = taintward();
+        command
+            .arg("run")
+            .args(arguments)
+            .arg(format!("--metrics-port={port}"))
+            .arg("--kubeconfig")
+            .arg(&kubeconfig);
+        let child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let running = Self { child, port, kubeconfig };
+        let patience = Instant::now() + Duration::from_secs(20);
+        while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+            assert!(Instant::now() < patience, "nobody listens");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        running
+    }
+
+    fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for the end; the exit code and the log.
+    fn end(mut self) -> (Option<i32>, Vec<String>) {
+        let log = BufReader::new(self.child.stderr.take().unwrap()).lines().map(Result::unwrap).collect();
+        (self.child.wait().unwrap().code(), log)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_file(&self.kubeconfig);
+    }
+}
+
+#[test]
+fn a_signal_ends_it_in_good_order() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let running = Running::start(&["--mode=observe"]);
+        assert!(running.get("/metrics").contains("taintward_build_info{version=\""));
+        let began = Instant::now();
+        running.signal(signal);
+        let (code, log) = running.end();
+        assert_eq!(code, Some(0), "{log:?}");
+        assert!(began.elapsed() < Duration::from_secs(5));
+        assert!(log.iter().any(|line| line.starts_with('I') && line.contains("stopping: ")), "{log:?}");
+    }
+}
+
+#[test]
+fn an_old_switch_is_answered_in_the_log() {
+    let running = Running::start(&["--enable-taint-manager=false", "--log-format=json"]);
+    assert!(running.get("/metrics").contains("mode=\"observe\""));
+    running.signal(Signal::TERM);
+    let (code, log) = running.end();
+    assert_eq!(code, Some(0));
+    let records: Vec<serde_json::Value> =
+        log.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let warning = records.iter().find(|record| record["level"] == "warning").unwrap();
+    assert_eq!(warning["flag"], "--enable-taint-manager");
+    assert!(warning["msg"].as_str().unwrap().contains("--mode=observe"));
+}

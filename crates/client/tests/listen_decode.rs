@@ -1,0 +1,9 @@
+//! Decoding: protobuf and JSON give equal facts, odd values do what they should, and no bytes do harm.
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+mod listen_decode {
+    mod differential;
+    mod edges;
+    mod mangled;
+    mod sample;
+}

@@ -1,0 +1,53 @@
+//! # Differential: two encodings, one fact
+//! Room:     generated objects through both readers, against what they must give.
+//! Comes in: samples.
+//! Goes out: equality, of facts and of whole bodies.
+//! Not here: bytes no writer writes (`mangled.rs`).
+
+use super::sample::{sample_node, sample_pod};
+use k8s_pb::apimachinery::pkg::runtime::{TypeMeta, Unknown};
+use proptest::prelude::*;
+use prost::Message;
+use taintward_client::decode::{Decoded, Fact, ObjectBody, object_from_body};
+use taintward_core::fact::{NodeFact, PodFact};
+
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+fn body(kind: &str, message: Vec<u8>) -> Vec<u8> {
+    let types = TypeMeta { api_version: Some("v1".to_owned()), kind: Some(kind.to_owned()) };
+    let unknown = Unknown { type_meta: Some(types), raw: Some(message), ..Unknown::default() };
+    [&b"k8s\0"[..], &unknown.encode_to_vec()].concat()
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn pods_are_the_same_in_both_encodings(pod in sample_pod()) {
+        let expected = Decoded::Fact(pod.fact());
+        prop_assert_eq!(&PodFact::from_protobuf(&pod.protobuf()), &expected);
+        prop_assert_eq!(&PodFact::from_json(&pod.json()), &expected);
+        let expected = ObjectBody::Object(expected);
+        prop_assert_eq!(&object_from_body(PROTOBUF, &body("Pod", pod.protobuf())), &expected);
+        prop_assert_eq!(object_from_body("application/json; charset=utf-8", &pod.json()), expected);
+    }
+
+    #[test]
+    fn nodes_are_the_same_in_both_encodings(node in sample_node()) {
+        let expected = Decoded::Fact(node.fact());
+        prop_assert_eq!(&NodeFact::from_protobuf(&node.protobuf()), &expected);
+        prop_assert_eq!(&NodeFact::from_json(&node.json()), &expected);
+        prop_assert_eq!(object_from_body(PROTOBUF, &body("Node", node.protobuf())), ObjectBody::Object(expected));
+    }
+
+    #[test]
+    fn pretty_and_reordered_json_is_the_same(pod in sample_pod()) {
+        let value: serde_json::Value = serde_json::from_slice(&pod.json()).unwrap();
+        let pretty = serde_json::to_string_pretty(&value).unwrap();
+        prop_assert_eq!(PodFact::from_json(pretty.as_bytes()), Decoded::Fact(pod.fact()));
+    }
+}

@@ -1,0 +1,11 @@
+//! The list/watch layer against a scripted server, in virtual time: one test per way a server can behave.
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+mod listen_server {
+    mod behaviour;
+    mod fake;
+    mod lists;
+    mod objects;
+    mod troubles;
+    mod watches;
+}

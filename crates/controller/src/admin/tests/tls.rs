@@ -1,0 +1,151 @@
+//! The TLS port: certificates given, made, renewed and broken.
+
+use super::super::certificate::{RENEWAL_PERIOD, Shown};
+use super::*;
+use rustls::pki_types::ServerName;
+use std::path::PathBuf;
+
+/// A client that trusts `root` and nothing else.
+fn client_config(root: &[u8]) -> Arc<rustls::ClientConfig> {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(root.to_vec().into()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder =
+        rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    Arc::new(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+struct Files {
+    folder: PathBuf,
+    root: Vec<u8>,
+}
+
+impl Files {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("taintward-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut files = Self { folder, root: Vec::new() };
+        files.renew();
+        files
+    }
+
+    fn renew(&mut self) {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        std::fs::write(self.folder.join("tls.crt"), made.cert.pem()).unwrap();
+        std::fs::write(self.folder.join("tls.key"), made.signing_key.serialize_pem()).unwrap();
+        self.root = made.cert.der().to_vec();
+    }
+
+    fn certificate(&self) -> Certificate {
+        Certificate::Files { certificate: self.folder.join("tls.crt"), key: self.folder.join("tls.key") }
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Whether a client that trusts `root` alone gets an answer.
+async fn is_answered(acceptor: tokio_rustls::TlsAcceptor, root: &[u8]) -> bool {
+    let (client, server) = duplex(64 * 1024);
+    let admin = World::default().admin();
+    tokio::spawn(async move {
+        if let Ok(stream) = acceptor.accept(server).await {
+            converse(stream, &admin).await;
+        }
+    });
+    let connector = tokio_rustls::TlsConnector::from(client_config(root));
+    match connector.connect(ServerName::try_from("localhost").unwrap(), client).await {
+        Ok(stream) => {
+            exchange(stream, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").await.ends_with("\r\n\r\nok")
+        }
+        Err(_) => false,
+    }
+}
+
+#[tokio::test]
+async fn tls_shows_the_given_certificate_over_a_real_socket() {
+    let files = Files::new("shown");
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let shown = Shown::new(&files.certificate(), address.ip()).unwrap();
+    tokio::spawn(Listening::of(None, Some((listener, shown))).serve(World::default().admin()));
+    let connector = tokio_rustls::TlsConnector::from(client_config(&files.root));
+    let stream = TcpStream::connect(address).await.unwrap();
+    let stream = connector.connect(ServerName::try_from("localhost").unwrap(), stream).await.unwrap();
+    assert!(exchange(stream, "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").await.ends_with("\r\n\r\nok"));
+    // Plain HTTP on the TLS port gets no answer, and does not hurt.
+    let answer = ask_raw(address).await;
+    assert!(!answer.contains("200 OK"), "{answer}");
+}
+
+async fn ask_raw(address: SocketAddr) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let _ = stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    let mut answer = Vec::new();
+    let _ = timeout(Duration::from_secs(20), stream.read_to_end(&mut answer)).await.unwrap();
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_renewed_certificate_is_shown_and_a_broken_one_is_not() {
+    let mut files = Files::new("renewed");
+    let first = files.root.clone();
+    let mut shown = Shown::new(&files.certificate(), Ipv4Addr::LOCALHOST.into()).unwrap();
+    assert!(is_answered(shown.acceptor(), &first).await);
+
+    files.renew();
+    assert!(is_answered(shown.acceptor(), &first).await, "the files are not looked at on every connection");
+    tokio::time::advance(RENEWAL_PERIOD).await;
+    assert!(is_answered(shown.acceptor(), &files.root).await);
+    assert!(!is_answered(shown.acceptor(), &first).await);
+    let second = files.root.clone();
+    files.renew();
+    assert!(is_answered(shown.acceptor(), &second).await, "nor are they after a renewal");
+    tokio::time::advance(RENEWAL_PERIOD).await;
+    assert!(is_answered(shown.acceptor(), &files.root).await);
+
+    std::fs::write(files.folder.join("tls.crt"), "garbage").unwrap();
+    tokio::time::advance(RENEWAL_PERIOD).await;
+    assert!(is_answered(shown.acceptor(), &files.root).await);
+}
+
+#[tokio::test]
+async fn a_certificate_that_cannot_be_used_names_the_flag() {
+    let files = Files::new("broken");
+    let missing =
+        Certificate::Files { certificate: files.folder.join("none"), key: files.folder.join("tls.key") };
+    let refused = |certificate: &Certificate| {
+        Shown::new(certificate, Ipv4Addr::LOCALHOST.into()).err().unwrap().to_string()
+    };
+    let error = refused(&missing);
+    assert!(
+        error.starts_with("cannot read a certificate from ")
+            && error.ends_with("--tls-cert-file must name a PEM file"),
+        "{error}"
+    );
+
+    std::fs::write(files.folder.join("empty"), "").unwrap();
+    let (crt, key, empty) =
+        (files.folder.join("tls.crt"), files.folder.join("tls.key"), files.folder.join("empty"));
+    let error = refused(&Certificate::Files { certificate: crt.clone(), key: empty.clone() });
+    assert!(error.contains("a private key") && error.contains("--tls-private-key-file"), "{error}");
+    let error = refused(&Certificate::Files { certificate: empty, key });
+    assert!(error.contains("a certificate") && error.contains("--tls-cert-file"), "{error}");
+
+    let other = Files::new("other");
+    let error = refused(&Certificate::Files { certificate: crt, key: other.folder.join("tls.key") });
+    assert!(error.contains("must belong together"), "{error}");
+    assert!(Shown::new(&Certificate::SelfSigned, Ipv4Addr::LOCALHOST.into()).is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_never_begins_its_handshake_is_cut_off() {
+    let mut shown = Shown::new(&Certificate::SelfSigned, Ipv4Addr::LOCALHOST.into()).unwrap();
+    let (_held, server) = duplex(64);
+    let began = Instant::now();
+    client(server, Some(shown.acceptor()), World::default().admin()).await;
+    assert_eq!(began.elapsed(), CONNECTION_MAX);
+}

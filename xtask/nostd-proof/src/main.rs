@@ -1,0 +1,55 @@
+//! # The proof that the core needs no standard library
+//! Room:     a program without std that links the core. It brings the panic handler that std would bring too, so if
+//!           anything pulls std in, the compiler finds two of them and refuses.
+//! Comes in: nothing. It is built, never run.
+//! Goes out: success or failure of the build.
+//! Not here: `#![forbid(unsafe_code)]`: an allocator and unmangled names cannot be written without `unsafe`.
+#![no_std]
+#![no_main]
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::panic::PanicInfo;
+use taintward_core::matching::NumericOperators;
+use taintward_core::start::{Arrival, ArrivalSource};
+use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::verdict::{self, Subject};
+
+/// Has no memory to give.
+struct Nothing;
+
+// SAFETY: an allocator may always refuse, and what was never given is never taken back.
+unsafe impl GlobalAlloc for Nothing {
+    unsafe fn alloc(&self, _: Layout) -> *mut u8 {
+        core::ptr::null_mut()
+    }
+
+    unsafe fn dealloc(&self, _: *mut u8, _: Layout) {}
+}
+
+#[global_allocator]
+static NOTHING: Nothing = Nothing;
+
+#[panic_handler]
+fn panic(_: &PanicInfo<'_>) -> ! {
+    loop {}
+}
+
+// The start-up code and the memory functions of the C library are all that is linked besides.
+#[link(name = "c")]
+unsafe extern "C" {}
+
+// SAFETY: the only one of its name: std would bring another. The ready-made alloc library refers to it, for unwinding,
+// which never happens here.
+#[unsafe(no_mangle)]
+extern "C" fn rust_eh_personality() {}
+
+// SAFETY: the only `main` of this program.
+#[unsafe(no_mangle)]
+extern "C" fn main() -> i32 {
+    let moment = Mono::from_micros(0);
+    let arrival = Arrival { at: moment, source: ArrivalSource::SeenLive };
+    let subject = Subject { tolerations: &[], arrival, exemption: None };
+    let now = Now { mono: moment, wall: Wall::from_secs(0) };
+    let verdict = verdict::judge(&subject, &[], NumericOperators::Off, now);
+    i32::from(verdict.decisive.is_some())
+}

@@ -1,0 +1,33 @@
+//! # Floor: the requests without the thinking
+//! Room:     for pods known beforehand, the condition and the DELETE, as fast as the API server takes them.
+//! Comes in: pod names.
+//! Goes out: the same two requests per pod that upstream and Taintward send.
+//! Not here: watching, deciding, preconditions, events.
+
+use super::load::{Fleet, IN_FLIGHT, pod_path};
+use anyhow::{Context as _, Result};
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use serde_json::json;
+use taintward_cluster::api::Patch;
+
+/// The names of all pods.
+pub(crate) async fn names(fleet: &Fleet) -> Result<Vec<String>> {
+    let list = fleet.api.get("/api/v1/namespaces/default/pods").await?;
+    let items = list["items"].as_array().context("a list without items")?;
+    Ok(items.iter().filter_map(|pod| pod["metadata"]["name"].as_str().map(String::from)).collect())
+}
+
+/// Evicts them all.
+pub(crate) async fn evict(fleet: &Fleet, names: &[String]) -> Result<()> {
+    let condition = json!({"status": {"conditions": [{
+        "type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager",
+        "message": "Taint manager: deleting due to NoExecute taint", "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }]}})
+    .to_string();
+    let all = stream::iter(names).map(async |name| {
+        let path = pod_path(name);
+        fleet.api.patch(&format!("{path}/status"), Patch::Strategic, &condition).await?;
+        fleet.api.delete(&path, &json!({})).await
+    });
+    Ok(all.buffer_unordered(IN_FLIGHT).try_for_each(async |_| Ok(())).await?)
+}

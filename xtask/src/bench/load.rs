@@ -1,0 +1,120 @@
+//! # Load: many pods
+//! Room:     creates nodes and pods of ordinary size in parallel, counts them, taints nodes, clears up.
+//! Comes in: how many.
+//! Goes out: objects on the API server.
+//! Not here: clocks.
+
+use anyhow::{Context as _, Result};
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use serde_json::{Value, json};
+use std::time::Duration;
+use taintward_cluster::fixtures::{create_node, delete_node, no_execute, set_taints};
+use taintward_cluster::{Api, ApiError};
+
+/// Requests in flight at the same time: more does not make a two-core API server faster.
+pub(crate) const IN_FLIGHT: usize = 32;
+
+/// The taint that sends everybody away.
+const KEY: &str = "bench.taintward/down";
+
+/// Nodes and pods of a benchmark.
+pub(crate) struct Fleet {
+    pub(crate) api: Api,
+}
+
+/// Where a pod lives on the server.
+pub(crate) fn pod_path(name: &str) -> String {
+    format!("/api/v1/namespaces/default/pods/{name}")
+}
+
+impl Fleet {
+    pub(crate) fn new(api: Api) -> Self {
+        Self { api }
+    }
+
+    pub(crate) async fn create_nodes(&self, names: &[String]) -> Result<()> {
+        let all = stream::iter(names).map(|name| create_node(&self.api, name, &[]));
+        all.buffer_unordered(IN_FLIGHT).try_for_each(async |_| Ok(())).await
+    }
+
+    pub(crate) async fn delete_nodes(&self, names: &[String]) -> Result<()> {
+        let all = stream::iter(names).map(|name| delete_node(&self.api, name));
+        Ok(all.buffer_unordered(IN_FLIGHT).try_for_each(async |()| Ok(())).await?)
+    }
+
+    /// Creates `each` pods on every node, numbered from `first`.
+    pub(crate) async fn create_pods(&self, nodes: &[String], each: usize, first: usize) -> Result<()> {
+        let places = nodes.iter().flat_map(|node| std::iter::repeat_n(node, each));
+        let pods = places.enumerate().map(|(index, node)| pod(first + index, node));
+        let all = stream::iter(pods)
+            .map(async |pod| self.api.create("/api/v1/namespaces/default/pods", &pod).await);
+        Ok(all.buffer_unordered(IN_FLIGHT).try_for_each(async |_| Ok(())).await?)
+    }
+
+    /// Taints all nodes at once; done when the API server has answered for all of them.
+    pub(crate) async fn taint(&self, nodes: &[String]) -> Result<(), ApiError> {
+        self.set(nodes, &[no_execute(KEY, "")]).await
+    }
+
+    pub(crate) async fn untaint(&self, nodes: &[String]) -> Result<(), ApiError> {
+        self.set(nodes, &[]).await
+    }
+
+    async fn set(&self, nodes: &[String], taints: &[Value]) -> Result<(), ApiError> {
+        let all = stream::iter(nodes).map(|node| set_taints(&self.api, node, taints));
+        all.buffer_unordered(IN_FLIGHT).try_for_each(async |()| Ok(())).await
+    }
+
+    /// How many pods there are; asks for one and lets the server count the rest.
+    pub(crate) async fn count(&self) -> Result<u64> {
+        let list = self.api.get("/api/v1/namespaces/default/pods?limit=1").await?;
+        let here = list["items"].as_array().context("a list without items")?.len();
+        Ok(u64::try_from(here)? + list["metadata"]["remainingItemCount"].as_u64().unwrap_or_default())
+    }
+
+    pub(crate) async fn wait_empty(&self, patience: Duration) -> Result<()> {
+        let empty = async || Ok((self.count().await? == 0).then_some(()));
+        taintward_cluster::wait::until("the last pod to be gone", patience, empty).await
+    }
+}
+
+/// A pod as a Deployment makes them, about 4 KB on the server, without grace period: a DELETE removes it at once.
+fn pod(number: usize, node: &str) -> Value {
+    let name = format!("web-frontend-7d9c5b8f6b-{number:06}");
+    let environment: Vec<Value> = (0..12)
+        .map(|index| json!({"name": format!("SETTING_{index}"), "value": format!("http://service-{index}.shop.svc.cluster.local:8080/v1")}))
+        .collect();
+    let probe = json!({"httpGet": {"path": "/healthz", "port": 8080, "scheme": "HTTP"}, "periodSeconds": 10, "timeoutSeconds": 1});
+    let container = |name: &str| {
+        json!({
+            "name": name,
+            "image": format!("registry.invalid/shop/{name}@sha256:4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"),
+            "env": environment,
+            "ports": [{"name": "http", "containerPort": 8080, "protocol": "TCP"}],
+            "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
+            "livenessProbe": probe,
+            "readinessProbe": probe,
+            "volumeMounts": [{"name": "config", "mountPath": "/etc/config", "readOnly": true}],
+        })
+    };
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "labels": {"app": "web-frontend", "pod-template-hash": "7d9c5b8f6b", "team": "shop", "tier": "frontend"},
+            "annotations": {"prometheus.io/scrape": "true", "prometheus.io/port": "8080"},
+            "ownerReferences": [{
+                "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-frontend-7d9c5b8f6b", "controller": true,
+                "blockOwnerDeletion": true, "uid": "11111111-2222-3333-4444-555555555555",
+            }],
+        },
+        "spec": {
+            "nodeName": node,
+            "terminationGracePeriodSeconds": 0,
+            "containers": [container("web"), container("proxy")],
+            "volumes": [{"name": "config", "configMap": {"name": "web-frontend"}}],
+        },
+    })
+}

@@ -1,0 +1,195 @@
+//! # Measure: the contenders take turns
+//! Room:     the same task for each, repeated in alternation, so that a slow minute of the machine hits all alike.
+//! Comes in: a cluster, a fleet, contenders.
+//! Goes out: [`Results`]: every single reading.
+//! Not here: medians, ratios, goals (`report.rs`).
+
+use super::load::Fleet;
+use super::{Arguments, Contenders, Who, floor};
+use crate::contender::Contender;
+use anyhow::{Context as _, Result, bail};
+use futures::StreamExt as _;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use taintward_cluster::{Cluster, Program, usage};
+
+/// What a reading is of; the rows of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Row {
+    /// Bytes, after the first list, at rest.
+    Resident,
+    /// Bytes, the most so far.
+    Peak,
+    /// Seconds of processor time from the start until at rest.
+    SyncCpu,
+    /// Seconds from the start until ready.
+    SyncTime,
+    /// Pods a second, from the first taint until the last pod is gone.
+    Rate,
+    /// Seconds of processor time for that.
+    RateCpu,
+    /// Seconds from the taint until its node's one pod is gone.
+    One,
+    /// Seconds from the taint until the last of the node's hundred pods is gone.
+    Last,
+}
+
+/// Readings by row and column.
+#[derive(Default)]
+pub(crate) struct Results(BTreeMap<(Row, Who), Vec<f64>>);
+
+impl Results {
+    fn add(&mut self, row: Row, who: Who, reading: f64) {
+        self.0.entry((row, who)).or_default().push(reading);
+    }
+
+    pub(crate) fn median(&self, row: Row, who: Who) -> Option<f64> {
+        let mut readings = self.0.get(&(row, who))?.clone();
+        readings.sort_by(f64::total_cmp);
+        readings.get(readings.len() / 2).copied()
+    }
+}
+
+/// Nobody needs longer, unless something is broken.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// A program that used less than this in a second is at rest.
+const REST: Duration = Duration::from_millis(30);
+
+fn names(prefix: &str, count: usize) -> Vec<String> {
+    (0..count).map(|index| format!("{prefix}-{index}")).collect()
+}
+
+/// Starts a contender and waits until it has nothing more to do.
+async fn settled(cluster: &Cluster, contender: &Contender) -> Result<(Program, Duration)> {
+    let start = Instant::now();
+    let mut program = contender.start(cluster).await?;
+    let ready = start.elapsed();
+    let mut before = usage::of(program.pid())?.cpu;
+    let mut still = 0;
+    while still < 3 {
+        if start.elapsed() > PATIENCE {
+            bail!("{contender:?} does not come to rest");
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        program.expect_running()?;
+        let cpu = usage::of(program.pid())?.cpu;
+        still = if cpu.saturating_sub(before) < REST { still + 1 } else { 0 };
+        before = cpu;
+    }
+    Ok((program, ready))
+}
+
+/// Taint to gone, for one pod and for the last of a hundred.
+pub(crate) async fn latency(
+    cluster: &Cluster,
+    fleet: &Fleet,
+    contenders: &Contenders,
+    arguments: &Arguments,
+    results: &mut Results,
+) -> Result<()> {
+    let node = names("latency", 1);
+    fleet.create_nodes(&node).await?;
+    for round in 0..arguments.rounds {
+        for (who, contender) in contenders.among(&[Who::Ours, Who::Original]) {
+            eprintln!("latency, round {}: {who:?}", round + 1);
+            let contender = contender.context("a contender without program")?;
+            let (program, _) = settled(cluster, &contender).await?;
+            for (row, pods, repeats) in [(Row::One, 1, 7), (Row::Last, 100, 3)] {
+                for _ in 0..repeats {
+                    let reading =
+                        time_to_gone(fleet, &node, pods).await.with_context(|| program.last_words())?;
+                    results.add(row, who, reading.as_secs_f64());
+                }
+            }
+        }
+    }
+    fleet.delete_nodes(&node).await
+}
+
+async fn time_to_gone(fleet: &Fleet, node: &[String], pods: usize) -> Result<Duration> {
+    fleet.create_pods(node, pods, 0).await?;
+    // Long enough for every informer to have heard of the pods.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let path = format!("/api/v1/pods?watch=true&resourceVersion=0&fieldSelector=spec.nodeName%3D{}", node[0]);
+    let mut events = fleet.api.watch(&path).await?;
+    let start = Instant::now();
+    fleet.taint(node).await?;
+    let mut gone = 0;
+    while gone < pods {
+        let event = tokio::time::timeout(Duration::from_secs(60), events.next()).await;
+        let event = event.context("a pod did not leave within a minute")?.context("the watch ended")??;
+        gone += usize::from(event.starts_with("{\"type\":\"DELETED\""));
+    }
+    let elapsed = start.elapsed();
+    fleet.untaint(node).await?;
+    Ok(elapsed)
+}
+
+/// All nodes tainted at once.
+pub(crate) async fn throughput(
+    cluster: &Cluster,
+    fleet: &Fleet,
+    contenders: &Contenders,
+    arguments: &Arguments,
+    results: &mut Results,
+) -> Result<()> {
+    let nodes = names("throughput", arguments.nodes);
+    fleet.create_nodes(&nodes).await?;
+    let pods = nodes.len() * arguments.pods_per_node;
+    for round in 0..arguments.rounds {
+        for (who, contender) in contenders.among(&[Who::Ours, Who::Original, Who::Floor, Who::Jobs]) {
+            eprintln!("evictions per second, round {}: {who:?}", round + 1);
+            fleet.create_pods(&nodes, arguments.pods_per_node, 0).await?;
+            let took = match contender {
+                Some(contender) => {
+                    let (program, _) = settled(cluster, &contender).await?;
+                    let before = usage::of(program.pid())?.cpu;
+                    let start = Instant::now();
+                    fleet.taint(&nodes).await?;
+                    fleet.wait_empty(PATIENCE).await.with_context(|| program.last_words())?;
+                    let took = start.elapsed();
+                    let cpu = usage::of(program.pid())?.cpu.saturating_sub(before);
+                    results.add(Row::RateCpu, who, cpu.as_secs_f64());
+                    took
+                }
+                None => {
+                    let names = floor::names(fleet).await?;
+                    let start = Instant::now();
+                    floor::evict(fleet, &names).await?;
+                    start.elapsed()
+                }
+            };
+            results.add(Row::Rate, who, pods as f64 / took.as_secs_f64());
+            fleet.untaint(&nodes).await?;
+        }
+    }
+    fleet.delete_nodes(&nodes).await
+}
+
+/// The first list, and what is kept of it.
+pub(crate) async fn memory(
+    cluster: &Cluster,
+    fleet: &Fleet,
+    contenders: &Contenders,
+    arguments: &Arguments,
+    results: &mut Results,
+) -> Result<()> {
+    let nodes = names("memory", arguments.pods.div_ceil(100));
+    fleet.create_nodes(&nodes).await?;
+    eprintln!("creating {} pods", nodes.len() * 100);
+    fleet.create_pods(&nodes, 100, 0).await?;
+    for round in 0..arguments.rounds {
+        for (who, contender) in contenders.among(&[Who::Ours, Who::Original]) {
+            eprintln!("memory, round {}: {who:?}", round + 1);
+            let (program, ready) =
+                settled(cluster, &contender.context("a contender without program")?).await?;
+            let usage = usage::of(program.pid())?;
+            results.add(Row::Resident, who, usage.resident as f64);
+            results.add(Row::Peak, who, usage.peak as f64);
+            results.add(Row::SyncCpu, who, usage.cpu.as_secs_f64());
+            results.add(Row::SyncTime, who, ready.as_secs_f64());
+        }
+    }
+    Ok(())
+}
