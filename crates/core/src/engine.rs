@@ -184,12 +184,15 @@ pub enum Effect {
         /// The node.
         node: NodeName,
     },
-    /// Put the condition `DisruptionTarget` on this pod (TE-31), demanding its UID.
+    /// Put the condition `DisruptionTarget` on this pod (TE-31), demanding its UID and, where given, its version: what
+    /// the answer's version stands for is then what the pod was judged by (S1).
     Mark {
         /// The pod.
         pod: PodRef,
         /// Its name.
         name: PodName,
+        /// The version it was judged by.
+        version: Option<Version>,
         /// `metadata.generation`, for `observedGeneration`; 0 if unknown.
         generation: u32,
     },
@@ -354,7 +357,8 @@ impl Engine {
     /// the passing of time.
     pub fn wake_at(&self) -> Option<Mono> {
         let deadline = self.wakes.first().map(|(at, _)| *at);
-        let earliest = deadline.into_iter().chain(self.book.queue.wake_at()).min();
+        let retry = self.book.queue.wake_at().filter(|_| self.is_synced());
+        let earliest = deadline.into_iter().chain(retry).min();
         earliest.filter(|at| *at != Mono::NEVER)
     }
 

@@ -10,7 +10,7 @@ use crate::taint::Taint;
 use crate::time::{Mono, Now, Span, Wall};
 
 /// API timestamps are cut to whole seconds: the truth may be up to this much later, and nobody leaves early (S3).
-const RESOLUTION: Span = Span::from_secs(1);
+pub(crate) const RESOLUTION: Span = Span::from_secs(1);
 
 /// How something came to our knowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -344,6 +344,24 @@ fn te_30_condition_first_then_delete_with_the_version_that_came_of_it() {
 }
 
 #[test]
+fn s1_a_change_not_yet_heard_of_is_not_deleted_over() {
+    for edit in [
+        |fact: &mut taintward_core::fact::PodFact| fact.tolerations = vec![bears("k", None)],
+        |fact: &mut taintward_core::fact::PodFact| fact.standing = Standing::Terminating,
+    ] {
+        let mut world = one_node();
+        world.add_pod("p", "n1", &[bears("k", Some(60))]);
+        world.taint("n1", "k");
+        world.pass(seconds(59.0));
+        world.deaf = true;
+        world.edit_pod("p", edit);
+        world.pass(seconds(1000.0));
+        assert!(world.left().is_empty());
+        assert!(!world.pods["p"].fact.marked);
+    }
+}
+
+#[test]
 fn condition_policies() {
     for (condition, owner, marks) in [
         (ConditionPolicy::Always, Owner::Other, 1),

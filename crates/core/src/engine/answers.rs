@@ -6,6 +6,7 @@
 //!           (P31, P45, S10).
 //! Not here: deciding what to send (`turns.rs`).
 
+use super::ingest::Unseen;
 use super::queue::{Attempt, Errand, PodRef, Step, backoff};
 use super::roster::{Check, Flags, Stage};
 use super::turns::VERSION_CONFLICTS_MAX;
@@ -13,6 +14,7 @@ use super::{Engine, Notice, Reading};
 use crate::effect::Failure;
 use crate::fact::{NodeFact, PodFact};
 use crate::names::{NodeName, Uid, Version};
+use crate::start::Sighting;
 use crate::time::{Mono, Now};
 
 impl Engine {
@@ -24,12 +26,22 @@ impl Engine {
         now: Now,
     ) {
         let Some(seat) = self.nodes.get_mut(node) else { return };
-        let Check::InFlight { tries } = seat.check else { return self.late_confirmation(result, now) };
+        let Check::InFlight { tries, void } = seat.check else { return };
         let parked = core::mem::take(&mut seat.parked);
+        let result = match result {
+            // It is ahead of the watch in what deadlines depend on: asked again when the watch may have caught up.
+            Ok(Reading::Is(fact)) if seat.known.as_ref().is_some_and(|known| known.is_behind(&fact, now)) => {
+                Err(Failure::Conflict)
+            }
+            result => result,
+        };
         match result {
+            Ok(_) | Err(Failure::NotFound) if void => seat.check = Check::None,
             Ok(Reading::Is(fact)) => {
                 seat.check = Check::At(sent);
-                self.node(fact, false, now);
+                let ordered = fact.version.is_some();
+                let unseen = if ordered { Unseen::Nothing } else { Unseen::Since(None) };
+                self.node_told(fact, Sighting::Live, unseen, now);
             }
             Ok(Reading::Absent) | Err(Failure::NotFound) => {
                 seat.check = Check::None;
@@ -56,13 +68,6 @@ impl Engine {
             self.book.queue.again(ticket);
         }
         self.clear_seat(node);
-    }
-
-    /// The node was replaced or is gone since it was asked about; what was read is a fact all the same.
-    fn late_confirmation(&mut self, result: Result<Reading<NodeFact>, Failure>, now: Now) {
-        if let Ok(Reading::Is(fact)) = result {
-            self.node(fact, false, now);
-        }
     }
 
     pub(super) fn marked(&mut self, pod: &PodRef, result: Result<Option<Version>, Failure>, now: Mono) {

@@ -6,7 +6,7 @@
 //! Not here: requests and their answers (`turns.rs`).
 
 use super::queue::PodRef;
-use super::roster::{Check, Flags, Known, Pod, Seat, Stage, Tolerations};
+use super::roster::{Flags, Known, Pod, Seat, Stage, Tolerations};
 use super::{Engine, Notice, Sync};
 use crate::fact::{NodeFact, PodFact};
 use crate::matching::{self, Answer, NumericOperators};
@@ -38,6 +38,15 @@ impl Sync {
     }
 }
 
+/// What may have happened to a node between two facts without being told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unseen {
+    /// Nothing: the watch tells of every change.
+    Nothing,
+    /// Anything: from this moment on, if it is known.
+    Since(Option<Mono>),
+}
+
 impl Engine {
     pub(super) fn nodes_begin(&mut self, silent_since: Option<Mono>) {
         self.nodes_sync.begin(silent_since);
@@ -46,26 +55,42 @@ impl Engine {
         }
     }
 
+    /// A node by the watch or a list.
     pub(super) fn node(&mut self, fact: NodeFact, listed: bool, now: Now) {
         let sighting = self.nodes_sync.sighting(listed);
+        let unseen = match sighting {
+            Sighting::Live => Unseen::Nothing,
+            Sighting::Listed { absent_until } => Unseen::Since(absent_until),
+        };
+        self.node_told(fact, sighting, unseen, now);
+    }
+
+    pub(super) fn node_told(&mut self, fact: NodeFact, sighting: Sighting, unseen: Unseen, now: Now) {
+        let listed = sighting != Sighting::Live;
         let name = fact.name.clone();
         let seat = self.nodes.entry(name.clone()).or_default();
-        if let Some(known) = seat.known.as_mut().filter(|known| known.uid == fact.uid) {
-            let older = fact.version.is_some() && fact.version < known.version;
-            if older && !listed {
-                return;
-            }
-            known.seen = true;
+        // Also of another incarnation: versions are ordered across all objects.
+        let newest = seat.known.as_ref().and_then(|known| known.version);
+        let older = fact.version.is_some() && fact.version < newest;
+        if older && !listed {
+            return;
         }
         let before = seat.known.take().filter(|known| known.uid == fact.uid);
-        if before.is_none() {
-            seat.check = Check::None;
+        if before.is_none() || older {
+            seat.check = seat.check.of_another_node();
         }
-        let (obscured, old) = before.map_or((false, Vec::new()), |known| (known.obscured, known.taints));
-        let taints = instances(&old, &fact, sighting, now, &mut self.book.notices);
-        let changed = obscured || taints != old;
-        seat.known =
-            Some(Known { uid: fact.uid, version: fact.version, taints, obscured: false, seen: true });
+        let obscured = before.as_ref().is_some_and(|known| known.obscured);
+        let unseen = if obscured && unseen == Unseen::Nothing { Unseen::Since(None) } else { unseen };
+        let taints = instances(before.as_ref(), &fact, (sighting, unseen), now, &mut self.book.notices);
+        let changed = obscured || before.is_none_or(|known| known.taints != taints);
+        seat.known = Some(Known {
+            uid: fact.uid,
+            version: fact.version,
+            taints,
+            taints_changed: fact.taints_changed,
+            obscured: false,
+            seen: true,
+        });
         if changed {
             self.reassess(&name, now.mono);
         }
@@ -78,7 +103,7 @@ impl Engine {
             return;
         }
         seat.known = None;
-        seat.check = Check::None;
+        seat.check = seat.check.of_another_node();
         self.reassess(name, now);
         self.clear_seat(name);
     }
@@ -267,35 +292,71 @@ fn answers(pod: &Pod, taints: &[TaintInstance], numeric: NumericOperators) -> Ve
 
 /// The node's NoExecute taint instances: those that go on keep their start, others get one (D1, S4).
 fn instances(
-    old: &[TaintInstance],
+    before: Option<&Known>,
     fact: &NodeFact,
-    sighting: Sighting,
+    (sighting, unseen): (Sighting, Unseen),
     now: Now,
     notices: &mut Vec<Notice>,
 ) -> Vec<TaintInstance> {
-    let evicting = fact.taints.iter().filter(|taint| taint.effect == Effect::NoExecute);
     let instance = |taint: &Taint| {
-        let going_on = old
-            .iter()
-            .find(|instance| instance.taint.is_same(taint) && !was_replaced(instance, taint, sighting, now));
-        let start =
-            going_on.map_or_else(|| start::of_taint(taint, fact, sighting, now), |instance| instance.start);
-        if going_on.is_none() && sighting == Sighting::Live && taint.time_added.is_none() {
+        let known = before.and_then(|known| Some((known, known.instance(taint)?)));
+        let start = match (known, unseen) {
+            (Some((_, instance)), Unseen::Nothing) => instance.start,
+            (Some((known, instance)), Unseen::Since(gap)) => {
+                let doubt = known.doubt(instance, taint, fact, now);
+                match doubt.is_some_and(|doubt| doubt.news || gap.is_none_or(|gap| gap < doubt.end)) {
+                    true => start::of_taint(taint, fact, Sighting::Listed { absent_until: gap }, now),
+                    false => instance.start,
+                }
+            }
+            (None, _) => start::of_taint(taint, fact, sighting, now),
+        };
+        if known.is_none() && sighting == Sighting::Live && taint.time_added.is_none() {
             let (node, uid, key) = (fact.name.clone(), fact.uid.clone(), taint.key.clone());
             notices.push(Notice::Unstamped { node, uid, key, at: now.mono });
         }
         TaintInstance { taint: taint.clone(), start }
     };
-    evicting.map(instance).collect()
+    evicting(fact).map(instance).collect()
 }
 
-/// Whether a taint found after a gap is another instance than the one known before it: it says that it was added
-/// during the gap. Outside a gap a changed `timeAdded` is somebody's refresh, and the instance goes on (P46).
-fn was_replaced(before: &TaintInstance, taint: &Taint, sighting: Sighting, now: Now) -> bool {
-    match (sighting, taint.time_added) {
-        (Sighting::Listed { absent_until: Some(gap) }, Some(added)) => {
-            before.taint.time_added != Some(added) && now.mono_of(added) > gap
-        }
-        _ => false,
+fn evicting(fact: &NodeFact) -> impl Iterator<Item = &Taint> {
+    fact.taints.iter().filter(|taint| taint.effect == Effect::NoExecute)
+}
+
+impl Known {
+    fn instance(&self, taint: &Taint) -> Option<&TaintInstance> {
+        self.taints.iter().find(|instance| instance.taint.is_same(taint))
     }
+
+    /// Whether a taint may have gone and come back unseen since `instance` was known: what is said of its beginning is
+    /// later than the instance's start, and is news, or leaves room for it within its own second. Whoever watched a
+    /// new `timeAdded` being written knows that it is somebody's refresh, and the instance goes on (P46); who did not
+    /// can't tell, and nobody leaves early (S3). A `timeAdded` that was in the future all along says nothing.
+    fn doubt(&self, instance: &TaintInstance, taint: &Taint, fact: &NodeFact, now: Now) -> Option<Doubt> {
+        let said = taint.time_added.or(fact.taints_changed)?;
+        let news = instance.taint.time_added.or(self.taints_changed) != Some(said);
+        let end = now.mono_of(said.plus(start::RESOLUTION));
+        let possible = instance.start.at < end && (news || now.mono_of(said) <= instance.start.at);
+        possible.then_some(Doubt { news, end })
+    }
+
+    /// Whether a live read shows a node of which the watch has yet to tell something that matters: whether a taint
+    /// that we know is still the same instance.
+    pub(super) fn is_behind(&self, fact: &NodeFact, now: Now) -> bool {
+        let ahead = self.version.is_some() && fact.version > self.version;
+        let may_be_another = |taint: &Taint| {
+            let doubt = self.instance(taint).and_then(|instance| self.doubt(instance, taint, fact, now));
+            doubt.is_some_and(|doubt| doubt.news || doubt.end <= now.mono)
+        };
+        ahead && self.uid == fact.uid && !self.obscured && evicting(fact).any(may_be_another)
+    }
+}
+
+/// A taint may be another instance than the one known before it.
+struct Doubt {
+    /// What is said of its beginning is not what was said before.
+    news: bool,
+    /// The latest moment at which that beginning can have been.
+    end: Mono,
 }

@@ -8,10 +8,11 @@
 use super::queue::{Attempt, Errand, PodRef, Step, Ticket};
 use super::roster::{Flags, Pod, Stage};
 use super::{Book, Notice};
+use crate::effect::Failure;
 use crate::fact::Standing;
 use crate::names::{NodeName, Uid};
 use crate::time::{Mono, Span};
-use crate::verdict::{Outcome, Stay};
+use crate::verdict::{Exemption, Outcome, Stay};
 
 /// How long a mark that nobody acts on is left alone before it is withdrawn: longer than a predecessor's request can
 /// be under way, within S9's 60 s.
@@ -37,14 +38,20 @@ impl Book {
         now: Mono,
     ) {
         self.tell_held(pod, outcome, node);
-        match (pod.stage, outcome) {
+        let known_due = match (pod.stage, outcome) {
             (Stage::Gone, _) => return,
-            (Stage::InHand, _) => return self.settle_in_hand(pod, outcome, node),
+            (Stage::InHand, _) => match self.give_up(pod, outcome, node) {
+                Some(attempt) => attempt.known_due,
+                None => return,
+            },
             (Stage::Due(due), Outcome::Goes { due: same }) if due == same => return,
-            (Stage::Counting(at), Outcome::StaysUntil(same)) if at == same => return,
-            (Stage::Quiet | Stage::Counting(_) | Stage::Due(_), _) => {}
-        }
-        let known_due = known_due.or_else(|| self.unqueue(pod, node));
+            (Stage::Counting(at), Outcome::StaysUntil(same)) if at == same => {
+                return self.plan_withdrawal(pod, outcome, node, now);
+            }
+            (Stage::Quiet | Stage::Counting(_) | Stage::Due(_), _) => {
+                known_due.or_else(|| self.unqueue(pod, node))
+            }
+        };
         let was_counting = matches!(pod.stage, Stage::Counting(_));
         self.set_stage(pod, Stage::Quiet);
         match outcome {
@@ -75,7 +82,8 @@ impl Book {
     /// A pod that stays and bears the mark is not left with it (S9): a predecessor crashed, or the reason went.
     fn plan_withdrawal(&mut self, pod: &mut Pod, outcome: Outcome, node: &NodeName, now: Mono) {
         let at = match outcome {
-            Outcome::Goes { .. } | Outcome::Stays(Stay::Exempt(_)) => return,
+            Outcome::Goes { .. } => return,
+            Outcome::Stays(Stay::Exempt(exemption)) if exemption != Exemption::Unreadable => return,
             Outcome::Stays(_) => now.plus(WITHDRAW_AFTER),
             Outcome::StaysUntil(until) => now.plus(WITHDRAW_AFTER).min(until),
         };
@@ -89,19 +97,25 @@ impl Book {
         self.queue.attempts.insert(reference(pod, node), attempt);
     }
 
-    /// An eviction under way asks again at its turn; here it is only brought forward if its turn is far and the
-    /// outcome no longer fits.
-    fn settle_in_hand(&mut self, pod: &Pod, outcome: Outcome, node: &NodeName) {
-        let goes = matches!(outcome, Outcome::Goes { .. });
+    /// Ends an attempt that waits for another try and does not fit the outcome any more, so that the pod is planned
+    /// anew at once. One whose turn it is, or whose request is out, asks again by itself.
+    fn give_up(&mut self, pod: &mut Pod, outcome: Outcome, node: &NodeName) -> Option<Attempt> {
         let reference = reference(pod, node);
-        let fits = |attempt: &Attempt| match attempt.step {
-            Step::Withdraw => !goes,
-            Step::Evict => goes || !pod.flags.has(Flags::MARKED),
-            Step::Look => true,
+        let attempt = self.queue.attempts.get(&reference)?;
+        let retry_at = attempt.retry_at?;
+        let fits = match (attempt.step, outcome) {
+            (Step::Look, _) => true,
+            (Step::Evict, outcome) => matches!(outcome, Outcome::Goes { .. }),
+            (Step::Withdraw, Outcome::Goes { .. }) => false,
+            (Step::Withdraw, Outcome::StaysUntil(until)) => pod.flags.has(Flags::MARKED) && retry_at <= until,
+            (Step::Withdraw, Outcome::Stays(Stay::Exempt(exemption))) => exemption == Exemption::Unreadable,
+            (Step::Withdraw, Outcome::Stays(_)) => pod.flags.has(Flags::MARKED),
         };
-        if self.queue.attempts.get(&reference).is_some_and(|attempt| !fits(attempt)) {
-            self.queue.hurry(&reference);
+        if fits {
+            return None;
         }
+        pod.stage = Stage::Quiet;
+        self.queue.forget(&reference)
     }
 
     fn tell_held(&mut self, pod: &mut Pod, outcome: Outcome, node: &NodeName) {
@@ -140,9 +154,11 @@ impl Book {
         }
     }
 
-    /// Whether our own mark for this pod is on its way.
+    /// Whether our own mark for this pod is on its way, or may have arrived without our knowing.
     pub(super) fn is_marking(&self, node: &NodeName, uid: &Uid) -> bool {
         let pod = PodRef { node: node.clone(), uid: uid.clone() };
-        self.queue.attempts.get(&pod).is_some_and(|attempt| attempt.errand == Some(Errand::Mark))
+        self.queue.attempts.get(&pod).is_some_and(|attempt| {
+            attempt.errand == Some(Errand::Mark) || attempt.last_failure == Some(Failure::Unavailable)
+        })
     }
 }

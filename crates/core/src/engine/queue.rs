@@ -63,6 +63,8 @@ pub(super) struct Attempt {
     pub(super) failures: u32,
     pub(super) conflicts: u32,
     pub(super) last_failure: Option<Failure>,
+    /// When the pod was last asked for, to be read.
+    pub(super) looked: Option<Mono>,
     /// The watch said the pod is gone while a request was out.
     pub(super) vanished: bool,
     /// When it was known to be due.
@@ -81,6 +83,7 @@ impl Attempt {
             failures: 0,
             conflicts: 0,
             last_failure: None,
+            looked: None,
             vanished: false,
             known_due: None,
             grounds: None,
@@ -204,15 +207,6 @@ impl Queue {
         if let Some(attempt) = self.attempts.get_mut(&ticket.pod) {
             attempt.retry_at = Some(at);
             self.later.insert((at, ticket));
-        }
-    }
-
-    /// Brings a waiting eviction forward: the facts about it have changed.
-    pub(super) fn hurry(&mut self, pod: &PodRef) {
-        let Some(attempt) = self.attempts.get_mut(pod) else { return };
-        if let Some(at) = attempt.retry_at.take() {
-            self.later.remove(&(at, attempt.ticket.clone()));
-            self.next.insert(attempt.ticket.clone());
         }
     }
 

@@ -9,7 +9,7 @@
 use crate::fact::{Owner, PodFact, Standing};
 use crate::names::{PodName, Uid, Version};
 use crate::start::Arrival;
-use crate::time::{Mono, Span};
+use crate::time::{Mono, Span, Wall};
 use crate::toleration::Toleration;
 use crate::verdict::{Exemption, Subject, TaintInstance};
 use alloc::boxed::Box;
@@ -194,6 +194,8 @@ pub(super) struct Known {
     pub(super) version: Option<Version>,
     /// NoExecute only, in the node's order.
     pub(super) taints: Vec<TaintInstance>,
+    /// When the list of taints last changed, as far as told.
+    pub(super) taints_changed: Option<Wall>,
     /// The node's object could not be decoded lately: its taints are not understood (D11).
     pub(super) obscured: bool,
     /// Seen in the running list; always true outside one.
@@ -206,10 +208,13 @@ pub(super) enum Check {
     /// None worth anything.
     #[default]
     None,
-    /// Asked for; pods that need it are parked.
+    /// Asked for; pods that need it are parked. Never asked twice at once, so an answer is always the answer to the
+    /// last question.
     InFlight {
         /// How often it failed before.
         tries: u32,
+        /// The node asked about is not the one that is here now: the answer says nothing.
+        void: bool,
     },
     /// The read was sent at this moment and succeeded.
     At(Mono),
@@ -223,10 +228,19 @@ pub(super) enum Check {
 }
 
 impl Check {
-    /// When the confirming read was sent, if that is recent enough to delete by.
-    pub(super) fn fresh(self, now: Mono, age_max: Span) -> Option<Mono> {
+    /// What remains of it when the node is another one, gone, or told of as it was before.
+    pub(super) fn of_another_node(self) -> Self {
         match self {
-            Self::At(at) if now <= at.plus(age_max) => Some(at),
+            Self::InFlight { tries, .. } => Self::InFlight { tries, void: true },
+            _ => Self::None,
+        }
+    }
+
+    /// When the confirming read was sent, if a pod that was due at `due` may be deleted by it: recent enough, and not
+    /// from before the pod was due. A pod that arrived after the read may have come because the taint had gone (S2).
+    pub(super) fn fresh(self, due: Mono, now: Mono, age_max: Span) -> Option<Mono> {
+        match self {
+            Self::At(at) if due <= at && now <= at.plus(age_max) => Some(at),
             _ => None,
         }
     }
@@ -298,8 +312,9 @@ impl Seat {
         (taints, pod.map(|at| &mut *self.pods[at]))
     }
 
-    /// Nobody lives here and there is no such node.
+    /// Nobody lives here, there is no such node, and no answer about it is awaited.
     pub(super) fn is_vacant(&self) -> bool {
-        self.known.is_none() && self.pods.is_empty() && self.parked.is_empty()
+        let awaited = matches!(self.check, Check::InFlight { .. });
+        self.known.is_none() && self.pods.is_empty() && !awaited
     }
 }

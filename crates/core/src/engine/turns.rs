@@ -13,7 +13,7 @@ use crate::matching::Answer;
 use crate::names::{PodName, Version};
 use crate::time::{Mono, Now, Span};
 use crate::toleration::Patience;
-use crate::verdict::{self, Outcome, Stay, TaintInstance, Verdict};
+use crate::verdict::{self, Exemption, Outcome, Stay, TaintInstance, Verdict};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -37,6 +37,7 @@ struct Situation {
     name: PodName,
     generation: u32,
     version: Option<Version>,
+    looked: Option<Mono>,
     marked: bool,
     wants_mark: bool,
     check: Check,
@@ -67,14 +68,18 @@ impl Engine {
     }
 
     fn turn(&mut self, ticket: Ticket, now: Now) -> Turn {
+        let attempt = self.book.queue.attempts.get(&ticket.pod);
+        if attempt.is_some_and(|attempt| attempt.errand.is_some() || attempt.ticket != ticket) {
+            // A ticket from before the pod was gone and told of again; its attempt has another one.
+            return Turn::Waits;
+        }
         let Some(situation) = self.situation(&ticket.pod, now) else { return Turn::Settled };
         if situation.step == Step::Look {
-            let effect = Effect::Look { pod: ticket.pod.clone(), name: situation.name };
-            return self.send(&ticket.pod, Errand::Look, effect);
+            return self.look(ticket.pod, situation.name, now.mono);
         }
         match situation.verdict.outcome {
             Outcome::Goes { due } => self.evict(ticket, situation, due, now.mono),
-            Outcome::Stays(Stay::Exempt(_)) => Turn::Settled,
+            Outcome::Stays(Stay::Exempt(exemption)) if exemption != Exemption::Unreadable => Turn::Settled,
             Outcome::Stays(_) | Outcome::StaysUntil(_) if situation.marked => {
                 self.set_step(&ticket.pod, Step::Withdraw);
                 let effect = Effect::Unmark { pod: ticket.pod.clone(), name: situation.name };
@@ -96,6 +101,7 @@ impl Engine {
             name: pod.name.clone(),
             generation: pod.generation,
             version: pod.version.filter(|_| attempt.conflicts < VERSION_CONFLICTS_MAX),
+            looked: attempt.looked,
             marked: pod.flags.has(Flags::MARKED),
             wants_mark: wants_mark(&self.config, pod),
             check: seat.check,
@@ -106,22 +112,34 @@ impl Engine {
 
     fn evict(&mut self, ticket: Ticket, situation: Situation, due: Mono, now: Mono) -> Turn {
         self.set_step(&ticket.pod, Step::Evict);
-        let Some(confirmed) = situation.check.fresh(now, self.config.confirm_age_max) else {
+        let Some(confirmed) = situation.check.fresh(due, now, self.config.confirm_age_max) else {
             return self.wait_for_check(ticket, now);
         };
-        let (pod, name) = (ticket.pod.clone(), situation.name.clone());
+        let looked = situation.looked.is_some_and(|at| now <= at.plus(self.config.confirm_age_max));
+        if situation.version.is_none() && !looked {
+            return self.look(ticket.pod, situation.name, now);
+        }
+        let (pod, name, version) = (ticket.pod.clone(), situation.name.clone(), situation.version);
         if situation.wants_mark {
-            let effect = Effect::Mark { pod, name, generation: situation.generation };
+            let effect = Effect::Mark { pod, name, version, generation: situation.generation };
             return self.send(&ticket.pod, Errand::Mark, effect);
         }
         assert!(due <= now, "S3: a pod is deleted before it is due");
-        let version = situation.version;
         if let Some(attempt) = self.book.queue.attempts.get_mut(&pod) {
             let known_due = attempt.known_due.unwrap_or(due);
             attempt.grounds = grounds(situation, due, known_due, confirmed, now);
         }
         let effect = Effect::Delete { pod, name, version, confirmed };
         self.send(&ticket.pod, Errand::Delete, effect)
+    }
+
+    /// Reads the pod itself: what is known of it may not be so, or no version can be demanded that would say so (S1).
+    fn look(&mut self, pod: PodRef, name: PodName, now: Mono) -> Turn {
+        if let Some(attempt) = self.book.queue.attempts.get_mut(&pod) {
+            attempt.looked = Some(now);
+        }
+        let effect = Effect::Look { pod: pod.clone(), name };
+        self.send(&pod, Errand::Look, effect)
     }
 
     /// Without a young confirmation of its node no pod is touched: asks for one, or waits for the one under way.
@@ -140,7 +158,7 @@ impl Engine {
             Check::None | Check::At(_) => 0,
         };
         let node = ticket.pod.node.clone();
-        seat.check = Check::InFlight { tries };
+        seat.check = Check::InFlight { tries, void: false };
         seat.parked.push(ticket);
         Turn::Send(Effect::Confirm { node })
     }

@@ -7,6 +7,9 @@
 #![allow(dead_code, reason = "each test file uses its own part of the world")]
 #![allow(clippy::mod_module_files, reason = "cargo's convention for code shared by integration tests")]
 
+pub mod cluster;
+pub mod storm;
+
 use std::collections::{BTreeMap, VecDeque};
 use taintward_core::effect::Failure;
 use taintward_core::engine::{Config, Effect, Engine, Input, Lane, Notice, PodRef, Reading};
@@ -319,12 +322,14 @@ impl World {
                 let read = self.node_fact(node.as_str()).map_or(Reading::Absent, Reading::Is);
                 Input::Confirmed { node, sent, result: fault.map_or(Ok(read), Err) }
             }
-            Effect::Mark { pod, name, .. } => {
-                let result = fault.map_or_else(|| self.write(&pod, &name, |fact| fact.marked = true), Err);
+            Effect::Mark { pod, name, version, .. } => {
+                let write = || self.write(&pod, &name, version, |fact| fact.marked = true);
+                let result = fault.map_or_else(write, Err);
                 Input::Marked { pod, result }
             }
             Effect::Unmark { pod, name } => {
-                let result = fault.map_or_else(|| self.write(&pod, &name, |fact| fact.marked = false), Err);
+                let result =
+                    fault.map_or_else(|| self.write(&pod, &name, None, |fact| fact.marked = false), Err);
                 Input::Unmarked { pod, result: result.map(|_| ()) }
             }
             Effect::Look { pod, name } => {
@@ -346,11 +351,13 @@ impl World {
         &mut self,
         pod: &PodRef,
         name: &PodName,
+        demanded: Option<Version>,
         edit: impl FnOnce(&mut PodFact),
     ) -> Result<Option<Version>, Failure> {
         let version = Version(self.bump());
         let truth = self.pods.get_mut(name.name()).ok_or(Failure::NotFound)?;
-        if truth.fact.uid != pod.uid {
+        if truth.fact.uid != pod.uid || demanded.is_some_and(|demanded| Some(demanded) != truth.fact.version)
+        {
             return Err(Failure::Conflict);
         }
         edit(&mut truth.fact);

@@ -1,0 +1,396 @@
+//! # Storm: an engine, its streams and its requests in flight, on virtual time
+//! Room:     watch streams with lag; requests with delays and faults; the loop that a shell runs around an engine.
+//! Comes in: a cluster; a tape of fates for requests (empty: all succeed at once).
+//! Goes out: time passed; panics where the engine breaks its contract (D5, S12, no rest, no future wake).
+//! Not here: what happens to the cluster (`cluster.rs`, and the tests).
+
+use super::cluster::{Cluster, SECOND};
+use std::collections::VecDeque;
+use taintward_core::effect::Failure;
+use taintward_core::engine::{Config, Effect, Engine, Input, Lane};
+use taintward_core::time::{Mono, Span};
+
+/// How long after being sent a request can still be committed.
+pub const REQUEST_MAX: i64 = 2 * SECOND;
+
+/// How old the justification of a committed DELETE may be: the confirmation's age and the request's time (S2).
+pub const WINDOW: i64 = 2 * SECOND + REQUEST_MAX;
+
+/// Requests within one run that can't be explained by what happened: an effect storm.
+const EFFECTS_MAX: usize = 50_000;
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Fate {
+    Done,
+    Fails(Failure),
+    /// Carried out, but the answer is lost (P31).
+    DoneUnheard,
+}
+
+/// A request under way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Flight {
+    effect: Effect,
+    sent: i64,
+    commits: i64,
+    answers: i64,
+    fate: Fate,
+    answer: Option<Input>,
+    /// The process that sent it is dead.
+    orphan: bool,
+}
+
+/// Nodes or pods on their way to the engine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Stream {
+    /// What was emitted when, and becomes audible when.
+    items: VecDeque<(i64, i64, Input)>,
+    pub lag: i64,
+    /// The last moment whose truth the engine knows completely.
+    heard: Option<i64>,
+    /// A list is under way: nothing is complete before its end.
+    listing: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Storm {
+    pub cluster: Cluster,
+    pub engine: Engine,
+    config: Config,
+    pub nodes: Stream,
+    pub pods: Stream,
+    pub deaf: bool,
+    flights: Vec<Flight>,
+    pub capacity: usize,
+    pub tape: VecDeque<u8>,
+    /// The last facts heard, for hearing them again.
+    recent: VecDeque<Input>,
+    pub effects: usize,
+    /// How late a pod may leave, where that is to be checked at every moment.
+    pub grace: Option<i64>,
+}
+
+impl Storm {
+    pub fn new(config: Config, window: i64) -> Self {
+        let mut storm = Self {
+            cluster: Cluster::new(window),
+            engine: Engine::new(config.clone()),
+            config,
+            nodes: Stream::default(),
+            pods: Stream::default(),
+            deaf: false,
+            flights: Vec::new(),
+            capacity: usize::MAX,
+            tape: VecDeque::new(),
+            recent: VecDeque::new(),
+            effects: 0,
+            grace: None,
+        };
+        storm.list();
+        storm
+    }
+
+    // What the engine hears.
+
+    /// Puts what happened on its way, and lets the engine do what it can at this moment.
+    pub fn settle(&mut self) {
+        self.send_news();
+        self.work();
+    }
+
+    fn send_news(&mut self) {
+        let now = self.cluster.now;
+        while let Some(news) = self.cluster.news.pop_front() {
+            let stream = if is_about_nodes(&news) { &mut self.nodes } else { &mut self.pods };
+            let audible = stream.items.back().map_or(now, |(_, last, _)| *last).max(now + stream.lag);
+            stream.items.push_back((now, audible, news));
+        }
+    }
+
+    /// The streams break, and both kinds are listed again.
+    pub fn list(&mut self) {
+        self.settle();
+        let now = self.cluster.now;
+        let (nodes, pods) = (self.cluster.nodes.keys(), self.cluster.pods.keys());
+        let nodes: Vec<_> = nodes.map(|&id| self.cluster.node_told(id, true)).collect();
+        let pods: Vec<_> = pods.map(|&id| self.cluster.pod_told(id, true)).collect();
+        let since = |stream: &Stream| stream.heard.map(Mono::from_micros);
+        let (nodes_since, pods_since) = (since(&self.nodes), since(&self.pods));
+        self.nodes.list(now, Input::NodesBegin { silent_since: nodes_since }, nodes, Input::NodesEnd);
+        self.pods.list(now, Input::PodsBegin { silent_since: pods_since }, pods, Input::PodsEnd);
+        self.settle();
+    }
+
+    /// The process dies; what it sent may still be carried out. A new one lists everything.
+    pub fn restart(&mut self) {
+        self.engine = Engine::new(self.config.clone());
+        self.flights.iter_mut().for_each(|flight| flight.orphan = true);
+        self.recent.clear();
+        for stream in [&mut self.nodes, &mut self.pods] {
+            *stream = Stream { lag: stream.lag, ..Stream::default() };
+        }
+        self.list();
+    }
+
+    /// One of the events on their way is lost, and nobody knows.
+    pub fn lose(&mut self, which: usize) {
+        let total = self.nodes.items.len() + self.pods.items.len();
+        let Some(at) = which.checked_rem(total) else { return };
+        let begins = |input: &Input| {
+            use Input::{NodesBegin, NodesEnd, PodsBegin, PodsEnd};
+            matches!(input, NodesBegin { .. } | NodesEnd | PodsBegin { .. } | PodsEnd)
+        };
+        let (stream, at) = match at.checked_sub(self.nodes.items.len()) {
+            Some(at) => (&mut self.pods, at),
+            None => (&mut self.nodes, at),
+        };
+        if !stream.items.get(at).is_some_and(|(.., input)| begins(input)) {
+            stream.items.remove(at);
+        }
+    }
+
+    /// The engine is told again what it was told before.
+    pub fn repeat(&mut self, which: usize) {
+        let Some(at) = which.checked_rem(self.recent.len()) else { return };
+        let mut input = self.recent[at].clone();
+        if let Input::Node { listed, .. } | Input::Pod { listed, .. } = &mut input {
+            *listed = false;
+        }
+        self.engine.handle(input, self.cluster.clock());
+        self.settle();
+    }
+
+    /// Delivers one event whose time has come.
+    fn deliver(&mut self) -> bool {
+        let now = self.cluster.now;
+        for stream in [&mut self.nodes, &mut self.pods] {
+            if self.deaf || stream.items.front().is_none_or(|(_, audible, _)| *audible > now) {
+                continue;
+            }
+            let Some((emitted, _, input)) = stream.items.pop_front() else { continue };
+            if matches!(input, Input::NodesEnd | Input::PodsEnd) {
+                stream.listing = false;
+            }
+            if !stream.listing {
+                stream.heard = Some(emitted);
+            }
+            let repeatable = matches!(input, Input::Node { .. } | Input::Pod { .. });
+            if repeatable {
+                self.recent.truncate(7);
+                self.recent.push_front(input.clone());
+            }
+            self.engine.handle(input, self.cluster.clock());
+            return true;
+        }
+        false
+    }
+
+    /// With nothing on its way, hearing nothing means that nothing happened.
+    fn listen(&mut self) {
+        let now = self.cluster.now;
+        for stream in [&mut self.nodes, &mut self.pods] {
+            if !self.deaf && !stream.listing && stream.items.is_empty() {
+                stream.heard = Some(now - stream.lag).max(stream.heard);
+            }
+        }
+    }
+
+    // What the engine does.
+
+    /// What a shell does until there is nothing more to do at this moment.
+    fn work(&mut self) {
+        loop {
+            if self.deliver() || self.land() {
+                continue;
+            }
+            self.engine.tick(self.cluster.clock().mono);
+            let pulled = match self.flights.len() < self.capacity {
+                true => self.pull(),
+                false => None,
+            };
+            match pulled {
+                Some(effect) => self.launch(effect),
+                None => break,
+            }
+        }
+        self.engine.notices();
+        let wake = self.engine.wake_at();
+        let now = self.cluster.clock().mono;
+        let idle = self.flights.len() < self.capacity;
+        assert!(!idle || wake.is_none_or(|wake| wake > now), "to be woken at {wake:?}, and it is {now:?}");
+    }
+
+    fn pull(&mut self) -> Option<Effect> {
+        let now = self.cluster.clock();
+        self.engine.next(Lane::Fresh, now).or_else(|| self.engine.next(Lane::All, now))
+    }
+
+    fn launch(&mut self, effect: Effect) {
+        self.effects += 1;
+        assert!(self.effects < EFFECTS_MAX, "an effect storm: {effect:?}");
+        let now = self.cluster.clock().mono;
+        if let Effect::Delete { confirmed, .. } = &effect {
+            assert!(now.since(*confirmed) <= self.config.confirm_age_max, "D5: {effect:?} at {now:?}");
+        }
+        let twin = |flight: &&Flight| !flight.orphan && same_object(&flight.effect, &effect);
+        if let Some(twin) = self.flights.iter().find(twin) {
+            panic!("{effect:?} while {:?} is under way", twin.effect);
+        }
+        let (fate, takes, answers) = self.draw();
+        let (sent, commits) = (self.cluster.now, self.cluster.now + takes);
+        let answers = commits + answers;
+        self.flights.push(Flight { effect, sent, commits, answers, fate, answer: None, orphan: false });
+    }
+
+    /// The next request's fate: an empty tape is a perfect world.
+    fn draw(&mut self) -> (Fate, i64, i64) {
+        let fate = match self.tape.pop_front().unwrap_or(0) {
+            0..=143 => Fate::Done,
+            144..=159 => Fate::DoneUnheard,
+            160..=179 => Fate::Fails(Failure::Unavailable),
+            180..=204 => Fate::Fails(Failure::Conflict),
+            205..=219 => Fate::Fails(Failure::Rejected),
+            220..=234 => Fate::Fails(Failure::Forbidden),
+            235..=244 => Fate::Fails(Failure::Throttled(None)),
+            245..=255 => Fate::Fails(Failure::Throttled(Some(Span::from_secs(5)))),
+        };
+        let takes = match self.tape.pop_front().unwrap_or(0) {
+            0..=127 => (0, 0),
+            128..=169 => (1_000, 0),
+            170..=199 => (300_000, 1_000),
+            200..=224 => (1_900_000, 0),
+            225..=255 => (500_000, 1_500_000),
+        };
+        (fate, takes.0, takes.1)
+    }
+
+    /// Carries out or answers one request whose time has come.
+    fn land(&mut self) -> bool {
+        let now = self.cluster.now;
+        if let Some(at) =
+            self.flights.iter().position(|flight| flight.answer.is_none() && flight.commits <= now)
+        {
+            let mut flight = self.flights.remove(at);
+            assert!(now <= flight.sent + REQUEST_MAX, "a request older than its deadline");
+            flight.answer = Some(self.carry_out(&flight));
+            self.flights.insert(at, flight);
+            self.send_news();
+            return true;
+        }
+        let answered = |flight: &Flight| flight.answer.is_some() && flight.answers <= now;
+        let Some(at) = self.flights.iter().position(answered) else { return false };
+        let flight = self.flights.remove(at);
+        if let (Some(answer), false) = (flight.answer, flight.orphan) {
+            self.engine.handle(answer, self.cluster.clock());
+        }
+        true
+    }
+
+    fn carry_out(&mut self, flight: &Flight) -> Input {
+        let (cluster, fate) = (&mut self.cluster, flight.fate);
+        match flight.effect.clone() {
+            Effect::Confirm { node } => {
+                let result = answered(fate, || Ok(cluster.read_node(&node)));
+                Input::Confirmed { node, sent: Mono::from_micros(flight.sent), result }
+            }
+            Effect::Look { pod, name } => {
+                let result = answered(fate, || Ok(cluster.read_pod(&name)));
+                Input::Looked { pod, result }
+            }
+            Effect::Mark { pod, name, version, .. } => {
+                let result = answered(fate, || cluster.set_mark(&pod, &name, version, true));
+                Input::Marked { pod, result }
+            }
+            Effect::Unmark { pod, name } => {
+                let result = answered(fate, || cluster.set_mark(&pod, &name, None, false).map(|_| ()));
+                Input::Unmarked { pod, result }
+            }
+            Effect::Delete { pod, name, version, .. } => {
+                let result = answered(fate, || cluster.delete(&pod, &name, version));
+                Input::Deleted { pod, result }
+            }
+        }
+    }
+
+    // Time.
+
+    /// Lets time pass, stopping wherever something happens by itself.
+    pub fn pass(&mut self, micros: i64) {
+        let until = self.cluster.now.saturating_add(micros);
+        loop {
+            let Some(at) = self.next_moment().filter(|at| *at <= until) else { break };
+            self.advance(at);
+        }
+        self.advance(until);
+    }
+
+    fn advance(&mut self, to: i64) {
+        assert!(to >= self.cluster.now, "time goes back to {to}");
+        if let Some(grace) = self.grace {
+            let late = self.overdue(grace).filter(|due| *due < to);
+            assert_eq!(late.collect::<Vec<_>>(), [], "nobody is to be left behind until {to}");
+        }
+        self.cluster.now = to;
+        self.listen();
+        self.settle();
+        self.listen();
+    }
+
+    /// The due dates of pods that have to go, each with a grace.
+    pub fn overdue(&self, grace: i64) -> impl Iterator<Item = i64> {
+        let due = move |id: &u8| self.cluster.due(*id).map(|due| due.saturating_add(grace));
+        self.cluster.pods.keys().filter_map(due)
+    }
+
+    fn next_moment(&self) -> Option<i64> {
+        let now = self.cluster.now;
+        let wake = self.engine.wake_at().map(Mono::as_micros);
+        let streams = [&self.nodes, &self.pods].into_iter().filter(|_| !self.deaf);
+        let audible = streams.filter_map(|stream| stream.items.front().map(|(_, audible, _)| *audible));
+        let flight = |flight: &Flight| if flight.answer.is_none() { flight.commits } else { flight.answers };
+        let flights = self.flights.iter().map(flight);
+        audible.chain(flights).chain(wake.filter(|wake| *wake > now)).min()
+    }
+
+    /// Requests under way.
+    pub fn in_flight(&self) -> usize {
+        self.flights.len()
+    }
+}
+
+impl Stream {
+    fn list(&mut self, now: i64, begin: Input, items: Vec<Input>, end: Input) {
+        self.items.clear();
+        self.listing = true;
+        let listed = [begin].into_iter().chain(items).chain([end]);
+        self.items.extend(listed.map(|input| (now, now + self.lag, input)));
+    }
+}
+
+fn answered<T>(fate: Fate, carry_out: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    match fate {
+        Fate::Done => carry_out(),
+        Fate::Fails(failure) => Err(failure),
+        Fate::DoneUnheard => carry_out().and(Err(Failure::Unavailable)),
+    }
+}
+
+fn is_about_nodes(input: &Input) -> bool {
+    matches!(input, Input::Node { .. } | Input::NodeGone { .. } | Input::NodeUnreadable { .. })
+}
+
+/// Whether two requests are about the same pod, or both confirm the same node.
+fn same_object(one: &Effect, other: &Effect) -> bool {
+    let pod = |effect: &Effect| match effect {
+        Effect::Confirm { .. } => None,
+        Effect::Mark { pod, .. }
+        | Effect::Unmark { pod, .. }
+        | Effect::Look { pod, .. }
+        | Effect::Delete { pod, .. } => Some(pod.clone()),
+    };
+    match (one, other) {
+        (Effect::Confirm { node }, Effect::Confirm { node: same }) => node == same,
+        _ => pod(one).is_some() && pod(one) == pod(other),
+    }
+}

@@ -1,0 +1,219 @@
+//! # Commands: what can happen, and how it is made up
+//! Room:     the closed list of commands; strategies for sequences of them; performing one.
+//! Comes in: proptest's choices.
+//! Goes out: a storm, one command further.
+//! Not here: what must hold (`main.rs`).
+
+use crate::common::cluster::SECOND;
+use crate::common::storm::Storm;
+use proptest::prelude::*;
+use taintward_core::fact::Standing;
+use taintward_core::taint::Effect;
+use taintward_core::toleration::{Operator, Toleration};
+
+#[derive(Clone, Debug)]
+pub(crate) enum Command {
+    PutNode(u8),
+    RemoveNode(u8),
+    Taint { node: u8, key: u8, effect: u8, stamped: bool },
+    Untaint { node: u8, key: u8 },
+    Refresh { node: u8, key: u8 },
+    TouchNode(u8),
+    NodeReadable { node: u8, readable: bool },
+    PutPod { pod: u8, node: u8, tolerations: Vec<u8>, lingers: bool },
+    RemovePod(u8),
+    Tolerate { pod: u8, tolerations: Vec<u8> },
+    TouchPod(u8),
+    Finish(u8),
+    Terminate(u8),
+    Mark { pod: u8, on: bool },
+    PodReadable { pod: u8, readable: bool },
+    Pass(i64),
+    Lag { nodes: u8, pods: u8 },
+    Deaf(bool),
+    List,
+    Lose(u8),
+    Repeat(u8),
+    Restart,
+    Capacity(u8),
+}
+
+const NODES: u8 = 3;
+const PODS: u8 = 7;
+const KEYS: [&str; 3] = ["k", "l", "m"];
+
+fn effect(choice: u8) -> Effect {
+    match choice {
+        0 => Effect::NoSchedule,
+        1 => Effect::Unknown("NoExecuteAtAll".into()),
+        _ => Effect::NoExecute,
+    }
+}
+
+/// Every kind of toleration: short, long, for ever, at once, absurd; any key, any effect, others' effects, unknown.
+fn tolerations(choices: &[u8]) -> Vec<Toleration> {
+    let made = |&choice: &u8| {
+        let key = KEYS[usize::from(choice) % 3];
+        let (key, operator, effect, seconds) = match choice / 3 {
+            0 => (key, Operator::Exists, Some(Effect::NoExecute), Some(60)),
+            1 => (key, Operator::Exists, Some(Effect::NoExecute), Some(300)),
+            2 => (key, Operator::Exists, Some(Effect::NoExecute), None),
+            3 => (key, Operator::Equal, None, Some(2)),
+            4 => {
+                (key, Operator::Unset, Some(Effect::NoExecute), Some([0, -1, i64::MIN][choice as usize % 3]))
+            }
+            5 => (key, Operator::Exists, None, Some([i64::MAX, 18_446_744_074, 86_400][choice as usize % 3])),
+            6 => {
+                ("", Operator::Exists, [None, Some(Effect::NoExecute)][choice as usize % 2].clone(), Some(30))
+            }
+            7 => (key, Operator::Exists, Some(Effect::NoSchedule), None),
+            8 => (key, Operator::Unknown("In".into()), Some(Effect::NoExecute), Some(5)),
+            9 => (key, Operator::Exists, Some(Effect::Unknown("x".into())), Some(5)),
+            _ => (key, Operator::Lt, Some(Effect::NoExecute), None),
+        };
+        Toleration { key: key.into(), operator, value: "".into(), effect, seconds }
+    };
+    choices.iter().map(made).collect()
+}
+
+/// Lists of tolerations; the understood and finite ones prevail.
+fn some_tolerations() -> impl Strategy<Value = Vec<u8>> {
+    let one = prop_oneof![4 => 0u8..6, 2 => 6u8..21, 1 => 21u8..33];
+    prop::collection::vec(one, 0..4)
+}
+
+fn some_time() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        1 => Just(1),
+        2 => 0..SECOND,
+        4 => 0..100 * SECOND,
+        2 => (0i64..400).prop_map(|seconds| seconds * SECOND),
+        1 => 0..3 * 86_400 * SECOND,
+    ]
+}
+
+fn ordinary(unstamped: bool) -> BoxedStrategy<Command> {
+    let (node, pod, key) = (0..NODES, 0..PODS, 0u8..3);
+    let stamped = if unstamped { any::<bool>().boxed() } else { Just(true).boxed() };
+    prop_oneof![
+        1 => node.clone().prop_map(Command::PutNode),
+        1 => node.clone().prop_map(Command::RemoveNode),
+        6 => (node.clone(), key.clone(), 0u8..12, stamped)
+            .prop_map(|(node, key, effect, stamped)| Command::Taint { node, key, effect, stamped }),
+        3 => (node.clone(), key.clone()).prop_map(|(node, key)| Command::Untaint { node, key }),
+        1 => node.clone().prop_map(Command::TouchNode),
+        6 => (pod.clone(), node, some_tolerations(), any::<bool>()).prop_map(
+            |(pod, node, tolerations, lingers)| Command::PutPod { pod, node, tolerations, lingers }
+        ),
+        1 => pod.clone().prop_map(Command::RemovePod),
+        3 => (pod.clone(), some_tolerations())
+            .prop_map(|(pod, tolerations)| Command::Tolerate { pod, tolerations }),
+        1 => pod.clone().prop_map(Command::TouchPod),
+        1 => pod.clone().prop_map(Command::Finish),
+        1 => pod.prop_map(Command::Terminate),
+        8 => some_time().prop_map(Command::Pass),
+    ]
+    .boxed()
+}
+
+/// Anybody may do anything to objects, but every message arrives at once and every request succeeds.
+pub(crate) fn calm() -> BoxedStrategy<Vec<Command>> {
+    let marks = (0..PODS, any::<bool>()).prop_map(|(pod, on)| Command::Mark { pod, on });
+    let readable =
+        (0..PODS, any::<bool>()).prop_map(|(pod, readable)| Command::PodReadable { pod, readable });
+    let refresh = (0..NODES, 0u8..3).prop_map(|(node, key)| Command::Refresh { node, key });
+    let one = prop_oneof![20 => ordinary(true), 2 => marks, 1 => readable, 1 => refresh];
+    with_nodes(one.boxed(), 40)
+}
+
+pub(crate) fn restarting() -> BoxedStrategy<Vec<Command>> {
+    let one = prop_oneof![5 => ordinary(false), 1 => Just(Command::Restart), 1 => Just(Command::List)];
+    with_nodes(one.boxed(), 40)
+}
+
+/// Everything.
+pub(crate) fn stormy() -> BoxedStrategy<Vec<Command>> {
+    let (node, pod) = (0..NODES, 0..PODS);
+    let trouble = prop_oneof![
+        1 => (node.clone(), 0u8..3).prop_map(|(node, key)| Command::Refresh { node, key }),
+        1 => (node, any::<bool>()).prop_map(|(node, readable)| Command::NodeReadable { node, readable }),
+        1 => (pod.clone(), any::<bool>())
+            .prop_map(|(pod, readable)| Command::PodReadable { pod, readable }),
+        1 => (pod, any::<bool>()).prop_map(|(pod, on)| Command::Mark { pod, on }),
+        2 => (0u8..5, 0u8..5).prop_map(|(nodes, pods)| Command::Lag { nodes, pods }),
+        2 => any::<bool>().prop_map(Command::Deaf),
+        2 => Just(Command::List),
+        1 => any::<u8>().prop_map(Command::Lose),
+        1 => any::<u8>().prop_map(Command::Repeat),
+        1 => Just(Command::Restart),
+        1 => (0u8..6).prop_map(Command::Capacity),
+    ];
+    let one = prop_oneof![2 => ordinary(true), 1 => trouble];
+    with_nodes(one.boxed(), 60)
+}
+
+/// A sequence that begins with some nodes, so that there is something to happen to.
+fn with_nodes(one: BoxedStrategy<Command>, length: usize) -> BoxedStrategy<Vec<Command>> {
+    let sequence = prop::collection::vec(one, 0..length);
+    let begin = |commands: Vec<Command>| (0..NODES).map(Command::PutNode).chain(commands).collect();
+    sequence.prop_map(begin).boxed()
+}
+
+/// How far a stream can lag.
+fn lag(choice: u8) -> i64 {
+    [0, 0, 3_000, SECOND, 20 * SECOND][usize::from(choice)]
+}
+
+pub(crate) fn perform(storm: &mut Storm, command: Command) {
+    // No two commands happen at the same instant.
+    storm.pass(1);
+    let cluster = &mut storm.cluster;
+    let key = |key: u8| KEYS[usize::from(key)];
+    match command {
+        Command::PutNode(node) => cluster.put_node(node),
+        Command::RemoveNode(node) => cluster.remove_node(node),
+        Command::Taint { node, key: of, effect: choice, stamped } => {
+            cluster.taint(node, key(of), effect(choice), stamped);
+        }
+        Command::Untaint { node, key: of } => cluster.untaint(node, key(of)),
+        Command::Refresh { node, key: of } => cluster.refresh(node, key(of)),
+        Command::TouchNode(node) => cluster.edit_node(node, |_, _| ()),
+        Command::NodeReadable { node, readable } => {
+            cluster.edit_node(node, |node, _| node.unreadable = !readable);
+        }
+        Command::PutPod { pod, node, tolerations: list, lingers } => {
+            cluster.put_pod(pod, node, tolerations(&list), lingers);
+        }
+        Command::RemovePod(pod) => cluster.remove_pod(pod),
+        Command::Tolerate { pod, tolerations: list } => {
+            cluster.edit_pod(pod, |pod| pod.fact.tolerations = tolerations(&list));
+        }
+        Command::TouchPod(pod) => cluster.edit_pod(pod, |_| ()),
+        Command::Finish(pod) => {
+            cluster.edit_pod(pod, |pod| leave(&mut pod.fact.standing, Standing::Finished))
+        }
+        Command::Terminate(pod) => {
+            cluster.edit_pod(pod, |pod| pod.fact.standing = Standing::Terminating);
+        }
+        Command::Mark { pod, on } => cluster.edit_pod(pod, |pod| pod.fact.marked = on),
+        Command::PodReadable { pod, readable } => {
+            cluster.edit_pod(pod, |pod| pod.unreadable = !readable);
+        }
+        Command::Pass(micros) => storm.pass(micros),
+        Command::Lag { nodes, pods } => (storm.nodes.lag, storm.pods.lag) = (lag(nodes), lag(pods)),
+        Command::Deaf(deaf) => storm.deaf = deaf,
+        Command::List => storm.list(),
+        Command::Lose(which) => storm.lose(which.into()),
+        Command::Repeat(which) => storm.repeat(which.into()),
+        Command::Restart => storm.restart(),
+        Command::Capacity(room) => storm.capacity = if room == 0 { usize::MAX } else { room.into() },
+    }
+    storm.settle();
+}
+
+/// A pod that is on its way out does not come back.
+fn leave(standing: &mut Standing, to: Standing) {
+    if *standing == Standing::Live {
+        *standing = to;
+    }
+}

@@ -1,0 +1,155 @@
+//! # Properties: what must hold after any sequence of events
+//! Room:     the properties, each over random sequences of commands (`commands.rs`).
+//! Comes in: sequences; `PROPTEST_CASES` asks for more of them.
+//! Goes out: a shrunk sequence where one does not hold.
+//! Not here: the truth and its rule (`common/cluster.rs`), the loop around an engine (`common/storm.rs`).
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod chaos;
+mod commands;
+mod equality;
+
+use commands::{Command, calm, perform, restarting, stormy};
+use common::cluster::SECOND;
+use common::storm::{Storm, WINDOW};
+use proptest::prelude::*;
+use proptest::test_runner::Config as Runs;
+use taintward_core::engine::Config;
+use taintward_core::fact::Standing;
+use taintward_core::verdict::Outcome;
+
+/// How many sequences a property is tried with, unless the environment asks for another number.
+const CASES: u32 = 2_000;
+
+fn runs() -> Runs {
+    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { Runs::default().cases } else { CASES };
+    Runs { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Runs::default() }
+}
+
+/// Longer than every finite patience that a test lives to see.
+const DAYS: i64 = 40 * 86_400 * SECOND;
+
+/// Nothing is under way, nothing is due, and everybody known is there.
+fn assert_rest(storm: &Storm) {
+    let census = storm.engine.census();
+    assert_eq!((census.due, census.in_hand, storm.in_flight()), (0, 0, 0), "{census:?}");
+    assert!(census.pods <= storm.cluster.pods.len() && census.nodes <= storm.cluster.nodes.len());
+}
+
+proptest! {
+    #![proptest_config(runs())]
+
+    /// L1, D2, TE-25: where nothing goes wrong, a pod leaves exactly at the instant at which it has to, and who need
+    /// not leave is still there.
+    #[test]
+    fn in_calm_everybody_leaves_exactly_when_due(commands in calm()) {
+        let mut storm = Storm::new(Config::default(), 0);
+        storm.grace = Some(0);
+        for command in commands {
+            perform(&mut storm, command);
+        }
+        storm.pass(DAYS);
+        assert_rest(&storm);
+        for deleted in &storm.cluster.deleted {
+            assert!(deleted.due.is_some_and(|due| due <= deleted.at));
+        }
+    }
+
+    /// S4, L3: restarts move no deadline earlier (the cluster would refuse), and none by more than a second where
+    /// `timeAdded` stands.
+    #[test]
+    fn restarts_move_no_deadline(commands in restarting()) {
+        let mut storm = Storm::new(Config::default(), 0);
+        storm.grace = Some(SECOND);
+        for command in commands {
+            perform(&mut storm, command);
+        }
+        assert_same_plan(&storm);
+        storm.pass(DAYS);
+        assert_rest(&storm);
+    }
+
+    /// S1, S2, S3, S10, S11, D5 hold at every commit (the cluster refuses otherwise), whatever goes wrong; and when
+    /// it has stopped going wrong, all who must go are gone (L1, L2, L4), and no mark is left on who stays (S9).
+    #[test]
+    fn in_a_storm_nobody_leaves_early_and_in_the_end_all_who_must(
+        commands in stormy(),
+        tape in prop::collection::vec(any::<u8>(), 0..120),
+    ) {
+        let mut storm = Storm::new(Config::default(), WINDOW);
+        storm.tape = tape.into();
+        for command in commands {
+            perform(&mut storm, command);
+        }
+        calm_down(&mut storm);
+        // The longest backoff, and S9's minute.
+        storm.pass(70 * SECOND);
+        assert_rest(&storm);
+        let stray = storm.cluster.pods.values().filter_map(|pod| pod.stray);
+        assert_eq!(stray.filter(|since| since + 62 * SECOND <= storm.cluster.now).count(), 0, "S9");
+        storm.pass(DAYS);
+        assert_eq!(storm.overdue(0).filter(|due| *due <= storm.cluster.now).count(), 0, "L1");
+        assert_rest(&storm);
+        assert_once(&storm);
+    }
+}
+
+/// Faults stop; what was lost is listed.
+fn calm_down(storm: &mut Storm) {
+    storm.tape.clear();
+    storm.capacity = usize::MAX;
+    storm.deaf = false;
+    (storm.nodes.lag, storm.pods.lag) = (0, 0);
+    storm.list();
+}
+
+/// S10: nobody is deleted twice, unless a dead process demanded no version.
+fn assert_once(storm: &Storm) {
+    let mut deleted: Vec<_> = storm.cluster.deleted.iter().map(|deleted| &deleted.uid).collect();
+    let all = deleted.len();
+    deleted.sort();
+    deleted.dedup();
+    assert_eq!(all, deleted.len(), "S10: {:?}", storm.cluster.deleted);
+}
+
+/// A process that starts now plans the same, at most a second later (S4).
+fn assert_same_plan(storm: &Storm) {
+    let mut successor = storm.clone();
+    successor.restart();
+    let now = storm.cluster.clock();
+    let due = |storm: &Storm, id: u8| {
+        let fact = &storm.cluster.pods.get(&id)?.fact;
+        let pod = taintward_core::engine::PodRef { node: fact.node.clone(), uid: fact.uid.clone() };
+        match storm.engine.explain(&pod, now)?.1.outcome {
+            Outcome::Stays(_) => None,
+            Outcome::StaysUntil(due) | Outcome::Goes { due } => Some(due.as_micros()),
+        }
+    };
+    for (&id, pod) in &storm.cluster.pods {
+        if pod.fact.standing != Standing::Live || pod.unreadable {
+            continue;
+        }
+        match (due(storm, id), due(&successor, id)) {
+            (None, None) => {}
+            (Some(was), Some(is)) if was <= is && is <= was.saturating_add(SECOND) => {}
+            plans => panic!("{id}: {plans:?}"),
+        }
+    }
+}
+
+/// The commands are worth something: in most sequences somebody leaves.
+#[test]
+fn sequences_evict() {
+    use proptest::strategy::ValueTree;
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut evicting = 0;
+    for _ in 0..100 {
+        let commands: Vec<Command> = stormy().new_tree(&mut runner).expect("a sequence").current();
+        let mut storm = Storm::new(Config::default(), WINDOW);
+        commands.into_iter().for_each(|command| perform(&mut storm, command));
+        evicting += usize::from(!storm.cluster.deleted.is_empty());
+    }
+    assert!(evicting > 35, "{evicting} of 100");
+}
