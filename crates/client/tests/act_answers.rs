@@ -87,12 +87,12 @@ async fn a_422_is_a_conflict_only_where_a_precondition_failed() {
     };
     let uid_body = invalid("metadata.uid");
     let (client, _) = server(move |_| Reply::json(422, &uid_body));
-    let refusal = Actor::new(client, "x").mark(&web(), &uid(), 1, None, NOW).await.unwrap_err();
+    let refusal = Actor::new(client, "x").mark(&web(), &uid(), None, 1, NOW).await.unwrap_err();
     assert_eq!(refusal.failure, Failure::Conflict, "another incarnation");
     let (client, _) = server(|_| Reply::status(422, "Invalid", "the server rejected our request"));
     let act = Actor::new(client, "x");
     assert_eq!(act.stamp(&node(), 0, NOW).await.unwrap_err().failure, Failure::Conflict, "a test failed");
-    assert_eq!(act.mark(&web(), &uid(), 1, None, NOW).await.unwrap_err().failure, Failure::Rejected);
+    assert_eq!(act.mark(&web(), &uid(), None, 1, NOW).await.unwrap_err().failure, Failure::Rejected);
     let taint_body = invalid("spec.taints");
     let (client, _) = server(move |_| Reply::json(422, &taint_body));
     assert_eq!(Actor::new(client, "x").stamp(&node(), 0, NOW).await.unwrap_err().failure, Failure::Rejected);

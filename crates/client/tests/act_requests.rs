@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use taintward_client::act::{Actor, Stamped};
 use taintward_client::event::{About, EventNote};
 use taintward_core::effect::Failure;
+use taintward_core::engine::Reading;
 use taintward_core::fact::{NodeFact, Standing};
 use taintward_core::names::{NodeName, PodName, Uid, Version};
 use taintward_core::taint::{Effect, Taint};
@@ -76,9 +77,8 @@ fn note() -> EventNote {
 async fn the_mark_is_a_strategic_patch_of_the_status_with_the_uid() {
     let (client, log) = server(|_| written());
     let act = Actor::new(client, "host-1");
-    assert_eq!(act.mark(&web(), &uid(), 3, None, NOW).await, Ok(Some(Version(43))));
-    let kept = Wall::from_secs(1_799_999_000);
-    act.mark(&web(), &uid(), 0, Some(kept), NOW).await.unwrap();
+    assert_eq!(act.mark(&web(), &uid(), None, 3, NOW).await, Ok(Some(Version(43))));
+    act.mark(&web(), &uid(), Some(Version(41)), 0, NOW).await.unwrap();
     let seen = log.lock().unwrap();
     assert_eq!(seen[0].line(), "PATCH /api/v1/namespaces/shop/pods/web-0/status");
     assert_eq!(seen[0].query, "timeout=2s&fieldManager=taintward");
@@ -89,12 +89,10 @@ async fn the_mark_is_a_strategic_patch_of_the_status_with_the_uid() {
         "message": "Taint manager: deleting due to NoExecute taint",
         "lastTransitionTime": "2027-01-15T08:00:00Z", "observedGeneration": 3,
     });
-    let patch =
-        |condition: &Value| json!({ "metadata": { "uid": UID }, "status": { "conditions": [condition] } });
-    assert_eq!(seen[0].body, patch(&condition));
-    condition["lastTransitionTime"] = json!("2027-01-15T07:43:20Z");
+    let patch = |metadata: Value, condition: &Value| json!({ "metadata": metadata, "status": { "conditions": [condition] } });
+    assert_eq!(seen[0].body, patch(json!({ "uid": UID }), &condition));
     condition.as_object_mut().unwrap().remove("observedGeneration");
-    assert_eq!(seen[1].body, patch(&condition));
+    assert_eq!(seen[1].body, patch(json!({ "uid": UID, "resourceVersion": "41" }), &condition));
 }
 
 #[tokio::test(start_paused = true)]
@@ -148,16 +146,17 @@ async fn reads_are_live_and_become_facts() {
         _ => Reply::Answer(200, vec![("content-type", "text/html".into())], "<html>".into()),
     });
     let act = Actor::new(client, "host-1");
-    let node = act.read_node(&NodeName::new("n1")).await.unwrap();
+    let Ok(Reading::Is(node)) = act.read_node(&NodeName::new("n1")).await else {
+        panic!("the node can be read")
+    };
     assert_eq!((node.version, node.taints.len()), (Some(Version(7)), 1));
-    let read = act.read_pod(&web()).await.unwrap().unwrap();
+    let Ok(Reading::Is(read)) = act.read_pod(&web()).await else { panic!("the pod can be read") };
     assert_eq!((read.version, read.marked, read.standing), (Some(Version(42)), true, Standing::Live));
-    assert_eq!(act.read_pod(&PodName::new("shop", "new")).await, Ok(None));
-    for name in ["odd", "other"] {
-        let refusal = act.read_pod(&PodName::new("shop", name)).await.unwrap_err();
-        assert_eq!(refusal.failure, Failure::Unavailable, "{refusal}");
-        assert!(refusal.message.contains("cannot be read"), "{refusal}");
-    }
+    assert_eq!(act.read_pod(&PodName::new("shop", "new")).await, Ok(Reading::Absent));
+    assert_eq!(act.read_pod(&PodName::new("shop", "odd")).await, Ok(Reading::Unreadable));
+    let refusal = act.read_pod(&PodName::new("shop", "other")).await.unwrap_err();
+    assert_eq!(refusal.failure, Failure::Unavailable, "{refusal}");
+    assert!(refusal.message.contains("cannot be read"), "{refusal}");
     for seen in log.lock().unwrap().iter() {
         assert_eq!(seen.query, "timeout=2s", "no resourceVersion: never from the server's cache");
         assert_eq!(seen.body, Value::Null);
