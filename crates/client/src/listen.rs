@@ -92,7 +92,7 @@ impl Default for Settings {
             watch_timeout: Duration::from_secs(290),
             silence: Duration::from_secs(75),
             frame_limit: 16 << 20,
-            batch_limit: 1024,
+            batch_limit: 256,
             pause_first: Duration::from_millis(200),
             pause_longest: Duration::from_secs(30),
             seed: RandomState::new().hash_one("pauses"),

@@ -38,7 +38,7 @@ const NEWS_AT_ONCE: usize = 64;
 const EVENTS_AT_ONCE: usize = 4;
 
 /// How long requests under way have to end after the request to stop.
-const DRAIN_MAX: Duration = Duration::from_millis(3_200);
+const DRAIN_MAX: Duration = Duration::from_millis(2_800);
 
 /// News of both kinds.
 pub(crate) struct News {
