@@ -151,13 +151,13 @@ impl Engine {
             let reference = PodRef { node: node.clone(), uid: uid.clone() };
             if let Some(attempt) = self.book.queue.attempts.get_mut(&reference) {
                 attempt.vanished = false;
-                pod.stage = Stage::InHand;
+                pod.set_stage(Stage::InHand);
             }
             seat.insert(pod);
             self.book.pods += 1;
             return self.reassess_pod(&node, &uid, None, now.mono);
         };
-        let older = fact.version.is_some() && fact.version < pod.version;
+        let older = fact.version.is_some() && fact.version < pod.version();
         if older && !listed {
             return;
         }
@@ -175,7 +175,7 @@ impl Engine {
     pub(super) fn pod_gone(&mut self, reference: &PodRef) {
         let Some(seat) = self.nodes.get_mut(&reference.node) else { return };
         let Some(mut pod) = seat.remove(&reference.uid) else { return };
-        let deadline = match pod.stage {
+        let deadline = match pod.stage() {
             Stage::Counting(at) => Some(at),
             _ => None,
         };
@@ -242,10 +242,10 @@ impl Engine {
         let obscured = seat.obscured();
         let wake = seat.wake;
         let (taints, Some(pod)) = seat.taints_and_pod(uid) else { return };
-        let before = pod.stage;
+        let before = pod.stage();
         let outcome = verdict::outcome(&pod.subject(obscured), taints, &answers(pod, taints, numeric), now);
         self.book.settle(pod, outcome, node, known_due, now);
-        match (before, pod.stage) {
+        match (before, pod.stage()) {
             (before, after) if before == after => {}
             (_, Stage::Counting(at)) if wake.is_none_or(|wake| at < wake) => self.set_wake(node, Some(at)),
             (Stage::Counting(at), _) if wake == Some(at) => self.rewake(node),
@@ -256,7 +256,7 @@ impl Engine {
     /// Finds the earliest deadline of a node's pods.
     fn rewake(&mut self, node: &NodeName) {
         let Some(seat) = self.nodes.get(node) else { return };
-        let deadlines = seat.pods().filter_map(|pod| match pod.stage {
+        let deadlines = seat.pods().filter_map(|pod| match pod.stage() {
             Stage::Counting(at) => Some(at),
             _ => None,
         });
