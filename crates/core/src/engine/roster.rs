@@ -18,29 +18,50 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
 
-/// A list of tolerations, shared by all pods that have the same.
-pub(super) type Tolerations = Arc<Box<[Toleration]>>;
+/// A list of tolerations, shared by all pods that have the same; one pointer wide.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Tolerations(Arc<Box<[Toleration]>>);
 
-/// Every distinct list of tolerations with the number of pods that have it.
+impl Tolerations {
+    /// Whether both are one and the same copy.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl core::ops::Deref for Tolerations {
+    type Target = [Toleration];
+
+    fn deref(&self) -> &[Toleration] {
+        &self.0
+    }
+}
+
+impl core::borrow::Borrow<[Toleration]> for Tolerations {
+    fn borrow(&self) -> &[Toleration] {
+        self
+    }
+}
+
+/// Every distinct list of tolerations, itself and the number of pods that have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct TolerationLists(BTreeMap<Tolerations, usize>);
+pub(super) struct TolerationLists(BTreeMap<Tolerations, (Tolerations, usize)>);
 
 impl TolerationLists {
     /// The shared copy of a list, for one more pod.
     pub(super) fn take(&mut self, list: Vec<Toleration>) -> Tolerations {
-        let list: Tolerations = Arc::new(list.into_boxed_slice());
-        if let Some((shared, _)) = self.0.get_key_value(&list) {
-            let shared = Arc::clone(shared);
-            *self.0.entry(list).or_default() += 1;
-            return shared;
+        if let Some((shared, pods)) = self.0.get_mut(list.as_slice()) {
+            *pods += 1;
+            return shared.clone();
         }
-        self.0.insert(Arc::clone(&list), 1);
+        let list = Tolerations(Arc::new(list.into_boxed_slice()));
+        self.0.insert(list.clone(), (list.clone(), 1));
         list
     }
 
     /// One pod fewer has this list.
     pub(super) fn give_back(&mut self, list: &Tolerations) {
-        if let Some(pods) = self.0.get_mut(list) {
+        if let Some((_, pods)) = self.0.get_mut(list) {
             *pods -= 1;
             if *pods == 0 {
                 self.0.remove(list);
@@ -123,28 +144,28 @@ pub(super) struct Pod {
 impl Pod {
     pub(super) fn new(fact: PodFact, arrival: Arrival, lists: &mut TolerationLists) -> Self {
         let mut pod = Self {
-            uid: fact.uid.clone(),
-            name: fact.name.clone(),
-            tolerations: Tolerations::default(),
+            uid: fact.uid,
+            name: fact.name,
+            tolerations: lists.take(fact.tolerations),
             arrived: arrival.at,
             stage_at: arrival.at,
             version: None,
-            priority: 0,
-            generation: 0,
+            priority: fact.priority,
+            generation: fact.generation,
             arrival: arrival.source,
             stage: StageKind::Quiet,
-            owner: Owner::Other,
-            standing: Standing::Live,
+            owner: fact.owner,
+            standing: fact.standing,
             flags: Flags(0),
         };
-        pod.tolerations = lists.take(Vec::new());
-        pod.update(fact, lists);
+        pod.set_version(fact.version);
+        pod.set_flags(fact.mirror, fact.node_critical, fact.marked);
         pod
     }
 
     /// Takes over everything that can change in the life of a pod; its arrival cannot (S4).
     pub(super) fn update(&mut self, fact: PodFact, lists: &mut TolerationLists) {
-        if **self.tolerations != *fact.tolerations {
+        if *self.tolerations != *fact.tolerations {
             lists.give_back(&self.tolerations);
             self.tolerations = lists.take(fact.tolerations);
         }
@@ -153,9 +174,13 @@ impl Pod {
         self.generation = fact.generation;
         self.owner = fact.owner;
         self.standing = fact.standing;
-        self.flags.set(Flags::MIRROR, fact.mirror);
-        self.flags.set(Flags::NODE_CRITICAL, fact.node_critical);
-        self.flags.set(Flags::MARKED, fact.marked);
+        self.set_flags(fact.mirror, fact.node_critical, fact.marked);
+    }
+
+    fn set_flags(&mut self, mirror: bool, node_critical: bool, marked: bool) {
+        self.flags.set(Flags::MIRROR, mirror);
+        self.flags.set(Flags::NODE_CRITICAL, node_critical);
+        self.flags.set(Flags::MARKED, marked);
         self.flags.set(Flags::UNREADABLE, false);
         self.flags.set(Flags::SEEN, true);
     }
