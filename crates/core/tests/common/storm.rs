@@ -353,6 +353,12 @@ impl Storm {
         audible.chain(flights).chain(wake.filter(|wake| *wake > now)).min()
     }
 
+    /// What the engine was not told yet.
+    pub fn unheard(&self) -> Vec<Input> {
+        let items = self.nodes.items.iter().chain(&self.pods.items);
+        items.map(|(.., input)| input.clone()).collect()
+    }
+
     /// Requests under way.
     pub fn in_flight(&self) -> usize {
         self.flights.len()
