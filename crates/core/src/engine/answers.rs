@@ -77,7 +77,7 @@ impl Engine {
             Ok(version) => {
                 if let Some(held) = self.nodes.get_mut(&pod.node).and_then(|seat| seat.pod_mut(&pod.uid)) {
                     held.flags.set(Flags::MARKED, true);
-                    held.version = version;
+                    held.set_version(version);
                     self.book.queue.again(ticket);
                 }
             }
@@ -100,7 +100,7 @@ impl Engine {
     /// The API server has accepted the deletion; whether the watch has said so already does not matter.
     fn evicted(&mut self, pod: &PodRef) {
         if let Some(held) = self.nodes.get_mut(&pod.node).and_then(|seat| seat.pod_mut(&pod.uid)) {
-            held.stage = Stage::Gone;
+            held.set_stage(Stage::Gone);
         }
         if let Some(grounds) = self.book.queue.forget(pod).and_then(|attempt| attempt.grounds) {
             self.book.notices.push(Notice::Evicted { pod: pod.clone(), grounds });
@@ -136,7 +136,7 @@ impl Engine {
         }
         if let Some(held) = self.nodes.get_mut(&pod.node).and_then(|seat| seat.pod_mut(&pod.uid)) {
             held.flags.set(Flags::MARKED, false);
-            held.version = None;
+            held.set_version(None);
         }
         self.settled(pod, now);
     }

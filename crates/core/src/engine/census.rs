@@ -94,7 +94,7 @@ impl Engine {
     /// All pods with a deadline, in no particular order of time.
     pub fn pending(&self) -> impl Iterator<Item = Pending<'_>> {
         self.nodes.iter().flat_map(|(node, seat)| {
-            seat.pods().filter_map(move |pod| match pod.stage {
+            seat.pods().filter_map(move |pod| match pod.stage() {
                 Stage::Counting(until) => Some(Pending { node, name: &pod.name, until }),
                 _ => None,
             })

@@ -15,7 +15,7 @@ use crate::start::{self, Sighting};
 use crate::taint::{Effect, Taint};
 use crate::time::{Mono, Now};
 use crate::verdict::{self, TaintInstance};
-use alloc::sync::Arc;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 /// Distinct toleration lists whose answers are remembered during the walk over one node's pods.
@@ -140,10 +140,9 @@ impl Engine {
 
     pub(super) fn pod(&mut self, fact: PodFact, listed: bool, now: Now) {
         let sighting = self.pods_sync.sighting(listed);
-        let (node, seat) = match self.nodes.get_key_value(&fact.node) {
-            Some((shared, _)) => (shared.clone(), self.nodes.entry(fact.node.clone()).or_default()),
-            None => (fact.node.clone(), self.nodes.entry(fact.node.clone()).or_default()),
-        };
+        let entry = self.nodes.entry(fact.node.clone());
+        let node = entry.key().clone();
+        let seat = entry.or_default();
         let uid = fact.uid.clone();
         let Some(pod) = seat.pod_mut(&uid) else {
             let arrival = start::of_pod(&fact.arrival, sighting, now);
@@ -151,13 +150,17 @@ impl Engine {
             let reference = PodRef { node: node.clone(), uid: uid.clone() };
             if let Some(attempt) = self.book.queue.attempts.get_mut(&reference) {
                 attempt.vanished = false;
-                pod.stage = Stage::InHand;
+                pod.set_stage(Stage::InHand);
             }
+            let nothing_to_judge = seat.taints().is_empty() && !pod.flags.has(Flags::MARKED);
             seat.insert(pod);
             self.book.pods += 1;
+            if nothing_to_judge {
+                return;
+            }
             return self.reassess_pod(&node, &uid, None, now.mono);
         };
-        let older = fact.version.is_some() && fact.version < pod.version;
+        let older = fact.version.is_some() && fact.version < pod.version();
         if older && !listed {
             return;
         }
@@ -175,7 +178,7 @@ impl Engine {
     pub(super) fn pod_gone(&mut self, reference: &PodRef) {
         let Some(seat) = self.nodes.get_mut(&reference.node) else { return };
         let Some(mut pod) = seat.remove(&reference.uid) else { return };
-        let deadline = match pod.stage {
+        let deadline = match pod.stage() {
             Stage::Counting(at) => Some(at),
             _ => None,
         };
@@ -223,10 +226,10 @@ impl Engine {
         let (taints, obscured, pods) = seat.split();
         let mut remembered: Vec<(Tolerations, Vec<Answer>)> = Vec::new();
         for pod in pods {
-            let at = remembered.iter().position(|(list, _)| Arc::ptr_eq(list, &pod.tolerations));
+            let at = remembered.iter().position(|(list, _)| list.is(&pod.tolerations));
             let at = at.unwrap_or_else(|| {
                 remembered.truncate(ANSWERS_REMEMBERED_MAX - 1);
-                remembered.push((Arc::clone(&pod.tolerations), answers(pod, taints, numeric)));
+                remembered.push((pod.tolerations.clone(), answers(pod, taints, numeric)));
                 remembered.len() - 1
             });
             let outcome = verdict::outcome(&pod.subject(obscured), taints, &remembered[at].1, now);
@@ -242,10 +245,10 @@ impl Engine {
         let obscured = seat.obscured();
         let wake = seat.wake;
         let (taints, Some(pod)) = seat.taints_and_pod(uid) else { return };
-        let before = pod.stage;
+        let before = pod.stage();
         let outcome = verdict::outcome(&pod.subject(obscured), taints, &answers(pod, taints, numeric), now);
         self.book.settle(pod, outcome, node, known_due, now);
-        match (before, pod.stage) {
+        match (before, pod.stage()) {
             (before, after) if before == after => {}
             (_, Stage::Counting(at)) if wake.is_none_or(|wake| at < wake) => self.set_wake(node, Some(at)),
             (Stage::Counting(at), _) if wake == Some(at) => self.rewake(node),
@@ -256,7 +259,7 @@ impl Engine {
     /// Finds the earliest deadline of a node's pods.
     fn rewake(&mut self, node: &NodeName) {
         let Some(seat) = self.nodes.get(node) else { return };
-        let deadlines = seat.pods().filter_map(|pod| match pod.stage {
+        let deadlines = seat.pods().filter_map(|pod| match pod.stage() {
             Stage::Counting(at) => Some(at),
             _ => None,
         });
@@ -298,8 +301,9 @@ fn instances(
     now: Now,
     notices: &mut Vec<Notice>,
 ) -> Vec<TaintInstance> {
+    let instances = before.map(Known::instances).unwrap_or_default();
     let instance = |taint: &Taint| {
-        let known = before.and_then(|known| Some((known, known.instance(taint)?)));
+        let known = before.and_then(|known| Some((known, *instances.get(&identity(taint))?)));
         let start = match (known, unseen) {
             (Some((_, instance)), Unseen::Nothing) => instance.start,
             (Some((known, instance)), Unseen::Since(gap)) => {
@@ -324,9 +328,15 @@ fn evicting(fact: &NodeFact) -> impl Iterator<Item = &Taint> {
     fact.taints.iter().filter(|taint| taint.effect == Effect::NoExecute)
 }
 
+/// What makes two taints the same one (MATCH-1).
+fn identity(taint: &Taint) -> (&str, &Effect) {
+    (&taint.key, &taint.effect)
+}
+
 impl Known {
-    fn instance(&self, taint: &Taint) -> Option<&TaintInstance> {
-        self.taints.iter().find(|instance| instance.taint.is_same(taint))
+    /// The instances by identity: a node may have thousands of taints.
+    fn instances(&self) -> BTreeMap<(&str, &Effect), &TaintInstance> {
+        self.taints.iter().rev().map(|instance| (identity(&instance.taint), instance)).collect()
     }
 
     /// Whether a taint may have gone and come back unseen since `instance` was known: what is said of its beginning is
@@ -345,11 +355,15 @@ impl Known {
     /// that we know is still the same instance.
     pub(super) fn is_behind(&self, fact: &NodeFact, now: Now) -> bool {
         let ahead = self.version.is_some() && fact.version > self.version;
-        let may_be_another = |taint: &Taint| {
-            let doubt = self.instance(taint).and_then(|instance| self.doubt(instance, taint, fact, now));
+        if !ahead || self.uid != fact.uid || self.obscured {
+            return false;
+        }
+        let instances = self.instances();
+        evicting(fact).any(|taint| {
+            let instance = instances.get(&identity(taint));
+            let doubt = instance.and_then(|instance| self.doubt(instance, taint, fact, now));
             doubt.is_some_and(|doubt| doubt.news || doubt.end <= now.mono)
-        };
-        ahead && self.uid == fact.uid && !self.obscured && evicting(fact).any(may_be_another)
+        })
     }
 }
 

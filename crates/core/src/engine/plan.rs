@@ -38,7 +38,7 @@ impl Book {
         now: Mono,
     ) {
         self.tell_held(pod, outcome, node);
-        let known_due = match (pod.stage, outcome) {
+        let known_due = match (pod.stage(), outcome) {
             (Stage::Gone, _) => return,
             (Stage::InHand, _) => match self.give_up(pod, outcome, node) {
                 Some(attempt) => attempt.known_due,
@@ -52,7 +52,7 @@ impl Book {
                 known_due.or_else(|| self.unqueue(pod, node))
             }
         };
-        let was_counting = matches!(pod.stage, Stage::Counting(_));
+        let was_counting = matches!(pod.stage(), Stage::Counting(_));
         self.set_stage(pod, Stage::Quiet);
         match outcome {
             Outcome::Goes { due } => {
@@ -114,7 +114,7 @@ impl Book {
         if fits {
             return None;
         }
-        pod.stage = Stage::Quiet;
+        pod.set_stage(Stage::Quiet);
         self.queue.forget(&reference)
     }
 
@@ -128,16 +128,16 @@ impl Book {
 
     /// Takes a due pod's ticket out of the queue; says when it was known to be due. Does nothing for other pods.
     pub(super) fn unqueue(&mut self, pod: &mut Pod, node: &NodeName) -> Option<Mono> {
-        let Stage::Due(due) = pod.stage else { return None };
-        pod.stage = Stage::Quiet;
+        let Stage::Due(due) = pod.stage() else { return None };
+        pod.set_stage(Stage::Quiet);
         self.queue.due.remove(&ticket(pod, node, due))
     }
 
     /// Gives a pod another stage, and keeps count.
     pub(super) fn set_stage(&mut self, pod: &mut Pod, stage: Stage) {
         let counts = |stage| usize::from(matches!(stage, Stage::Counting(_)));
-        self.counting = self.counting + counts(stage) - counts(pod.stage);
-        pod.stage = stage;
+        self.counting = self.counting + counts(stage) - counts(pod.stage());
+        pod.set_stage(stage);
     }
 
     /// A pod is gone. An eviction whose request is out is kept for its answer.

@@ -93,14 +93,14 @@ impl Engine {
         let seat = self.nodes.get_mut(&reference.node)?;
         let attempt = self.book.queue.attempts.get_mut(reference)?;
         attempt.retry_at = None;
-        seat.pod_mut(&reference.uid)?.stage = Stage::InHand;
+        seat.pod_mut(&reference.uid)?.set_stage(Stage::InHand);
         let (seat, pod) = (&*seat, seat.pod(&reference.uid)?);
         let subject = pod.subject(seat.obscured());
         Some(Situation {
             step: attempt.step,
             name: pod.name.clone(),
             generation: pod.generation,
-            version: pod.version.filter(|_| attempt.conflicts < VERSION_CONFLICTS_MAX),
+            version: pod.version().filter(|_| attempt.conflicts < VERSION_CONFLICTS_MAX),
             looked: attempt.looked,
             marked: pod.flags.has(Flags::MARKED),
             wants_mark: wants_mark(&self.config, pod),
@@ -180,7 +180,7 @@ impl Engine {
     pub(super) fn settled(&mut self, pod: &PodRef, now: Mono) {
         let known_due = self.book.queue.forget(pod).and_then(|attempt| attempt.known_due);
         if let Some(held) = self.nodes.get_mut(&pod.node).and_then(|seat| seat.pod_mut(&pod.uid)) {
-            held.stage = Stage::Quiet;
+            held.set_stage(Stage::Quiet);
             self.reassess_pod(&pod.node, &pod.uid, known_due, now);
         }
     }

@@ -8,6 +8,7 @@
 #![allow(clippy::mod_module_files, reason = "cargo's convention for code shared by integration tests")]
 
 pub mod cluster;
+pub mod crowd;
 pub mod storm;
 
 use std::collections::{BTreeMap, VecDeque};

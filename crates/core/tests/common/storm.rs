@@ -51,6 +51,8 @@ pub struct Stream {
     heard: Option<i64>,
     /// A list is under way: nothing is complete before its end.
     listing: bool,
+    /// Nothing more arrives.
+    stalled: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -103,6 +105,9 @@ impl Storm {
         let now = self.cluster.now;
         while let Some(news) = self.cluster.news.pop_front() {
             let stream = if is_about_nodes(&news) { &mut self.nodes } else { &mut self.pods };
+            if stream.stalled {
+                continue;
+            }
             let audible = stream.items.back().map_or(now, |(_, last, _)| *last).max(now + stream.lag);
             stream.items.push_back((now, audible, news));
         }
@@ -133,20 +138,18 @@ impl Storm {
         self.list();
     }
 
-    /// One of the events on their way is lost, and nobody knows.
+    /// The nodes' stream goes silent, without anybody knowing, until the next list. One that leaves out single events
+    /// is no watch: what was then seen of a taint would prove nothing.
+    pub fn stall(&mut self) {
+        self.nodes.items.clear();
+        self.nodes.stalled = true;
+    }
+
+    /// One of the pod events on their way is lost, and nobody knows.
     pub fn lose(&mut self, which: usize) {
-        let total = self.nodes.items.len() + self.pods.items.len();
-        let Some(at) = which.checked_rem(total) else { return };
-        let begins = |input: &Input| {
-            use Input::{NodesBegin, NodesEnd, PodsBegin, PodsEnd};
-            matches!(input, NodesBegin { .. } | NodesEnd | PodsBegin { .. } | PodsEnd)
-        };
-        let (stream, at) = match at.checked_sub(self.nodes.items.len()) {
-            Some(at) => (&mut self.pods, at),
-            None => (&mut self.nodes, at),
-        };
-        if !stream.items.get(at).is_some_and(|(.., input)| begins(input)) {
-            stream.items.remove(at);
+        let Some(at) = which.checked_rem(self.pods.items.len()) else { return };
+        if !matches!(self.pods.items[at].2, Input::PodsBegin { .. } | Input::PodsEnd) {
+            self.pods.items.remove(at);
         }
     }
 
@@ -190,7 +193,7 @@ impl Storm {
     fn listen(&mut self) {
         let now = self.cluster.now;
         for stream in [&mut self.nodes, &mut self.pods] {
-            if !self.deaf && !stream.listing && stream.items.is_empty() {
+            if !self.deaf && !stream.listing && !stream.stalled && stream.items.is_empty() {
                 stream.heard = Some(now - stream.lag).max(stream.heard);
             }
         }
@@ -353,6 +356,12 @@ impl Storm {
         audible.chain(flights).chain(wake.filter(|wake| *wake > now)).min()
     }
 
+    /// What the engine was not told yet.
+    pub fn unheard(&self) -> Vec<Input> {
+        let items = self.nodes.items.iter().chain(&self.pods.items);
+        items.map(|(.., input)| input.clone()).collect()
+    }
+
     /// Requests under way.
     pub fn in_flight(&self) -> usize {
         self.flights.len()
@@ -362,7 +371,7 @@ impl Storm {
 impl Stream {
     fn list(&mut self, now: i64, begin: Input, items: Vec<Input>, end: Input) {
         self.items.clear();
-        self.listing = true;
+        (self.listing, self.stalled) = (true, false);
         let listed = [begin].into_iter().chain(items).chain([end]);
         self.items.extend(listed.map(|input| (now, now + self.lag, input)));
     }

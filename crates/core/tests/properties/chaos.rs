@@ -1,1 +1,213 @@
-//! x
+//! S12: no input panics, whatever its order, its times and its contents, and the engine always comes to rest.
+
+use crate::runs;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use taintward_core::effect::Failure;
+use taintward_core::engine::{Config, Engine, Input, Lane, PodRef, Reading};
+use taintward_core::fact::{ArrivalFacts, NodeFact, Owner, PodFact, Standing};
+use taintward_core::matching::NumericOperators;
+use taintward_core::names::{NodeName, PodName, Uid, Version};
+use taintward_core::taint::{Effect, Taint};
+use taintward_core::time::{Mono, Now, Span, Wall};
+use taintward_core::toleration::{Operator, Toleration};
+
+/// Ordinary numbers, and those at which arithmetic breaks.
+fn number() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        3 => -5i64..1_000,
+        3 => (-5i64..1_000).prop_map(|seconds| seconds * 1_000_000),
+        1 => any::<i64>(),
+        1 => prop::sample::select(vec![i64::MIN, i64::MIN + 1, i64::MAX - 1, i64::MAX]),
+    ]
+}
+
+fn mono() -> impl Strategy<Value = Mono> {
+    number().prop_map(Mono::from_micros)
+}
+
+fn wall() -> impl Strategy<Value = Wall> {
+    number().prop_map(Wall::from_micros)
+}
+
+fn uid() -> impl Strategy<Value = Uid> {
+    prop::sample::select(vec!["", "a", "b", "00000000-0000-4000-8000-000000000001"]).prop_map(Uid::new)
+}
+
+fn node_name() -> impl Strategy<Value = NodeName> {
+    prop::sample::select(vec!["", "n", "m"]).prop_map(NodeName::new)
+}
+
+fn text() -> impl Strategy<Value = Box<str>> {
+    prop::sample::select(vec!["", "k", "l", "7", "-9223372036854775808", "\u{0}\n"]).prop_map(Into::into)
+}
+
+fn effect() -> impl Strategy<Value = Effect> {
+    prop::sample::select(vec!["NoExecute", "NoExecute", "NoSchedule", "", "x"]).prop_map(Effect::new)
+}
+
+fn taint() -> impl Strategy<Value = Taint> {
+    (text(), text(), effect(), option::of(wall())).prop_map(|(key, value, effect, time_added)| Taint {
+        key,
+        value,
+        effect,
+        time_added,
+    })
+}
+
+fn toleration() -> impl Strategy<Value = Toleration> {
+    let operator = prop::sample::select(vec!["", "Equal", "Exists", "Lt", "Gt", "x"]).prop_map(Operator::new);
+    (text(), operator, text(), option::of(effect()), option::of(number())).prop_map(
+        |(key, operator, value, effect, seconds)| Toleration { key, operator, value, effect, seconds },
+    )
+}
+
+fn version() -> impl Strategy<Value = Option<Version>> {
+    option::of(prop_oneof![0u64..5, Just(u64::MAX)].prop_map(Version))
+}
+
+fn node() -> impl Strategy<Value = NodeFact> {
+    (node_name(), uid(), version(), option::of(wall()), vec(taint(), 0..30), option::of(wall())).prop_map(
+        |(name, uid, version, created, taints, taints_changed)| NodeFact {
+            name,
+            uid,
+            version,
+            created,
+            taints,
+            taints_changed,
+        },
+    )
+}
+
+fn pod() -> impl Strategy<Value = PodFact> {
+    let standing = prop::sample::select(vec![Standing::Live, Standing::Finished, Standing::Terminating]);
+    let owner = prop::sample::select(vec![Owner::Other, Owner::DaemonSet, Owner::Job]);
+    let arrival = (option::of(wall()), option::of(wall()), option::of(wall()));
+    let numbers = (any::<i32>(), any::<u32>(), version());
+    let identity = (uid(), node_name());
+    let yes_or_no = (any::<bool>(), any::<bool>(), any::<bool>());
+    (identity, numbers, vec(toleration(), 0..30), standing, owner, yes_or_no, arrival).prop_map(
+        |((uid, node), (priority, generation, version), tolerations, standing, owner, flags, arrival)| {
+            let (scheduled, started, created) = arrival;
+            let (mirror, marked, node_critical) = flags;
+            PodFact {
+                uid,
+                name: PodName::new("", "p"),
+                node,
+                version,
+                generation,
+                tolerations,
+                priority,
+                node_critical,
+                owner,
+                standing,
+                mirror,
+                marked,
+                arrival: ArrivalFacts { scheduled, started, created },
+            }
+        },
+    )
+}
+
+fn failure() -> impl Strategy<Value = Failure> {
+    prop_oneof![
+        Just(Failure::NotFound),
+        Just(Failure::Conflict),
+        Just(Failure::Forbidden),
+        option::of(number().prop_map(Span::from_micros)).prop_map(Failure::Throttled),
+        Just(Failure::Rejected),
+        Just(Failure::Unavailable),
+    ]
+}
+
+fn reading<T: Clone + std::fmt::Debug>(
+    fact: impl Strategy<Value = T>,
+) -> impl Strategy<Value = Result<Reading<T>, Failure>> {
+    prop_oneof![
+        3 => fact.prop_map(|fact| Ok(Reading::Is(fact))),
+        1 => Just(Ok(Reading::Absent)),
+        1 => Just(Ok(Reading::Unreadable)),
+        2 => failure().prop_map(Err),
+    ]
+}
+
+fn reference() -> impl Strategy<Value = PodRef> {
+    (node_name(), uid()).prop_map(|(node, uid)| PodRef { node, uid })
+}
+
+fn done() -> impl Strategy<Value = Result<(), Failure>> {
+    prop_oneof![Just(Ok(())), failure().prop_map(Err)]
+}
+
+fn input() -> impl Strategy<Value = Input> {
+    let marked = prop_oneof![version().prop_map(Ok), failure().prop_map(Err)];
+    prop_oneof![
+        1 => option::of(mono()).prop_map(|silent_since| Input::NodesBegin { silent_since }),
+        6 => (node(), any::<bool>()).prop_map(|(fact, listed)| Input::Node { fact, listed }),
+        1 => (node_name(), option::of(uid())).prop_map(|(name, uid)| Input::NodeGone { name, uid }),
+        1 => node_name().prop_map(|name| Input::NodeUnreadable { name }),
+        2 => Just(Input::NodesEnd),
+        1 => option::of(mono()).prop_map(|silent_since| Input::PodsBegin { silent_since }),
+        6 => (pod(), any::<bool>()).prop_map(|(fact, listed)| Input::Pod { fact, listed }),
+        1 => reference().prop_map(|pod| Input::PodGone { pod }),
+        1 => (uid(), option::of(node_name())).prop_map(|(uid, node)| Input::PodUnreadable { uid, node }),
+        2 => Just(Input::PodsEnd),
+        2 => (node_name(), mono(), reading(node()))
+            .prop_map(|(node, sent, result)| Input::Confirmed { node, sent, result }),
+        1 => (reference(), marked).prop_map(|(pod, result)| Input::Marked { pod, result }),
+        1 => (reference(), done()).prop_map(|(pod, result)| Input::Deleted { pod, result }),
+        1 => (reference(), reading(pod())).prop_map(|(pod, result)| Input::Looked { pod, result }),
+        1 => (reference(), done()).prop_map(|(pod, result)| Input::Unmarked { pod, result }),
+    ]
+}
+
+/// Asks everything that can be asked, and pulls some effects.
+fn use_all(engine: &mut Engine, now: Now, pulls: usize) {
+    engine.tick(now.mono);
+    for at in 0..pulls {
+        engine.has_work(Lane::All, now.mono);
+        let lane = if at % 2 == 0 { Lane::Fresh } else { Lane::All };
+        engine.next(lane, now);
+    }
+    engine.wake_at();
+    engine.census();
+    assert_eq!(engine.pending().count(), engine.census().counting);
+    engine.blocked().for_each(|_| ());
+    for name in ["", "n", "m"] {
+        for uid in ["", "a", "b"] {
+            engine.explain(&PodRef { node: NodeName::new(name), uid: Uid::new(uid) }, now);
+        }
+    }
+    engine.notices();
+}
+
+proptest! {
+    #![proptest_config(runs())]
+
+    #[test]
+    fn nothing_panics(
+        inputs in vec((input(), number(), number(), 0usize..4), 0..60),
+        numeric in any::<bool>(),
+    ) {
+        let numeric = if numeric { NumericOperators::On } else { NumericOperators::Off };
+        let mut engine = Engine::new(Config { numeric, ..Config::default() });
+        for (input, mono, wall, pulls) in inputs {
+            let now = Now { mono: Mono::from_micros(mono), wall: Wall::from_micros(wall) };
+            engine.handle(input, now);
+            use_all(&mut engine, now, pulls);
+        }
+        // Nothing is left when everything is gone.
+        let now = Now { mono: Mono::NEVER, wall: Wall::from_secs(0) };
+        for input in [
+            Input::NodesBegin { silent_since: None },
+            Input::NodesEnd,
+            Input::PodsBegin { silent_since: None },
+            Input::PodsEnd,
+        ] {
+            engine.handle(input, now);
+        }
+        let census = engine.census();
+        prop_assert_eq!((census.nodes, census.pods, census.counting, census.due), (0, 0, 0, 0));
+    }
+}

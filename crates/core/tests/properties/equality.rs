@@ -1,1 +1,125 @@
-//! x
+//! Equal facts make equal engines, whatever their order, their number and what was between them.
+
+use crate::commands::{Command, calm, perform};
+use crate::common::storm::{Storm, WINDOW};
+use crate::runs;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use taintward_core::engine::{Config, Engine, Input};
+use taintward_core::names::{NodeName, Uid};
+use taintward_core::time::Now;
+
+/// What an input is about: order matters only among those about the same object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Object {
+    Node(NodeName),
+    Pod(Uid),
+}
+
+fn object(input: &Input) -> Object {
+    match input {
+        Input::Node { fact, .. } => Object::Node(fact.name.clone()),
+        Input::NodeGone { name, .. } | Input::NodeUnreadable { name } => Object::Node(name.clone()),
+        Input::Pod { fact, .. } => Object::Pod(fact.uid.clone()),
+        Input::PodGone { pod } => Object::Pod(pod.uid.clone()),
+        Input::PodUnreadable { uid, .. } => Object::Pod(uid.clone()),
+        other => panic!("no fact about one object: {other:?}"),
+    }
+}
+
+/// What happens at one instant, as its watch events.
+fn events(commands: Vec<Command>) -> (Vec<Input>, Now) {
+    let mut storm = Storm::new(Config::default(), WINDOW);
+    storm.deaf = true;
+    for command in commands {
+        match command {
+            // A withdrawal that is planned is something under way.
+            Command::Pass(_) | Command::Mark { .. } => {}
+            command => perform(&mut storm, command),
+        }
+    }
+    (storm.unheard(), storm.cluster.clock())
+}
+
+fn engine(inputs: &[Input], now: Now) -> Engine {
+    let mut engine = Engine::new(Config::default());
+    for input in inputs {
+        engine.handle(input.clone(), now);
+    }
+    engine.notices();
+    engine
+}
+
+/// Another order that keeps each object's own; some facts twice; some intermediate states left out.
+fn retold(inputs: &[Input], choices: &[u8]) -> Vec<Input> {
+    let mut histories: BTreeMap<Object, Vec<Input>> = BTreeMap::new();
+    for input in inputs {
+        histories.entry(object(input)).or_default().push(input.clone());
+    }
+    let mut choices = choices.iter().copied().cycle();
+    let mut choose = || choices.next().expect("a cycle does not end");
+    let mut retold = Vec::new();
+    while !histories.is_empty() {
+        let which = usize::from(choose()) % histories.len();
+        let object = histories.keys().nth(which).expect("it is within").clone();
+        let history = histories.get_mut(&object).expect("it was just found");
+        let next = history.remove(0);
+        let last = history.is_empty();
+        if last {
+            histories.remove(&object);
+        }
+        let choice = choose();
+        let is_state = matches!(next, Input::Node { .. } | Input::Pod { .. });
+        if is_state && !last && choice % 3 == 0 {
+            continue;
+        }
+        retold.push(next.clone());
+        if choice % 3 == 1 {
+            retold.push(next);
+        }
+    }
+    retold
+}
+
+/// Facts about objects that can be left out without a loss: of an unreadable object only what was read before counts,
+/// and a pod or node that was never readable is not known.
+fn is_lossless(inputs: &[Input]) -> bool {
+    !inputs.iter().any(|input| matches!(input, Input::NodeUnreadable { .. } | Input::PodUnreadable { .. }))
+}
+
+proptest! {
+    #![proptest_config(runs())]
+
+    #[test]
+    fn order_number_and_gaps_do_not_matter(
+        commands in calm(),
+        choices in prop::collection::vec(any::<u8>(), 1..200),
+    ) {
+        let (inputs, now) = events(commands);
+        prop_assume!(is_lossless(&inputs));
+        let straight = engine(&inputs, now);
+        let other = engine(&retold(&inputs, &choices), now);
+        prop_assert_eq!(&straight, &other);
+        // Told twice over, as by a resync.
+        let known: BTreeSet<_> = inputs.iter().map(object).collect();
+        let last = |object: &Object| inputs.iter().rfind(|input| self::object(input) == *object).cloned();
+        let mut again = straight.clone();
+        for input in known.iter().filter_map(last) {
+            again.handle(input, now);
+        }
+        again.notices();
+        prop_assert_eq!(&straight, &again);
+    }
+
+    /// The facts are worth comparing: another fact makes another engine.
+    #[test]
+    fn another_fact_makes_another_engine(commands in calm()) {
+        let (inputs, now) = events(commands);
+        let storm = Storm::new(Config::default(), WINDOW);
+        let mut more = inputs.clone();
+        let mut cluster = storm.cluster.clone();
+        cluster.put_node(200);
+        more.extend(cluster.news.drain(..));
+        prop_assert_ne!(engine(&inputs, now), engine(&more, now));
+    }
+}

@@ -1,0 +1,152 @@
+//! # Crowd: very many pods on very many nodes
+//! Room:     facts as a large cluster has them: names, UIDs, lists of tolerations shared by few kinds of pods.
+//! Comes in: how many.
+//! Goes out: facts, one at a time; a loaded engine.
+//! Not here: measuring.
+
+use std::time::{Duration, Instant};
+use taintward_core::effect::Failure;
+use taintward_core::engine::{Config, Effect, Engine, Input, Lane, Reading};
+use taintward_core::fact::{ArrivalFacts, NodeFact, Owner, PodFact, Standing};
+use taintward_core::names::{NodeName, PodName, Uid, Version};
+use taintward_core::taint::{Effect as TaintEffect, Taint};
+use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::toleration::{Operator, Toleration};
+
+/// Distinct lists of tolerations in the crowd.
+const KINDS: usize = 15;
+
+pub const KEY: &str = "node.kubernetes.io/unreachable";
+
+pub fn now() -> Now {
+    Now { mono: Mono::from_secs(10_000), wall: Wall::from_secs(1_800_000_000) }
+}
+
+pub fn toleration(key: &str, operator: Operator, seconds: Option<i64>) -> Toleration {
+    let effect = Some(TaintEffect::NoExecute);
+    Toleration { key: key.into(), operator, value: "".into(), effect, seconds }
+}
+
+/// Every pod has the two that admission adds (300 s); most kinds have a few of their own.
+fn tolerations(kind: usize, patience: i64) -> Vec<Toleration> {
+    let mut list: Vec<_> = (0..kind % 5)
+        .map(|at| toleration(&format!("dedicated.example.com/{}-{at}", kind / 5), Operator::Exists, None))
+        .collect();
+    for key in ["node.kubernetes.io/not-ready", KEY] {
+        list.push(toleration(key, Operator::Exists, Some(patience + kind as i64)));
+    }
+    list
+}
+
+pub fn node_name(node: usize) -> NodeName {
+    NodeName::new(&format!(
+        "ip-10-{}-{}-{}.eu-central-1.compute.internal",
+        node >> 16,
+        node >> 8 & 255,
+        node & 255
+    ))
+}
+
+pub fn node(node: usize, version: u64, taints: &[&str]) -> NodeFact {
+    let of = |key: &&str| {
+        let (key, value, effect) = ((*key).into(), "".into(), TaintEffect::NoExecute);
+        Taint { key, value, effect, time_added: Some(now().wall) }
+    };
+    NodeFact {
+        name: node_name(node),
+        uid: Uid::new(&format!("9c3a0b1e-0000-4000-8000-{node:012x}")),
+        version: Some(Version(version)),
+        created: Some(Wall::from_secs(1_700_000_000)),
+        taints: taints.iter().map(of).collect(),
+        taints_changed: None,
+    }
+}
+
+pub fn pod(pod: usize, node: NodeName, tolerations: Vec<Toleration>) -> PodFact {
+    let at = Some(Wall::from_secs(1_750_000_000));
+    let scattered = (pod as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    PodFact {
+        uid: Uid::new(&format!("{:08x}-{:04x}-4abc-8def-{pod:012x}", scattered >> 32, scattered & 0xffff)),
+        name: PodName::new(
+            &format!("team-{}", pod % 40),
+            &format!("checkout-api-{:010x}-{:05x}", scattered % 97, pod & 0xf_ffff),
+        ),
+        node,
+        version: Some(Version(1_000_000 + pod as u64)),
+        generation: 1,
+        tolerations,
+        priority: 0,
+        node_critical: false,
+        owner: if pod.is_multiple_of(30) { Owner::DaemonSet } else { Owner::Other },
+        standing: Standing::Live,
+        mirror: false,
+        marked: false,
+        arrival: ArrivalFacts { scheduled: at, started: at, created: at },
+    }
+}
+
+/// An engine that has listed so many nodes with so many pods each.
+pub fn engine(nodes: usize, pods_each: usize, patience: i64) -> Engine {
+    loaded(nodes, pods_each, patience).0
+}
+
+/// The same, with the time that the engine itself took.
+pub fn loaded(nodes: usize, pods_each: usize, patience: i64) -> (Engine, Duration) {
+    let mut engine = Engine::new(Config::default());
+    let mut taken = Duration::ZERO;
+    let mut tell = |inputs: Vec<Input>| {
+        let start = Instant::now();
+        inputs.into_iter().for_each(|input| engine.handle(input, now()));
+        taken += start.elapsed();
+    };
+    tell(vec![Input::NodesBegin { silent_since: None }]);
+    for at in 0..nodes {
+        tell(vec![Input::Node { fact: node(at, 1, &[]), listed: true }]);
+    }
+    tell(vec![Input::NodesEnd, Input::PodsBegin { silent_since: None }]);
+    // The API server lists by namespace and name, not by node; pages of 500.
+    let listed = |at: usize| {
+        let fact = pod(at, node_name(at % nodes), tolerations(at % KINDS, patience));
+        Input::Pod { fact, listed: true }
+    };
+    for page in 0..(nodes * pods_each).div_ceil(500) {
+        tell((page * 500..nodes * pods_each).take(500).map(listed).collect());
+    }
+    tell(vec![Input::PodsEnd]);
+    engine.notices();
+    (engine, taken)
+}
+
+/// Answers everything the engine asks for, until it asks for nothing more; says how many pods were deleted.
+pub fn evict_all(engine: &mut Engine, read: impl Fn(&NodeName) -> NodeFact) -> usize {
+    let mut deleted = 0;
+    while let Some(effect) = engine.next(Lane::All, now()) {
+        let answer = match effect {
+            Effect::Confirm { node } => {
+                let fact = read(&node);
+                Input::Confirmed { node, sent: now().mono, result: Ok(Reading::Is(fact)) }
+            }
+            Effect::Mark { pod, .. } => Input::Marked { pod, result: Ok(Some(Version(9_000_000))) },
+            Effect::Delete { pod, .. } => {
+                deleted += 1;
+                Input::Deleted { pod, result: Ok(()) }
+            }
+            Effect::Look { pod, .. } => Input::Looked { pod, result: Err(Failure::NotFound) },
+            Effect::Unmark { pod, .. } => Input::Unmarked { pod, result: Ok(()) },
+        };
+        engine.handle(answer, now());
+    }
+    deleted
+}
+
+/// A pod with very many tolerations and a node with very many taints, none of which match until the last.
+pub fn hostile(tolerations: usize, taints: usize) -> (PodFact, NodeFact) {
+    let list = (0..tolerations).map(|at| {
+        let key = format!("hostile.example.com/key-{:05}", at % (taints * 2) + taints / 2);
+        let operator = if at % 3 == 0 { Operator::Exists } else { Operator::Equal };
+        toleration(&key, operator, Some(1000 + at as i64))
+    });
+    let keys: Vec<_> = (0..taints).map(|at| format!("hostile.example.com/key-{at:05}")).collect();
+    let keys: Vec<_> = keys.iter().map(String::as_str).collect();
+    (pod(1, node_name(0), list.collect()), node(0, 2, &keys))
+}

@@ -1,0 +1,441 @@
+//! # Exhaustive: every interleaving of a tiny world
+//! Room:     one node, one pod name, two incarnations; every order of events, messages, answers, losses and restarts
+//!           within small budgets, breadth first, over the engine itself.
+//! Comes in: nothing; `EXHAUSTIVE_STATES` asks for more states.
+//! Goes out: the path to a state where a DELETE was committed that must not be (S1, S2, S3, S10: the cluster refuses),
+//!           or from which a fair run does not end well (L1, S9).
+//! Not here: random sequences over larger worlds (`properties`).
+
+mod common;
+
+use common::cluster::{Cluster, SECOND};
+use std::collections::{HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use taintward_core::effect::Failure;
+use taintward_core::engine::{Config, Effect, Engine, Input, Lane};
+use taintward_core::taint::Effect as TaintEffect;
+use taintward_core::time::Mono;
+
+/// States of one scope, at most.
+const STATES_MAX: usize = 60_000;
+
+/// States of all scopes, at least.
+const STATES_MIN: usize = 200_000;
+
+/// From one in so many states a fair run is tried.
+const FAIR_RUNS: usize = 32;
+
+const FLIGHTS_MAX: usize = 2;
+
+/// How long after being sent a request can still be committed.
+const REQUEST_MAX: i64 = 2 * SECOND;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Step {
+    Taint,
+    Untaint,
+    /// The pod's patience becomes shorter, longer, endless.
+    Patience(Option<i64>),
+    /// The pod is replaced by one of the same name that bears everything.
+    Recreate,
+    HearNode,
+    HearPod,
+    /// The nodes' stream goes silent without anybody knowing: nothing more arrives until the next list. A stream that
+    /// leaves out single events is no watch: what was then seen of a taint would prove nothing.
+    Stall,
+    Pull,
+    Commit(usize),
+    Answer(usize),
+    /// The answer is lost; whether it was committed depends on what came before.
+    Lose(usize),
+    Pass,
+    List,
+    Restart,
+}
+
+const STEPS: [Step; 19] = [
+    Step::Pull,
+    Step::HearNode,
+    Step::HearPod,
+    Step::Commit(0),
+    Step::Commit(1),
+    Step::Answer(0),
+    Step::Answer(1),
+    Step::Pass,
+    Step::Taint,
+    Step::Untaint,
+    Step::Patience(Some(1)),
+    Step::Patience(Some(5)),
+    Step::Patience(None),
+    Step::Recreate,
+    Step::Restart,
+    Step::List,
+    Step::Lose(0),
+    Step::Lose(1),
+    Step::Stall,
+];
+
+/// How often each of these may still happen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Budgets {
+    taints: u8,
+    untaints: u8,
+    edits: u8,
+    recreations: u8,
+    passes: u8,
+    losses: u8,
+    stalls: u8,
+    lists: u8,
+    restarts: u8,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Flight {
+    effect: Effect,
+    sent: i64,
+    answer: Option<Input>,
+    orphan: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State {
+    cluster: Cluster,
+    engine: Engine,
+    nodes: VecDeque<(i64, Input)>,
+    pods: VecDeque<(i64, Input)>,
+    stalled: bool,
+    /// When nodes and pods were last known completely.
+    heard: Option<(i64, i64)>,
+    flights: Vec<Flight>,
+    left: Budgets,
+}
+
+fn spend(budget: &mut u8) -> Option<()> {
+    *budget = budget.checked_sub(1)?;
+    Some(())
+}
+
+impl State {
+    fn first(left: Budgets) -> Self {
+        let mut cluster = Cluster::new(2 * SECOND + REQUEST_MAX);
+        cluster.put_node(0);
+        cluster.put_pod(0, 0, vec![common::bears("k", Some(2))], true);
+        let (nodes, pods) = (VecDeque::new(), VecDeque::new());
+        let engine = Engine::new(Config::default());
+        let flights = Vec::new();
+        let mut state = Self { cluster, engine, nodes, pods, stalled: false, heard: None, flights, left };
+        state.list();
+        state
+    }
+
+    /// Everything is listed, at once and completely.
+    fn list(&mut self) {
+        self.cluster.news.clear();
+        self.nodes.clear();
+        self.pods.clear();
+        let at = |which: fn((i64, i64)) -> i64| self.heard.map(which).map(Mono::from_micros);
+        let (nodes_since, pods_since) = (at(|heard| heard.0), at(|heard| heard.1));
+        let nodes = self.cluster.nodes.keys().map(|&id| self.cluster.node_told(id, true));
+        let pods = self.cluster.pods.keys().map(|&id| self.cluster.pod_told(id, true));
+        let mut inputs = vec![Input::NodesBegin { silent_since: nodes_since }];
+        inputs.extend(nodes);
+        inputs.extend([Input::NodesEnd, Input::PodsBegin { silent_since: pods_since }]);
+        inputs.extend(pods);
+        inputs.push(Input::PodsEnd);
+        for input in inputs {
+            self.engine.handle(input, self.cluster.clock());
+        }
+        self.heard = Some((self.cluster.now, self.cluster.now));
+        self.stalled = false;
+    }
+
+    /// What happens to the cluster happens at an instant of its own.
+    fn happens(&mut self, what: impl FnOnce(&mut Cluster)) {
+        self.cluster.now += 1;
+        what(&mut self.cluster);
+        self.send_news();
+    }
+
+    fn send_news(&mut self) {
+        let now = self.cluster.now;
+        while let Some(news) = self.cluster.news.pop_front() {
+            match news {
+                Input::Pod { .. } | Input::PodGone { .. } => self.pods.push_back((now, news)),
+                _ if self.stalled => {}
+                _ => self.nodes.push_back((now, news)),
+            }
+        }
+    }
+
+    /// The next state; `None` where the step is not possible.
+    fn step(&self, step: Step) -> Option<Self> {
+        let mut next = self.clone();
+        next.take(step)?;
+        next.engine.tick(next.cluster.clock().mono);
+        next.engine.notices();
+        let wake = next.engine.wake_at().is_some_and(|at| at <= next.cluster.clock().mono);
+        // A retry whose time has come may be waiting for its pull; nothing else may.
+        assert!(!wake || next.engine.has_work(Lane::All, next.cluster.clock().mono));
+        Some(next)
+    }
+
+    fn take(&mut self, step: Step) -> Option<()> {
+        let tainted = !self.cluster.nodes[&0].taints.is_empty();
+        match step {
+            Step::Taint if !tainted => {
+                spend(&mut self.left.taints)?;
+                // The first is stamped, the second is not.
+                let stamped = self.left.taints > 0;
+                self.happens(|cluster| cluster.taint(0, "k", TaintEffect::NoExecute, stamped));
+            }
+            Step::Untaint if tainted => {
+                spend(&mut self.left.untaints)?;
+                self.happens(|cluster| cluster.untaint(0, "k"));
+            }
+            Step::Patience(seconds) if self.cluster.pods.contains_key(&0) => {
+                spend(&mut self.left.edits)?;
+                let tolerations = vec![common::bears("k", seconds)];
+                self.happens(|cluster| cluster.edit_pod(0, |pod| pod.fact.tolerations = tolerations));
+            }
+            Step::Recreate => {
+                spend(&mut self.left.recreations)?;
+                self.happens(|cluster| cluster.put_pod(0, 0, vec![common::bears("k", None)], false));
+            }
+            Step::HearNode => self.hear(true)?,
+            Step::HearPod => self.hear(false)?,
+            Step::Stall if !self.stalled => {
+                spend(&mut self.left.stalls)?;
+                self.stalled = true;
+                self.nodes.clear();
+            }
+            Step::Pull => self.pull()?,
+            Step::Commit(at) => self.commit(at)?,
+            Step::Answer(at) => self.answer(at, false)?,
+            Step::Lose(at) => {
+                spend(&mut self.left.losses)?;
+                self.answer(at, true)?;
+            }
+            Step::Pass => {
+                spend(&mut self.left.passes)?;
+                self.pass(1_300_000);
+            }
+            Step::List => {
+                spend(&mut self.left.lists)?;
+                self.list();
+            }
+            Step::Restart => {
+                spend(&mut self.left.restarts)?;
+                self.engine = Engine::new(Config::default());
+                self.heard = None;
+                // What nobody waits for matters only if it can still be committed.
+                self.flights.retain(|flight| flight.answer.is_none());
+                self.flights.iter_mut().for_each(|flight| flight.orphan = true);
+                self.list();
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn hear(&mut self, nodes: bool) -> Option<()> {
+        let (emitted, input) = if nodes { self.nodes.pop_front() } else { self.pods.pop_front() }?;
+        self.engine.handle(input, self.cluster.clock());
+        let heard = self.heard.get_or_insert((emitted, emitted));
+        *if nodes { &mut heard.0 } else { &mut heard.1 } = emitted;
+        Some(())
+    }
+
+    fn pull(&mut self) -> Option<()> {
+        if self.flights.len() >= FLIGHTS_MAX {
+            return None;
+        }
+        let effect = self.engine.next(Lane::All, self.cluster.clock())?;
+        self.flights.push(Flight { effect, sent: self.cluster.now, answer: None, orphan: false });
+        Some(())
+    }
+
+    fn commit(&mut self, at: usize) -> Option<()> {
+        let flight = self.flights.get(at).filter(|flight| flight.answer.is_none())?.clone();
+        let cluster = &mut self.cluster;
+        let answer = match flight.effect {
+            Effect::Confirm { node } => {
+                let result = Ok(cluster.read_node(&node));
+                Input::Confirmed { node, sent: Mono::from_micros(flight.sent), result }
+            }
+            Effect::Look { pod, name } => Input::Looked { pod, result: Ok(cluster.read_pod(&name)) },
+            Effect::Mark { pod, name, version, .. } => {
+                let result = cluster.set_mark(&pod, &name, version, true);
+                Input::Marked { pod, result }
+            }
+            Effect::Unmark { pod, name } => {
+                let result = cluster.set_mark(&pod, &name, None, false).map(|_| ());
+                Input::Unmarked { pod, result }
+            }
+            Effect::Delete { pod, name, version, .. } => {
+                let result = cluster.delete(&pod, &name, version);
+                Input::Deleted { pod, result }
+            }
+        };
+        match flight.orphan {
+            true => drop(self.flights.remove(at)),
+            false => self.flights[at].answer = Some(answer),
+        }
+        self.send_news();
+        Some(())
+    }
+
+    fn answer(&mut self, at: usize, lost: bool) -> Option<()> {
+        let flight = self.flights.get(at).filter(|flight| !flight.orphan)?;
+        let answer = if lost { unavailable(flight) } else { flight.answer.clone()? };
+        self.flights.remove(at);
+        self.engine.handle(answer, self.cluster.clock());
+        Some(())
+    }
+
+    /// Time passes; requests that were not committed in time never are.
+    fn pass(&mut self, micros: i64) {
+        self.cluster.now += micros;
+        let now = self.cluster.now;
+        while let Some(at) =
+            self.flights.iter().position(|flight| flight.answer.is_none() && flight.sent + REQUEST_MAX < now)
+        {
+            let flight = self.flights.remove(at);
+            if !flight.orphan {
+                self.engine.handle(unavailable(&flight), self.cluster.clock());
+            }
+        }
+    }
+
+    /// Nothing goes wrong from here on: everything is heard, listed once, carried out and answered.
+    fn run_fairly(mut self) {
+        for round in 0..16 {
+            while self.hear(true).is_some() || self.hear(false).is_some() {}
+            if round == 0 {
+                self.list();
+            }
+            for _ in 0..100 {
+                self.engine.tick(self.cluster.clock().mono);
+                while self.commit(0).is_some() || self.answer(0, false).is_some() {}
+                while self.hear(true).is_some() || self.hear(false).is_some() {}
+                if self.pull().is_none() {
+                    break;
+                }
+            }
+            self.pass(6 * SECOND);
+        }
+        assert!(self.flights.is_empty(), "requests are left");
+        let due = self.cluster.due(0);
+        assert!(due.is_none_or(|due| due > self.cluster.now), "L1: it is still there, due {due:?}");
+        let stray = self.cluster.pods.get(&0).and_then(|pod| pod.stray);
+        assert!(stray.is_none(), "S9: it bears a mark without a reason");
+        let census = self.engine.census();
+        assert_eq!((census.due, census.in_hand), (0, 0), "no rest");
+    }
+
+    fn fingerprint(&self) -> u128 {
+        let mut first = DefaultHasher::new();
+        self.hash(&mut first);
+        let mut second = DefaultHasher::new();
+        0xa5u8.hash(&mut second);
+        self.hash(&mut second);
+        u128::from(first.finish()) << 64 | u128::from(second.finish())
+    }
+}
+
+fn unavailable(flight: &Flight) -> Input {
+    let gone = Failure::Unavailable;
+    match flight.effect.clone() {
+        Effect::Confirm { node } => {
+            Input::Confirmed { node, sent: Mono::from_micros(flight.sent), result: Err(gone) }
+        }
+        Effect::Mark { pod, .. } => Input::Marked { pod, result: Err(gone) },
+        Effect::Delete { pod, .. } => Input::Deleted { pod, result: Err(gone) },
+        Effect::Look { pod, .. } => Input::Looked { pod, result: Err(gone) },
+        Effect::Unmark { pod, .. } => Input::Unmarked { pod, result: Err(gone) },
+    }
+}
+
+/// How each state was reached: its predecessor and the step.
+struct Paths(Vec<(usize, Option<Step>)>);
+
+impl Paths {
+    fn to(&self, mut at: usize) -> Vec<Step> {
+        let mut path = Vec::new();
+        while let (before, Some(step)) = self.0[at] {
+            path.push(step);
+            at = before;
+        }
+        path.reverse();
+        path
+    }
+}
+
+/// What exploring one scope came to.
+#[derive(Debug, Default)]
+struct Found {
+    states: usize,
+    transitions: usize,
+    fair_runs: usize,
+    deleting: usize,
+    is_complete: bool,
+}
+
+fn explore(budgets: Budgets, states_max: usize) -> Found {
+    let first = State::first(budgets);
+    let mut found = Found { is_complete: true, ..Found::default() };
+    let mut paths = Paths(vec![(0, None)]);
+    let mut seen = HashSet::from([first.fingerprint()]);
+    let mut open = VecDeque::from([(0, first)]);
+    while let Some((at, state)) = open.pop_front() {
+        for step in STEPS {
+            let next = catch_unwind(AssertUnwindSafe(|| state.step(step)));
+            let Ok(next) = next else { panic!("after {:?}: {step:?}", paths.to(at)) };
+            let Some(next) = next else { continue };
+            found.transitions += 1;
+            if seen.len() >= states_max {
+                found.is_complete = false;
+                continue;
+            }
+            if !seen.insert(next.fingerprint()) {
+                continue;
+            }
+            paths.0.push((at, Some(step)));
+            let here = paths.0.len() - 1;
+            found.deleting += usize::from(!next.cluster.deleted.is_empty());
+            if here % FAIR_RUNS == 0 {
+                found.fair_runs += 1;
+                let fair = next.clone();
+                let ended = catch_unwind(AssertUnwindSafe(|| fair.run_fairly()));
+                assert!(ended.is_ok(), "no good end after {:?}", paths.to(here));
+            }
+            open.push_back((here, next));
+        }
+    }
+    found.states = seen.len();
+    found
+}
+
+#[test]
+fn no_interleaving_deletes_wrongly_and_from_anywhere_all_ends_well() {
+    let states_max = std::env::var("EXHAUSTIVE_STATES").ok().and_then(|text| text.parse().ok());
+    let base = Budgets { taints: 1, passes: 3, ..Budgets::default() };
+    let scopes = [
+        Budgets { taints: 2, untaints: 1, passes: 4, ..base.clone() },
+        Budgets { untaints: 1, edits: 1, ..base.clone() },
+        Budgets { edits: 1, losses: 1, ..base.clone() },
+        Budgets { recreations: 1, losses: 2, ..base.clone() },
+        Budgets { taints: 2, untaints: 1, restarts: 1, ..base.clone() },
+        Budgets { restarts: 2, losses: 1, ..base.clone() },
+        Budgets { taints: 2, untaints: 1, stalls: 1, lists: 1, ..base.clone() },
+        Budgets { recreations: 1, restarts: 1, ..base },
+    ];
+    let mut states = 0;
+    for scope in scopes {
+        let found = explore(scope.clone(), states_max.unwrap_or(STATES_MAX));
+        println!("{scope:?}\n  {found:?}");
+        assert!(found.deleting > 0, "nobody is deleted in {scope:?}");
+        states += found.states;
+    }
+    assert!(states >= STATES_MIN, "{states} states");
+}
