@@ -6,7 +6,7 @@
 
 use crate::access;
 use crate::api::Api;
-use crate::audit::{self, Entry};
+use crate::audit::{Entry, Tail};
 use crate::certificates::{self, Authority};
 use crate::program::Program;
 use crate::servers;
@@ -250,9 +250,14 @@ impl Cluster {
 
     /// Everything the API servers recorded so far, in the order it arrived.
     pub fn audit(&self) -> Result<Vec<Entry>> {
+        self.audit_tail().read()
+    }
+
+    /// The API servers' audit logs, to be followed from their beginning.
+    pub fn audit_tail(&self) -> Tail {
         let logs: Vec<PathBuf> =
             (0..self.servers.len()).map(|index| self.folder.join(servers::audit_log(index))).collect();
-        audit::read(logs.iter().map(PathBuf::as_path))
+        Tail::of(logs.iter().map(PathBuf::as_path))
     }
 }
 

@@ -75,6 +75,11 @@ impl Pod {
         self
     }
 
+    /// Its name.
+    pub fn name(&self) -> String {
+        self.object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
+    }
+
     /// Creates it; its UID comes back.
     pub async fn create(&self, api: &Api) -> Result<String> {
         let namespace = self.object["metadata"]["namespace"].as_str().unwrap_or(NAMESPACE);
