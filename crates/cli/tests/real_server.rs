@@ -8,9 +8,12 @@ use std::process::ExitCode;
 use taintward_cluster::Options;
 
 mod real {
+    pub(crate) mod accounts;
     pub(crate) mod countdown;
+    pub(crate) mod flags;
     pub(crate) mod identity;
     pub(crate) mod program;
+    pub(crate) mod restart;
     pub(crate) mod runner;
     pub(crate) mod stage;
     pub(crate) mod who;
@@ -18,14 +21,24 @@ mod real {
 }
 
 /// Scenarios by name.
-macro_rules! scenarios {
+macro_rules! beside {
     ($($room:ident::$name:ident),+ $(,)?) => {
-        vec![$((stringify!($name), |on| Box::pin(real::$room::$name(on)))),+]
+        Play::Beside(vec![$((stringify!($name), |scene| Box::pin(real::$room::$name(scene)))),+])
+    };
+}
+
+/// The same, for scenarios that want a cluster to themselves.
+macro_rules! alone {
+    ($($room:ident::$name:ident),+ $(,)?) => {
+        Play::Alone(vec![$((
+            stringify!($name),
+            |cluster, witness| Box::pin(real::$room::$name(cluster, witness)),
+        )),+])
     };
 }
 
 fn main() -> ExitCode {
-    run(vec![evictions()])
+    run(vec![evictions(), processes()])
 }
 
 /// Scenarios on nodes of their own, watching one taintward with default flags.
@@ -37,7 +50,7 @@ fn evictions() -> Group {
             feature_gates: "TaintTolerationComparisonOperators=true".into(),
             ..Options::default()
         },
-        play: Play::Beside(scenarios![
+        play: beside![
             who::an_untolerated_pod_is_marked_deleted_and_told_of,
             who::other_effects_send_nobody_away,
             who::seconds_count_from_the_taint_and_saturate,
@@ -53,6 +66,24 @@ fn evictions() -> Group {
             identity::who_cannot_leave_is_left_alone,
             identity::a_deleted_node_takes_its_countdowns_along,
             identity::who_comes_later_has_its_whole_time,
-        ]),
+        ],
+    }
+}
+
+/// Scenarios that start, kill and restart taintward.
+fn processes() -> Group {
+    Group {
+        name: "processes",
+        options: Options::default(),
+        play: alone![
+            flags::observe_writes_nothing,
+            restart::kill_9_in_mid_countdown_moves_no_deadline,
+            restart::sigterm_hands_over,
+            restart::a_follower_takes_over_warm,
+            flags::the_condition_goes_to_whom_it_is_meant_for,
+            flags::stamping_without_permission_warns_once,
+            flags::a_taint_is_stamped_once,
+            flags::upstreams_controller_beside_ours_is_noticed,
+        ],
     }
 }

@@ -20,7 +20,8 @@ use tokio::runtime::{Builder, Runtime};
 pub(crate) type Beside = for<'s> fn(&'s Scene<'s>) -> futures::future::LocalBoxFuture<'s, ()>;
 
 /// A scenario that has a cluster to itself.
-pub(crate) type Alone = for<'s> fn(&'s mut Cluster) -> futures::future::LocalBoxFuture<'s, Terms>;
+pub(crate) type Alone =
+    for<'s> fn(&'s mut Cluster, &'s Witness) -> futures::future::LocalBoxFuture<'s, Terms>;
 
 /// Scenarios that share a cluster.
 pub(crate) struct Group {
@@ -199,7 +200,7 @@ fn play_alone(group: &Group, scenarios: &[(&str, Alone)], tools: &Tools, ended: 
         let passed = piece(&name, ended, || {
             let Some(cluster) = &mut cluster else { return };
             let witness = Witness::from_now(cluster);
-            let terms = runtime().block_on(scenario(cluster));
+            let terms = runtime().block_on(scenario(cluster, &witness));
             witness.check(&terms);
         });
         if !passed {
