@@ -10,12 +10,15 @@ use taintward_cluster::Options;
 mod real {
     pub(crate) mod accounts;
     pub(crate) mod countdown;
+    pub(crate) mod faults;
     pub(crate) mod flags;
     pub(crate) mod identity;
     pub(crate) mod program;
+    pub(crate) mod proxy;
     pub(crate) mod restart;
     pub(crate) mod runner;
     pub(crate) mod stage;
+    pub(crate) mod starting;
     pub(crate) mod who;
     pub(crate) mod witness;
 }
@@ -38,7 +41,7 @@ macro_rules! alone {
 }
 
 fn main() -> ExitCode {
-    run(vec![evictions(), processes()])
+    run(vec![evictions(), processes(), servers()])
 }
 
 /// Scenarios on nodes of their own, watching one taintward with default flags.
@@ -66,6 +69,10 @@ fn evictions() -> Group {
             identity::who_cannot_leave_is_left_alone,
             identity::a_deleted_node_takes_its_countdowns_along,
             identity::who_comes_later_has_its_whole_time,
+            starting::what_waiting_cannot_heal_ends_it_with_one_sentence,
+            starting::an_unreachable_server_is_waited_for,
+            starting::a_wait_for_the_server_can_be_ended,
+            starting::a_missing_permission_is_named_with_its_rule,
         ],
     }
 }
@@ -84,6 +91,21 @@ fn processes() -> Group {
             flags::stamping_without_permission_warns_once,
             flags::a_taint_is_stamped_once,
             flags::upstreams_controller_beside_ours_is_noticed,
+        ],
+    }
+}
+
+/// Scenarios in which API servers refuse, fall silent, die and come back.
+fn servers() -> Group {
+    Group {
+        name: "servers",
+        options: Options { servers: 2, ..Options::default() },
+        play: alone![
+            faults::a_denied_deletion_is_never_forgotten,
+            faults::a_permission_given_back_is_used,
+            faults::a_silent_server_only_delays,
+            faults::what_happened_while_the_server_was_away_counts,
+            faults::one_of_two_servers_may_die,
         ],
     }
 }

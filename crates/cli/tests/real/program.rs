@@ -73,7 +73,7 @@ impl Taintward {
     }
 
     pub(crate) fn is_leading(&self) -> bool {
-        self.sum("leader_election_master_status") == Some(1.0)
+        self.sum("leader_election_master_status", "") == Some(1.0)
     }
 
     /// Asks its own port; nothing while it does not listen.
@@ -82,9 +82,11 @@ impl Taintward {
     }
 
     /// The sum of all series of a metric; nothing while there is none, or nothing is served.
-    pub(crate) fn sum(&self, name: &str) -> Option<f64> {
+    fn sum(&self, name: &str, label: &str) -> Option<f64> {
         let (_, text) = self.get("/metrics")?;
-        let is_of = |line: &&str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']));
+        let is_of = |line: &&str| {
+            line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']) && rest.contains(label))
+        };
         let values: Option<Vec<f64>> =
             text.lines().filter(is_of).map(|line| line.rsplit_once(' ')?.1.parse().ok()).collect();
         values.filter(|values| !values.is_empty()).map(|values| values.iter().sum())
@@ -92,7 +94,12 @@ impl Taintward {
 
     /// The same of a process that serves.
     pub(crate) fn metric(&self, name: &str) -> f64 {
-        self.sum(name).unwrap_or_else(|| panic!("no metric {name}"))
+        self.metric_with(name, "")
+    }
+
+    /// The same, of the series with this value of a label.
+    pub(crate) fn metric_with(&self, name: &str, label: &str) -> f64 {
+        self.sum(name, label).unwrap_or_else(|| panic!("no metric {name} {label}"))
     }
 
     /// The log so far, one record a line.

@@ -51,9 +51,9 @@ impl Followed {
     }
 }
 
-/// Whether our account asked for this.
+/// Whether our program asked for this under our account.
 pub(crate) fn is_ours(entry: &Entry) -> bool {
-    entry.user == Account::Taintward.user()
+    entry.user == Account::Taintward.user() && entry.agent.starts_with("taintward/")
 }
 
 /// Whether this is a pod's DELETE that was carried out.
