@@ -44,15 +44,16 @@ fn main() -> ExitCode {
     run(vec![evictions(), processes(), servers()])
 }
 
+/// The server must accept Lt and Gt, so that they can be seen to match, or to match nothing.
+fn numeric() -> Options {
+    Options { feature_gates: "TaintTolerationComparisonOperators=true".into(), ..Options::default() }
+}
+
 /// Scenarios on nodes of their own, watching one taintward with default flags.
 fn evictions() -> Group {
     Group {
         name: "evictions",
-        // The server must accept Lt and Gt, so that they can be seen to match nothing.
-        options: Options {
-            feature_gates: "TaintTolerationComparisonOperators=true".into(),
-            ..Options::default()
-        },
+        options: numeric(),
         play: beside![
             who::an_untolerated_pod_is_marked_deleted_and_told_of,
             who::other_effects_send_nobody_away,
@@ -69,6 +70,7 @@ fn evictions() -> Group {
             identity::who_cannot_leave_is_left_alone,
             identity::a_deleted_node_takes_its_countdowns_along,
             identity::who_comes_later_has_its_whole_time,
+            identity::a_busy_pod_goes_all_the_same,
             starting::what_waiting_cannot_heal_ends_it_with_one_sentence,
             starting::an_unreachable_server_is_waited_for,
             starting::a_wait_for_the_server_can_be_ended,
@@ -81,13 +83,14 @@ fn evictions() -> Group {
 fn processes() -> Group {
     Group {
         name: "processes",
-        options: Options::default(),
+        options: numeric(),
         play: alone![
             flags::observe_writes_nothing,
             restart::kill_9_in_mid_countdown_moves_no_deadline,
             restart::sigterm_hands_over,
             restart::a_follower_takes_over_warm,
             flags::the_condition_goes_to_whom_it_is_meant_for,
+            flags::numbers_are_compared_with_the_gate_on,
             flags::stamping_without_permission_warns_once,
             flags::a_taint_is_stamped_once,
             flags::upstreams_controller_beside_ours_is_noticed,
@@ -104,6 +107,7 @@ fn servers() -> Group {
             faults::a_denied_deletion_is_never_forgotten,
             faults::a_permission_given_back_is_used,
             faults::a_silent_server_only_delays,
+            faults::a_silent_server_cannot_hold_up_the_end,
             faults::what_happened_while_the_server_was_away_counts,
             faults::one_of_two_servers_may_die,
         ],

@@ -130,14 +130,14 @@ pub async fn set_seconds(api: &Api, name: &str, index: usize, seconds: i64) -> R
     api.patch(&pod_path(name), Patch::Json, &body).await.map(drop)
 }
 
-/// Creates a node with these taints and the label every kubelet sets; its UID comes back.
+/// Creates a node with these taints and a label that every kubelet sets; its UID comes back.
 ///
 /// An API server keeps no managedFields at all, then or later, for an object that is created without a single field of
 /// its own; a node without label would be unlike any real one.
 pub async fn create_node(api: &Api, name: &str, taints: &[Value]) -> Result<String> {
     let node = json!({
         "apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "metadata": {"name": name, "labels": {"kubernetes.io/os": "linux"}},
         "spec": {"taints": taints},
     });
     uid_of(&api.create("/api/v1/nodes", &node).await?)

@@ -148,7 +148,7 @@ pub(crate) async fn a_permission_given_back_is_used(cluster: &mut Cluster, witne
 pub(crate) async fn a_silent_server_only_delays(cluster: &mut Cluster, witness: &Witness) -> Terms {
     // Other requests go to the other server: this one will answer nothing.
     let other = Api::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
-    let taintward = Taintward::acting(cluster, &[]).await;
+    let mut taintward = Taintward::acting(cluster, &[]).await;
     fixtures::create_node(&other, "silent", &[]).await.unwrap();
     let uid = pod("silent-due", "silent").bearing("silent", Some(3)).create(&other).await.unwrap();
     let due = Subject { name: "silent-due".into(), uid };
@@ -170,6 +170,31 @@ pub(crate) async fn a_silent_server_only_delays(cluster: &mut Cluster, witness: 
     let scene = Scene::of(cluster, witness).await;
     scene.goes_within(&due, resumed, resumed + seconds(8.0)).await;
     scene.stays_until(&long, Timestamp::now() + seconds(1.0)).await;
+    // The next scenario need not wait for the lease.
+    assert_eq!(taintward.stop().code(), Some(0));
+    Terms::default()
+}
+
+/// SIGTERM ends it with 0 within 5 s, though requests are out and the server answers nothing.
+pub(crate) async fn a_silent_server_cannot_hold_up_the_end(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
+    let mut taintward = Taintward::acting(cluster, &[]).await;
+    let scene = Scene::of(cluster, witness).await;
+    scene.node("end").await;
+    let pod = scene.pod(pod("end", "end").bearing("end", Some(2))).await;
+    sleep(0.5).await;
+    let done = scene.taint("end", &[no_execute("end", "v")]).await;
+    sleep(1.0).await;
+    drop(scene);
+    cluster.server(0).pause().unwrap();
+    sleep_until(done.before + seconds(2.2)).await;
+    assert!(taintward.metric("taintward_inflight_effects") >= 1.0, "a request is out");
+    assert_eq!(taintward.stop().code(), Some(0));
+    cluster.server(0).resume().unwrap();
+    let scene = Scene::of(cluster, witness).await;
+    scene.stays_until(&pod, Timestamp::now() + seconds(3.0)).await;
     Terms::default()
 }
 

@@ -89,6 +89,38 @@ pub(crate) async fn the_condition_goes_to_whom_it_is_meant_for(
     Terms { marks: false, ..Terms::default() }
 }
 
+/// MATCH-6: with the gate on, numbers are compared, strictly; what is no number in its one form matches nothing.
+pub(crate) async fn numbers_are_compared_with_the_gate_on(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    let gate = "--feature-gates=TaintTolerationComparisonOperators=true";
+    let taintward = Taintward::acting(cluster, &[ALONE, gate]).await;
+    for (node, value, cases) in [
+        (
+            "number",
+            "5",
+            [("Gt", "4", Stays), ("Gt", "5", Goes(0.0)), ("Lt", "6", Stays), ("Lt", "-5", Goes(0.0))],
+        ),
+        (
+            "word",
+            "05",
+            [("Gt", "4", Goes(0.0)), ("Gt", "0", Goes(0.0)), ("Lt", "6", Goes(0.0)), ("Equal", "05", Stays)],
+        ),
+    ] {
+        scene.node(node).await;
+        let mut fates = Vec::new();
+        for (number, (operator, bound, fate)) in cases.into_iter().enumerate() {
+            let toleration = json!({"key": "k", "operator": operator, "value": bound, "effect": "NoExecute"});
+            fates
+                .push((scene.pod(pod(&format!("{node}-{number}"), node).tolerating(toleration)).await, fate));
+        }
+        sleep(0.5).await;
+        let done = scene.taint(node, &[no_execute("k", value)]).await;
+        scene.meet(done, &fates, 0.0).await;
+    }
+    drop(taintward);
+    Terms::default()
+}
+
 async fn times_added(scene: &Scene<'_>, node: &str) -> Vec<(String, Option<String>)> {
     let node = scene.admin.get(&format!("/api/v1/nodes/{node}")).await.unwrap();
     let taints = node["spec"]["taints"].as_array().cloned().unwrap_or_default();

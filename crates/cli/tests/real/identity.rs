@@ -99,3 +99,27 @@ pub(crate) async fn who_comes_later_has_its_whole_time(scene: &Scene<'_>) {
     scene.goes(&bound, came, 4.0).await;
     assert!(scene.find(&unbound).await.is_some() && scene.witness.writes_on_pod(&unbound.name).is_empty());
 }
+
+/// P45, S1: a pod that changes faster than it can be read goes all the same; and only this incarnation.
+pub(crate) async fn a_busy_pod_goes_all_the_same(scene: &Scene<'_>) {
+    scene.node("id-busy").await;
+    let pod = scene.pod(pod("id-busy", "id-busy").grace(30)).await;
+    let goes = async {
+        sleep(1.0).await;
+        let done = scene.taint("id-busy", &[no_execute("id", "v")]).await;
+        scene.goes_within(&pod, done.after, done.before + seconds(10.0)).await;
+    };
+    let busy = (0..4).map(|writer| async move {
+        for round in 0.. {
+            let patch = json!({"metadata": {"annotations": {format!("w{writer}"): format!("{round}")}}});
+            let path = "/api/v1/namespaces/default/pods/id-busy";
+            scene.admin.patch(path, Patch::Merge, &patch.to_string()).await.unwrap();
+        }
+    });
+    tokio::select! {
+        () = goes => {}
+        _ = futures::future::join_all(busy) => unreachable!("they never end"),
+    }
+    let refused = scene.witness.writes_on_pod("id-busy").iter().filter(|entry| entry.code == 409).count();
+    assert!(refused > 0, "it was not busy enough to tell");
+}

@@ -40,12 +40,24 @@ impl Stage {
 
     /// A scenario's view of it; belongs to the async runtime it is made in.
     pub(crate) async fn scene(&self) -> Scene<'_> {
-        Scene::of(&self.cluster, &self.witness).await.beside(&self.taintward)
+        Scene::of(&self.cluster, &self.witness).await
     }
 
-    /// What must be true of the process after all scenarios.
+    /// What must be true of the process after all scenarios: its metrics say what the log says (TE-37, TE-38, D9).
     pub(crate) async fn check(&self) {
-        for zero in ["taintward_early_seconds", "taintward_unknown_input_total"] {
+        let deletions = self.witness.deletions() as f64;
+        assert_eq!(self.taintward.metric("taint_eviction_controller_pod_deletions_total"), deletions);
+        let duration = |part: &str| {
+            self.taintward.metric(&format!("taint_eviction_controller_pod_deletion_duration_seconds_{part}"))
+        };
+        assert_eq!(duration("count"), deletions);
+        let mean = duration("sum") / deletions;
+        assert!((0.000_1..LATE_MAX.as_secs_f64()).contains(&mean), "D9: {mean} s on average");
+        for zero in [
+            "taintward_early_seconds",
+            "taintward_unknown_input_total",
+            "taintward_other_controller_seen_total",
+        ] {
             assert_eq!(self.taintward.metric(zero), 0.0, "{zero}");
         }
         assert_eq!(self.taintward.get("/livez").map(|(status, _)| status), Some(200));
@@ -58,7 +70,6 @@ pub(crate) struct Scene<'s> {
     pub(crate) cluster: &'s Cluster,
     pub(crate) witness: &'s Witness,
     pub(crate) admin: Api,
-    running: Option<&'s Taintward>,
 }
 
 /// A pod on stage.
@@ -110,17 +121,7 @@ impl Done {
 
 impl<'s> Scene<'s> {
     pub(crate) async fn of(cluster: &'s Cluster, witness: &'s Witness) -> Self {
-        Self { cluster, witness, admin: cluster.api(Account::Admin).await.unwrap(), running: None }
-    }
-
-    fn beside(mut self, taintward: &'s Taintward) -> Self {
-        self.running = Some(taintward);
-        self
-    }
-
-    /// The one taintward of the group.
-    pub(crate) fn taintward(&self) -> &'s Taintward {
-        self.running.unwrap()
+        Self { cluster, witness, admin: cluster.api(Account::Admin).await.unwrap() }
     }
 
     /// A new node.
