@@ -99,6 +99,7 @@ pub(crate) async fn latency(
                 for _ in 0..repeats {
                     let reading =
                         time_to_gone(fleet, &node, pods).await.with_context(|| program.last_words())?;
+                    eprintln!("  {row:?} {:.1} ms", reading.as_secs_f64() * 1e3);
                     results.add(row, who, reading.as_secs_f64());
                 }
             }
