@@ -1,4 +1,4 @@
-//! # Toleration: what a pod bears, and for how long
+//! # Toleration: what a pod bears, and for how long (MATCH-5: the length plays no part in matching)
 //! Room:     the value as it stands in `spec.tolerations`.
 //! Comes in: strings and seconds as the API server writes them.
 //! Goes out: [`Toleration`], [`Operator`], [`Patience`].
