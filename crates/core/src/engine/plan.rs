@@ -42,7 +42,7 @@ impl Book {
             (Stage::Gone, _) => return,
             (Stage::InHand, _) => match self.give_up(pod, outcome, node) {
                 Some(attempt) => attempt.known_due,
-                None => return,
+                None => return self.keep_in_hand(pod, outcome, node, now),
             },
             (Stage::Due(due), Outcome::Goes { due: same }) if due == same => return,
             (Stage::Counting(at), Outcome::StaysUntil(same)) if at == same => {
@@ -116,6 +116,19 @@ impl Book {
         }
         pod.set_stage(Stage::Quiet);
         self.queue.forget(&reference)
+    }
+
+    /// An attempt goes on; whether its pod has to go may have changed, even if only for a while.
+    fn keep_in_hand(&mut self, pod: &Pod, outcome: Outcome, node: &NodeName, now: Mono) {
+        let Some(attempt) = self.queue.attempts.get_mut(&reference(pod, node)) else { return };
+        match outcome {
+            Outcome::Goes { .. } if attempt.wavered => {
+                attempt.wavered = false;
+                attempt.known_due = Some(now);
+            }
+            Outcome::Goes { .. } => {}
+            Outcome::Stays(_) | Outcome::StaysUntil(_) => attempt.wavered = true,
+        }
     }
 
     fn tell_held(&mut self, pod: &mut Pod, outcome: Outcome, node: &NodeName) {

@@ -69,6 +69,8 @@ pub(super) struct Attempt {
     pub(super) vanished: bool,
     /// When it was known to be due.
     pub(super) known_due: Option<Mono>,
+    /// It did not have to go in between, and was not seen to be due again since.
+    pub(super) wavered: bool,
     /// Why it is being deleted, kept for the report.
     pub(super) grounds: Option<Box<Grounds>>,
 }
@@ -86,6 +88,7 @@ impl Attempt {
             looked: None,
             vanished: false,
             known_due: None,
+            wavered: false,
             grounds: None,
         }
     }

@@ -308,11 +308,12 @@ impl Check {
         }
     }
 
-    /// When the confirming read was sent, if a pod that was due at `due` may be deleted by it: recent enough, and not
-    /// from before the pod was due. A pod that arrived after the read may have come because the taint had gone (S2).
-    pub(super) fn fresh(self, due: Mono, now: Mono, age_max: Span) -> Option<Mono> {
+    /// When the confirming read was sent, if a pod that has been due since `since`, and known to be, may be deleted by
+    /// it: recent enough, and not from before. A pod that came or changed after the read may have done so because the
+    /// taint had gone (S2).
+    pub(super) fn fresh(self, since: Mono, now: Mono, age_max: Span) -> Option<Mono> {
         match self {
-            Self::At(at) if due <= at && now <= at.plus(age_max) => Some(at),
+            Self::At(at) if since <= at && now <= at.plus(age_max) => Some(at),
             _ => None,
         }
     }

@@ -111,8 +111,11 @@ impl Engine {
     }
 
     fn evict(&mut self, ticket: Ticket, situation: Situation, due: Mono, now: Mono) -> Turn {
-        self.set_step(&ticket.pod, Step::Evict);
-        let Some(confirmed) = situation.check.fresh(due, now, self.config.confirm_age_max) else {
+        let Some(attempt) = self.book.queue.attempts.get_mut(&ticket.pod) else { return Turn::Settled };
+        attempt.step = Step::Evict;
+        let known_due = *attempt.known_due.get_or_insert(now);
+        let since = due.max(known_due);
+        let Some(confirmed) = situation.check.fresh(since, now, self.config.confirm_age_max) else {
             return self.wait_for_check(ticket, now);
         };
         let looked = situation.looked.is_some_and(|at| now <= at.plus(self.config.confirm_age_max));
@@ -126,7 +129,6 @@ impl Engine {
         }
         assert!(due <= now, "S3: a pod is deleted before it is due");
         if let Some(attempt) = self.book.queue.attempts.get_mut(&pod) {
-            let known_due = attempt.known_due.unwrap_or(due);
             attempt.grounds = grounds(situation, due, known_due, confirmed, now);
         }
         let effect = Effect::Delete { pod, name, version, confirmed };
