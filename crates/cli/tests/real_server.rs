@@ -17,6 +17,7 @@ mod real {
     pub(crate) mod proxy;
     pub(crate) mod restart;
     pub(crate) mod runner;
+    pub(crate) mod slumber;
     pub(crate) mod stage;
     pub(crate) mod starting;
     pub(crate) mod who;
@@ -89,6 +90,8 @@ fn processes() -> Group {
             restart::kill_9_in_mid_countdown_moves_no_deadline,
             restart::sigterm_hands_over,
             restart::a_follower_takes_over_warm,
+            slumber::who_wakes_up_looks_before_acting,
+            slumber::a_leader_that_overslept_follows,
             flags::the_condition_goes_to_whom_it_is_meant_for,
             flags::numbers_are_compared_with_the_gate_on,
             flags::stamping_without_permission_warns_once,
