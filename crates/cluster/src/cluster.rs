@@ -214,8 +214,8 @@ impl Cluster {
         self.ready(server).await
     }
 
-    /// Makes etcd forget all history up to now. A server that has lost its own memory of it answers 410 to whoever wants
-    /// to go on from before.
+    /// Makes etcd forget all history up to now. A server that has lost its own memory of it answers 410 to whoever
+    /// wants to go on from before.
     pub fn compact(&self) -> Result<()> {
         let etcd = |path: &str, body: String| -> Result<Value> {
             let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.etcd_port))?;

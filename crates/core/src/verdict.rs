@@ -151,7 +151,8 @@ fn reasons<'a>(
     })
 }
 
-/// The earliest due date decides (TE-17b); without taints there is none, and the pod stays (TE-21); a taint whose answer is not understood has none.
+/// The earliest due date decides (TE-17b); without taints there is none, and the pod stays (TE-21); a taint whose
+/// answer is not understood has none.
 fn weigh(
     subject: &Subject<'_>,
     reasons: impl Iterator<Item = Reason>,

@@ -2,7 +2,8 @@
 //! Room:     nodes and pods coming, changing, going; lists beginning and ending; the re-judging that follows.
 //! Comes in: facts about one node or pod, and the time.
 //! Goes out: the roster and the plans, as the facts now demand.
-//! Keeps:    every change of a fact is looked at, whatever it was (TE-9, TE-10); a start or an arrival never changes while its taint instance or pod lives (S4).
+//! Keeps:    every change of a fact is looked at, whatever it was (TE-9, TE-10); a start or an arrival never changes
+//!           while its taint instance or pod lives (S4).
 //! Not here: requests and their answers (`turns.rs`).
 
 use super::queue::PodRef;
@@ -241,7 +242,8 @@ impl Engine {
         self.rewake(node);
     }
 
-    /// Judges one pod again and plans accordingly, on an untainted node too (TE-16, TE-44); `known_due`: it was taken out of the queue for this.
+    /// Judges one pod again and plans accordingly, on an untainted node too (TE-16, TE-44); `known_due`: it was taken
+    /// out of the queue for this.
     pub(super) fn reassess_pod(&mut self, node: &NodeName, uid: &Uid, known_due: Option<Mono>, now: Mono) {
         let Some(seat) = self.nodes.get_mut(node) else { return };
         let numeric = self.config.numeric;
