@@ -88,6 +88,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn match_2_no_operator_is_another_identity_than_equal() {
+        assert_ne!(Operator::new(""), Operator::new("Equal"));
+        for text in ["", "Equal", "Exists", "Lt", "Gt", "equal", "Like"] {
+            assert_eq!(Operator::new(text).as_str(), text);
+        }
+    }
+
+    #[test]
     fn seconds_become_patience() {
         let of = |seconds| {
             let (key, value) = ("k".into(), "".into());
