@@ -9,6 +9,7 @@ use taintward_cluster::Options;
 
 mod real {
     pub(crate) mod accounts;
+    pub(crate) mod busy;
     pub(crate) mod countdown;
     pub(crate) mod faults;
     pub(crate) mod flags;
@@ -71,7 +72,6 @@ fn evictions() -> Group {
             identity::who_cannot_leave_is_left_alone,
             identity::a_deleted_node_takes_its_countdowns_along,
             identity::who_comes_later_has_its_whole_time,
-            identity::busy_pods_go_all_the_same,
             starting::what_waiting_cannot_heal_ends_it_with_one_sentence,
             starting::an_unreachable_server_is_waited_for,
             starting::a_wait_for_the_server_can_be_ended,
@@ -96,6 +96,7 @@ fn processes() -> Group {
             flags::numbers_are_compared_with_the_gate_on,
             flags::stamping_without_permission_warns_once,
             flags::a_taint_is_stamped_once,
+            busy::busy_pods_go_all_the_same,
             flags::upstreams_controller_beside_ours_is_noticed,
         ],
     }

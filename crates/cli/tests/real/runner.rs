@@ -5,7 +5,7 @@
 //! Not here: what a scenario is (`stage.rs`), what it checks.
 //!
 //! Scenarios of a shared group watch one running taintward, each on nodes of its own. Those of a lone group kill and
-//! restart programs: they have the cluster to themselves, one after the other. Groups run side by side.
+//! restart programs: they have the cluster to themselves, one after the other; such groups run side by side.
 
 use super::stage::{Scene, Stage, Terms};
 use super::witness::Witness;
@@ -113,13 +113,18 @@ pub(crate) fn run(mut groups: Vec<Group>) -> ExitCode {
         return ExitCode::SUCCESS;
     };
     let (began, ended) = (Instant::now(), Mutex::new(Vec::new()));
+    // Many at once first, undisturbed; then the others, a group beside the other.
+    for group in &groups {
+        if let Play::Beside(scenarios) = &group.play {
+            play_beside(group, scenarios, &tools, &ended);
+        }
+    }
     thread::scope(|scope| {
         for group in &groups {
             let (tools, ended) = (&tools, &ended);
-            scope.spawn(move || match &group.play {
-                Play::Beside(scenarios) => play_beside(group, scenarios, tools, ended),
-                Play::Alone(scenarios) => play_alone(group, scenarios, tools, ended),
-            });
+            if let Play::Alone(scenarios) = &group.play {
+                scope.spawn(move || play_alone(group, scenarios, tools, ended));
+            }
         }
     });
     let ended = ended.into_inner().unwrap();

@@ -1,0 +1,57 @@
+//! # Busy: pods that never hold still
+//! Room:     P45: preconditions against a storm of other writes.
+//! Comes in: a cluster to itself, for the storm slows everything down.
+//! Goes out: assertions against the audit log and the API.
+//! Not here: nodes that never hold still (`flags.rs`).
+
+use super::program::Taintward;
+use super::stage::{Scene, Subject, Terms, seconds, sleep};
+use super::witness::Witness;
+use serde_json::json;
+use taintward_cluster::Cluster;
+use taintward_cluster::api::Patch;
+use taintward_cluster::fixtures::{no_execute, pod};
+
+/// P45, S1: pods that change faster than they can be read go all the same; and only these incarnations.
+pub(crate) async fn busy_pods_go_all_the_same(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    let mut taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
+    for round in 0..5 {
+        if busy_pods_go(&scene, &format!("busy-{round}")).await > 0 {
+            assert_eq!(taintward.stop().code(), Some(0));
+            return Terms::default();
+        }
+    }
+    panic!("they were not busy enough to tell");
+}
+
+/// How often a write was refused because the pod had changed.
+async fn busy_pods_go(scene: &Scene<'_>, node: &str) -> usize {
+    const PODS: usize = 5;
+    const WRITERS: usize = 6;
+    scene.node(node).await;
+    let mut pods = Vec::new();
+    for number in 0..PODS {
+        pods.push(scene.pod(pod(&format!("{node}-{number}"), node).grace(30)).await);
+    }
+    let go = async {
+        sleep(0.5).await;
+        let done = scene.taint(node, &[no_execute("busy", "v")]).await;
+        for pod in &pods {
+            scene.goes_within(pod, done.after, done.before + seconds(10.0)).await;
+        }
+    };
+    let busy = pods.iter().cycle().take(PODS * WRITERS).enumerate().map(|(writer, pod)| async move {
+        let path = format!("/api/v1/namespaces/default/pods/{}", pod.name);
+        for turn in 0.. {
+            let patch = json!({"metadata": {"annotations": {format!("w{writer}"): format!("{turn}")}}});
+            scene.admin.patch(&path, Patch::Merge, &patch.to_string()).await.unwrap();
+        }
+    });
+    tokio::select! {
+        () = go => {}
+        _ = futures::future::join_all(busy) => unreachable!("they never end"),
+    }
+    let writes = |pod: &Subject| scene.witness.writes_on_pod(&pod.name);
+    pods.iter().flat_map(writes).filter(|entry| entry.code == 409).count()
+}
