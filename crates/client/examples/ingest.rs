@@ -1,5 +1,6 @@
 //! # Ingest: what decoding a pod costs
-//! Room:     20,000 pods of ordinary shape, decoded and dropped, in both encodings: processor time, best of five passes.
+//! Room:     20,000 pods of ordinary shape, decoded and dropped, in both encodings: processor time, best of five
+//!           passes.
 //! Comes in: nothing.
 //! Goes out: nanoseconds and bytes per pod.
 //! Not here: the network; a judgement.

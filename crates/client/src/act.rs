@@ -125,21 +125,21 @@ impl Actor {
 
     /// Puts the condition `DisruptionTarget` on a pod (TE-31), for this incarnation only (S1, D4).
     ///
-    /// `generation` 0 is left out. `keep_transition` is the `lastTransitionTime` of a condition whose status is True
-    /// already; otherwise the time is `now`. Answers the pod's new version: a DELETE can demand exactly that state.
+    /// Demands the version, if one is given: what the answer's version stands for is then what was judged, and a DELETE
+    /// can demand exactly that state. `generation` 0 is left out; the condition's transition time is `now`.
     ///
     /// # Errors
-    /// A [`Refusal`]; [`Failure::Conflict`] if the pod is another one by now.
+    /// A [`Refusal`]; [`Failure::Conflict`] if the pod is another one, or another version, by now.
     pub async fn mark(
         &self,
         pod: &PodName,
         uid: &Uid,
+        version: Option<Version>,
         generation: u32,
-        keep_transition: Option<Wall>,
         now: Wall,
     ) -> Result<Option<Version>, Refusal> {
         let resource = Resource::pod(pod, "status")?;
-        let body = bodies::mark(uid, generation, keep_transition.unwrap_or(now));
+        let body = bodies::mark(uid, version, generation, now);
         let ask = Ask { content: STRATEGIC, accept: ACCEPT_METADATA, body, ..Ask::default() };
         let answer = self.send(Method::PATCH, &resource, MANAGED, ask).await?;
         Ok(bodies::version_of(&answer.body))
@@ -192,15 +192,19 @@ impl Actor {
     /// A [`Refusal`].
     pub async fn post_event(&self, note: &EventNote) -> Result<(), Refusal> {
         let serial = self.shared.events_posted.fetch_add(1, Ordering::Relaxed);
-        if !self.shared.core_events.load(Ordering::Relaxed) {
-            match self.post_event_to(EventsApi::Events, note, serial).await {
-                Err(Refusal { failure: Failure::NotFound | Failure::Forbidden, .. }) => {}
-                other => return other,
-            }
+        if self.shared.core_events.load(Ordering::Relaxed) {
+            return self.post_event_to(EventsApi::Core, note, serial).await;
+        }
+        let Err(refusal) = self.post_event_to(EventsApi::Events, note, serial).await else { return Ok(()) };
+        if !matches!(refusal.failure, Failure::NotFound | Failure::Forbidden) {
+            return Err(refusal);
         }
         // A missing namespace and one that is being deleted are refused in both places, and nothing is learnt.
-        self.post_event_to(EventsApi::Core, note, serial).await?;
-        self.shared.core_events.store(true, Ordering::Relaxed);
+        match self.post_event_to(EventsApi::Core, note, serial).await {
+            Ok(()) => self.shared.core_events.store(true, Ordering::Relaxed),
+            Err(again) if again.failure == refusal.failure => return Err(refusal),
+            Err(other) => return Err(other),
+        }
         Ok(())
     }
 

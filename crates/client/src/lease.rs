@@ -155,8 +155,9 @@ pub fn identity() -> String {
     format!("{host}_{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }
 
-/// How long giving the lease back may take.
-const RELEASE_MAX: Duration = Duration::from_secs(2);
+/// How long giving the lease back may take: with what requests under way may take before, less than the five seconds
+/// in which the process has to end.
+const RELEASE_MAX: Duration = Duration::from_millis(1_500);
 
 /// Takes part in the election until `stop` comes, then gives the lease back. Never gives up before: any outage heals
 /// by itself (L8).

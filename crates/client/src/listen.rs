@@ -6,8 +6,9 @@
 //! Not here: bytes (`decode.rs`); what is done with a fact; any clock but tokio's, for waiting.
 //!
 //! Lists are streamed by a watch (WatchList) where the server can do that, else paged; both are consistent reads, never
-//! `resourceVersion=0`. What the stream promises its consumer: between [`Heard::SyncBegins`] and [`Heard::SyncEnds`] every
-//! object that exists is seen once or more, so whatever was not seen is gone; outside, every change arrives in order.
+//! `resourceVersion=0`. What the stream promises its consumer: between [`Heard::SyncBegins`] and [`Heard::SyncEnds`]
+//! every object that exists is seen once or more, so whatever was not seen is gone; outside, every change arrives in
+//! order.
 
 use crate::decode::{Fact, Identity, Unreadable};
 use kube::Client;
@@ -92,7 +93,7 @@ impl Default for Settings {
             watch_timeout: Duration::from_secs(290),
             silence: Duration::from_secs(75),
             frame_limit: 16 << 20,
-            batch_limit: 1024,
+            batch_limit: 256,
             pause_first: Duration::from_millis(200),
             pause_longest: Duration::from_secs(30),
             seed: RandomState::new().hash_one("pauses"),

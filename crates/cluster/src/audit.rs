@@ -7,7 +7,9 @@
 use anyhow::Result;
 use jiff::Timestamp;
 use serde_json::Value;
-use std::path::Path;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
 
 /// One request as an API server recorded it.
 #[derive(Clone, Debug)]
@@ -49,15 +51,37 @@ impl Entry {
 
 /// Reads every whole line of the given files. A line that is still being written is left for the next time.
 pub fn read<'a>(files: impl IntoIterator<Item = &'a Path>) -> Result<Vec<Entry>> {
-    let mut entries = Vec::new();
-    for file in files {
-        let Ok(text) = std::fs::read_to_string(file) else { continue };
-        for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
-            entries.push(parse(&serde_json::from_str(line)?)?);
-        }
+    Tail::of(files).read()
+}
+
+/// Log files, each read up to some place.
+#[derive(Debug)]
+pub struct Tail {
+    files: Vec<(PathBuf, u64)>,
+}
+
+impl Tail {
+    /// The given files from their beginning.
+    pub fn of<'a>(files: impl IntoIterator<Item = &'a Path>) -> Self {
+        Self { files: files.into_iter().map(|file| (file.to_owned(), 0)).collect() }
     }
-    entries.sort_by_key(|entry| entry.received);
-    Ok(entries)
+
+    /// What was recorded since the last call, in the order it arrived.
+    pub fn read(&mut self) -> Result<Vec<Entry>> {
+        let mut entries = Vec::new();
+        for (path, place) in &mut self.files {
+            let Ok(mut file) = File::open(path) else { continue };
+            file.seek(SeekFrom::Start(*place))?;
+            let mut text = Vec::new();
+            file.read_to_end(&mut text)?;
+            for line in text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
+                entries.push(parse(&serde_json::from_slice(line)?)?);
+                *place += line.len() as u64;
+            }
+        }
+        entries.sort_by_key(|entry| entry.received);
+        Ok(entries)
+    }
 }
 
 fn parse(line: &Value) -> Result<Entry> {
@@ -94,9 +118,12 @@ mod tests {
     fn a_line_still_being_written_waits() {
         let file = std::env::temp_dir().join(format!("taintward-audit-test-{}", std::process::id()));
         std::fs::write(&file, format!("{LINE}\n{}", &LINE[..40])).unwrap();
-        let entries = read([file.as_path()]).unwrap();
+        let mut tail = Tail::of([file.as_path()]);
+        let entries = tail.read().unwrap();
+        assert_eq!((entries.len(), tail.read().unwrap().len()), (1, 0));
+        std::fs::write(&file, format!("{LINE}\n{LINE}\n")).unwrap();
+        assert_eq!((tail.read().unwrap().len(), tail.read().unwrap().len()), (1, 0));
         std::fs::remove_file(&file).unwrap();
-        assert_eq!(entries.len(), 1);
         let entry = &entries[0];
         assert_eq!((entry.user.as_str(), entry.resource.as_str(), entry.code), ("u", "pods/status", 409));
         assert_eq!(entry.request["preconditions"]["uid"], "x");

@@ -6,7 +6,7 @@
 
 use crate::access;
 use crate::api::Api;
-use crate::audit::{self, Entry};
+use crate::audit::{Entry, Tail};
 use crate::certificates::{self, Authority};
 use crate::program::Program;
 use crate::servers;
@@ -14,7 +14,9 @@ use crate::tools::Tools;
 use crate::wait;
 use crate::watchdog::Watchdog;
 use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -212,6 +214,25 @@ impl Cluster {
         self.ready(server).await
     }
 
+    /// Makes etcd forget all history up to now. A server that has lost its own memory of it answers 410 to whoever
+    /// wants to go on from before.
+    pub fn compact(&self) -> Result<()> {
+        let etcd = |path: &str, body: String| -> Result<Value> {
+            let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.etcd_port))?;
+            let (head, length) =
+                ("HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json", body.len());
+            write!(stream, "POST {path} {head}\r\nContent-Length: {length}\r\n\r\n{body}")?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer)?;
+            let (head, body) = answer.split_once("\r\n\r\n").context("no answer from etcd")?;
+            anyhow::ensure!(head.split(' ').nth(1) == Some("200"), "etcd: {answer}");
+            Ok(serde_json::from_str(body)?)
+        };
+        let status = etcd("/v3/maintenance/status", "{}".into())?;
+        let revision = status["header"]["revision"].as_str().context("etcd tells no revision")?;
+        etcd("/v3/kv/compaction", format!(r#"{{"revision":"{revision}","physical":true}}"#)).map(drop)
+    }
+
     /// Starts any program under the cluster's care: it ends with the cluster, its output is kept.
     pub fn run(&self, name: &str, command: Command) -> Result<Program> {
         static RUNS: AtomicUsize = AtomicUsize::new(0);
@@ -250,9 +271,14 @@ impl Cluster {
 
     /// Everything the API servers recorded so far, in the order it arrived.
     pub fn audit(&self) -> Result<Vec<Entry>> {
+        self.audit_tail().read()
+    }
+
+    /// The API servers' audit logs, to be followed from their beginning.
+    pub fn audit_tail(&self) -> Tail {
         let logs: Vec<PathBuf> =
             (0..self.servers.len()).map(|index| self.folder.join(servers::audit_log(index))).collect();
-        audit::read(logs.iter().map(PathBuf::as_path))
+        Tail::of(logs.iter().map(PathBuf::as_path))
     }
 }
 

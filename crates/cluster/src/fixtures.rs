@@ -75,6 +75,11 @@ impl Pod {
         self
     }
 
+    /// Its name.
+    pub fn name(&self) -> String {
+        self.object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
+    }
+
     /// Creates it; its UID comes back.
     pub async fn create(&self, api: &Api) -> Result<String> {
         let namespace = self.object["metadata"]["namespace"].as_str().unwrap_or(NAMESPACE);
@@ -125,10 +130,15 @@ pub async fn set_seconds(api: &Api, name: &str, index: usize, seconds: i64) -> R
     api.patch(&pod_path(name), Patch::Json, &body).await.map(drop)
 }
 
-/// Creates a node with these taints; its UID comes back.
+/// Creates a node with these taints and a label that every kubelet sets; its UID comes back.
+///
+/// An API server keeps no managedFields at all, then or later, for an object that is created without a single field of
+/// its own; a node without label would be unlike any real one.
 pub async fn create_node(api: &Api, name: &str, taints: &[Value]) -> Result<String> {
     let node = json!({
-        "apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": {"taints": taints},
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/os": "linux"}},
+        "spec": {"taints": taints},
     });
     uid_of(&api.create("/api/v1/nodes", &node).await?)
 }

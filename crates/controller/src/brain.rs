@@ -38,7 +38,7 @@ const NEWS_AT_ONCE: usize = 64;
 const EVENTS_AT_ONCE: usize = 4;
 
 /// How long requests under way have to end after the request to stop.
-const DRAIN_MAX: Duration = Duration::from_millis(3_200);
+const DRAIN_MAX: Duration = Duration::from_millis(2_800);
 
 /// News of both kinds.
 pub(crate) struct News {
@@ -236,7 +236,8 @@ impl Brain {
             self.writing
                 .push(Box::pin(async move { Written::Event(actor.post_event(&note).await, now.mono) }));
         }
-        let stamp = self.stamper.as_mut().filter(|_| !self.stamping).and_then(Stamper::next);
+        let stamp =
+            self.stamper.as_mut().filter(|_| !self.stamping).and_then(|stamper| stamper.next(now.mono));
         if let Some(stamp) = stamp {
             self.stamping = true;
             self.metrics.effects.began();
@@ -260,7 +261,7 @@ impl Brain {
             Written::Stamp(stamp, result, sent) => {
                 self.stamping = false;
                 if let Some(stamper) = &mut self.stamper {
-                    stamper.answered(&stamp, &result);
+                    stamper.answered(stamp, &result, now);
                 }
                 (metrics::Effect::Stamp, sent, result)
             }
@@ -273,7 +274,9 @@ impl Brain {
     fn wake(&self, now: Mono) -> Mono {
         let housekeeping = self.published.map_or(now, |last| last.plus(HOUSEKEEPING));
         let engine = self.engine.wake_at().filter(|_| !self.has_waiting_retry(now));
-        let earliest = engine.map_or(housekeeping, |wake| wake.min(housekeeping));
+        let stamp =
+            self.stamper.as_ref().filter(|_| !self.stamping && self.may_act()).and_then(Stamper::wake_at);
+        let earliest = engine.into_iter().chain(stamp).fold(housekeeping, Mono::min);
         match self.herald.is_idle() {
             true => earliest,
             false => earliest.min(now.plus(Span::from_millis(200))),

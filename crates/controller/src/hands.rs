@@ -122,8 +122,8 @@ async fn carry_out(actor: &Actor, clock: &Clock, effect: Effect, sent: Mono) -> 
             let (result, refusal) = split(actor.read_node(&node).await);
             (Input::Confirmed { node, sent, result }, refusal)
         }
-        Effect::Mark { pod, name, generation } => {
-            let marked = actor.mark(&name, &pod.uid, generation, None, clock.now().wall).await;
+        Effect::Mark { pod, name, version, generation } => {
+            let marked = actor.mark(&name, &pod.uid, version, generation, clock.now().wall).await;
             let (result, refusal) = split(marked);
             (Input::Marked { pod, result }, refusal)
         }

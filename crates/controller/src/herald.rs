@@ -2,7 +2,8 @@
 //! Room:     a bounded queue of events to write, and the folding of what does not fit into one event per node.
 //! Comes in: what happened to pods.
 //! Goes out: event notes, when there is room for them.
-//! Keeps:    evictions come first: while pods go, events only trickle; nothing is kept beyond fixed bounds.
+//! Keeps:    evictions come first (TE-35: the original's events share its request budget): while pods go, events only
+//!           trickle; nothing is kept beyond fixed bounds.
 //! Not here: sending (`brain.rs`), wording (`words.rs`).
 
 use std::collections::{BTreeMap, VecDeque};

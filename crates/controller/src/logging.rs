@@ -39,8 +39,8 @@ pub struct Logging {
 /// The highest verbosity there is.
 pub const VERBOSITY_MAX: u8 = 10;
 
-/// The keys that records have, and what they hold; numbers and times that only one record has come on top. A field that would take one of the
-/// first four names gets an underscore after its own.
+/// The keys that records have, and what they hold; numbers and times that only one record has come on top. A field
+/// that would take one of the first four names gets an underscore after its own.
 pub const KEYS: [(&str, &str); 13] = [
     ("ts", "the time, RFC 3339 in UTC with microseconds"),
     ("level", "`info`, `warning` or `error`"),

@@ -49,7 +49,7 @@ const PROBE_PAUSE: Duration = Duration::from_secs(3);
 const LOOP_SILENCE_MAX: Span = Span::from_secs(30);
 
 /// Batches of one stream that may wait for the loop.
-const BATCHES_WAITING: usize = 8;
+const BATCHES_WAITING: usize = 2;
 
 /// Runs the controller until it is asked to stop.
 ///

@@ -69,7 +69,7 @@ impl Brain {
                     if self.may_act()
                         && let Some(stamper) = &mut self.stamper
                     {
-                        stamper.add(Stamp { node, uid, key, at });
+                        stamper.add(Stamp::new(node, uid, key, at));
                     }
                 }
             }
@@ -165,7 +165,11 @@ impl Brain {
         );
     }
 
+    /// A follower sees the marks of its own leader, and cannot tell them from a stranger's; the leader can.
     fn tell_foreign(&mut self, pod: &PodRef, now: Now) {
+        if self.mode == Mode::Enforce && !self.may_act() {
+            return;
+        }
         self.metrics.evictions.other_controller.of(Sign::Condition).inc();
         let Some(withheld) = self.foreign.take(now.mono) else { return };
         let name = self.engine.explain(pod, now).map(|(name, ..)| name.to_string());

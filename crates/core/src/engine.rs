@@ -339,7 +339,7 @@ impl Engine {
         }
     }
 
-    /// Lets time pass: deadlines that have come make pods due.
+    /// Lets time pass: deadlines that have come make pods due, not earlier and not batched (TE-25).
     pub fn tick(&mut self, now: Mono) {
         while let Some((at, _)) = self.wakes.first() {
             if *at > now {

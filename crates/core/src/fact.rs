@@ -53,7 +53,8 @@ pub struct PodFact {
     pub standing: Standing,
     /// The annotation `kubernetes.io/config.mirror` is present: a static pod's shadow.
     pub mirror: bool,
-    /// The condition a taint eviction puts on a pod (`DisruptionTarget`, True, `DeletionByTaintManager`) is there (TE-31).
+    /// The condition a taint eviction puts on a pod (`DisruptionTarget`, True, `DeletionByTaintManager`) is there
+    /// (TE-31).
     pub marked: bool,
     /// When it came to the node.
     pub arrival: ArrivalFacts,

@@ -1,5 +1,6 @@
 //! # Start: since when a taint counts for a pod
-//! Room:     D1: the start of a taint instance, and a pod's arrival, each with the source it was taken from.
+//! Room:     D1 (TE-24: the original knows no start): the start of a taint instance, and a pod's arrival, each with
+//!           the source it was taken from.
 //! Comes in: what the objects say, whether we saw it happen, the time.
 //! Goes out: [`Start`], [`Arrival`].
 //! Keeps:    never in the future, never before the object existed, never before we last knew better.

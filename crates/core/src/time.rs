@@ -1,5 +1,6 @@
 //! # Time: an input, in two kinds
-//! Room:     moments and spans with their unit in the type; saturating arithmetic; the one wall-to-monotonic conversion.
+//! Room:     moments and spans with their unit in the type; saturating arithmetic; the one wall-to-monotonic
+//!           conversion.
 //! Comes in: microseconds read by the caller from its clocks.
 //! Goes out: [`Mono`] for waiting, [`Wall`] for what the API says, [`Span`] for lengths.
 //! Not here: reading a clock; formatting for people.

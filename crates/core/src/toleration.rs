@@ -1,4 +1,4 @@
-//! # Toleration: what a pod bears, and for how long
+//! # Toleration: what a pod bears, and for how long (MATCH-5: the length plays no part in matching)
 //! Room:     the value as it stands in `spec.tolerations`.
 //! Comes in: strings and seconds as the API server writes them.
 //! Goes out: [`Toleration`], [`Operator`], [`Patience`].
@@ -86,6 +86,14 @@ impl Toleration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn match_2_no_operator_is_another_identity_than_equal() {
+        assert_ne!(Operator::new(""), Operator::new("Equal"));
+        for text in ["", "Equal", "Exists", "Lt", "Gt", "equal", "Like"] {
+            assert_eq!(Operator::new(text).as_str(), text);
+        }
+    }
 
     #[test]
     fn seconds_become_patience() {

@@ -22,7 +22,7 @@ pub struct TaintInstance {
     pub start: Start,
 }
 
-/// Why a pod may not be evicted whatever the taints say (D6, D11).
+/// Why a pod may not be evicted whatever the taints say (D6, D11; TE-23: the original knows none of these).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Exemption {
     /// It has succeeded or failed.
@@ -151,7 +151,8 @@ fn reasons<'a>(
     })
 }
 
-/// The earliest due date decides (TE-17b); a taint whose answer is not understood has none.
+/// The earliest due date decides (TE-17b); without taints there is none, and the pod stays (TE-21); a taint whose
+/// answer is not understood has none.
 fn weigh(
     subject: &Subject<'_>,
     reasons: impl Iterator<Item = Reason>,

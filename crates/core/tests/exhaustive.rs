@@ -3,7 +3,7 @@
 //!           within small budgets, breadth first, over the engine itself.
 //! Comes in: nothing; `EXHAUSTIVE_STATES` asks for more states.
 //! Goes out: the path to a state where a DELETE was committed that must not be (S1, S2, S3, S10: the cluster refuses),
-//!           or from which a fair run does not end well (L1, S9).
+//!           or from which a fair run does not end well (L1, S9). Cancelling races with deleting here in every way there is (TE-29).
 //! Not here: random sequences over larger worlds (`properties`).
 
 mod common;

@@ -1,7 +1,8 @@
 //! # Controllers: which of them run
 //! Room:     the list `--controllers`, read as kube-controller-manager reads it.
 //! Comes in: `*`, `name`, `-name`, in any order.
-//! Goes out: whether a controller is switched on; the first entry that names it decides, `*` stands for the rest (TE-1).
+//! Goes out: whether a controller is switched on; the first entry that names it decides, `*` stands for the rest
+//!           (TE-1).
 //! Not here: starting anything.
 
 /// The controllers this program has, and so the names it understands.

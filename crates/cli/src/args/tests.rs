@@ -122,6 +122,7 @@ fn flags_can_be_spelt_as_on_kube_controller_manager() {
     assert_eq!(plan("--kube-api-qps -1").settings.cluster.limit, None);
 }
 
+/// TE-1: the controller goes by its name in kube-controller-manager.
 #[test]
 fn lists_can_be_given_in_parts() {
     let gates =

@@ -26,8 +26,9 @@ const CONDITION: &str = "DisruptionTarget";
 const REASON: &str = "DeletionByTaintManager";
 const MESSAGE: &str = "Taint manager: deleting due to NoExecute taint";
 
-/// The strategic merge patch that puts the condition on; the UID in it makes the server refuse another incarnation.
-pub(crate) fn mark(uid: &Uid, generation: u32, transition: Wall) -> Bytes {
+/// The strategic merge patch that puts the condition on; UID and version in it make the server refuse another
+/// incarnation or another state.
+pub(crate) fn mark(uid: &Uid, version: Option<Version>, generation: u32, transition: Wall) -> Bytes {
     let mut condition = json!({
         "type": CONDITION,
         "status": "True",
@@ -38,7 +39,11 @@ pub(crate) fn mark(uid: &Uid, generation: u32, transition: Wall) -> Bytes {
     if generation > 0 {
         condition["observedGeneration"] = json!(generation);
     }
-    let patch = json!({ "metadata": { "uid": uid.to_string() }, "status": { "conditions": [condition] } });
+    let mut metadata = json!({ "uid": uid.to_string() });
+    if let Some(version) = version {
+        metadata["resourceVersion"] = json!(version.to_string());
+    }
+    let patch = json!({ "metadata": metadata, "status": { "conditions": [condition] } });
     Bytes::from(patch.to_string())
 }
 

@@ -174,6 +174,3 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     }
     text
 }
-
-#[cfg(test)]
-mod tests;

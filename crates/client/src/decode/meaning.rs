@@ -7,7 +7,8 @@
 use taintward_core::fact::{Owner, Standing};
 use taintward_core::taint::{Effect, Taint};
 
-/// More taints or tolerations than any object an API server stores can hold; keeps hostile bytes from growing in memory.
+/// More taints or tolerations than any object an API server stores can hold; keeps hostile bytes from growing in
+/// memory.
 pub(super) const LONGEST_LIST: usize = 200_000;
 
 /// The mirror annotation of a static pod.

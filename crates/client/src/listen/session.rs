@@ -232,7 +232,7 @@ impl<F: Fact> Session<F> {
 
     fn record(&self, trouble: &Trouble) {
         let text = trouble.to_string();
-        tracing::warn!(resource = F::RESOURCE, trouble = text, "listening was interrupted");
+        tracing::debug!(resource = F::RESOURCE, trouble = text, "listening was interrupted");
         self.note(|health| {
             health.last_error = Some(text);
             health.counters.failures += 1;

@@ -7,7 +7,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// `text` with everything escaped, as JSON does, that could start a line, steer a terminal or turn the reading direction.
+/// `text` with everything escaped, as JSON does, that could start a line, steer a terminal or turn the reading
+/// direction.
 pub fn escaped(text: &str) -> Cow<'_, str> {
     if text.chars().any(|c| c == '\\' || is_hazard(c)) {
         let mut safe = String::with_capacity(text.len() + 8);

@@ -2,7 +2,8 @@
 //! Room:     nodes and pods coming, changing, going; lists beginning and ending; the re-judging that follows.
 //! Comes in: facts about one node or pod, and the time.
 //! Goes out: the roster and the plans, as the facts now demand.
-//! Keeps:    a start or an arrival never changes while its taint instance or pod lives (S4).
+//! Keeps:    every change of a fact is looked at, whatever it was (TE-9, TE-10); a start or an arrival never changes
+//!           while its taint instance or pod lives (S4).
 //! Not here: requests and their answers (`turns.rs`).
 
 use super::queue::PodRef;
@@ -96,6 +97,7 @@ impl Engine {
         }
     }
 
+    /// A node is gone, and with it every reason to leave it (D10, TE-11, TE-42).
     pub(super) fn node_gone(&mut self, name: &NodeName, uid: Option<&Uid>, now: Mono) {
         let Some(seat) = self.nodes.get_mut(name) else { return };
         let Some(known) = &seat.known else { return };
@@ -175,6 +177,8 @@ impl Engine {
         self.reassess_pod(&node, &uid, known_due, now.mono);
     }
 
+    /// A pod is gone, and with it whatever was planned for this UID; a successor of its name is another pod (D4, TE-15,
+    /// TE-40).
     pub(super) fn pod_gone(&mut self, reference: &PodRef) {
         let Some(seat) = self.nodes.get_mut(&reference.node) else { return };
         let Some(mut pod) = seat.remove(&reference.uid) else { return };
@@ -219,7 +223,7 @@ impl Engine {
         }
     }
 
-    /// Judges every pod of a node again and plans accordingly.
+    /// Judges every pod of a node again, at one moment, and plans accordingly (TE-12, TE-13, TE-14).
     pub(super) fn reassess(&mut self, node: &NodeName, now: Mono) {
         let Some(seat) = self.nodes.get_mut(node) else { return };
         let numeric = self.config.numeric;
@@ -238,7 +242,8 @@ impl Engine {
         self.rewake(node);
     }
 
-    /// Judges one pod again and plans accordingly; `known_due`: it was taken out of the queue for this.
+    /// Judges one pod again and plans accordingly, on an untainted node too (TE-16, TE-44); `known_due`: it was taken
+    /// out of the queue for this.
     pub(super) fn reassess_pod(&mut self, node: &NodeName, uid: &Uid, known_due: Option<Mono>, now: Mono) {
         let Some(seat) = self.nodes.get_mut(node) else { return };
         let numeric = self.config.numeric;

@@ -2,7 +2,7 @@
 //! Room:     the transitions of one pod between quiet, counting, due, in hand and gone.
 //! Comes in: a fresh outcome for a pod.
 //! Goes out: the pod's stage, the queue's tickets, notices of what changed.
-//! Keeps:    a plan is replaced by recomputing it from the facts, never adjusted (D2).
+//! Keeps:    a plan is replaced by recomputing it from the facts, never adjusted or kept (D2, TE-18).
 //! Not here: the outcome itself (`verdict.rs`).
 
 use super::queue::{Attempt, Errand, PodRef, Step, Ticket};

@@ -2,7 +2,7 @@
 //! Room:     pods that go, in the order in which they go; retries by time; evictions under way.
 //! Comes in: tickets, with the due date and the rank that order them.
 //! Goes out: the next ticket of a lane.
-//! Keeps:    a pod is in at most one place; first tries never wait behind retries (L6).
+//! Keeps:    a pod, by UID, is in at most one place (TE-26, TE-29); first tries never wait behind retries (L6).
 //! Not here: whether it still has to go: that is asked again at its turn.
 
 use super::roster::Rank;
@@ -117,7 +117,7 @@ pub struct Grounds {
     pub confirmed: Mono,
 }
 
-/// Backoff of failing requests (D3, L2).
+/// Backoff of failing requests (D3, L2; TE-33, TE-45: the original gives up after 50 ms).
 const RETRY_FIRST: Span = Span::from_millis(100);
 const RETRY_MAX: Span = Span::from_secs(30);
 

@@ -2,8 +2,8 @@
 //! Room:     nodes with their NoExecute taint instances, and the pods bound to each.
 //! Comes in: facts, already placed in time (`start.rs`).
 //! Goes out: seats and pods to judge.
-//! Keeps:    pods of a seat sorted by UID, so that equal facts make equal rosters; one shared copy of each distinct
-//!           list of tolerations.
+//! Keeps:    its own index of pods by node (TE-8); pods of a seat sorted by UID, so that equal facts make equal
+//!           rosters; one shared copy of each distinct list of tolerations.
 //! Not here: what follows from a change (`engine.rs`).
 
 use crate::fact::{Owner, PodFact, Standing};
@@ -223,8 +223,8 @@ impl Pod {
         Subject { tolerations: &self.tolerations, arrival, exemption }
     }
 
-    /// The order among pods that are due at the same instant: ordinary pods, then DaemonSet pods, then node-critical
-    /// ones, and within each the lower priority first.
+    /// The order among pods that are due at the same instant (TE-46: the original has none): ordinary pods, then
+    /// DaemonSet pods, then node-critical ones, and within each the lower priority first.
     pub(super) fn rank(&self) -> Rank {
         let class = match (self.flags.has(Flags::NODE_CRITICAL) || self.priority >= NODE_CRITICAL, self.owner)
         {

@@ -144,7 +144,8 @@ impl Engine {
         self.send(&pod, Errand::Look, effect)
     }
 
-    /// Without a young confirmation of its node no pod is touched: asks for one, or waits for the one under way.
+    /// Without a young confirmation of its node no pod is touched (D5, TE-41): asks for one, or waits for the one
+    /// under way.
     fn wait_for_check(&mut self, ticket: Ticket, now: Mono) -> Turn {
         let Some(seat) = self.nodes.get_mut(&ticket.pod.node) else { return Turn::Settled };
         let tries = match seat.check {

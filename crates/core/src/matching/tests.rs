@@ -48,6 +48,17 @@ fn match_4_effect_key_operator_value() {
 }
 
 #[test]
+fn match_5_seconds_play_no_part() {
+    let taint = taint("k", "v", "NoExecute");
+    for seconds in [None, Some(0), Some(-1), Some(i64::MAX)] {
+        for (operator, expected) in [("Equal", Match::Yes), ("Gt", Match::No)] {
+            let given = Toleration { seconds, ..toleration("k", operator, "v", "NoExecute") };
+            assert_eq!(tolerates(&given, &taint, NumericOperators::Off), expected);
+        }
+    }
+}
+
+#[test]
 fn match_6_numbers_compare_strictly_and_only_with_the_switch() {
     for (operator, bound, value, expected) in [
         ("Lt", "10", "9", true),

@@ -118,7 +118,7 @@ fn d11_what_is_not_understood_sends_nobody_away() {
 }
 
 #[test]
-fn no_taint_no_reason() {
+fn te_21_no_taint_no_reason() {
     let verdict = judged(&[], 0, &[], T0);
     assert_eq!(verdict, Verdict { outcome: Outcome::Stays(Stay::NoTaint), reasons: vec![], decisive: None });
 }

@@ -1,0 +1,125 @@
+//! # Countdown: what changes while one runs
+//! Room:     D2: the deadline follows the facts; untainting, tolerations added and changed, second taints.
+//! Comes in: the shared stage.
+//! Goes out: assertions against the audit log and the API.
+//! Not here: restarts in mid-countdown (`restart.rs`).
+
+use super::stage::{BEYOND, Goes, LATE_MAX, Scene, Stays, seconds, sleep, sleep_until};
+use serde_json::json;
+use taintward_cluster::api::Patch;
+use taintward_cluster::fixtures::{add_toleration, no_execute, pod, set_seconds};
+
+/// TE-13, TE-34, P6: untainted in time, so it stays, and an event says so; tainted again, it gets its whole time.
+pub(crate) async fn untainted_in_time_stays(scene: &Scene<'_>) {
+    scene.node("cd-untaint").await;
+    let counting = scene.pod(pod("cd-untaint", "cd-untaint").bearing("cd", Some(4))).await;
+    let patient = scene.pod(pod("cd-untaint-patient", "cd-untaint").bearing("cd", None)).await;
+    sleep(0.5).await;
+    let done = scene.taint("cd-untaint", &[no_execute("cd", "v")]).await;
+    sleep(1.5).await;
+    let untainted = scene.taint("cd-untaint", &[]).await;
+    assert!(untainted.before < done.after + seconds(4.0), "this machine is too slow for this scenario");
+    scene.meet(done, &[(counting.clone(), Stays), (patient.clone(), Stays)], 4.0).await;
+
+    let events = scene.witness.events_on(&counting.uid);
+    assert_eq!(events.len(), 1);
+    let note = events[0].request["note"].as_str().unwrap();
+    assert!(note.starts_with("Cancelling deletion of Pod default/cd-untaint"), "{note}");
+    assert_eq!(events[0].request["reason"], "TaintManagerEviction");
+    assert!(scene.witness.events_on(&patient.uid).is_empty(), "no countdown, no event");
+
+    let done = scene.taint("cd-untaint", &[no_execute("cd", "v")]).await;
+    scene.goes(&counting, done, 4.0).await;
+}
+
+/// D2, MATCH-9, VAL-6: a toleration added in time, before the one that counts, makes it stay; one added behind it
+/// changes nothing.
+pub(crate) async fn a_toleration_added_in_time_counts_where_it_stands(scene: &Scene<'_>) {
+    scene.node("cd-add").await;
+    let first = scene.pod(pod("cd-add-first", "cd-add").bearing("cd", Some(4))).await;
+    let last = scene.pod(pod("cd-add-last", "cd-add").bearing("cd", Some(4))).await;
+    sleep(0.5).await;
+    let done = scene.taint("cd-add", &[no_execute("cd", "v")]).await;
+    sleep(1.0).await;
+    let toleration = json!({"key": "cd", "operator": "Equal", "value": "v", "effect": "NoExecute"});
+    let patch = json!([{"op": "add", "path": "/spec/tolerations/0", "value": toleration}]).to_string();
+    scene.kubectl(&["patch", "pod", "cd-add-first", "--type=json", "-p", &patch]).await;
+    add_toleration(&scene.admin, "cd-add-last", toleration).await.unwrap();
+    scene.meet(done, &[(last, Goes(4.0)), (first, Stays)], 4.0).await;
+}
+
+/// D2 (TE-18 today): lengthened goes later, shortened earlier, shortened below what has passed at once; taken away
+/// altogether (for ever) stays.
+pub(crate) async fn changed_seconds_change_the_deadline(scene: &Scene<'_>) {
+    scene.node("cd-seconds").await;
+    let named = |name: &str, seconds| {
+        let pod = pod(&format!("cd-seconds-{name}"), "cd-seconds").bearing("cd", Some(seconds));
+        scene.pod(pod)
+    };
+    let (longer, shorter) = (named("longer", 4).await, named("shorter", 60).await);
+    let (passed, for_ever) = (named("passed", 60).await, named("for-ever", 4).await);
+    sleep(0.5).await;
+    let done = scene.taint("cd-seconds", &[no_execute("cd", "v")]).await;
+    sleep(1.5).await;
+    set_seconds(&scene.admin, &longer.name, 0, 8).await.unwrap();
+    set_seconds(&scene.admin, &shorter.name, 0, 5).await.unwrap();
+    let cut = super::stage::Done::during(set_seconds(&scene.admin, &passed.name, 0, 1)).await;
+    let path = format!("/api/v1/namespaces/default/pods/{}", for_ever.name);
+    let patch = json!([{"op": "remove", "path": "/spec/tolerations/0/tolerationSeconds"}]).to_string();
+    scene.admin.patch(&path, Patch::Json, &patch).await.unwrap();
+    scene.goes(&passed, cut, 0.0).await;
+    scene.meet(done, &[(shorter, Goes(5.0)), (longer, Goes(8.0)), (for_ever, Stays)], 8.0).await;
+}
+
+/// D2, D1: a second, shorter taint brings the deadline forward; taken away again, the first one's is back. Each taint
+/// counts from its own start.
+pub(crate) async fn a_second_taint_moves_the_deadline_and_its_end_moves_it_back(scene: &Scene<'_>) {
+    for node in ["cd-second", "cd-back"] {
+        scene.node(node).await;
+    }
+    let both = |name: &str, first, second| {
+        let pod = pod(name, name).bearing("cd", Some(first)).bearing("cd2", Some(second));
+        scene.pod(pod)
+    };
+    let (sooner, back) = (both("cd-second", 60, 3).await, both("cd-back", 7, 3).await);
+    sleep(0.5).await;
+    let (first, second) = (no_execute("cd", "v"), no_execute("cd2", "v"));
+    scene.taint("cd-second", std::slice::from_ref(&first)).await;
+    let started = scene.taint("cd-back", std::slice::from_ref(&first)).await;
+    sleep(1.0).await;
+    let shortened = scene.taint("cd-second", &[first.clone(), second.clone()]).await;
+    let shorter = scene.taint("cd-back", &[first.clone(), second]).await;
+    sleep(1.0).await;
+    let lengthened = scene.taint("cd-back", std::slice::from_ref(&first)).await;
+    assert!(lengthened.before < shorter.after + seconds(3.0), "this machine is too slow for this scenario");
+    scene.goes(&sooner, shortened, 3.0).await;
+    scene.stays_until(&back, shorter.before + seconds(3.0) + BEYOND).await;
+    scene.goes(&back, started, 7.0).await;
+}
+
+/// MATCH-1, D1, D2: another value makes no other instance (the deadline stays), but who does not tolerate it goes at
+/// once, and who was going to may stay.
+pub(crate) async fn another_value_is_the_same_taint(scene: &Scene<'_>) {
+    scene.node("cd-value").await;
+    let equal = |name: &str, value: &str, seconds: Option<i64>| {
+        let mut toleration = json!({"key": "cd", "operator": "Equal", "value": value, "effect": "NoExecute"});
+        if let Some(seconds) = seconds {
+            toleration["tolerationSeconds"] = seconds.into();
+        }
+        pod(&format!("cd-value-{name}"), "cd-value").tolerating(toleration)
+    };
+    let any = scene.pod(pod("cd-value-any", "cd-value").bearing("cd", Some(6))).await;
+    let only_old = scene.pod(equal("old", "one", None)).await;
+    let saved = equal("saved", "one", Some(4)).tolerating(json!({
+        "key": "cd", "operator": "Equal", "value": "two", "effect": "NoExecute",
+    }));
+    let saved = scene.pod(saved).await;
+    sleep(0.5).await;
+    let done = scene.kubectl(&["taint", "nodes", "cd-value", "cd=one:NoExecute"]).await;
+    sleep_until(done.before + seconds(1.5)).await;
+    let changed = scene.kubectl(&["taint", "--overwrite", "nodes", "cd-value", "cd=two:NoExecute"]).await;
+    assert!(changed.before < done.after + seconds(4.0), "this machine is too slow for this scenario");
+    scene.goes(&only_old, changed, 0.0).await;
+    scene.goes(&any, done, 6.0).await;
+    scene.stays_until(&saved, changed.before + seconds(4.0) + LATE_MAX).await;
+}

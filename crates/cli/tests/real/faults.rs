@@ -1,0 +1,286 @@
+//! # Faults: servers that refuse, fall silent, die and come back
+//! Room:     D3, L2, L4, L6, S9: nothing is forgotten, nobody else is delayed, what happened meanwhile counts.
+//! Comes in: a cluster of two API servers to itself.
+//! Goes out: assertions against the audit log and the API.
+//! Not here: our own process dying (`restart.rs`).
+
+use super::accounts::leading_to;
+use super::program::{Taintward, free_port};
+use super::proxy::Proxy;
+use super::stage::{Done, LATE_MAX, Scene, Subject, Terms, seconds, sleep, sleep_until};
+use super::witness::Witness;
+use jiff::Timestamp;
+use serde_json::json;
+use std::time::Duration;
+use taintward_cluster::api::Patch;
+use taintward_cluster::fixtures::{self, delete_pod, no_execute, pod, set_taints};
+use taintward_cluster::{Account, Api, Cluster, access, wait};
+
+const ALONE: [&str; 1] = ["--leader-elect=false"];
+const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
+
+/// Nobody deletes a pod with the label `keep`, from now on.
+async fn deny_deletions(scene: &Scene<'_>) {
+    let policy = json!({
+        "metadata": {"name": "keep"},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": [""], "apiVersions": ["v1"], "operations": ["DELETE"], "resources": ["pods"],
+            }]},
+            "validations": [{
+                "expression": "!has(oldObject.metadata.labels) || !('keep' in oldObject.metadata.labels)",
+                "message": "this pod is kept",
+            }],
+        },
+    });
+    scene.admin.create(POLICIES, &policy).await.unwrap();
+    let spec = json!({"policyName": "keep", "validationActions": ["Deny"]});
+    let binding = json!({"metadata": {"name": "keep"}, "spec": spec});
+    scene.admin.create(BINDINGS, &binding).await.unwrap();
+    scene.pod(pod("keep-probe", "").with("/metadata", "labels", json!({"keep": "yes"}))).await;
+    wait::until("the policy to count", Duration::from_secs(30), async || {
+        let dry = json!({"dryRun": ["All"]});
+        let asked = scene.admin.delete("/api/v1/namespaces/default/pods/keep-probe", &dry).await;
+        Ok(asked.is_err().then_some(()))
+    })
+    .await
+    .unwrap();
+}
+
+async fn allow_deletions(scene: &Scene<'_>) {
+    scene.admin.delete(&format!("{BINDINGS}/keep"), &json!({})).await.unwrap();
+    scene.admin.delete(&format!("{POLICIES}/keep"), &json!({})).await.unwrap();
+}
+
+fn tries(witness: &Witness, pod: &Subject) -> usize {
+    witness.writes_on_pod(&pod.name).iter().filter(|entry| entry.verb == "delete").count()
+}
+
+/// Whether the pod bears the condition.
+async fn is_marked(scene: &Scene<'_>, pod: &Subject) -> bool {
+    let found = scene.find(pod).await.unwrap();
+    let conditions = found["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.iter().any(|one| one["type"] == "DisruptionTarget" && one["status"] == "True")
+}
+
+/// D3, L2, L6, S9 (TE-33 today): a DELETE that admission refuses is tried again until it is allowed; fifty hopeless
+/// pods delay nobody else; who may stay after all does not keep the mark.
+pub(crate) async fn a_denied_deletion_is_never_forgotten(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    let taintward = Taintward::acting(cluster, &ALONE).await;
+    deny_deletions(&scene).await;
+    for node in ["deny", "deny-other"] {
+        scene.node(node).await;
+    }
+    let kept = |name: String| pod(&name, "deny").with("/metadata", "labels", json!({"keep": "yes"}));
+    let mut hopeless = Vec::new();
+    for number in 0..50 {
+        hopeless.push(scene.pod(kept(format!("deny-{number}"))).await);
+    }
+    let (a_while, other) =
+        (scene.pod(kept("deny-while".into())).await, scene.pod(pod("deny-other", "deny-other")).await);
+    sleep(0.5).await;
+    scene.taint("deny", &[no_execute("deny", "v")]).await;
+    wait::until("all to be refused", Duration::from_secs(10), async || {
+        Ok(hopeless.iter().chain([&a_while]).all(|pod| tries(witness, pod) > 1).then_some(()))
+    })
+    .await
+    .unwrap();
+    let done = scene.taint("deny-other", &[no_execute("deny", "v")]).await;
+    scene.goes(&other, done, 0.0).await;
+
+    sleep(5.0).await;
+    assert!(taintward.metric("taintward_retrying_pods") >= 51.0);
+    assert!(!taintward.said("this pod is kept").is_empty());
+    assert_eq!(witness.deleted(&a_while.uid), None);
+    let lifted = Done::during(async {
+        let patch = r#"{"metadata":{"labels":{"keep":null}}}"#;
+        scene.admin.patch("/api/v1/namespaces/default/pods/deny-while", Patch::Merge, patch).await.map(drop)
+    });
+    let lifted = lifted.await;
+    // The pauses double; the next try comes no later than about as much again as has passed.
+    scene.goes_within(&a_while, lifted.after, lifted.before + seconds(12.0)).await;
+    for pod in &hopeless {
+        let tries = tries(witness, pod);
+        assert!((3..=20).contains(&tries), "{}: tried {tries} times", pod.name);
+    }
+
+    assert!(is_marked(&scene, &hopeless[0]).await);
+    scene.taint("deny", &[]).await;
+    wait::until("the mark to be withdrawn", Duration::from_secs(10), async || {
+        Ok((!is_marked(&scene, &hopeless[0]).await).then_some(()))
+    })
+    .await
+    .unwrap();
+    allow_deletions(&scene).await;
+    sleep(2.0).await;
+    for pod in &hopeless {
+        assert!(scene.find(pod).await.is_some_and(|pod| pod["metadata"]["deletionTimestamp"].is_null()));
+    }
+    Terms::default()
+}
+
+/// D3: a permission that is taken away is named, and waited for.
+pub(crate) async fn a_permission_given_back_is_used(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    let taintward = Taintward::acting(cluster, &ALONE).await;
+    scene.node("right").await;
+    let pod = scene.pod(pod("right", "right")).await;
+    let ours = cluster.api(Account::Taintward).await.unwrap();
+    access::revoke(&scene.admin, "delete", "pods").await.unwrap();
+    let refused = async || {
+        let code = delete_pod(&ours, "none").await.unwrap_err().code();
+        Ok((code == Some(403)).then_some(()))
+    };
+    wait::until("the right to be gone", Duration::from_secs(10), refused).await.unwrap();
+    scene.taint("right", &[no_execute("right", "v")]).await;
+    taintward.says(r#"grant the verb delete on pods in API group \"\""#).await;
+    sleep(3.0).await;
+    assert_eq!(witness.deleted(&pod.uid), None);
+    let granted = Done::during(access::grant(&scene.admin)).await;
+    scene.goes_within(&pod, granted.after, granted.before + seconds(10.0)).await;
+    Terms { forbidden: true, ..Terms::default() }
+}
+
+/// L4, P21, S5: a server that answers nothing for a while delays; then everything due goes, and nothing else.
+pub(crate) async fn a_silent_server_only_delays(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    // Other requests go to the other server: this one will answer nothing.
+    let other = Api::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
+    let mut taintward = Taintward::acting(cluster, &[]).await;
+    fixtures::create_node(&other, "silent", &[]).await.unwrap();
+    let uid = pod("silent-due", "silent").bearing("silent", Some(3)).create(&other).await.unwrap();
+    let due = Subject { name: "silent-due".into(), uid };
+    let uid = pod("silent-long", "silent").bearing("silent", Some(120)).create(&other).await.unwrap();
+    let long = Subject { name: "silent-long".into(), uid };
+    sleep(0.5).await;
+    let done = Done::during(set_taints(&other, "silent", &[no_execute("silent", "v")])).await;
+    sleep_until(done.before + seconds(1.0)).await;
+    cluster.server(0).pause().unwrap();
+    sleep_until(done.before + seconds(9.0)).await;
+    assert_eq!(witness.deleted(&due.uid), None);
+    assert_eq!(
+        taintward.get("/livez").map(|(status, _)| status),
+        Some(200),
+        "waiting is no reason to be killed"
+    );
+    let resumed = Timestamp::now();
+    cluster.server(0).resume().unwrap();
+    let scene = Scene::of(cluster, witness).await;
+    scene.goes_within(&due, resumed, resumed + seconds(8.0)).await;
+    scene.stays_until(&long, Timestamp::now() + seconds(1.0)).await;
+    // The next scenario need not wait for the lease.
+    assert_eq!(taintward.stop().code(), Some(0));
+    Terms::default()
+}
+
+/// SIGTERM ends it with 0 within 5 s, though requests are out and the server answers nothing.
+pub(crate) async fn a_silent_server_cannot_hold_up_the_end(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
+    let mut taintward = Taintward::acting(cluster, &[]).await;
+    let scene = Scene::of(cluster, witness).await;
+    scene.node("end").await;
+    let pod = scene.pod(pod("end", "end").bearing("end", Some(2))).await;
+    sleep(0.5).await;
+    let done = scene.taint("end", &[no_execute("end", "v")]).await;
+    sleep(1.0).await;
+    drop(scene);
+    cluster.server(0).pause().unwrap();
+    sleep_until(done.before + seconds(2.2)).await;
+    assert!(taintward.metric("taintward_inflight_effects") >= 1.0, "a request is out");
+    assert_eq!(taintward.stop().code(), Some(0));
+    cluster.server(0).resume().unwrap();
+    let scene = Scene::of(cluster, witness).await;
+    scene.stays_until(&pod, Timestamp::now() + seconds(3.0)).await;
+    Terms::default()
+}
+
+/// L4, D4, P22, P23: the server dies, history goes on without us and is compacted away; back, everything is listed
+/// again, and only what is so now counts.
+pub(crate) async fn what_happened_while_the_server_was_away_counts(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
+    let other = Api::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
+    let taintward = Taintward::acting(cluster, &ALONE).await;
+    let make = async |name: &str, node: &str, bears: i64| {
+        let uid = pod(name, node).bearing("away", Some(bears)).create(&other).await.unwrap();
+        Subject { name: name.into(), uid }
+    };
+    for node in ["away-goes", "away-untainted", "away-tainted"] {
+        fixtures::create_node(&other, node, &[]).await.unwrap();
+    }
+    let goes = make("away-goes", "away-goes", 25).await;
+    let first = make("away-again", "away-goes", 8).await;
+    let saved = make("away-saved", "away-untainted", 12).await;
+    let tainted = make("away-tainted", "away-tainted", 1).await;
+    sleep(0.5).await;
+    let taint = [no_execute("away", "v")];
+    let done = Done::during(set_taints(&other, "away-goes", &taint)).await;
+    set_taints(&other, "away-untainted", &taint).await.unwrap();
+    sleep(0.5).await;
+    cluster.server(0).kill().unwrap();
+    let killed = Timestamp::now();
+
+    delete_pod(&other, "away-again").await.unwrap();
+    let second = make("away-again", "away-goes", 60).await;
+    set_taints(&other, "away-untainted", &[]).await.unwrap();
+    let late = Done::during(set_taints(&other, "away-tainted", &taint)).await;
+    cluster.compact().unwrap();
+    cluster.restart(0).await.unwrap();
+    let back = Timestamp::now();
+    eprintln!("the server was away for {:#}", back.duration_since(killed));
+
+    let scene = Scene::of(cluster, witness).await;
+    scene
+        .goes_within(
+            &tainted,
+            late.after + seconds(1.0),
+            back.max(late.before + seconds(2.0)) + seconds(12.0),
+        )
+        .await;
+    scene.goes(&goes, done, 25.0).await;
+    for pod in [&second, &saved] {
+        scene.stays_until(pod, Timestamp::now()).await;
+    }
+    assert_eq!(witness.deleted(&first.uid), None);
+    assert!(taintward.metric_with("taintward_watch_restarts_total", "expired") >= 1.0, "it was told 410");
+    // A server that has just come up refuses everybody until it has read the roles.
+    Terms { forbidden: true, ..Terms::default() }
+}
+
+/// L4: behind a balancer one of two servers may die in mid-countdown: no deadline moves.
+pub(crate) async fn one_of_two_servers_may_die(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let (port, first, second) = (free_port(), cluster.port(0), cluster.port(1));
+    let balancer = Proxy::on(port, first);
+    let mut taintward = Taintward::start(cluster, &leading_to(cluster, port), &ALONE);
+    taintward.ready().await;
+    let other = Api::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
+    for node in ["two", "two-later"] {
+        fixtures::create_node(&other, node, &[]).await.unwrap();
+    }
+    let make = async |name: &str, node: &str, bears: i64| {
+        let uid = pod(name, node).bearing("two", Some(bears)).create(&other).await.unwrap();
+        Subject { name: name.into(), uid }
+    };
+    let (counting, later) = (make("two", "two", 7).await, make("two-later", "two-later", 0).await);
+    sleep(0.5).await;
+    let done = Done::during(set_taints(&other, "two", &[no_execute("two", "v")])).await;
+    sleep(1.0).await;
+    cluster.server(0).kill().unwrap();
+    balancer.lead_to(second);
+    sleep_until(done.before + seconds(4.0)).await;
+    let tainted = Done::during(set_taints(&other, "two-later", &[no_execute("two", "v")])).await;
+    let deleted = async |pod: &Subject| {
+        let found = async || Ok(witness.deleted(&pod.uid));
+        wait::until("the pod to be deleted", Duration::from_secs(20), found).await.unwrap()
+    };
+    assert!(deleted(&later).await <= tainted.before + LATE_MAX);
+    let at = deleted(&counting).await;
+    assert!(at >= done.after + seconds(7.0) && at <= done.before + seconds(7.0) + LATE_MAX, "{at}, {done:?}");
+    cluster.restart(0).await.unwrap();
+    Terms { forbidden: true, ..Terms::default() }
+}

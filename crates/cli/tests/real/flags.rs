@@ -1,0 +1,277 @@
+//! # Flags: what they change
+//! Room:     `--mode=observe`, `--disruption-condition`, `--stamp-taints`; upstream's controller beside ours.
+//! Comes in: a cluster to itself.
+//! Goes out: assertions against the audit log and the API.
+//! Not here: what the command line accepts (`cli_program.rs`).
+
+use super::accounts;
+use super::program::Taintward;
+use super::stage::{Goes, Scene, Stays, Terms, seconds, sleep};
+use super::witness::{Witness, is_ours};
+use serde_json::{Value, json};
+use std::time::Duration;
+use taintward_cluster::fixtures::{Pod, no_execute, pod, set_taints};
+use taintward_cluster::{ApiError, Cluster, access, wait};
+
+const ALONE: &str = "--leader-elect=false";
+
+/// S14: with nothing but the right to read, it predicts and counts, and writes not once, not even the lease.
+pub(crate) async fn observe_writes_nothing(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    let rules =
+        json!([{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]}]);
+    let observer = accounts::account(cluster, "observer", rules).await;
+    scene.node("observe").await;
+    let mut pods = Vec::new();
+    for (name, seconds) in [("now", Some(0)), ("later", Some(3)), ("never", None)] {
+        pods.push(scene.pod(pod(&format!("observe-{name}"), "observe").bearing("ob", seconds)).await);
+    }
+    let mut taintward = Taintward::start(cluster, &observer.kubeconfig, &["--mode=observe"]);
+    taintward.ready().await;
+    let done = scene.taint("observe", &[no_execute("ob", "v")]).await;
+    let counts = async |name: &str, count: f64| {
+        let reached = async || Ok((taintward.metric(name) == count).then_some(()));
+        wait::until(&format!("{name} to be {count}"), Duration::from_secs(10), reached).await.unwrap();
+    };
+    counts("taintward_would_evict_total", 1.0).await;
+    counts("taintward_pending_pods", 1.0).await;
+    for pod in &pods {
+        scene.stays_until(pod, done.before + seconds(5.0)).await;
+    }
+    counts("taintward_would_evict_total", 2.0).await;
+    counts("taintward_pending_pods", 0.0).await;
+    assert_eq!(taintward.metric("leader_election_master_status"), 0.0);
+    assert_eq!(taintward.stop().code(), Some(0));
+    let asked = witness.all(|entry| entry.user == observer.user);
+    assert!(asked.iter().any(|entry| entry.verb == "watch" && entry.resource == "pods"));
+    let bad: Vec<_> = asked.iter().filter(|entry| entry.is_write() || entry.code >= 400).collect();
+    assert!(bad.is_empty(), "{bad:?}");
+    assert!(witness.all(is_ours).is_empty());
+    Terms::default()
+}
+
+fn of_a_job(pod: Pod) -> Pod {
+    let owner = json!([{
+        "apiVersion": "batch/v1", "kind": "Job", "name": "job", "uid": "6b8b4567-327b-43c6-a643-c98600000001",
+        "controller": true,
+    }]);
+    pod.with("/metadata", "ownerReferences", owner)
+}
+
+async fn marked_with(cluster: &Cluster, witness: &Witness, which: &str) -> [bool; 2] {
+    let scene = Scene::of(cluster, witness).await;
+    let name = format!("mark-{which}");
+    scene.node(&name).await;
+    let plain = scene.pod(pod(&format!("{name}-plain"), &name)).await;
+    let job = scene.pod(of_a_job(pod(&format!("{name}-job"), &name))).await;
+    let flag = format!("--disruption-condition={which}");
+    let taintward = Taintward::acting(cluster, &[ALONE, &flag]).await;
+    let done = scene.taint(&name, &[no_execute("mark", "v")]).await;
+    let mut marked = [false; 2];
+    for (marked, pod) in marked.iter_mut().zip([plain, job]) {
+        scene.goes(&pod, done, 0.0).await;
+        let writes = witness.writes_on_pod(&pod.name);
+        *marked = writes.iter().any(|entry| entry.resource == "pods/status" && entry.verb == "patch");
+        assert_eq!(writes.len(), 1 + usize::from(*marked), "{writes:?}");
+    }
+    drop(taintward);
+    marked
+}
+
+/// TE-31, NB-3: who gets the condition before the DELETE; the others leave in one request.
+pub(crate) async fn the_condition_goes_to_whom_it_is_meant_for(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
+    assert_eq!(marked_with(cluster, witness, "jobs").await, [false, true]);
+    assert_eq!(marked_with(cluster, witness, "never").await, [false, false]);
+    assert_eq!(marked_with(cluster, witness, "always").await, [true, true]);
+    Terms { marks: false, ..Terms::default() }
+}
+
+/// MATCH-6: with the gate on, numbers are compared, strictly; what is no number in its one form matches nothing.
+pub(crate) async fn numbers_are_compared_with_the_gate_on(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    let gate = "--feature-gates=TaintTolerationComparisonOperators=true";
+    let taintward = Taintward::acting(cluster, &[ALONE, gate]).await;
+    for (node, value, cases) in [
+        (
+            "number",
+            "5",
+            [("Gt", "4", Stays), ("Gt", "5", Goes(0.0)), ("Lt", "6", Stays), ("Lt", "-5", Goes(0.0))],
+        ),
+        (
+            "word",
+            "05",
+            [("Gt", "4", Goes(0.0)), ("Gt", "0", Goes(0.0)), ("Lt", "6", Goes(0.0)), ("Equal", "05", Stays)],
+        ),
+    ] {
+        scene.node(node).await;
+        let mut fates = Vec::new();
+        for (number, (operator, bound, fate)) in cases.into_iter().enumerate() {
+            let toleration = json!({"key": "k", "operator": operator, "value": bound, "effect": "NoExecute"});
+            fates
+                .push((scene.pod(pod(&format!("{node}-{number}"), node).tolerating(toleration)).await, fate));
+        }
+        sleep(0.5).await;
+        let done = scene.taint(node, &[no_execute("k", value)]).await;
+        scene.meet(done, &fates, 0.0).await;
+    }
+    drop(taintward);
+    Terms::default()
+}
+
+async fn times_added(scene: &Scene<'_>, node: &str) -> Vec<(String, Option<String>)> {
+    let node = scene.admin.get(&format!("/api/v1/nodes/{node}")).await.unwrap();
+    let taints = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    taints.iter().map(|taint| (text(&taint["key"]).unwrap(), text(&taint["timeAdded"]))).collect()
+}
+
+fn node_patches(witness: &Witness, node: &str) -> usize {
+    witness.ours(|entry| entry.is_write() && entry.resource == "nodes" && entry.name == node).len()
+}
+
+/// D1: without the permission `--stamp-taints` warns once, and evictions go on.
+pub(crate) async fn stamping_without_permission_warns_once(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    let taintward = Taintward::acting(cluster, &[ALONE, "--stamp-taints"]).await;
+    for round in 0..3 {
+        let name = format!("stamp-not-{round}");
+        scene.node(&name).await;
+        let pod = scene.pod(pod(&name, &name)).await;
+        sleep(0.5).await;
+        let done = scene.taint(&name, &[no_execute("stamp", "v")]).await;
+        scene.goes(&pod, done, 0.0).await;
+        sleep(0.5).await;
+        assert_eq!(times_added(&scene, &name).await, [("stamp".into(), None)]);
+    }
+    let refused = witness.ours(|entry| entry.resource == "nodes" && entry.is_write());
+    assert_eq!(refused.len(), 1, "once refused is enough: {refused:?}");
+    assert_eq!(refused[0].code, 403);
+    let warnings = taintward.said("--stamp-taints has no effect");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert_eq!(warnings[0]["level"], "warning");
+    Terms { stamps: true, forbidden: true, ..Terms::default() }
+}
+
+/// D1, S8: with it, a taint seen appearing gets its time, once; who takes it away has the last word.
+pub(crate) async fn a_taint_is_stamped_once(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    access::grant_stamping(&scene.admin).await.unwrap();
+    for node in ["stamp-old", "stamp-live", "stamp-own", "stamp-storm"] {
+        scene.node(node).await;
+    }
+    scene.taint("stamp-old", &[no_execute("stamp", "v")]).await;
+    let taintward = Taintward::acting(cluster, &[ALONE, "--stamp-taints"]).await;
+    let soft = json!({"key": "soft", "effect": "NoSchedule"});
+    let done = scene.taint("stamp-live", &[soft.clone(), no_execute("stamp", "v")]).await;
+    let mut own = no_execute("stamp", "v");
+    own["timeAdded"] = "2020-01-01T00:00:00Z".into();
+    scene.taint("stamp-own", &[own]).await;
+
+    wait::until("the stamp", Duration::from_secs(10), async || {
+        Ok(times_added(&scene, "stamp-live").await[1].1.clone())
+    })
+    .await
+    .unwrap();
+    let times = times_added(&scene, "stamp-live").await;
+    assert_eq!(times[0], ("soft".into(), None), "only NoExecute");
+    let added: jiff::Timestamp = times[1].1.as_deref().unwrap().parse().unwrap();
+    assert!(added >= done.after - seconds(1.0) && added <= done.before + seconds(1.5), "{added}, {done:?}");
+
+    // kubectl drops it when it writes the list again: the same instance, and its last word.
+    scene.taint("stamp-live", &[soft, no_execute("stamp", "v")]).await;
+    sleep(2.5).await;
+    assert_eq!(times_added(&scene, "stamp-live").await[1].1, None);
+    assert_eq!(node_patches(witness, "stamp-live"), 1);
+    assert_eq!(times_added(&scene, "stamp-own").await[0].1.as_deref(), Some("2020-01-01T00:00:00Z"));
+    assert_eq!((node_patches(witness, "stamp-own"), node_patches(witness, "stamp-old")), (0, 0));
+
+    // Another instance is another matter.
+    scene.taint("stamp-live", &[]).await;
+    sleep(0.5).await;
+    scene.taint("stamp-live", &[no_execute("stamp", "v")]).await;
+    wait::until("the stamp of the next instance", Duration::from_secs(10), async || {
+        Ok(times_added(&scene, "stamp-live").await[0].1.clone())
+    })
+    .await
+    .unwrap();
+    storm(&scene).await;
+    drop(taintward);
+    Terms { stamps: true, ..Terms::default() }
+}
+
+/// Writers that each keep adding taints of their own, careful not to lose each other's, all at once.
+async fn storm(scene: &Scene<'_>) {
+    const WRITERS: usize = 6;
+    const ROUNDS: usize = 5;
+    let writers = (0..WRITERS).map(|writer| async move {
+        for round in 0..ROUNDS {
+            add(scene, &format!("w{writer}-{round}")).await;
+        }
+    });
+    futures::future::join_all(writers).await;
+    let all = WRITERS * ROUNDS;
+    let stamped = async || {
+        let times = times_added(scene, "stamp-storm").await;
+        assert_eq!(times.len(), all, "a concurrent edit was lost: {times:?}");
+        Ok(times.iter().all(|(_, time)| time.is_some()).then_some(()))
+    };
+    wait::until("every taint to be stamped", Duration::from_secs(15), stamped).await.unwrap();
+    assert!(node_patches(scene.witness, "stamp-storm") >= all);
+}
+
+async fn add(scene: &Scene<'_>, key: &str) {
+    const PATH: &str = "/api/v1/nodes/stamp-storm";
+    loop {
+        let mut node = scene.admin.get(PATH).await.unwrap();
+        let mut taints = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
+        taints.insert(0, no_execute(key, "v"));
+        node["spec"]["taints"] = taints.into();
+        node["metadata"]["labels"][key] = "here".into();
+        match scene.admin.replace(PATH, &node).await {
+            Ok(_) => return,
+            Err(ApiError::Refused { code: 409, .. }) => sleep(0.01).await,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// P39: upstream's controller at work beside ours is noticed, said and counted.
+pub(crate) async fn upstreams_controller_beside_ours_is_noticed(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    let taintward = Taintward::acting(cluster, &[ALONE]).await;
+    scene.node("beside").await;
+    let alone = scene.pod(pod("beside-alone", "beside")).await;
+    sleep(0.5).await;
+    let done = scene.taint("beside", &[no_execute("beside", "v")]).await;
+    scene.meet(done, &[(alone, Goes(0.0))], 0.0).await;
+    set_taints(&scene.admin, "beside", &[]).await.unwrap();
+    assert_eq!(taintward.metric("taintward_other_controller_seen_total"), 0.0, "nobody is beside us yet");
+
+    let original =
+        cluster.controller_manager("taint-eviction-controller,daemonset-controller").await.unwrap();
+    wait::until("kube-controller-manager's caches", Duration::from_secs(60), async || {
+        Ok((original.output().matches("Caches are synced").count() >= 2).then_some(()))
+    })
+    .await
+    .unwrap();
+    for number in 0..60 {
+        scene.pod(pod(&format!("beside-{number}"), "beside").bearing("beside", Some(1))).await;
+    }
+    let stays = scene.pod(pod("beside-stays", "beside").bearing("beside", None)).await;
+    sleep(0.5).await;
+    let done = scene.taint("beside", &[no_execute("beside", "v")]).await;
+    taintward.says("another taint eviction controller is at work beside this one").await;
+    assert!(taintward.metric("taintward_other_controller_seen_total") > 0.0);
+    scene.meet(done, &[(stays, Stays)], 1.0).await;
+    drop(original);
+    Terms { marks: false, ..Terms::default() }
+}

@@ -1,0 +1,125 @@
+//! # Identity: which pod, which node
+//! Room:     D4, D6, D10: names that come again, pods that are left alone, nodes that vanish, pods that come late.
+//! Comes in: the shared stage.
+//! Goes out: assertions against the audit log and the API.
+//! Not here: who tolerates what (`who.rs`).
+
+use super::stage::{BEYOND, Done, Goes, LATE_MAX, Scene, Stays, seconds, sleep};
+use serde_json::json;
+use taintward_cluster::api::Patch;
+use taintward_cluster::fixtures::{create_node, delete_node, delete_pod, no_execute, pod, set_phase};
+
+/// D4 (TE-26, TE-40 today): a pod created again under its name gets its own whole time, here and elsewhere.
+pub(crate) async fn a_successor_gets_its_own_time(scene: &Scene<'_>) {
+    for node in ["id-again", "id-elsewhere"] {
+        scene.node(node).await;
+    }
+    let again = || pod("id-again", "id-again").bearing("id", Some(5));
+    let first = scene.pod(again()).await;
+    let moved = scene.pod(pod("id-moved", "id-again").bearing("id", Some(5))).await;
+    sleep(0.5).await;
+    let done = scene.taint("id-again", &[no_execute("id", "v")]).await;
+    sleep(2.5).await;
+    for pod in [&first, &moved] {
+        delete_pod(&scene.admin, &pod.name).await.unwrap();
+    }
+    let mut second = None;
+    let came = Done::during(async {
+        second = Some(scene.pod(again()).await);
+        Ok::<_, ()>(())
+    });
+    let came = came.await;
+    let (second, elsewhere) = (second.unwrap(), scene.pod(pod("id-moved", "id-elsewhere")).await);
+    scene.stays_until(&second, done.before + seconds(5.0) + LATE_MAX).await;
+    scene.goes(&second, came, 5.0).await;
+    scene.stays_until(&elsewhere, done.before + seconds(5.0) + BEYOND).await;
+    for pod in [&first, &moved] {
+        assert_eq!(scene.witness.deleted(&pod.uid), None, "{} was gone before its time", pod.name);
+    }
+}
+
+/// D6 (TE-23 today): finished, terminating and mirror pods are left alone.
+pub(crate) async fn who_cannot_leave_is_left_alone(scene: &Scene<'_>) {
+    scene.node("id-alone").await;
+    let named = |name: &str| pod(&format!("id-alone-{name}"), "id-alone");
+    let (done, failed) = (scene.pod(named("succeeded")).await, scene.pod(named("failed")).await);
+    set_phase(&scene.admin, &done.name, "Succeeded").await.unwrap();
+    set_phase(&scene.admin, &failed.name, "Failed").await.unwrap();
+    let mirror =
+        named("mirror").with("/metadata", "annotations", json!({"kubernetes.io/config.mirror": "hash"}));
+    let mirror = scene.pod(mirror).await;
+    let held = named("terminating").with("/metadata", "finalizers", json!(["taintward.example/hold"]));
+    let held = scene.pod(held).await;
+    delete_pod(&scene.admin, &held.name).await.unwrap();
+    let slow = scene.pod(named("grace").grace(60)).await;
+    delete_pod(&scene.admin, &slow.name).await.unwrap();
+    let ordinary = scene.pod(named("ordinary")).await;
+    sleep(1.0).await;
+    let tainted = scene.taint("id-alone", &[no_execute("id", "v")]).await;
+    let fates = [(ordinary, Goes(0.0)), (done, Stays), (failed, Stays), (mirror, Stays)];
+    scene.meet(tainted, &fates, 0.0).await;
+    for pod in [&held, &slow] {
+        let found = scene.find(pod).await.unwrap();
+        assert!(found["metadata"]["deletionTimestamp"].is_string(), "{} still terminates", pod.name);
+        assert!(scene.witness.writes_on_pod(&pod.name).is_empty(), "{}", pod.name);
+    }
+    let path = format!("/api/v1/namespaces/default/pods/{}", held.name);
+    scene.admin.patch(&path, Patch::Merge, r#"{"metadata":{"finalizers":null}}"#).await.unwrap();
+}
+
+/// D10 (TE-11 today): with the node its countdowns go; a node created again under its name starts anew.
+pub(crate) async fn a_deleted_node_takes_its_countdowns_along(scene: &Scene<'_>) {
+    scene.node("id-gone").await;
+    let pod = scene.pod(pod("id-gone", "id-gone").bearing("id", Some(4))).await;
+    sleep(0.5).await;
+    let done = scene.taint("id-gone", &[no_execute("id", "v")]).await;
+    sleep(1.5).await;
+    delete_node(&scene.admin, "id-gone").await.unwrap();
+    scene.stays_until(&pod, done.before + seconds(4.0) + BEYOND).await;
+    assert!(scene.witness.writes_on_pod("id-gone").is_empty());
+    let taints = [no_execute("id", "v")];
+    let anew = Done::during(async { create_node(&scene.admin, "id-gone", &taints).await.map(drop) }).await;
+    scene.goes(&pod, anew, 4.0).await;
+}
+
+/// TE-47, D1: who comes to a tainted node later has its whole time from then on; who tolerates nothing goes at once.
+pub(crate) async fn who_comes_later_has_its_whole_time(scene: &Scene<'_>) {
+    create_node(&scene.admin, "id-later", &[no_execute("id", "v")]).await.unwrap();
+    let bound = scene.pod(pod("id-later-bound", "").bearing("id", Some(4))).await;
+    let unbound = scene.pod(pod("id-later-unbound", "")).await;
+    sleep(3.0).await;
+    let came = scene.bind(&bound, "id-later").await;
+    let mut created = None;
+    let at_once = Done::during(async {
+        created = Some(scene.pod(pod("id-later-created", "id-later")).await);
+        Ok::<_, ()>(())
+    });
+    let at_once = at_once.await;
+    scene.goes(&created.unwrap(), at_once, 0.0).await;
+    scene.goes(&bound, came, 4.0).await;
+    assert!(scene.find(&unbound).await.is_some() && scene.witness.writes_on_pod(&unbound.name).is_empty());
+}
+
+/// P45, S1: a pod that changes faster than it can be read goes all the same; and only this incarnation.
+pub(crate) async fn a_busy_pod_goes_all_the_same(scene: &Scene<'_>) {
+    scene.node("id-busy").await;
+    let pod = scene.pod(pod("id-busy", "id-busy").grace(30)).await;
+    let goes = async {
+        sleep(1.0).await;
+        let done = scene.taint("id-busy", &[no_execute("id", "v")]).await;
+        scene.goes_within(&pod, done.after, done.before + seconds(10.0)).await;
+    };
+    let busy = (0..4).map(|writer| async move {
+        for round in 0.. {
+            let patch = json!({"metadata": {"annotations": {format!("w{writer}"): format!("{round}")}}});
+            let path = "/api/v1/namespaces/default/pods/id-busy";
+            scene.admin.patch(path, Patch::Merge, &patch.to_string()).await.unwrap();
+        }
+    });
+    tokio::select! {
+        () = goes => {}
+        _ = futures::future::join_all(busy) => unreachable!("they never end"),
+    }
+    let refused = scene.witness.writes_on_pod("id-busy").iter().filter(|entry| entry.code == 409).count();
+    assert!(refused > 0, "it was not busy enough to tell");
+}

@@ -1,0 +1,157 @@
+//! # Program: a running taintward, seen from outside
+//! Room:     starting the built binary against a cluster, its ports, its end.
+//! Comes in: a kubeconfig, flags.
+//! Goes out: health, metrics, log records; how it ended.
+//! Not here: what it did to the cluster (`witness.rs`).
+
+use serde_json::Value;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+use taintward_cluster::{Account, Cluster, Program, wait};
+
+/// On a busy machine everything that comes at all comes within this.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One process.
+pub(crate) struct Taintward {
+    program: Program,
+    port: u16,
+}
+
+/// A loopback port nobody uses at this moment.
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+}
+
+/// The binary, with nothing in its environment that could be taken for a choice.
+pub(crate) fn binary() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    command.env_clear();
+    command
+}
+
+impl Taintward {
+    /// Starts with a kubeconfig; does not wait for anything.
+    pub(crate) fn start(cluster: &Cluster, kubeconfig: &Path, flags: &[&str]) -> Self {
+        let port = free_port();
+        let mut command = binary();
+        command
+            .args(["run", "--log-format=json"])
+            .arg(format!("--metrics-port={port}"))
+            .arg(format!("--kubeconfig={}", kubeconfig.display()))
+            .args(flags);
+        Self { program: cluster.run("taintward", command).unwrap(), port }
+    }
+
+    /// Starts under its own account and waits until it acts.
+    pub(crate) async fn acting(cluster: &Cluster, flags: &[&str]) -> Self {
+        let mut taintward = Self::start(cluster, &cluster.kubeconfig(Account::Taintward, 0), flags);
+        taintward.ready().await;
+        taintward.leads().await;
+        taintward
+    }
+
+    /// Waits until it has seen everything.
+    pub(crate) async fn ready(&mut self) {
+        let port = self.port;
+        wait::until("taintward to be ready", PATIENCE, async || {
+            self.program.expect_running()?;
+            Ok(get(port, "/readyz").filter(|(status, _)| *status == 200))
+        })
+        .await
+        .unwrap();
+    }
+
+    /// Waits until it leads.
+    pub(crate) async fn leads(&self) {
+        wait::until("taintward to lead", PATIENCE, async || Ok(self.is_leading().then_some(())))
+            .await
+            .unwrap();
+    }
+
+    pub(crate) fn is_leading(&self) -> bool {
+        self.sum("leader_election_master_status", "") == Some(1.0)
+    }
+
+    /// Asks its own port; nothing while it does not listen.
+    pub(crate) fn get(&self, path: &str) -> Option<(u16, String)> {
+        get(self.port, path)
+    }
+
+    /// The sum of all series of a metric; nothing while there is none, or nothing is served.
+    fn sum(&self, name: &str, label: &str) -> Option<f64> {
+        let (_, text) = self.get("/metrics")?;
+        let is_of = |line: &&str| {
+            line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']) && rest.contains(label))
+        };
+        let values: Option<Vec<f64>> =
+            text.lines().filter(is_of).map(|line| line.rsplit_once(' ')?.1.parse().ok()).collect();
+        values.filter(|values| !values.is_empty()).map(|values| values.iter().sum())
+    }
+
+    /// The same of a process that serves.
+    pub(crate) fn metric(&self, name: &str) -> f64 {
+        self.metric_with(name, "")
+    }
+
+    /// The same, of the series with this value of a label.
+    pub(crate) fn metric_with(&self, name: &str, label: &str) -> f64 {
+        self.sum(name, label).unwrap_or_else(|| panic!("no metric {name} {label}"))
+    }
+
+    /// The log so far, one record a line.
+    pub(crate) fn log(&self) -> Vec<Value> {
+        self.program.output().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The records that say this, anywhere in them.
+    pub(crate) fn said(&self, words: &str) -> Vec<Value> {
+        self.log().into_iter().filter(|record| record.to_string().contains(words)).collect()
+    }
+
+    /// Waits until it has said this.
+    pub(crate) async fn says(&self, words: &str) {
+        let said = async || Ok((!self.said(words).is_empty()).then_some(()));
+        wait::until(&format!("the log to say {words:?}"), PATIENCE, said).await.unwrap();
+    }
+
+    pub(crate) fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// `kill -9`.
+    pub(crate) fn kill(&mut self) {
+        self.program.kill().unwrap();
+    }
+
+    /// SIGTERM, and 5 s to end.
+    pub(crate) fn stop(&mut self) -> ExitStatus {
+        self.program.stop(Duration::from_secs(5)).unwrap()
+    }
+
+    /// Waits until it has ended by itself.
+    pub(crate) async fn ended(&mut self) -> ExitStatus {
+        wait::until("taintward to end", PATIENCE, async || Ok(self.program.ended())).await.unwrap()
+    }
+}
+
+impl Drop for Taintward {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("taintward's last words:\n{}", self.program.last_words());
+        }
+    }
+}
+
+fn get(port: u16, path: &str) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    Some((head.split(' ').nth(1)?.parse().ok()?, body.into()))
+}

@@ -1,0 +1,206 @@
+//! # Restart: countdowns outlive processes
+//! Room:     D1, L3, L8, S4: `kill -9`, another leader, SIGTERM.
+//! Comes in: a cluster to itself.
+//! Goes out: assertions against the audit log and the API.
+//! Not here: servers that fall (`faults.rs`).
+
+use super::program::{PATIENCE, Taintward};
+use super::stage::{Done, LATE_MAX, Scene, Subject, Terms, seconds, sleep, sleep_until};
+use super::witness::Witness;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use taintward_cluster::fixtures::{create_node, no_execute, pod};
+use taintward_cluster::{Cluster, wait};
+
+/// After a restart a start is known to the second, and taken as late as it may have been (S3).
+const RESOLUTION: f64 = 1.0;
+
+/// A process that is alone, and starts to act at once.
+const ALONE: [&str; 1] = ["--leader-elect=false"];
+
+/// Who counts down while the process dies, twice.
+struct Counting {
+    stamped: (Subject, Done),
+    by_kubectl: (Subject, Done),
+    created_later: (Subject, Done),
+    bound_later: (Subject, Done),
+    overdue: Subject,
+    reprieved: Subject,
+}
+
+async fn creating(scene: &Scene<'_>, name: &str, node: &str, bears: i64) -> (Subject, Done) {
+    let mut created = None;
+    let done = Done::during(async {
+        created = Some(scene.pod(pod(name, node).bearing("re", Some(bears))).await);
+        Ok::<_, ()>(())
+    });
+    let done = done.await;
+    (created.unwrap(), done)
+}
+
+async fn count_down(scene: &Scene<'_>) -> Counting {
+    for node in ["re-stamped", "re-kubectl", "re-reprieved"] {
+        scene.node(node).await;
+    }
+    create_node(&scene.admin, "re-old", &[no_execute("re", "v")]).await.unwrap();
+    let bearing = |name: &str, node: &str, bears| scene.pod(pod(name, node).bearing("re", Some(bears)));
+    let stamped = bearing("re-stamped", "re-stamped", 10).await;
+    let by_kubectl = bearing("re-kubectl", "re-kubectl", 10).await;
+    let overdue = bearing("re-overdue", "re-kubectl", 5).await;
+    let reprieved = bearing("re-reprieved", "re-reprieved", 10).await;
+    let unbound = bearing("re-bound", "", 10).await;
+    sleep(2.0).await;
+    let mut taint = no_execute("re", "v");
+    taint["timeAdded"] = format!("{:.0}", Timestamp::now()).into();
+    scene.taint("re-reprieved", &[no_execute("re", "v")]).await;
+    let bound = scene.bind(&unbound, "re-old").await;
+    let created = creating(scene, "re-created", "re-old", 10).await;
+    let added = scene.taint("re-stamped", &[taint]).await;
+    let kubectl = scene.kubectl(&["taint", "nodes", "re-kubectl", "re=v:NoExecute"]).await;
+    Counting {
+        stamped: (stamped, added),
+        by_kubectl: (by_kubectl, kubectl),
+        created_later: created,
+        bound_later: (unbound, bound),
+        overdue,
+        reprieved,
+    }
+}
+
+/// D1, S4, L3 (TE-24 today): killed and restarted twice in mid-countdown, no deadline moves: not with `timeAdded`, not
+/// with kubectl's taint, not for pods that came to a tainted node later. What happened meanwhile counts.
+pub(crate) async fn kill_9_in_mid_countdown_moves_no_deadline(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    let mut taintward = Taintward::acting(cluster, &ALONE).await;
+    let counting = count_down(&scene).await;
+    let last = counting.by_kubectl.1;
+    sleep_until(last.before + seconds(2.0)).await;
+    taintward.kill();
+
+    scene.taint("re-reprieved", &[]).await;
+    let meanwhile = scene.pod(pod("re-meanwhile", "re-old")).await;
+    sleep_until(last.before + seconds(5.5)).await;
+    assert_eq!(scene.witness.deleted(&counting.overdue.uid), None, "nobody is there to delete it");
+    let returns = Timestamp::now();
+    let mut taintward = Taintward::acting(cluster, &ALONE).await;
+    let back = Timestamp::now();
+    scene.goes_within(&meanwhile, returns, back + LATE_MAX).await;
+    // Overdue, or nearly so as far as can be known.
+    let due = last.after + seconds(5.0);
+    let known = last.before + seconds(5.0 + RESOLUTION);
+    scene.goes_within(&counting.overdue, due, known.max(back) + LATE_MAX).await;
+    taintward.kill();
+    let again = Taintward::acting(cluster, &ALONE).await;
+
+    for (pod, done) in
+        [&counting.stamped, &counting.by_kubectl, &counting.created_later, &counting.bound_later]
+    {
+        let latest = done.before + seconds(10.0 + RESOLUTION) + LATE_MAX;
+        assert!(returns + seconds(10.0) > latest, "a new countdown would end too early to tell");
+        scene.goes_within(pod, done.after + seconds(10.0), latest).await;
+    }
+    scene.stays_until(&counting.reprieved, back + seconds(10.0)).await;
+    drop(again);
+    Terms::default()
+}
+
+/// Quick to lose, quick to gain.
+const QUICK: [&str; 3] = [
+    "--leader-elect-lease-duration=6s",
+    "--leader-elect-renew-deadline=4s",
+    "--leader-elect-retry-period=1s",
+];
+
+/// Requests that a process makes to learn what there is.
+fn learning(witness: &Witness, since: Timestamp) -> usize {
+    let is_learning = |verb: &str| matches!(verb, "list" | "watch");
+    let all = witness.ours(|entry| {
+        is_learning(&entry.verb)
+            && matches!(entry.resource.as_str(), "pods" | "nodes")
+            && entry.stage != "ResponseComplete"
+            && entry.received >= since
+    });
+    all.len()
+}
+
+/// D1, L8, S5, P34: a follower takes over a killed leader's countdowns without listing anything, moves no deadline,
+/// and does what was due meanwhile at once. It does not take the leader's marks for a stranger's (P39).
+pub(crate) async fn a_follower_takes_over_warm(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    let began = Timestamp::now();
+    let mut leader = Taintward::acting(cluster, &QUICK).await;
+    let mut follower =
+        Taintward::start(cluster, &cluster.kubeconfig(taintward_cluster::Account::Taintward, 0), &QUICK);
+    follower.ready().await;
+    assert!(!follower.is_leading());
+    scene.node("lead").await;
+    let now = scene.pod(pod("lead-now", "lead")).await;
+    let soon = scene.pod(pod("lead-soon", "lead").bearing("lead", Some(3))).await;
+    let late = scene.pod(pod("lead-late", "lead").bearing("lead", Some(14))).await;
+    sleep(0.5).await;
+    let done = scene.kubectl(&["taint", "nodes", "lead", "lead=v:NoExecute"]).await;
+    scene.goes(&now, done, 0.0).await;
+    assert!(learning(witness, began) >= 4, "both have learned what there is");
+    let killed = Timestamp::now();
+    leader.kill();
+    follower.leads().await;
+    let took_over = Timestamp::now();
+    assert!(took_over <= killed + seconds(6.0 + 2.5), "L8: {killed} to {took_over}");
+    assert!(took_over < done.after + seconds(14.0), "this machine is too slow for this scenario");
+    scene.goes_within(&soon, done.after + seconds(3.0), took_over + LATE_MAX).await;
+    let deleted = witness.deleted(&soon.uid).unwrap();
+    assert!(deleted > killed + seconds(2.0), "S5: not before the lease has run out: {deleted}");
+    scene.goes(&late, done, 14.0).await;
+    assert_eq!(learning(witness, killed), 0, "a takeover needs no list");
+    assert_eq!(follower.metric("taintward_other_controller_seen_total"), 0.0);
+    Terms::default()
+}
+
+const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/taintward";
+
+/// L8: SIGTERM ends the leader within 5 s with 0; the lease is given back, and the next one leads at once.
+pub(crate) async fn sigterm_hands_over(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    // The killed one's lease, if there is one, has to run out first.
+    let mut leader = Taintward::acting(cluster, &[]).await;
+    let mut follower =
+        Taintward::start(cluster, &cluster.kubeconfig(taintward_cluster::Account::Taintward, 0), &[]);
+    follower.ready().await;
+    scene.node("term").await;
+    let counting = scene.pod(pod("term", "term").bearing("term", Some(7))).await;
+    sleep(0.5).await;
+    let done = scene.taint("term", &[no_execute("term", "v")]).await;
+    let holder = |lease: &Value| lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned();
+    let first = holder(&scene.admin.get(LEASE).await.unwrap());
+    assert!(!first.is_empty());
+    let asked = Timestamp::now();
+    assert_eq!(leader.stop().code(), Some(0));
+    let ended = Timestamp::now();
+    assert!(ended < asked + seconds(5.0));
+    let released = witness.ours(|entry| {
+        entry.resource == "leases" && entry.verb == "update" && holder(&entry.request).is_empty()
+    });
+    assert_eq!(released.len(), 1);
+    assert_eq!(released[0].code, 200);
+    follower.leads().await;
+    assert!(Timestamp::now() <= ended + seconds(2.0 * 1.2 + 2.0), "L8");
+    let next = holder(&scene.admin.get(LEASE).await.unwrap());
+    assert!(!next.is_empty() && next != first);
+    scene.goes(&counting, done, 7.0).await;
+
+    // Nobody else is there: it ends as well, and leaves the lease to nobody.
+    assert_eq!(follower.stop().code(), Some(0));
+    wait::until("the lease to be free", PATIENCE, async || {
+        Ok(holder(&scene.admin.get(LEASE).await?).is_empty().then_some(()))
+    })
+    .await
+    .unwrap();
+    let after = scene.pod(pod("term-after", "term")).await;
+    scene.stays_until(&after, Timestamp::now() + seconds(2.0)).await;
+    let spec = scene.admin.get(LEASE).await.unwrap()["spec"].clone();
+    assert_eq!(spec["holderIdentity"], json!(""));
+    Terms::default()
+}

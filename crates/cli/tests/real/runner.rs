@@ -1,0 +1,211 @@
+//! # Runner: many scenarios at the same time
+//! Room:     runs scenarios that mostly wait, side by side, whatever the number of cores; tells how each ended.
+//! Comes in: groups; cargo's arguments (filters, `--exact`, `--skip`, `--list`).
+//! Goes out: one line per scenario, an exit code.
+//! Not here: what a scenario is (`stage.rs`), what it checks.
+//!
+//! Scenarios of a shared group watch one running taintward, each on nodes of its own. Those of a lone group kill and
+//! restart programs: they have the cluster to themselves, one after the other. Groups run side by side.
+
+use super::stage::{Scene, Stage, Terms};
+use super::witness::Witness;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+use taintward_cluster::{Cluster, Options, Tools, tools};
+use tokio::runtime::{Builder, Runtime};
+
+/// A scenario on nodes of its own, beside others.
+pub(crate) type Beside = for<'s> fn(&'s Scene<'s>) -> futures::future::LocalBoxFuture<'s, ()>;
+
+/// A scenario that has a cluster to itself.
+pub(crate) type Alone =
+    for<'s> fn(&'s mut Cluster, &'s Witness) -> futures::future::LocalBoxFuture<'s, Terms>;
+
+/// Scenarios that share a cluster.
+pub(crate) struct Group {
+    pub(crate) name: &'static str,
+    pub(crate) options: Options,
+    pub(crate) play: Play,
+}
+
+/// How the scenarios of a group share it.
+pub(crate) enum Play {
+    /// Side by side, watching one taintward.
+    Beside(Vec<(&'static str, Beside)>),
+    /// One after the other.
+    Alone(Vec<(&'static str, Alone)>),
+}
+
+/// How one scenario ended.
+struct Ended {
+    name: String,
+    passed: bool,
+}
+
+/// Which scenarios are wanted.
+struct Choice {
+    filters: Vec<String>,
+    skips: Vec<String>,
+    exact: bool,
+    list: bool,
+}
+
+impl Choice {
+    /// libtest's words, as far as they choose tests; the others change nothing here.
+    fn of(arguments: impl Iterator<Item = String>) -> Self {
+        let mut choice = Self { filters: Vec::new(), skips: Vec::new(), exact: false, list: false };
+        let mut arguments = arguments;
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--exact" => choice.exact = true,
+                "--list" => choice.list = true,
+                "--skip" => choice.skips.extend(arguments.next()),
+                "--test-threads" | "--format" | "--color" | "--logfile" | "-Z" => drop(arguments.next()),
+                other if other.starts_with('-') => {}
+                _ => choice.filters.push(argument),
+            }
+        }
+        choice
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        let fits = |filter: &String| if self.exact { name == filter } else { name.contains(filter) };
+        (self.filters.is_empty() || self.filters.iter().any(fits)) && !self.skips.iter().any(fits)
+    }
+}
+
+impl Group {
+    fn names(&self) -> Vec<String> {
+        let names: Vec<&str> = match &self.play {
+            Play::Beside(scenarios) => scenarios.iter().map(|(name, _)| *name).collect(),
+            Play::Alone(scenarios) => scenarios.iter().map(|(name, _)| *name).collect(),
+        };
+        names.into_iter().map(|name| format!("{}::{name}", self.name)).collect()
+    }
+
+    fn keep(&mut self, choice: &Choice) {
+        let group = self.name;
+        match &mut self.play {
+            Play::Beside(scenarios) => {
+                scenarios.retain(|(name, _)| choice.wants(&format!("{group}::{name}")))
+            }
+            Play::Alone(scenarios) => scenarios.retain(|(name, _)| choice.wants(&format!("{group}::{name}"))),
+        }
+    }
+}
+
+/// Runs what was asked for.
+pub(crate) fn run(mut groups: Vec<Group>) -> ExitCode {
+    let choice = Choice::of(std::env::args().skip(1));
+    groups.iter_mut().for_each(|group| group.keep(&choice));
+    groups.retain(|group| !group.names().is_empty());
+    let names: Vec<String> = groups.iter().flat_map(Group::names).collect();
+    if choice.list {
+        names.iter().for_each(|name| println!("{name}: test"));
+        return ExitCode::SUCCESS;
+    }
+    println!("\nrunning {} scenarios against a real API server", names.len());
+    let tools: Vec<Option<Tools>> = names.iter().map(|name| tools::for_test(name)).collect();
+    let Some(tools) = tools.into_iter().next().flatten() else {
+        println!("\ntest result: ok. 0 passed; 0 failed; {} skipped\n", names.len());
+        return ExitCode::SUCCESS;
+    };
+    let (began, ended) = (Instant::now(), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for group in &groups {
+            let (tools, ended) = (&tools, &ended);
+            scope.spawn(move || match &group.play {
+                Play::Beside(scenarios) => play_beside(group, scenarios, tools, ended),
+                Play::Alone(scenarios) => play_alone(group, scenarios, tools, ended),
+            });
+        }
+    });
+    let ended = ended.into_inner().unwrap();
+    let failed: Vec<&str> =
+        ended.iter().filter(|ended| !ended.passed).map(|ended| ended.name.as_str()).collect();
+    let missing = names.len().saturating_sub(ended.iter().filter(|one| names.contains(&one.name)).count());
+    if !failed.is_empty() {
+        println!("\nfailures:\n    {}", failed.join("\n    "));
+    }
+    println!(
+        "\ntest result: {}. {} passed; {} failed; {missing} not run; finished in {:.1} s\n",
+        if failed.is_empty() && missing == 0 { "ok" } else { "FAILED" },
+        ended.len() - failed.len(),
+        failed.len(),
+        began.elapsed().as_secs_f64()
+    );
+    if failed.is_empty() && missing == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+fn tell(ended: &Mutex<Vec<Ended>>, name: String, passed: bool, took: Duration) {
+    println!("test {name} ... {} ({:.1} s)", if passed { "ok" } else { "FAILED" }, took.as_secs_f64());
+    ended.lock().unwrap().push(Ended { name, passed });
+}
+
+/// Runs one piece on a thread of its own, so that its panic names it and ends nothing else.
+fn piece(name: &str, ended: &Mutex<Vec<Ended>>, body: impl FnOnce() + Send) -> bool {
+    let began = Instant::now();
+    let passed = thread::scope(|scope| {
+        let thread = thread::Builder::new().name(name.into()).spawn_scoped(scope, body).unwrap();
+        thread.join().is_ok()
+    });
+    tell(ended, name.into(), passed, began.elapsed());
+    passed
+}
+
+fn play_beside(group: &Group, scenarios: &[(&str, Beside)], tools: &Tools, ended: &Mutex<Vec<Ended>>) {
+    let mut stage = None;
+    if !piece(&format!("{}::start", group.name), ended, || {
+        stage = Some(runtime().block_on(Stage::start(tools, group.options.clone())));
+    }) {
+        return;
+    }
+    let Some(stage) = &stage else { return };
+    thread::scope(|scope| {
+        for (name, scenario) in scenarios {
+            let name = format!("{}::{name}", group.name);
+            scope.spawn(move || {
+                piece(&name, ended, || {
+                    runtime().block_on(async { scenario(&stage.scene().await).await });
+                })
+            });
+        }
+    });
+    if !piece(&format!("{}::monitors", group.name), ended, || {
+        stage.witness.check(&Terms::default());
+        runtime().block_on(stage.check());
+    }) || ended.lock().unwrap().iter().any(|one| !one.passed)
+    {
+        eprintln!("taintward's last words:\n{}", stage.taintward.program().last_words());
+    }
+}
+
+fn play_alone(group: &Group, scenarios: &[(&str, Alone)], tools: &Tools, ended: &Mutex<Vec<Ended>>) {
+    let mut cluster = None;
+    for (name, scenario) in scenarios {
+        let (name, options) = (format!("{}::{name}", group.name), group.options.clone());
+        let started = cluster.is_some()
+            || piece(&format!("{}::start", group.name), ended, || {
+                cluster = Some(runtime().block_on(Cluster::start(tools, options)).unwrap());
+            });
+        if !started {
+            return;
+        }
+        let passed = piece(&name, ended, || {
+            let Some(cluster) = &mut cluster else { return };
+            let witness = Witness::from_now(cluster);
+            let terms = runtime().block_on(scenario(cluster, &witness));
+            witness.check(&terms);
+        });
+        if !passed {
+            // Nobody knows in what state it left the programs.
+            cluster = None;
+        }
+    }
+}

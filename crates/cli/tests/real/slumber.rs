@@ -1,0 +1,79 @@
+//! # Slumber: our own process stops and goes on
+//! Room:     D4, D5, S1, S2, S5: SIGSTOP and SIGCONT, as a suspended machine or a starved container does it.
+//! Comes in: a cluster to itself.
+//! Goes out: assertions against the audit log and the API.
+//! Not here: processes that die (`restart.rs`).
+
+use super::program::Taintward;
+use super::stage::{BEYOND, LATE_MAX, Scene, Terms, seconds, sleep, sleep_until};
+use super::witness::Witness;
+use jiff::Timestamp;
+use taintward_cluster::fixtures::{delete_pod, no_execute, pod};
+use taintward_cluster::{Account, Cluster};
+
+/// D4, D5, S1, S2, D10: it sleeps past the deadlines. What it remembers is old by then: who was saved, replaced or
+/// left without a node meanwhile stays; who still has to go, goes.
+pub(crate) async fn who_wakes_up_looks_before_acting(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    let mut taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
+    for node in ["sleep", "sleep-saved"] {
+        scene.node(node).await;
+    }
+    let bearing = |name: &str, node: &str| pod(name, node).bearing("sleep", Some(3));
+    let due = scene.pod(bearing("sleep-due", "sleep")).await;
+    let saved = scene.pod(bearing("sleep-saved", "sleep-saved")).await;
+    let old = scene.pod(bearing("sleep-again", "sleep")).await;
+    sleep(0.5).await;
+    let done = scene.taint("sleep", &[no_execute("sleep", "v")]).await;
+    scene.taint("sleep-saved", &[no_execute("sleep", "v")]).await;
+    sleep(1.0).await;
+    taintward.program().pause().unwrap();
+    scene.taint("sleep-saved", &[]).await;
+    delete_pod(&scene.admin, &old.name).await.unwrap();
+    let successor = scene.pod(pod("sleep-again", "sleep").bearing("sleep", Some(60))).await;
+    sleep_until(done.before + seconds(4.0)).await;
+    let woken = Timestamp::now();
+    taintward.program().resume().unwrap();
+    scene.goes_within(&due, woken, woken + LATE_MAX).await;
+    for pod in [&saved, &successor] {
+        scene.stays_until(pod, woken + BEYOND).await;
+        assert!(witness.writes_on_pod(&pod.name).is_empty(), "{}", pod.name);
+    }
+    assert_eq!(taintward.stop().code(), Some(0));
+    Terms::default()
+}
+
+/// S5, S10, L8: a leader that sleeps through its lease is replaced, and does not act when it wakes up.
+pub(crate) async fn a_leader_that_overslept_follows(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let quick = [
+        "--leader-elect-lease-duration=5s",
+        "--leader-elect-renew-deadline=4s",
+        "--leader-elect-retry-period=1s",
+    ];
+    let scene = Scene::of(cluster, witness).await;
+    let mut first = Taintward::acting(cluster, &quick).await;
+    let mut second = Taintward::start(cluster, &cluster.kubeconfig(Account::Taintward, 0), &quick);
+    second.ready().await;
+    scene.node("overslept").await;
+    let mut pods = Vec::new();
+    for number in 0..10 {
+        pods.push(scene.pod(pod(&format!("overslept-{number}"), "overslept").bearing("o", Some(3))).await);
+    }
+    let later = scene.pod(pod("overslept-later", "overslept").bearing("o", Some(12))).await;
+    sleep(0.5).await;
+    let done = scene.taint("overslept", &[no_execute("o", "v")]).await;
+    sleep(1.0).await;
+    first.program().pause().unwrap();
+    second.leads().await;
+    first.program().resume().unwrap();
+    let woken = Timestamp::now();
+    for pod in &pods {
+        scene.goes_within(pod, done.after + seconds(3.0), woken + LATE_MAX).await;
+    }
+    sleep_until(woken + seconds(1.5)).await;
+    assert_eq!((first.is_leading(), second.is_leading()), (false, true));
+    assert!(Timestamp::now() < done.after + seconds(12.0), "this machine is too slow for this scenario");
+    scene.goes(&later, done, 12.0).await;
+    assert_eq!((first.stop().code(), second.stop().code()), (Some(0), Some(0)));
+    Terms::default()
+}

@@ -1,0 +1,221 @@
+//! # Stage: one cluster, one taintward, and the words scenarios are written in
+//! Room:     arranging nodes, pods and taints; saying who goes when, who stays how long.
+//! Comes in: what a scenario arranges.
+//! Goes out: failed assertions, with what the API server recorded.
+//! Not here: running scenarios (`runner.rs`); questions to the log (`witness.rs`).
+
+use super::program::Taintward;
+pub(crate) use super::witness::Terms;
+use super::witness::Witness;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use std::time::Duration;
+use taintward_cluster::fixtures::{self, Pod};
+use taintward_cluster::{Account, Api, Cluster, Options, Tools};
+
+/// L1 allows one second from the deadline to the DELETE; the rest is for a busy machine.
+pub(crate) const LATE_MAX: SignedDuration = SignedDuration::from_millis(1_500);
+
+/// Who should stay is watched for this long past the moment at which the wrong thing would have happened.
+pub(crate) const BEYOND: SignedDuration = SignedDuration::from_secs(2);
+
+/// How long a DELETE that is late is waited for, to tell how late it was.
+const TOO_LATE: SignedDuration = SignedDuration::from_secs(20);
+
+/// A cluster with one taintward at work.
+pub(crate) struct Stage {
+    pub(crate) cluster: Cluster,
+    pub(crate) taintward: Taintward,
+    pub(crate) witness: Witness,
+}
+
+impl Stage {
+    /// Brings everything up.
+    pub(crate) async fn start(tools: &Tools, options: Options) -> Self {
+        let cluster = Cluster::start(tools, options).await.unwrap();
+        let witness = Witness::from_now(&cluster);
+        let taintward = Taintward::acting(&cluster, &[]).await;
+        Self { cluster, taintward, witness }
+    }
+
+    /// A scenario's view of it; belongs to the async runtime it is made in.
+    pub(crate) async fn scene(&self) -> Scene<'_> {
+        Scene::of(&self.cluster, &self.witness).await
+    }
+
+    /// What must be true of the process after all scenarios: its metrics say what the log says (TE-37, TE-38, D9).
+    pub(crate) async fn check(&self) {
+        let deletions = self.witness.deletions() as f64;
+        assert_eq!(self.taintward.metric("taint_eviction_controller_pod_deletions_total"), deletions);
+        let duration = |part: &str| {
+            self.taintward.metric(&format!("taint_eviction_controller_pod_deletion_duration_seconds_{part}"))
+        };
+        assert_eq!(duration("count"), deletions);
+        let mean = duration("sum") / deletions;
+        assert!((0.000_1..LATE_MAX.as_secs_f64()).contains(&mean), "D9: {mean} s on average");
+        for zero in [
+            "taintward_early_seconds",
+            "taintward_unknown_input_total",
+            "taintward_other_controller_seen_total",
+        ] {
+            assert_eq!(self.taintward.metric(zero), 0.0, "{zero}");
+        }
+        assert_eq!(self.taintward.get("/livez").map(|(status, _)| status), Some(200));
+        assert_eq!(self.taintward.get("/readyz").map(|(status, _)| status), Some(200));
+    }
+}
+
+/// One scenario's view.
+pub(crate) struct Scene<'s> {
+    pub(crate) cluster: &'s Cluster,
+    pub(crate) witness: &'s Witness,
+    pub(crate) admin: Api,
+}
+
+/// A pod on stage.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    pub(crate) name: String,
+    pub(crate) uid: String,
+}
+
+/// Something was done between these two moments.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Done {
+    pub(crate) after: Timestamp,
+    pub(crate) before: Timestamp,
+}
+
+/// What must become of a pod.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Fate {
+    /// It stays.
+    Stays,
+    /// It goes so many seconds after what was done; not before, hardly later.
+    Goes(f64),
+}
+
+pub(crate) use Fate::{Goes, Stays};
+
+pub(crate) fn seconds(seconds: f64) -> SignedDuration {
+    SignedDuration::from_secs_f64(seconds)
+}
+
+pub(crate) async fn sleep(length: f64) {
+    tokio::time::sleep(Duration::from_secs_f64(length)).await;
+}
+
+pub(crate) async fn sleep_until(moment: Timestamp) {
+    let left = moment.duration_since(Timestamp::now());
+    tokio::time::sleep(Duration::try_from(left).unwrap_or_default()).await;
+}
+
+impl Done {
+    /// Does it, and remembers when.
+    pub(crate) async fn during<E: std::fmt::Debug>(action: impl Future<Output = Result<(), E>>) -> Self {
+        let after = Timestamp::now();
+        action.await.unwrap();
+        Self { after, before: Timestamp::now() }
+    }
+}
+
+impl<'s> Scene<'s> {
+    pub(crate) async fn of(cluster: &'s Cluster, witness: &'s Witness) -> Self {
+        Self { cluster, witness, admin: cluster.api(Account::Admin).await.unwrap() }
+    }
+
+    /// A new node.
+    pub(crate) async fn node(&self, name: &str) {
+        fixtures::create_node(&self.admin, name, &[]).await.unwrap();
+    }
+
+    /// A new pod.
+    pub(crate) async fn pod(&self, pod: Pod) -> Subject {
+        let name = pod.name();
+        let uid = pod.create(&self.admin).await.unwrap();
+        Subject { name, uid }
+    }
+
+    /// The pod as it is; `None` if it is gone.
+    pub(crate) async fn find(&self, pod: &Subject) -> Option<Value> {
+        let found = fixtures::find_pod(&self.admin, &pod.name).await.unwrap();
+        found.filter(|found| found["metadata"]["uid"] == pod.uid.as_str())
+    }
+
+    /// Replaces a node's taints, as `kubectl taint` does.
+    pub(crate) async fn taint(&self, node: &str, taints: &[Value]) -> Done {
+        Done::during(fixtures::set_taints(&self.admin, node, taints)).await
+    }
+
+    /// Runs kubectl.
+    pub(crate) async fn kubectl(&self, arguments: &[&str]) -> Done {
+        Done::during(async { self.cluster.kubectl(arguments.iter().copied()).map(drop) }).await
+    }
+
+    /// Binds a pod to a node, as a scheduler does.
+    pub(crate) async fn bind(&self, pod: &Subject, node: &str) -> Done {
+        let path = format!("/api/v1/namespaces/{}/pods/{}/binding", fixtures::NAMESPACE, pod.name);
+        let binding = json!({
+            "apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod.name},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        });
+        Done::during(async { self.admin.create(&path, &binding).await.map(drop) }).await
+    }
+
+    /// The pod is deleted within this window, and stays until then.
+    pub(crate) async fn goes_within(&self, pod: &Subject, earliest: Timestamp, latest: Timestamp) {
+        let deleted = loop {
+            if let Some(at) = self.witness.deleted(&pod.uid) {
+                break at;
+            }
+            let now = Timestamp::now();
+            assert!(
+                now < latest + TOO_LATE,
+                "{} is not deleted; it was due by {latest}, now is {now}",
+                pod.name
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
+        assert!(deleted >= earliest, "{}: deleted at {deleted}, not before {earliest}", pod.name);
+        assert!(deleted <= latest, "{}: deleted at {deleted}, not after {latest}", pod.name);
+        let found = self.find(pod).await;
+        assert!(
+            found.is_none_or(|pod| pod["metadata"]["deletionTimestamp"].is_string()),
+            "{} lives on",
+            pod.name
+        );
+    }
+
+    /// The pod goes so many seconds after what was done.
+    pub(crate) async fn goes(&self, pod: &Subject, done: Done, after: f64) {
+        let (earliest, latest) = (done.after + seconds(after), done.before + seconds(after) + LATE_MAX);
+        self.goes_within(pod, earliest, latest).await;
+    }
+
+    /// The pod lives at this moment, and nobody has touched it.
+    pub(crate) async fn stays_until(&self, pod: &Subject, moment: Timestamp) {
+        sleep_until(moment).await;
+        let found = self.find(pod).await.unwrap_or_else(|| panic!("{} is gone", pod.name));
+        assert!(found["metadata"]["deletionTimestamp"].is_null(), "{} is terminating", pod.name);
+        assert_eq!(self.witness.deleted(&pod.uid), None, "{}", pod.name);
+        let marked = found["status"]["conditions"].as_array().is_some_and(|conditions| {
+            conditions.iter().any(|one| one["type"] == "DisruptionTarget" && one["status"] == "True")
+        });
+        assert!(!marked, "{} is marked", pod.name);
+    }
+
+    /// Each pod meets its fate; those that stay are watched until well after `watched` seconds.
+    pub(crate) async fn meet(&self, done: Done, fates: &[(Subject, Fate)], watched: f64) {
+        for (pod, fate) in fates {
+            if let Goes(after) = fate {
+                self.goes(pod, done, *after).await;
+            }
+        }
+        for (pod, fate) in fates {
+            if *fate == Stays {
+                self.stays_until(pod, done.before + seconds(watched) + BEYOND).await;
+                assert!(self.witness.writes_on_pod(&pod.name).is_empty(), "{} was written", pod.name);
+            }
+        }
+    }
+}

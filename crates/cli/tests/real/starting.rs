@@ -1,0 +1,125 @@
+//! # Starting: what is said when it cannot begin
+//! Room:     one clear sentence and a fitting end, or a visible wait; health that tells the truth.
+//! Comes in: the shared stage; processes of its own that observe or may do nothing, so that they disturb nobody.
+//! Goes out: assertions on the log, the exit code and the health endpoints.
+//! Not here: flags that make no sense (`cli_program.rs`).
+
+use super::accounts::{account, leading_to};
+use super::program::{PATIENCE, Taintward, free_port};
+use super::proxy::Proxy;
+use super::stage::{Scene, sleep};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::PathBuf;
+use taintward_cluster::{Account, wait};
+
+const OBSERVE: &str = "--mode=observe";
+
+/// What ends it at once: exit code 1, and the last line says what, why and the way out.
+pub(crate) async fn what_waiting_cannot_heal_ends_it_with_one_sentence(scene: &Scene<'_>) {
+    let folder = scene.cluster.folder();
+    let good = fs::read_to_string(scene.cluster.kubeconfig(Account::Taintward, 0)).unwrap();
+    let write = |name: &str, text: &str| -> PathBuf {
+        let file = folder.join(format!("start-{name}.kubeconfig"));
+        fs::write(&file, text).unwrap();
+        file
+    };
+    let (ca, stranger) = (folder.join("ca.crt"), folder.join("taintward-0.crt"));
+    let wrong_ca = good.replace(&ca.display().to_string(), &stranger.display().to_string());
+    assert_ne!(wrong_ca, good);
+    let no_ca = good.replace(&ca.display().to_string(), "/nonexistent/ca.crt");
+    for (file, flags, expected) in [
+        (folder.join("start-missing"), vec![], "cannot read the kubeconfig"),
+        (write("nonsense", "{{"), vec![], "cannot read the kubeconfig"),
+        (write("empty", ""), vec![], "has nothing in it"),
+        (write("good", &good), vec!["--context=elsewhere"], r#"there is no context "elsewhere""#),
+        (write("no-ca", &no_ca), vec![], "a certificate or key in"),
+        (write("wrong-ca", &wrong_ca), vec![], "certificate and the configuration do not fit"),
+    ] {
+        let flags: Vec<&str> = flags.into_iter().chain([OBSERVE]).collect();
+        let mut taintward = Taintward::start(scene.cluster, &file, &flags);
+        assert_eq!(taintward.ended().await.code(), Some(1), "{expected}");
+        let log = taintward.log();
+        let last = log.last().unwrap();
+        assert_eq!(last["level"], "error", "{last}");
+        let sentence = last["err"].as_str().unwrap();
+        assert!(sentence.contains(expected), "{sentence}");
+        assert!(!sentence.contains('\n') && sentence.len() < 400, "{sentence}");
+    }
+}
+
+fn status(taintward: &Taintward, path: &str) -> Option<u16> {
+    taintward.get(path).map(|(status, _)| status)
+}
+
+/// An unreachable server is waited for, visibly: alive, not ready; ready as soon as it has seen everything.
+pub(crate) async fn an_unreachable_server_is_waited_for(scene: &Scene<'_>) {
+    let port = free_port();
+    let mut taintward = Taintward::start(scene.cluster, &leading_to(scene.cluster, port), &[OBSERVE]);
+    taintward.says("waiting for the API server").await;
+    taintward.says("cannot be reached").await;
+    let statuses = ["/livez", "/healthz", "/readyz"].map(|path| status(&taintward, path));
+    assert_eq!(statuses, [Some(200), Some(200), Some(500)]);
+    let (_, why) = taintward.get("/readyz").unwrap();
+    assert!(why.contains("not"), "{why}");
+    sleep(4.0).await;
+    let waits = taintward.said("waiting for the API server").len();
+    assert!((2..=3).contains(&waits), "said at each try, every 3 s: {waits}");
+
+    let _proxy = Proxy::on(port, scene.cluster.port(0));
+    taintward.ready().await;
+    let statuses = ["/livez", "/healthz", "/readyz"].map(|path| status(&taintward, path));
+    assert_eq!(statuses, [Some(200); 3]);
+    assert!(taintward.metric("taintward_nodes") > 0.0, "ready means that it has seen the nodes");
+    assert_eq!(taintward.stop().code(), Some(0));
+}
+
+/// SIGTERM ends the wait for a server too.
+pub(crate) async fn a_wait_for_the_server_can_be_ended(scene: &Scene<'_>) {
+    let kubeconfig = leading_to(scene.cluster, free_port());
+    let mut taintward = Taintward::start(scene.cluster, &kubeconfig, &[OBSERVE]);
+    taintward.says("waiting for the API server").await;
+    assert_eq!(taintward.stop().code(), Some(0));
+}
+
+/// TE-2: each missing permission is named with the rule that grants it; granted, it goes on without a restart.
+pub(crate) async fn a_missing_permission_is_named_with_its_rule(scene: &Scene<'_>) {
+    let beggar = account(scene.cluster, "beggar", json!([])).await;
+    let mut enforcing = Taintward::start(scene.cluster, &beggar.kubeconfig, &[]);
+    for rule in [
+        r#"may not list nodes; add to its ClusterRole: {apiGroups: [""], resources: ["nodes"], verbs: ["list"]}"#,
+        r#"may not watch pods; add to its ClusterRole: {apiGroups: [""], resources: ["pods"], verbs: ["watch"]}"#,
+        r#"may not get nodes; "#,
+        r#"may not delete pods; "#,
+        r#"may not patch pods/status; "#,
+        r#"may not create events; add to its ClusterRole: {apiGroups: ["events.k8s.io"]"#,
+        r#"may not update leases in namespace kube-system; add to its Role: {apiGroups: ["coordination.k8s.io"], "#,
+    ] {
+        let said = async || Ok(names(&enforcing.log(), rule).then_some(()));
+        wait::until(rule, PATIENCE, said).await.unwrap();
+    }
+    assert!(!names(&enforcing.log(), "may not patch nodes"), "it is not needed");
+    assert_eq!(status(&enforcing, "/readyz"), Some(500));
+    assert_eq!(enforcing.stop().code(), Some(0));
+
+    let mut observing = Taintward::start(scene.cluster, &beggar.kubeconfig, &[OBSERVE]);
+    observing.says("may not list nodes").await;
+    assert!(!names(&observing.log(), "may not delete pods"), "observing needs no more than to read");
+    assert_eq!(status(&observing, "/readyz"), Some(500));
+    let path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/beggar";
+    let mut role = scene.admin.get(path).await.unwrap();
+    role["rules"] = json!([{"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["list", "watch"]}]);
+    scene.admin.replace(path, &role).await.unwrap();
+    observing.ready().await;
+    assert!(
+        scene
+            .witness
+            .all(|entry| entry.user == beggar.user && entry.is_write() && entry.code < 300)
+            .is_empty()
+    );
+}
+
+/// Whether an error record names this permission.
+fn names(log: &[Value], rule: &str) -> bool {
+    log.iter().any(|record| record["missing"].as_str().is_some_and(|missing| missing.contains(rule)))
+}

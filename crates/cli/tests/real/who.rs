@@ -1,0 +1,232 @@
+//! # Who: who goes and who stays
+//! Room:     matching, effects, seconds; what one eviction looks like to the API server.
+//! Comes in: the shared stage.
+//! Goes out: assertions against the audit log and the API.
+//! Not here: changes while a countdown runs (`countdown.rs`), identity (`identity.rs`).
+
+use super::stage::{Fate, Goes, Scene, Stays, Subject, seconds, sleep};
+use serde_json::{Value, json};
+use taintward_cluster::fixtures::{create_node, no_execute, pod};
+
+/// TE-17a, TE-30, TE-31, TE-34, D4, D5, D8, S1, S10: untolerated, so at once: condition, DELETE with preconditions,
+/// event; one look at the node serves all its pods.
+pub(crate) async fn an_untolerated_pod_is_marked_deleted_and_told_of(scene: &Scene<'_>) {
+    scene.node("who-plain").await;
+    let plain = scene.pod(pod("who-plain", "who-plain").grace(30)).await;
+    let mut crowd = Vec::new();
+    for number in 0..20 {
+        crowd.push(scene.pod(pod(&format!("who-crowd-{number}"), "who-plain")).await);
+    }
+    sleep(1.0).await;
+    let generation = scene.find(&plain).await.unwrap()["metadata"]["generation"].clone();
+    assert!(scene.witness.writes_on_pod("who-plain").is_empty(), "nobody goes without a taint");
+
+    let done = scene.taint("who-plain", &[no_execute("who", "now")]).await;
+    scene.goes(&plain, done, 0.0).await;
+    for pod in &crowd {
+        scene.goes(pod, done, 0.0).await;
+    }
+
+    let object = scene.find(&plain).await.unwrap();
+    let conditions = object["status"]["conditions"].as_array().unwrap();
+    let condition = conditions.iter().find(|one| one["type"] == "DisruptionTarget").unwrap();
+    assert_eq!(condition["status"], "True");
+    assert_eq!(condition["reason"], "DeletionByTaintManager");
+    assert_eq!(condition["message"], "Taint manager: deleting due to NoExecute taint");
+    assert_eq!(condition["observedGeneration"], generation);
+    assert!(condition["lastTransitionTime"].is_string());
+    assert_eq!(object["metadata"]["deletionGracePeriodSeconds"], 30, "S10: the pod's own grace period");
+
+    let writes = scene.witness.writes_on_pod("who-plain");
+    let steps: Vec<_> =
+        writes.iter().map(|one| (one.verb.as_str(), one.resource.as_str(), one.code)).collect();
+    assert_eq!(steps, [("patch", "pods/status", 200), ("delete", "pods", 200)]);
+    assert_eq!(writes[0].request["metadata"]["uid"], plain.uid.as_str());
+    let demanded = &writes[1].request["preconditions"];
+    assert_eq!(demanded["uid"], plain.uid.as_str());
+    assert_eq!(demanded["resourceVersion"], writes[0].response["metadata"]["resourceVersion"]);
+    one_event(scene, &plain).await;
+
+    let looks =
+        scene.witness.ours(|one| one.verb == "get" && one.resource == "nodes" && one.name == "who-plain");
+    assert_eq!(looks.len(), 1, "D5: one look for all pods of a node");
+}
+
+async fn one_event(scene: &Scene<'_>, pod: &Subject) {
+    let mut events = Vec::new();
+    for _ in 0..100 {
+        events = scene.witness.events_on(&pod.uid);
+        if !events.is_empty() {
+            break;
+        }
+        sleep(0.1).await;
+    }
+    assert_eq!(events.len(), 1);
+    let event = &events[0].request;
+    assert!(events[0].uri.starts_with("/apis/events.k8s.io/v1/"), "{}", events[0].uri);
+    assert_eq!((&event["type"], &event["reason"]), (&json!("Normal"), &json!("TaintManagerEviction")));
+    assert_eq!(event["reportingController"], "taint-eviction-controller");
+    let about = &event["regarding"];
+    let expected = json!({
+        "apiVersion": "v1", "kind": "Pod", "namespace": "default", "name": pod.name, "uid": pod.uid,
+    });
+    assert_eq!(*about, expected);
+    let note = event["note"].as_str().unwrap();
+    assert!(note.starts_with(&format!("Marking for deletion Pod default/{}", pod.name)), "{note}");
+    assert!(note.contains("who=now:NoExecute") && note.contains("who-plain"), "{note}");
+    assert!(events[0].received > scene.witness.deleted(&pod.uid).unwrap(), "D8: after the fact");
+}
+
+/// TE-22: only NoExecute sends running pods away.
+pub(crate) async fn other_effects_send_nobody_away(scene: &Scene<'_>) {
+    scene.node("who-effects").await;
+    let pod = scene.pod(pod("who-effects", "who-effects")).await;
+    let effects = ["NoSchedule", "PreferNoSchedule"];
+    let taints = effects.map(|effect| json!({"key": "who", "value": "v", "effect": effect}));
+    let done = scene.taint("who-effects", &taints).await;
+    scene.meet(done, &[(pod.clone(), Stays)], 0.0).await;
+    let done = scene.taint("who-effects", &[no_execute("who", "v")]).await;
+    scene.goes(&pod, done, 0.0).await;
+}
+
+/// TE-17b, TE-19, TE-20, TE-25, D7: no seconds are for ever, none left is now, N is N, and very many are very long.
+pub(crate) async fn seconds_count_from_the_taint_and_saturate(scene: &Scene<'_>) {
+    scene.node("who-seconds").await;
+    let mut fates = Vec::new();
+    for (number, (seconds, fate)) in [
+        (Some(0), Goes(0.0)),
+        (Some(-1), Goes(0.0)),
+        (Some(i64::MIN), Goes(0.0)),
+        (Some(2), Goes(2.0)),
+        (Some(5), Goes(5.0)),
+        (None, Stays),
+        (Some(9_223_372_036), Stays),
+        (Some(9_223_372_037), Stays),
+        (Some(18_446_744_073), Stays),
+        (Some(18_446_744_074), Stays),
+        (Some(18_446_744_075), Stays),
+        (Some(i64::MAX), Stays),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let pod = pod(&format!("who-seconds-{number}"), "who-seconds").bearing("who", seconds);
+        fates.push((scene.pod(pod).await, fate));
+    }
+    sleep(1.0).await;
+    let done = scene.taint("who-seconds", &[no_execute("who", "v")]).await;
+    scene.meet(done, &fates, 5.0).await;
+}
+
+fn toleration(key: &str, operator: &str, value: &str, effect: &str, seconds: Option<i64>) -> Value {
+    let mut toleration = json!({"effect": effect});
+    for (field, text) in [("key", key), ("operator", operator), ("value", value)] {
+        if !text.is_empty() {
+            toleration[field] = text.into();
+        }
+    }
+    if let Some(seconds) = seconds {
+        toleration["tolerationSeconds"] = seconds.into();
+    }
+    toleration
+}
+
+/// MATCH-4, MATCH-6, MATCH-9, TE-17b: which toleration answers which taint; the first that matches counts, not the
+/// most patient; the smallest over all taints decides; numeric operators match nothing while their gate is off.
+pub(crate) async fn the_first_matching_toleration_decides(scene: &Scene<'_>) {
+    const N: &str = "NoExecute";
+    scene.node("who-match").await;
+    let cases: [(&str, Vec<Value>, Fate); 15] = [
+        ("equal", vec![toleration("k", "Equal", "5", N, None)], Stays),
+        ("other-value", vec![toleration("k", "Equal", "6", N, None)], Goes(0.0)),
+        ("no-operator", vec![toleration("k", "", "5", N, None)], Stays),
+        ("no-operator-other", vec![toleration("k", "", "6", N, None)], Goes(0.0)),
+        ("exists", vec![toleration("k", "Exists", "", N, None)], Stays),
+        ("every-key", vec![toleration("", "Exists", "", N, None)], Stays),
+        ("every-effect", vec![toleration("k", "Exists", "", "", None)], Stays),
+        ("everything", vec![toleration("", "Exists", "", "", None)], Stays),
+        ("other-effect", vec![toleration("k", "Exists", "", "NoSchedule", None)], Goes(0.0)),
+        ("other-key", vec![toleration("l", "Exists", "", N, None)], Goes(0.0)),
+        ("longer-key", vec![toleration("kk", "Exists", "", N, None)], Goes(0.0)),
+        (
+            "hasty-first",
+            vec![toleration("k", "Exists", "", N, Some(3)), toleration("k", "Equal", "5", N, None)],
+            Goes(3.0),
+        ),
+        (
+            "patient-first",
+            vec![toleration("k", "Equal", "5", N, None), toleration("k", "Exists", "", N, Some(3))],
+            Stays,
+        ),
+        ("greater", vec![toleration("k", "Gt", "1", N, None)], Goes(0.0)),
+        ("less", vec![toleration("k", "Lt", "9", N, None)], Goes(0.0)),
+    ];
+    let mut fates = Vec::new();
+    for (name, tolerations, fate) in cases {
+        let pod =
+            pod(&format!("who-match-{name}"), "who-match").with("/spec", "tolerations", json!(tolerations));
+        fates.push((scene.pod(pod).await, fate));
+    }
+    sleep(1.0).await;
+    let done = scene.taint("who-match", &[no_execute("k", "5")]).await;
+    scene.meet(done, &fates, 3.0).await;
+}
+
+/// Names as odd as the server takes them; a taint is matched by its whole key.
+pub(crate) async fn odd_names_are_names(scene: &Scene<'_>) {
+    let node = format!("who-odd.{}", "n".repeat(55) + ".x-1");
+    let key = format!("{}.example/{}", "a".repeat(60), "K_.-k".repeat(12) + "z");
+    let value = "V_.-v".repeat(12) + "z";
+    scene.node(&node).await;
+    let long = format!("who-odd.{}", "p.".repeat(122) + "q");
+    assert_eq!(long.len(), 253);
+    let stays = scene.pod(pod("who-odd-stays", &node).tolerating(toleration(
+        &key,
+        "Equal",
+        &value,
+        "NoExecute",
+        None,
+    )));
+    let stays = stays.await;
+    let goes = scene.pod(pod(&long, &node).bearing(&key, Some(2))).await;
+    let close = scene.pod(pod("who-odd-close", &node).bearing(&key[1..], None)).await;
+    sleep(1.0).await;
+    let taint = format!("{key}={value}:NoExecute");
+    let done = scene.kubectl(&["taint", "nodes", &node, &taint]).await;
+    scene.meet(done, &[(close, Goes(0.0)), (goes.clone(), Goes(2.0)), (stays, Stays)], 2.0).await;
+    one_odd_event(scene, &goes).await;
+}
+
+async fn one_odd_event(scene: &Scene<'_>, pod: &Subject) {
+    for _ in 0..100 {
+        if scene.witness.events_on(&pod.uid).iter().any(|event| event.code == 201) {
+            return;
+        }
+        sleep(0.1).await;
+    }
+    panic!("no event about {}", pod.name);
+}
+
+/// Taints and tolerations by the thousand.
+pub(crate) async fn a_thousand_taints_are_answered_each(scene: &Scene<'_>) {
+    const MANY: usize = 1_000;
+    let key = |number: usize| format!("who.example/{number:04}");
+    let taints: Vec<Value> = (0..MANY).map(|number| no_execute(&key(number), "v")).collect();
+    let bearing = |name: &str, all: &dyn Fn(usize) -> Option<Option<i64>>| {
+        let mut pod = pod(name, "who-many");
+        for (number, seconds) in (0..MANY).filter_map(|number| Some((number, all(number)?))) {
+            pod = pod.bearing(&key(number), seconds);
+        }
+        pod
+    };
+    create_node(&scene.admin, "who-many", &[]).await.unwrap();
+    let all = scene.pod(bearing("who-many-all", &|_| Some(None))).await;
+    let every = scene.pod(pod("who-many-every", "who-many").tolerating(json!({"operator": "Exists"}))).await;
+    let but_one = scene.pod(bearing("who-many-but-one", &|number| (number != 777).then_some(None))).await;
+    let one_short = scene.pod(bearing("who-many-short", &|number| Some((number == 500).then_some(4)))).await;
+    sleep(1.0).await;
+    let done = scene.taint("who-many", &taints).await;
+    let fates = [(but_one, Goes(0.0)), (one_short, Goes(4.0)), (all, Stays), (every.clone(), Stays)];
+    scene.meet(done, &fates, 4.0).await;
+    scene.stays_until(&every, done.before + seconds(6.0)).await;
+}

@@ -1,0 +1,220 @@
+//! # Witness: what the API server recorded
+//! Room:     questions to the audit log, and the properties every run must keep.
+//! Comes in: the log, followed as it grows.
+//! Goes out: when a pod was deleted, who wrote what; a failed assertion if a property was broken.
+//! Not here: our own logs and metrics: they are no evidence.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard};
+use taintward_cluster::audit::{Entry, Tail};
+use taintward_cluster::{Account, Cluster};
+
+/// How old a node's confirming read may be when a DELETE arrives: 2 s when it is decided, 5 s whatever happens to it
+/// on the way (S2).
+const CONFIRM_AGE_MAX: SignedDuration = SignedDuration::from_secs(5);
+
+/// What a run was allowed to do beyond the usual.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    /// Every deleted pod was marked before (TE-30).
+    pub(crate) marks: bool,
+    /// Nodes may be written: `--stamp-taints` with the permission.
+    pub(crate) stamps: bool,
+    /// Some permission was missing on purpose.
+    pub(crate) forbidden: bool,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { marks: true, stamps: false, forbidden: false }
+    }
+}
+
+/// Follows the audit log.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    followed: Mutex<Followed>,
+}
+
+#[derive(Debug)]
+struct Followed {
+    tail: Tail,
+    entries: Vec<Entry>,
+    begin: usize,
+}
+
+impl Followed {
+    fn refresh(&mut self) {
+        self.entries.extend(self.tail.read().unwrap());
+    }
+}
+
+/// Whether our program asked for this under our account.
+pub(crate) fn is_ours(entry: &Entry) -> bool {
+    entry.user == Account::Taintward.user() && entry.agent.starts_with("taintward/")
+}
+
+/// Whether this is a pod's DELETE that was carried out.
+fn is_deletion(entry: &Entry) -> bool {
+    entry.verb == "delete" && entry.resource == "pods" && entry.code == 200
+}
+
+fn uid_demanded(entry: &Entry) -> Option<&str> {
+    entry.request.pointer("/preconditions/uid").and_then(Value::as_str)
+}
+
+impl Witness {
+    /// Follows the log from here on; what came before is remembered, and not checked again.
+    pub(crate) fn from_now(cluster: &Cluster) -> Self {
+        let mut followed = Followed { tail: cluster.audit_tail(), entries: Vec::new(), begin: 0 };
+        followed.refresh();
+        followed.begin = followed.entries.len();
+        Self { followed: Mutex::new(followed) }
+    }
+
+    fn now(&self) -> MutexGuard<'_, Followed> {
+        // A failed scenario must not take the others' witness away.
+        let mut followed = self.followed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        followed.refresh();
+        followed
+    }
+
+    /// Everything of our account that fits, in order.
+    pub(crate) fn ours(&self, fits: impl Fn(&Entry) -> bool) -> Vec<Entry> {
+        self.all(|entry| is_ours(entry) && fits(entry))
+    }
+
+    /// Everything that fits, in order.
+    pub(crate) fn all(&self, fits: impl Fn(&Entry) -> bool) -> Vec<Entry> {
+        let now = self.now();
+        now.entries[now.begin..].iter().filter(|entry| fits(entry)).cloned().collect()
+    }
+
+    /// When our DELETE of this pod arrived.
+    pub(crate) fn deleted(&self, uid: &str) -> Option<Timestamp> {
+        let now = self.now();
+        let fits = |entry: &&Entry| is_ours(entry) && is_deletion(entry) && uid_demanded(entry) == Some(uid);
+        now.entries.iter().find(fits).map(|entry| entry.received)
+    }
+
+    /// How many pods we deleted.
+    pub(crate) fn deletions(&self) -> usize {
+        self.ours(is_deletion).len()
+    }
+
+    /// What we asked to be changed about the pod of this name.
+    pub(crate) fn writes_on_pod(&self, name: &str) -> Vec<Entry> {
+        self.ours(|entry| entry.is_write() && entry.resource.starts_with("pods") && entry.name == name)
+    }
+
+    /// Our events about the pod with this UID.
+    pub(crate) fn events_on(&self, uid: &str) -> Vec<Entry> {
+        self.ours(|entry| entry.resource == "events" && entry.request["regarding"]["uid"] == uid)
+    }
+
+    /// Checks the properties of `reliability.md` that a server's log can show, over everything seen since the start.
+    pub(crate) fn check(&self, terms: &Terms) {
+        let now = self.now();
+        let nodes = nodes_of_pods(&now.entries);
+        let (before, run) = now.entries.split_at(now.begin);
+        let mut seen = Seen::default();
+        before.iter().filter(|entry| is_ours(entry)).for_each(|entry| seen.take(entry));
+        for entry in run.iter().filter(|entry| is_ours(entry)) {
+            assert!(terms.forbidden || entry.code != 403, "refused: {entry:?}");
+            let on_node = entry.resource == "nodes" && entry.is_write();
+            assert!(!on_node || terms.stamps, "a node was written: {entry:?}");
+            // Of a request that was refused at the door nothing is recorded.
+            if entry.verb == "delete" && !entry.request.is_null() {
+                seen.check_request(entry);
+            }
+            if is_deletion(entry) {
+                seen.check_deletion(entry, terms, &nodes);
+            }
+            if entry.resource == "events" {
+                seen.check_event(entry);
+            }
+            seen.take(entry);
+        }
+    }
+}
+
+/// Conflicts after which a DELETE need not demand the version any more (P45).
+const CONFLICTS_MAX: u32 = 5;
+
+/// What went before, as far as later requests must refer to it.
+#[derive(Default)]
+struct Seen {
+    marked: HashMap<String, Timestamp>,
+    deleted: HashMap<String, Timestamp>,
+    confirmed: HashMap<String, Timestamp>,
+    conflicts: HashMap<String, u32>,
+}
+
+impl Seen {
+    fn take(&mut self, entry: &Entry) {
+        if let (409, Some(uid)) = (entry.code, uid_demanded(entry)) {
+            *self.conflicts.entry(uid.into()).or_default() += 1;
+        }
+        if entry.code >= 300 {
+            return;
+        }
+        match (entry.verb.as_str(), entry.resource.as_str()) {
+            ("patch", "pods/status") => {
+                if let Some(uid) = entry.request.pointer("/metadata/uid").and_then(Value::as_str) {
+                    self.marked.insert(uid.into(), entry.received);
+                }
+            }
+            ("delete", "pods") => {
+                if let Some(uid) = uid_demanded(entry) {
+                    self.deleted.insert(uid.into(), entry.received);
+                }
+            }
+            ("get", "nodes") => drop(self.confirmed.insert(entry.name.clone(), entry.received)),
+            _ => {}
+        }
+    }
+
+    /// S1, S10: the incarnation is demanded, and the pod's own grace period counts.
+    fn check_request(&self, entry: &Entry) {
+        let uid = uid_demanded(entry).unwrap_or_else(|| panic!("S1: {entry:?}"));
+        let excused = self.conflicts.get(uid).is_some_and(|conflicts| *conflicts >= CONFLICTS_MAX);
+        assert!(excused || entry.request["preconditions"]["resourceVersion"].is_string(), "S1: {entry:?}");
+        assert!(entry.request["gracePeriodSeconds"].is_null(), "S10: {entry:?}");
+    }
+
+    fn check_deletion(&self, entry: &Entry, terms: &Terms, nodes: &HashMap<String, String>) {
+        let uid = uid_demanded(entry).unwrap_or_default();
+        assert!(!self.deleted.contains_key(uid), "S10: deleted twice: {entry:?}");
+        assert!(!terms.marks || self.marked.contains_key(uid), "TE-30: not marked before: {entry:?}");
+        if let Some(node) = nodes.get(uid) {
+            let confirmed =
+                self.confirmed.get(node).unwrap_or_else(|| panic!("D5: not confirmed: {entry:?}"));
+            let age = entry.received.duration_since(*confirmed);
+            assert!(age <= CONFIRM_AGE_MAX, "S2: the node was confirmed {age:#} before: {entry:?}");
+        }
+    }
+
+    /// D8: after the fact.
+    fn check_event(&self, entry: &Entry) {
+        let note = entry.request["note"].as_str().unwrap_or_default();
+        if let (true, Some(uid)) =
+            (note.starts_with("Marking for deletion Pod"), entry.request["regarding"]["uid"].as_str())
+        {
+            assert!(self.deleted.contains_key(uid), "D8: told before it was done: {entry:?}");
+        }
+    }
+}
+
+/// The node of each pod that was created bound.
+fn nodes_of_pods(entries: &[Entry]) -> HashMap<String, String> {
+    let created = entries.iter().filter(|entry| entry.verb == "create" && entry.resource == "pods");
+    created
+        .filter_map(|entry| {
+            let uid = entry.response.pointer("/metadata/uid")?.as_str()?;
+            let node = entry.response.pointer("/spec/nodeName")?.as_str()?;
+            Some((uid.into(), node.into()))
+        })
+        .collect()
+}

@@ -1,0 +1,118 @@
+//! The built program against a real API server: what is visible from outside, with the audit log as the witness.
+//!
+//! Run one scenario: `cargo test -p taintward --test real_server -- NAME`.
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+use real::runner::{Group, Play, run};
+use std::process::ExitCode;
+use taintward_cluster::Options;
+
+mod real {
+    pub(crate) mod accounts;
+    pub(crate) mod countdown;
+    pub(crate) mod faults;
+    pub(crate) mod flags;
+    pub(crate) mod identity;
+    pub(crate) mod program;
+    pub(crate) mod proxy;
+    pub(crate) mod restart;
+    pub(crate) mod runner;
+    pub(crate) mod slumber;
+    pub(crate) mod stage;
+    pub(crate) mod starting;
+    pub(crate) mod who;
+    pub(crate) mod witness;
+}
+
+/// Scenarios by name.
+macro_rules! beside {
+    ($($room:ident::$name:ident),+ $(,)?) => {
+        Play::Beside(vec![$((stringify!($name), |scene| Box::pin(real::$room::$name(scene)))),+])
+    };
+}
+
+/// The same, for scenarios that want a cluster to themselves.
+macro_rules! alone {
+    ($($room:ident::$name:ident),+ $(,)?) => {
+        Play::Alone(vec![$((
+            stringify!($name),
+            |cluster, witness| Box::pin(real::$room::$name(cluster, witness)),
+        )),+])
+    };
+}
+
+fn main() -> ExitCode {
+    run(vec![evictions(), processes(), servers()])
+}
+
+/// The server must accept Lt and Gt, so that they can be seen to match, or to match nothing.
+fn numeric() -> Options {
+    Options { feature_gates: "TaintTolerationComparisonOperators=true".into(), ..Options::default() }
+}
+
+/// Scenarios on nodes of their own, watching one taintward with default flags.
+fn evictions() -> Group {
+    Group {
+        name: "evictions",
+        options: numeric(),
+        play: beside![
+            who::an_untolerated_pod_is_marked_deleted_and_told_of,
+            who::other_effects_send_nobody_away,
+            who::seconds_count_from_the_taint_and_saturate,
+            who::the_first_matching_toleration_decides,
+            who::odd_names_are_names,
+            who::a_thousand_taints_are_answered_each,
+            countdown::untainted_in_time_stays,
+            countdown::a_toleration_added_in_time_counts_where_it_stands,
+            countdown::changed_seconds_change_the_deadline,
+            countdown::a_second_taint_moves_the_deadline_and_its_end_moves_it_back,
+            countdown::another_value_is_the_same_taint,
+            identity::a_successor_gets_its_own_time,
+            identity::who_cannot_leave_is_left_alone,
+            identity::a_deleted_node_takes_its_countdowns_along,
+            identity::who_comes_later_has_its_whole_time,
+            identity::a_busy_pod_goes_all_the_same,
+            starting::what_waiting_cannot_heal_ends_it_with_one_sentence,
+            starting::an_unreachable_server_is_waited_for,
+            starting::a_wait_for_the_server_can_be_ended,
+            starting::a_missing_permission_is_named_with_its_rule,
+        ],
+    }
+}
+
+/// Scenarios that start, kill and restart taintward.
+fn processes() -> Group {
+    Group {
+        name: "processes",
+        options: numeric(),
+        play: alone![
+            flags::observe_writes_nothing,
+            restart::kill_9_in_mid_countdown_moves_no_deadline,
+            restart::sigterm_hands_over,
+            restart::a_follower_takes_over_warm,
+            slumber::who_wakes_up_looks_before_acting,
+            slumber::a_leader_that_overslept_follows,
+            flags::the_condition_goes_to_whom_it_is_meant_for,
+            flags::numbers_are_compared_with_the_gate_on,
+            flags::stamping_without_permission_warns_once,
+            flags::a_taint_is_stamped_once,
+            flags::upstreams_controller_beside_ours_is_noticed,
+        ],
+    }
+}
+
+/// Scenarios in which API servers refuse, fall silent, die and come back.
+fn servers() -> Group {
+    Group {
+        name: "servers",
+        options: Options { servers: 2, ..Options::default() },
+        play: alone![
+            faults::a_denied_deletion_is_never_forgotten,
+            faults::a_permission_given_back_is_used,
+            faults::a_silent_server_only_delays,
+            faults::a_silent_server_cannot_hold_up_the_end,
+            faults::what_happened_while_the_server_was_away_counts,
+            faults::one_of_two_servers_may_die,
+        ],
+    }
+}

@@ -1,0 +1,190 @@
+//! What becomes of each answer, of silence, and of our own pace.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "act_fake/fake.rs"]
+mod fake;
+
+use fake::{Reply, server, status};
+use serde_json::json;
+use std::time::Duration;
+use taintward_client::act::{Actor, Pace, Patience};
+use taintward_client::clock::Clock;
+use taintward_core::effect::Failure;
+use taintward_core::fact::NodeFact;
+use taintward_core::names::{NodeName, PodName, Uid};
+use taintward_core::taint::{Effect, Taint};
+use taintward_core::time::{Span, Wall};
+use tokio::time::Instant;
+
+const NOW: Wall = Wall::from_secs(1_800_000_000);
+
+fn web() -> PodName {
+    PodName::new("shop", "web-0")
+}
+
+fn uid() -> Uid {
+    Uid::new("0d4a1c5e-7b1f-4f0e-9c3d-1234567890ab")
+}
+
+fn node() -> NodeFact {
+    let effect = Effect::NoExecute;
+    let taint = Taint { key: "k".into(), value: "".into(), effect, time_added: None };
+    NodeFact {
+        name: NodeName::new("n1"),
+        uid: uid(),
+        version: None,
+        created: None,
+        taints: vec![taint],
+        taints_changed: None,
+    }
+}
+
+fn written() -> Reply {
+    Reply::json(200, &json!({ "metadata": { "resourceVersion": "43" } }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_answer_has_its_meaning() {
+    let text =
+        |code| Reply::Answer(code, vec![("content-type", "text/plain".into())], "404 page not found".into());
+    let rows: Vec<(u16, Failure)> = vec![
+        (400, Failure::Rejected),
+        (401, Failure::Forbidden),
+        (403, Failure::Forbidden),
+        (404, Failure::NotFound),
+        (405, Failure::Rejected),
+        (409, Failure::Conflict),
+        (410, Failure::Rejected),
+        (413, Failure::Rejected),
+        (415, Failure::Rejected),
+        (422, Failure::Rejected),
+        (429, Failure::Throttled(None)),
+        (301, Failure::Unavailable),
+        (500, Failure::Unavailable),
+        (502, Failure::Unavailable),
+        (503, Failure::Unavailable),
+        (504, Failure::Unavailable),
+    ];
+    for (code, meaning) in rows {
+        for with_status in [true, false] {
+            let (client, log) =
+                server(move |_| if with_status { Reply::status(code, "Any", "because") } else { text(code) });
+            let refusal = Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+            assert_eq!(refusal.failure, meaning, "{code} {refusal}");
+            assert!(refusal.message.starts_with(&format!("delete pods shop/web-0: {code} ")), "{refusal}");
+            assert_eq!(refusal.message.contains("because"), with_status, "{refusal}");
+            assert_eq!(log.lock().unwrap().len(), 1, "sent once, whatever comes back (P20)");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_422_is_a_conflict_only_where_a_precondition_failed() {
+    let invalid = |field: &str| {
+        let mut body = status(422, "Invalid", "Pod \"web-0\" is invalid");
+        body["details"] = json!({ "causes": [{ "reason": "FieldValueInvalid", "field": field }] });
+        body
+    };
+    let uid_body = invalid("metadata.uid");
+    let (client, _) = server(move |_| Reply::json(422, &uid_body));
+    let refusal = Actor::new(client, "x").mark(&web(), &uid(), None, 1, NOW).await.unwrap_err();
+    assert_eq!(refusal.failure, Failure::Conflict, "another incarnation");
+    let (client, _) = server(|_| Reply::status(422, "Invalid", "the server rejected our request"));
+    let act = Actor::new(client, "x");
+    assert_eq!(act.stamp(&node(), 0, NOW).await.unwrap_err().failure, Failure::Conflict, "a test failed");
+    assert_eq!(act.mark(&web(), &uid(), None, 1, NOW).await.unwrap_err().failure, Failure::Rejected);
+    let taint_body = invalid("spec.taints");
+    let (client, _) = server(move |_| Reply::json(422, &taint_body));
+    assert_eq!(Actor::new(client, "x").stamp(&node(), 0, NOW).await.unwrap_err().failure, Failure::Rejected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_after_is_honoured_and_capped() {
+    let rows = [
+        (Some("1"), None, Some(1)),
+        (Some("31536000"), None, Some(30)),
+        (Some("99999999999999999999999"), None, Some(30)),
+        (None, Some(3), Some(3)),
+        (Some("2"), Some(3), Some(2)),
+        (Some("Wed, 21 Oct 2015 07:28:00 GMT"), None, None),
+        (Some("-1"), None, None),
+        (None, None, None),
+    ];
+    for (header, detail, seconds) in rows {
+        let (client, _) = server(move |_| {
+            let mut body = status(429, "TooManyRequests", "later");
+            if let Some(detail) = detail {
+                body["details"] = json!({ "retryAfterSeconds": detail });
+            }
+            let headers = header.map(|value| ("retry-after", value.to_owned())).into_iter().collect();
+            Reply::Answer(429, headers, body.to_string())
+        });
+        let refusal = Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+        assert_eq!(
+            refusal.failure,
+            Failure::Throttled(seconds.map(Span::from_secs)),
+            "{header:?} {detail:?}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_and_broken_connections_leave_it_open() {
+    let (client, _) = server(|_| Reply::Silence(Duration::from_secs(3600)));
+    let (act, start) = (Actor::new(client, "x"), Instant::now());
+    let refusal = act.delete(&web(), &uid(), None).await.unwrap_err();
+    assert_eq!((refusal.failure, start.elapsed().as_secs()), (Failure::Unavailable, 3));
+    assert!(refusal.message.contains("within 3s"), "{refusal}");
+    assert_eq!(act.longest_request(), Span::from_secs(5));
+    let patience = Patience { server: Duration::from_secs(7), client: Duration::from_secs(8) };
+    let start = Instant::now();
+    act.with_patience(patience).read_node(&NodeName::new("n1")).await.unwrap_err();
+    assert_eq!(start.elapsed().as_secs(), 8);
+    let (client, log) = server(|_| Reply::Reset);
+    let refusal = Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+    assert_eq!((refusal.failure, log.lock().unwrap().len()), (Failure::Unavailable, 1));
+    assert!(refusal.message.contains("reset"), "{refusal}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_pace_delays_what_fits_and_refuses_what_does_not() {
+    let (client, log) = server(|_| written());
+    let act = Actor::new(client, "x").with_pace(Pace::new(Clock::of_runtime(NOW), 1.0, 1));
+    let start = Instant::now();
+    for _ in 0..3 {
+        act.delete(&web(), &uid(), None).await.unwrap();
+    }
+    assert_eq!(start.elapsed().as_secs(), 2);
+    let (pod, uid) = (web(), uid());
+    let all = futures::future::join_all((0..10).map(|_| act.delete(&pod, &uid, None))).await;
+    let refused: Vec<_> = all.iter().filter_map(|sent| sent.as_ref().err()).collect();
+    // Turns come after 1, 2 and 3 s; the one after 3 s leaves no time for the request itself.
+    assert!((7..=8).contains(&refused.len()), "{refused:?}");
+    for refusal in refused {
+        assert!(matches!(refusal.failure, Failure::Throttled(Some(_)) | Failure::Unavailable), "{refusal}");
+    }
+    assert_eq!(log.lock().unwrap().len(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_are_harmless_and_bounded_and_show_the_way_out() {
+    let loud = "a\n\u{1b}[31mb".to_owned() + &"x".repeat(200_000);
+    let (client, _) = server(move |_| Reply::status(400, "BadRequest", &loud));
+    let refusal =
+        Actor::new(client, "x").delete(&PodName::new("shop", "w\u{202e}"), &uid(), None).await.unwrap_err();
+    assert!(refusal.message.len() < 2000, "{}", refusal.message.len());
+    assert!(!refusal.message.contains(['\n', '\u{1b}', '\u{202e}']), "{refusal}");
+    let (client, _) = server(|_| {
+        Reply::status(
+            403,
+            "Forbidden",
+            "pods \"web-0\" is forbidden: User \"t\" cannot delete resource \"pods\"",
+        )
+    });
+    let refusal = Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+    assert!(refusal.message.ends_with("; grant the verb delete on pods in API group \"\""), "{refusal}");
+    let (client, _) =
+        server(|_| Reply::status(403, "Forbidden", "admission webhook \"w\" denied the request"));
+    let refusal = Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+    assert!(!refusal.message.contains("grant"), "no grant helps against admission: {refusal}");
+}

@@ -1,0 +1,104 @@
+//! A server made of a closure, behind a real client, in the runtime's (virtual) time.
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use bytes::Bytes;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, Full};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A request as it arrived.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) query: String,
+    pub(crate) accept: String,
+    pub(crate) content_type: String,
+    pub(crate) body: Value,
+}
+
+impl Seen {
+    /// `PATCH /api/v1/…`
+    pub(crate) fn line(&self) -> String {
+        format!("{} {}", self.method, self.path)
+    }
+}
+
+/// What the server does with a request.
+pub(crate) enum Reply {
+    /// Answers, with headers besides the content type.
+    Answer(u16, Vec<(&'static str, String)>, String),
+    /// Answers nothing for this long, then 200.
+    Silence(Duration),
+    /// Breaks the connection.
+    Reset,
+}
+
+impl Reply {
+    pub(crate) fn json(status: u16, body: &Value) -> Self {
+        Self::Answer(status, vec![], body.to_string())
+    }
+
+    /// A metav1.Status.
+    pub(crate) fn status(code: u16, reason: &str, message: &str) -> Self {
+        Self::json(code, &status(code, reason, message))
+    }
+}
+
+pub(crate) fn status(code: u16, reason: &str, message: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message,
+    })
+}
+
+/// What arrived so far.
+pub(crate) type Log = Arc<Mutex<Vec<Seen>>>;
+
+/// A client of a server that answers with `serve`, and the list of what arrives there.
+pub(crate) fn server(serve: impl FnMut(&Seen) -> Reply + Send + 'static) -> (Client, Log) {
+    let (log, serve) = (Log::default(), Arc::new(Mutex::new(serve)));
+    let arrivals = Arc::clone(&log);
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (arrivals, serve) = (Arc::clone(&arrivals), Arc::clone(&serve));
+        async move {
+            let (head, body) = request.into_parts();
+            let body = body.collect().await?.to_bytes();
+            let header =
+                |name: &str| head.headers.get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
+            let seen = Seen {
+                method: head.method.clone(),
+                path: head.uri.path().to_owned(),
+                query: head.uri.query().unwrap_or_default().to_owned(),
+                accept: header("accept"),
+                content_type: header("content-type"),
+                body: serde_json::from_slice(&body).unwrap_or_default(),
+            };
+            arrivals.lock().unwrap().push(seen.clone());
+            let reply = serve.lock().unwrap()(&seen);
+            match reply {
+                Reply::Answer(code, headers, body) => {
+                    let mut answer = Response::builder().status(code);
+                    if !headers.iter().any(|(name, _)| *name == "content-type") {
+                        answer = answer.header("content-type", "application/json");
+                    }
+                    for (name, value) in headers {
+                        answer = answer.header(name, value);
+                    }
+                    Ok(answer.body(Full::new(Bytes::from(body)))?)
+                }
+                Reply::Silence(length) => {
+                    tokio::time::sleep(length).await;
+                    Ok(Response::new(Full::default()))
+                }
+                Reply::Reset => {
+                    Err(tower::BoxError::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset)))
+                }
+            }
+        }
+    });
+    (Client::new(service, "default"), log)
+}

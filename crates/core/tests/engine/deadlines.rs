@@ -1,0 +1,209 @@
+//! Who goes and when: patience, starts, and what moves a deadline.
+
+use crate::common::{World, bears, seconds};
+use crate::one_node;
+use taintward_core::engine::Notice;
+use taintward_core::taint::Effect as TaintEffect;
+
+#[test]
+fn te_17_untolerated_goes_at_once_tolerated_stays() {
+    let mut world = one_node();
+    world.add_pod("goes", "n1", &[]);
+    world.add_pod("stays", "n1", &[bears("k", None)]);
+    world.pass(seconds(60.0));
+    assert!(world.left().is_empty());
+    let at = world.now;
+    world.taint("n1", "k");
+    assert_eq!(world.deleted, [("goes".to_string(), at)]);
+    world.pass(seconds(100_000.0));
+    assert_eq!(world.left(), ["goes"]);
+}
+
+#[test]
+fn te_22_other_effects_send_nobody_away() {
+    let mut world = one_node();
+    world.add_pod("p", "n1", &[]);
+    world.taint_as("n1", "a", TaintEffect::NoSchedule);
+    world.taint_as("n1", "b", TaintEffect::PreferNoSchedule);
+    world.taint_as("n1", "c", TaintEffect::new("NoExecuteAtAll"));
+    world.pass(seconds(1000.0));
+    assert!(world.left().is_empty() && world.effects.is_empty());
+}
+
+#[test]
+fn te_25_a_countdown_ends_exactly_when_it_ends() {
+    let mut world = one_node();
+    world.add_pod("p", "n1", &[bears("k", Some(60))]);
+    world.taint("n1", "k");
+    let due = world.now + seconds(60.0);
+    world.pass(seconds(59.999));
+    assert!(world.left().is_empty());
+    world.pass(seconds(1.0));
+    assert_eq!(world.deleted_at("p"), Some(due));
+}
+
+#[test]
+fn te_13_untainted_in_time_stays_and_says_so() {
+    let mut world = one_node();
+    let pod = world.add_pod("p", "n1", &[bears("k", Some(60))]);
+    world.taint("n1", "k");
+    world.pass(seconds(59.0));
+    world.untaint("n1", "k");
+    world.pass(seconds(1000.0));
+    assert!(world.left().is_empty());
+    assert!(world.notices.contains(&Notice::CountdownCancelled { pod }));
+    // A new taint starts a full new window.
+    world.taint("n1", "k");
+    let due = world.now + seconds(60.0);
+    world.pass(seconds(100.0));
+    assert_eq!(world.deleted_at("p"), Some(due));
+}
+
+#[test]
+fn d2_the_deadline_follows_the_facts() {
+    let mut world = one_node();
+    for name in ["longer", "shorter", "zero", "forever", "second"] {
+        world.add_pod(name, "n1", &[bears("k", Some(100)), bears("l", Some(5))]);
+    }
+    world.taint("n1", "k");
+    let start = world.now;
+    world.pass(seconds(10.0));
+    let set = |seconds: Option<i64>| {
+        move |fact: &mut taintward_core::fact::PodFact| fact.tolerations[0].seconds = seconds
+    };
+    world.edit_pod("longer", set(Some(200)));
+    world.edit_pod("shorter", set(Some(50)));
+    world.edit_pod("forever", set(None));
+    let at_zero = world.now;
+    world.edit_pod("zero", set(Some(0)));
+    assert_eq!(world.deleted_at("zero"), Some(at_zero));
+    world.pass(seconds(1000.0));
+    assert_eq!(world.deleted_at("longer"), Some(start + seconds(200.0)));
+    assert_eq!(world.deleted_at("shorter"), Some(start + seconds(50.0)));
+    assert_eq!(world.deleted_at("second"), Some(start + seconds(100.0)));
+    assert_eq!(world.deleted_at("forever"), None);
+}
+
+#[test]
+fn d2_a_second_shorter_taint_brings_it_forward_and_its_removal_puts_it_back() {
+    let mut world = one_node();
+    for name in ["a", "b"] {
+        world.add_pod(name, "n1", &[bears("k", Some(100)), bears("l", Some(20))]);
+    }
+    world.add_node("n2");
+    world.add_pod("c", "n2", &[bears("k", Some(100)), bears("l", Some(20))]);
+    world.taint("n1", "k");
+    world.taint("n2", "k");
+    let start = world.now;
+    world.pass(seconds(10.0));
+    world.taint("n1", "l");
+    world.taint("n2", "l");
+    world.pass(seconds(10.0));
+    world.untaint("n2", "l");
+    world.pass(seconds(500.0));
+    assert_eq!(world.deleted_at("a"), Some(start + seconds(30.0)));
+    assert_eq!(world.deleted_at("c"), Some(start + seconds(100.0)));
+}
+
+#[test]
+fn d1_a_restart_moves_no_deadline_earlier_and_hardly_later() {
+    for stamped in [true, false] {
+        let mut world = one_node();
+        world.stamped = stamped;
+        world.add_pod("p", "n1", &[bears("k", Some(300))]);
+        world.pass(seconds(7.3));
+        world.taint("n1", "k");
+        let due = world.now + seconds(300.0);
+        for _ in 0..5 {
+            world.pass(seconds(55.5));
+            world.restart();
+        }
+        world.pass(seconds(500.0));
+        let at = world.deleted_at("p").expect("it goes");
+        assert!(at >= due && at <= due + seconds(1.0), "{at} {due}");
+    }
+}
+
+#[test]
+fn d1_without_any_source_a_restart_counts_from_first_sight() {
+    let mut world = one_node();
+    world.stamped = false;
+    world.add_pod("p", "n1", &[bears("k", Some(300))]);
+    world.taint("n1", "k");
+    world.pass(seconds(200.0));
+    world.nodes.get_mut("n1").expect("the node").changed = None;
+    world.restart();
+    let due = world.now + seconds(300.0);
+    world.pass(seconds(1000.0));
+    assert_eq!(world.deleted_at("p"), Some(due));
+}
+
+#[test]
+fn d1_a_pod_that_comes_later_has_its_whole_time() {
+    let mut world = one_node();
+    world.taint("n1", "k");
+    world.pass(seconds(500.0));
+    world.add_pod("p", "n1", &[bears("k", Some(60))]);
+    let due = world.now + seconds(60.0);
+    world.pass(seconds(30.0));
+    world.restart();
+    world.pass(seconds(500.0));
+    let at = world.deleted_at("p").expect("it goes");
+    assert!(at >= due && at <= due + seconds(1.0), "{at} {due}");
+}
+
+#[test]
+fn d1_a_taint_removed_and_put_back_during_a_gap_is_another_one() {
+    let mut world = one_node();
+    world.add_pod("p", "n1", &[bears("k", Some(60))]);
+    world.taint("n1", "k");
+    world.pass(seconds(30.0));
+    world.deaf = true;
+    world.untaint("n1", "k");
+    world.pass(seconds(10.0));
+    world.taint("n1", "k");
+    let due = world.now + seconds(60.0);
+    world.pass(seconds(5.0));
+    world.list(false);
+    world.pass(seconds(500.0));
+    let at = world.deleted_at("p").expect("it goes");
+    assert!(at >= due && at <= due + seconds(1.0), "{at} {due}");
+}
+
+#[test]
+fn te_9_and_te_10_what_does_not_matter_moves_nothing() {
+    let mut world = one_node();
+    world.add_pod("p", "n1", &[bears("k", Some(60))]);
+    world.taint("n1", "k");
+    let due = world.now + seconds(60.0);
+    for _ in 0..5 {
+        world.pass(seconds(10.0));
+        world.edit_pod("p", |fact| (fact.generation, fact.priority) = (fact.generation + 1, 7));
+        world.taint_as("n1", &format!("at-{}", world.now), TaintEffect::NoSchedule);
+    }
+    world.pass(seconds(100.0));
+    assert_eq!(world.deleted_at("p"), Some(due));
+}
+
+#[test]
+fn te_16_and_te_44_news_of_a_pod_whose_node_is_not_tainted_any_more_plans_nothing() {
+    let mut world = one_node();
+    world.add_pod("p", "n1", &[bears("k", Some(60))]);
+    world.taint("n1", "k");
+    world.untaint("n1", "k");
+    world.edit_pod("p", |fact| fact.tolerations[0].seconds = Some(1));
+    world.pass(seconds(1000.0));
+    assert!(world.left().is_empty());
+    assert_eq!(world.engine.census().counting, 0);
+}
+
+#[test]
+fn te_8_pods_are_found_by_their_node_whatever_comes_first() {
+    let mut world = World::new();
+    world.add_pod("early", "n1", &[]);
+    world.add_node("n1");
+    world.add_node("n2");
+    world.add_pod("elsewhere", "n2", &[]);
+    world.taint("n1", "k");
+    assert_eq!(world.left(), ["early"]);
+}

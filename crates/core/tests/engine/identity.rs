@@ -1,0 +1,167 @@
+//! Which pod, and by which right: UIDs, live confirmation, who is out of reach, the requests themselves.
+
+use crate::common::{World, bears, seconds};
+use crate::one_node;
+use taintward_core::engine::{ConditionPolicy, Config, Effect};
+use taintward_core::fact::{Owner, Standing};
+
+#[test]
+fn d4_the_successor_of_the_same_name_is_somebody_else() {
+    let mut world = one_node();
+    world.add_pod("web-0", "n1", &[bears("k", Some(60))]);
+    world.taint("n1", "k");
+    world.pass(seconds(50.0));
+    world.remove_pod("web-0");
+    world.add_pod("web-0", "n1", &[bears("k", Some(60))]);
+    let due = world.now + seconds(60.0);
+    world.pass(seconds(59.9));
+    assert!(world.left().is_empty());
+    world.pass(seconds(1.0));
+    assert_eq!(world.deleted_at("web-0"), Some(due));
+}
+
+#[test]
+fn d4_a_successor_not_yet_heard_of_is_not_touched() {
+    let mut world = one_node();
+    world.add_node("n2");
+    world.add_pod("web-0", "n1", &[]);
+    world.deaf = true;
+    world.remove_pod("web-0");
+    world.add_pod("web-0", "n2", &[]);
+    world.taint("n1", "k");
+    // Only the node's event arrives; the pod's are late.
+    let node = world.node_fact("n1").expect("the node");
+    let clock = world.clock();
+    world.engine.handle(taintward_core::engine::Input::Node { fact: node, listed: false }, clock);
+    world.work();
+    assert!(world.left().is_empty());
+    world.deaf = false;
+    world.hear();
+    world.pass(seconds(100.0));
+    assert!(world.left().is_empty());
+    assert!(world.pods.contains_key("web-0"));
+}
+
+#[test]
+fn d5_a_taint_that_is_gone_by_the_live_read_evicts_nobody() {
+    let mut world = one_node();
+    world.deaf = true;
+    world.taint("n1", "k");
+    let stale = world.node_fact("n1").expect("the node");
+    world.untaint("n1", "k");
+    world.add_pod("p", "n1", &[]);
+    let pod = world.pods["p"].fact.clone();
+    let clock = world.clock();
+    world.engine.handle(taintward_core::engine::Input::Node { fact: stale, listed: false }, clock);
+    world.engine.handle(taintward_core::engine::Input::Pod { fact: pod, listed: false }, clock);
+    world.work();
+    assert!(matches!(world.effects[..], [Effect::Confirm { .. }]), "{:?}", world.effects);
+    assert!(world.left().is_empty());
+}
+
+#[test]
+fn d5_one_read_serves_all_pods_of_a_node_and_an_old_one_none() {
+    let mut world = one_node();
+    for at in 0..50 {
+        world.add_pod(&format!("p{at}"), "n1", &[bears("k", Some(if at < 25 { 0 } else { 10 }))]);
+    }
+    world.taint("n1", "k");
+    world.pass(seconds(20.0));
+    assert_eq!(world.left().len(), 50);
+    let confirms = world.effects.iter().filter(|effect| matches!(effect, Effect::Confirm { .. })).count();
+    assert_eq!(confirms, 2);
+}
+
+#[test]
+fn d6_finished_terminating_and_mirror_pods_are_left_alone() {
+    let mut world = one_node();
+    world.add_pod("finished", "n1", &[]);
+    world.edit_pod("finished", |fact| fact.standing = Standing::Finished);
+    world.add_pod("terminating", "n1", &[]);
+    world.edit_pod("terminating", |fact| fact.standing = Standing::Terminating);
+    world.add_pod("mirror", "n1", &[]);
+    world.edit_pod("mirror", |fact| fact.mirror = true);
+    world.taint("n1", "k");
+    world.pass(seconds(1000.0));
+    assert!(world.left().is_empty() && world.effects.is_empty());
+}
+
+#[test]
+fn te_30_condition_first_then_delete_with_the_version_that_came_of_it() {
+    let mut world = one_node();
+    world.add_pod("p", "n1", &[]);
+    world.taint("n1", "k");
+    let [Effect::Confirm { .. }, Effect::Mark { pod: marked, .. }, Effect::Delete { pod, version, .. }] =
+        &world.effects[..]
+    else {
+        panic!("{:?}", world.effects)
+    };
+    assert_eq!(marked, pod);
+    assert!(version.is_some());
+}
+
+#[test]
+fn s1_a_change_not_yet_heard_of_is_not_deleted_over() {
+    for edit in [
+        |fact: &mut taintward_core::fact::PodFact| fact.tolerations = vec![bears("k", None)],
+        |fact: &mut taintward_core::fact::PodFact| fact.standing = Standing::Terminating,
+    ] {
+        let mut world = one_node();
+        world.add_pod("p", "n1", &[bears("k", Some(60))]);
+        world.taint("n1", "k");
+        world.pass(seconds(59.0));
+        world.deaf = true;
+        world.edit_pod("p", edit);
+        world.pass(seconds(1000.0));
+        assert!(world.left().is_empty());
+        assert!(!world.pods["p"].fact.marked);
+    }
+}
+
+#[test]
+fn condition_policies() {
+    for (condition, owner, marks) in [
+        (ConditionPolicy::Always, Owner::Other, 1),
+        (ConditionPolicy::Jobs, Owner::Other, 0),
+        (ConditionPolicy::Jobs, Owner::Job, 1),
+        (ConditionPolicy::Never, Owner::Job, 0),
+    ] {
+        let mut world = World::with(Config { condition, ..Config::default() });
+        world.add_node("n1");
+        world.add_pod("p", "n1", &[]);
+        world.edit_pod("p", |fact| fact.owner = owner);
+        world.taint("n1", "k");
+        let seen = world.effects.iter().filter(|effect| matches!(effect, Effect::Mark { .. })).count();
+        assert_eq!((seen, world.left()), (marks, vec!["p"]), "{condition:?} {owner:?}");
+    }
+}
+
+#[test]
+fn d10_a_node_that_goes_takes_its_countdowns_along() {
+    let mut world = one_node();
+    world.add_pod("p", "n1", &[bears("k", Some(60))]);
+    world.taint("n1", "k");
+    world.pass(seconds(10.0));
+    world.remove_node("n1");
+    world.pass(seconds(1000.0));
+    assert!(world.left().is_empty());
+    // A node of the same name without taints changes nothing; with one, it starts anew.
+    world.add_node("n1");
+    world.pass(seconds(100.0));
+    world.taint("n1", "k");
+    let due = world.now + seconds(60.0);
+    world.pass(seconds(100.0));
+    assert_eq!(world.deleted_at("p"), Some(due));
+}
+
+#[test]
+fn te_15_a_pod_that_is_gone_takes_its_countdown_along() {
+    let mut world = one_node();
+    world.add_pod("p", "n1", &[bears("k", Some(60))]);
+    world.taint("n1", "k");
+    assert_eq!(world.engine.census().counting, 1);
+    world.remove_pod("p");
+    assert_eq!((world.engine.census().counting, world.engine.wake_at()), (0, None));
+    world.pass(seconds(1000.0));
+    assert!(world.effects.is_empty());
+}

@@ -1,0 +1,17 @@
+//! Scenarios of the eviction engine, one rule each, both ways: it went when it should, and stayed until then.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod deadlines;
+mod identity;
+mod order;
+mod trouble;
+
+use common::World;
+
+fn one_node() -> World {
+    let mut world = World::new();
+    world.add_node("n1");
+    world
+}

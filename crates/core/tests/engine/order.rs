@@ -1,0 +1,113 @@
+//! Orders that matter and orders that must not: of pods, of facts, of acting and knowing.
+
+use crate::common::{bears, seconds};
+use crate::one_node;
+use taintward_core::engine::{Config, Effect, Notice};
+use taintward_core::fact::Owner;
+
+#[test]
+fn te_46_order_among_pods_due_at_the_same_instant() {
+    let mut world = one_node();
+    world.engine = taintward_core::engine::Engine::new(Config::default());
+    for (name, priority, owner, critical) in [
+        ("critical", 0, Owner::Other, true),
+        ("as-critical", 2_000_001_000, Owner::Other, false),
+        ("daemon-high", 1000, Owner::DaemonSet, false),
+        ("daemon-low", -5, Owner::DaemonSet, false),
+        ("high", 1000, Owner::Other, false),
+        ("low", -5, Owner::Other, false),
+        ("middle", 0, Owner::Job, false),
+    ] {
+        world.add_pod(name, "n1", &[]);
+        world.edit_pod(name, |fact| {
+            (fact.priority, fact.owner, fact.node_critical) = (priority, owner, critical);
+        });
+    }
+    world.list(true);
+    world.taint("n1", "k");
+    assert_eq!(
+        world.left(),
+        ["low", "middle", "high", "daemon-low", "daemon-high", "critical", "as-critical"]
+    );
+}
+
+#[test]
+fn p34_nothing_is_lost_while_nobody_pulls() {
+    let mut world = one_node();
+    let mut idle = taintward_core::engine::Engine::new(Config::default());
+    std::mem::swap(&mut idle, &mut world.engine);
+    world.restart();
+    world.add_pod("p", "n1", &[bears("k", Some(5))]);
+    world.taint("n1", "k");
+    // Time passes for the engine, but it may not act.
+    for _ in 0..10 {
+        world.now += seconds(3.0);
+        let mono = world.clock().mono;
+        world.engine.tick(mono);
+    }
+    assert!(world.left().is_empty());
+    world.work();
+    assert_eq!(world.left(), ["p"]);
+}
+
+#[test]
+fn p39_a_mark_by_somebody_else_is_told() {
+    let mut world = one_node();
+    let pod = world.add_pod("p", "n1", &[]);
+    world.edit_pod("p", |fact| fact.marked = true);
+    world.pass(0);
+    assert!(world.notices.contains(&Notice::ForeignMark { pod }));
+    let mut world = one_node();
+    world.add_pod("p", "n1", &[]);
+    world.taint("n1", "k");
+    assert!(!world.notices.iter().any(|notice| matches!(notice, Notice::ForeignMark { .. })));
+}
+
+#[test]
+fn equal_facts_make_equal_engines_whatever_their_order() {
+    let build = |order: &[usize]| {
+        let mut world = one_node();
+        world.deaf = true;
+        world.add_node("n2");
+        for at in 0..6 {
+            let node = if at % 2 == 0 { "n1" } else { "n2" };
+            world.add_pod(&format!("p{at}"), node, &[bears("k", Some(at))]);
+        }
+        world.taint("n2", "other");
+        let inputs: Vec<_> = world.wire.drain(..).collect();
+        let clock = world.clock();
+        for &at in order {
+            world.engine.handle(inputs[at].clone(), clock);
+        }
+        world.engine.notices();
+        world.engine
+    };
+    let straight = build(&[0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(straight, build(&[7, 6, 5, 4, 3, 2, 1, 0]));
+    assert_eq!(straight, build(&[3, 3, 1, 0, 7, 7, 2, 6, 5, 4, 0, 1]));
+    assert_ne!(straight, build(&[0, 1, 2, 3, 4, 5, 6]));
+}
+
+#[test]
+fn te_7_nobody_goes_before_both_lists_are_complete() {
+    use taintward_core::engine::{Engine, Input, Lane};
+    let mut world = one_node();
+    world.deaf = true;
+    world.add_pod("p", "n1", &[]);
+    world.taint("n1", "k");
+    let (node, pod, clock) =
+        (world.node_fact("n1").expect("the node"), world.pods["p"].fact.clone(), world.clock());
+    let mut engine = Engine::new(Config::default());
+    for input in [
+        Input::NodesBegin { silent_since: None },
+        Input::Node { fact: node, listed: true },
+        Input::NodesEnd,
+        Input::PodsBegin { silent_since: None },
+        Input::Pod { fact: pod, listed: true },
+    ] {
+        engine.handle(input, clock);
+        assert_eq!(engine.next(Lane::All, clock), None);
+    }
+    engine.handle(Input::PodsEnd, clock);
+    assert!(matches!(engine.next(Lane::All, clock), Some(Effect::Confirm { .. })));
+}

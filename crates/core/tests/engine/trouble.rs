@@ -1,0 +1,96 @@
+//! When things fail or are not understood: retries, marks left behind, conflicts, unreadable objects.
+
+use crate::common::{bears, seconds};
+use crate::one_node;
+use taintward_core::effect::Failure;
+use taintward_core::engine::Effect;
+
+#[test]
+fn d3_failures_are_retried_for_ever_and_each_time_asked_again() {
+    for failure in [Failure::Rejected, Failure::Unavailable, Failure::Forbidden, Failure::Throttled(None)] {
+        let mut world = one_node();
+        world.add_pod("p", "n1", &[]);
+        world.faults = [None, None].into_iter().chain([Some(failure); 40]).collect();
+        world.taint("n1", "k");
+        world.pass(seconds(3000.0));
+        assert_eq!(world.left(), ["p"], "{failure:?}");
+        let tries = world.effects.len();
+        assert!((40..60).contains(&tries), "{failure:?}: {tries} requests");
+    }
+    let mut world = one_node();
+    world.add_pod("p", "n1", &[]);
+    world.faults = [None, None].into_iter().chain([Some(Failure::Rejected); 5]).collect();
+    world.taint("n1", "k");
+    world.pass(seconds(0.5));
+    world.untaint("n1", "k");
+    world.pass(seconds(3000.0));
+    assert!(world.left().is_empty());
+}
+
+#[test]
+fn s9_a_mark_is_not_left_behind() {
+    let mut world = one_node();
+    world.add_pod("p", "n1", &[]);
+    world.faults = [None, None].into_iter().chain([Some(Failure::Rejected); 3]).collect();
+    world.taint("n1", "k");
+    assert!(world.pods["p"].fact.marked);
+    world.untaint("n1", "k");
+    world.pass(seconds(60.0));
+    assert!(!world.pods["p"].fact.marked);
+    assert!(world.left().is_empty());
+}
+
+#[test]
+fn s9_a_mark_left_by_a_predecessor_that_crashed_is_withdrawn_within_a_minute() {
+    let mut world = one_node();
+    world.add_pod("p", "n1", &[bears("k", Some(600))]);
+    world.edit_pod("p", |fact| fact.marked = true);
+    world.restart();
+    world.pass(seconds(10.0));
+    assert!(world.pods["p"].fact.marked, "a request of the predecessor may still be under way");
+    world.pass(seconds(50.0));
+    assert!(!world.pods["p"].fact.marked);
+    world.taint("n1", "k");
+    let due = world.now + seconds(600.0);
+    world.pass(seconds(1000.0));
+    assert_eq!(world.deleted_at("p"), Some(due));
+}
+
+#[test]
+fn p45_a_pod_that_changes_all_the_time_goes_all_the_same() {
+    let mut world = one_node();
+    world.add_pod("p", "n1", &[]);
+    // Confirm and mark succeed; every DELETE that demands a version fails; reads succeed.
+    world.faults =
+        [None, None].into_iter().chain((0..20).flat_map(|_| [Some(Failure::Conflict), None])).collect();
+    world.taint("n1", "k");
+    world.pass(seconds(3.0));
+    let versionless =
+        world.effects.iter().any(|effect| matches!(effect, Effect::Delete { version: None, .. }));
+    assert!(versionless, "{:?}", world.effects);
+}
+
+#[test]
+fn d11_an_unreadable_pod_or_node_evicts_nobody_until_it_is_readable() {
+    use taintward_core::engine::Input;
+    let mut world = one_node();
+    let pod = world.add_pod("p", "n1", &[bears("k", Some(60))]);
+    world.taint("n1", "k");
+    world.pass(seconds(30.0));
+    let clock = world.clock();
+    world.engine.handle(Input::PodUnreadable { uid: pod.uid.clone(), node: None }, clock);
+    world.pass(seconds(100.0));
+    assert!(world.left().is_empty());
+    world.edit_pod("p", |_| ());
+    assert_eq!(world.left(), ["p"]);
+
+    let mut world = one_node();
+    world.add_pod("p", "n1", &[bears("k", Some(60))]);
+    world.taint("n1", "k");
+    let clock = world.clock();
+    world.engine.handle(Input::NodeUnreadable { name: pod.node }, clock);
+    world.pass(seconds(100.0));
+    assert!(world.left().is_empty());
+    world.taint("n1", "other");
+    assert_eq!(world.left(), ["p"]);
+}

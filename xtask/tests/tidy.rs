@@ -1,0 +1,164 @@
+//! # Tidy: rules about the sources that no lint knows
+//! Room:     reads every source file of the workspace.
+//! Comes in: the checkout.
+//! Goes out: a list of what is untidy, each with its way out.
+//! Not here: anything rustfmt or clippy can say.
+
+#![allow(clippy::unwrap_used, reason = "a file that cannot be read fails the test")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A file is a page.
+const LINES_MAX: usize = 400;
+
+/// Longer ones that are known; a number here may only become smaller.
+const LONGER: [(&str, usize); 4] = [
+    ("crates/core/tests/common/mod.rs", 415),
+    ("crates/core/tests/common/cluster.rs", 440),
+    ("crates/core/tests/common/storm.rs", 420),
+    ("crates/core/tests/exhaustive.rs", 450),
+];
+
+/// What ships may read the wall clock here: for decisions, and to stamp log lines.
+const CLOCKS: [&str; 2] = ["crates/client/src/clock.rs", "crates/controller/src/logging.rs"];
+
+/// A file as short as this needs no card.
+const CARD_FROM: usize = 20;
+
+/// Names that say nothing about what the thing is.
+const EMPTY_NAMES: [&str; 4] = ["Manager", "Helper", "Util", "Utils"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+fn sources() -> Vec<PathBuf> {
+    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() && !entry.ends_with("target") {
+                walk(&entry, found);
+            } else if entry.extension().is_some_and(|extension| extension == "rs") {
+                found.push(entry);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for folder in ["crates", "xtask"] {
+        walk(&root().join(folder), &mut found);
+    }
+    found.sort();
+    found
+}
+
+fn is_test(file: &Path) -> bool {
+    file.components()
+        .any(|part| matches!(part.as_os_str().to_str(), Some("tests" | "tests.rs" | "examples" | "benches")))
+}
+
+/// Collects what `check` says about each file.
+fn untidy(check: impl Fn(&Path, &str) -> Option<String>) -> String {
+    let files = sources();
+    assert!(files.len() > 20, "the sources were not found");
+    let said = files.iter().filter_map(|file| {
+        let said = check(file, &fs::read_to_string(file).unwrap())?;
+        Some(format!("{}: {said}\n", file.strip_prefix(root()).unwrap().display()))
+    });
+    said.collect()
+}
+
+#[test]
+fn every_file_is_a_page() {
+    let said = untidy(|file, text| {
+        let lines = text.lines().count();
+        let known = LONGER.iter().find(|(name, _)| file.ends_with(name));
+        (lines > known.map_or(LINES_MAX, |(_, lines)| *lines))
+            .then(|| format!("{lines} lines; split it, {LINES_MAX} are a page"))
+    });
+    assert_eq!(said, "");
+}
+
+#[test]
+fn every_file_opens_with_its_card() {
+    let said = untidy(|file, text| {
+        let card = text.lines().take_while(|line| line.starts_with("//!")).collect::<Vec<_>>().join("\n");
+        let whole = card.starts_with("//! # ") && card.contains("Not here:");
+        (!is_test(file) && !whole && text.lines().count() > CARD_FROM)
+            .then(|| "no card: title, what comes in, what goes out, what is not here".into())
+    });
+    assert_eq!(said, "");
+}
+
+#[test]
+fn names_say_what_a_thing_is() {
+    let said = untidy(|_, text| {
+        let declared = text.lines().filter_map(|line| {
+            let line = line.trim_start().trim_start_matches("pub ").trim_start_matches("pub(crate) ");
+            let rest =
+                ["struct ", "enum ", "trait ", "type "].iter().find_map(|word| line.strip_prefix(word))?;
+            rest.split(|c: char| !c.is_alphanumeric()).next()
+        });
+        let empty: Vec<&str> =
+            declared.filter(|name| EMPTY_NAMES.iter().any(|empty| name.ends_with(empty))).collect();
+        (!empty.is_empty()).then(|| format!("{} says nothing", empty.join(", ")))
+    });
+    assert_eq!(said, "");
+}
+
+#[test]
+fn what_ships_reads_the_wall_clock_in_known_places() {
+    let said = untidy(|file, text| {
+        let ships = ["core", "client", "controller", "cli"]
+            .iter()
+            .any(|name| file.starts_with(root().join("crates").join(name)));
+        let clock = CLOCKS.iter().any(|name| file.ends_with(name));
+        let reads = ["SystemTime::now", "Timestamp::now"].iter().find(|call| text.contains(**call))?;
+        (ships && !clock && !is_test(file)).then(|| format!("{reads}; ask client::clock"))
+    });
+    assert_eq!(said, "");
+}
+
+#[test]
+fn the_core_depends_on_nothing() {
+    let manifest = fs::read_to_string(root().join("crates/core/Cargo.toml")).unwrap();
+    let section = manifest.split("[dependencies]").nth(1).unwrap();
+    let wanted: Vec<&str> =
+        section.lines().take_while(|line| !line.starts_with('[')).filter(|line| line.contains('=')).collect();
+    assert_eq!(wanted, Vec::<&str>::new());
+}
+
+/// Each row of docs/rules.md names a rule, the code that implements it and a test; both mention the rule.
+#[test]
+fn every_rule_is_named_where_docs_say_it_lives() {
+    let table = fs::read_to_string(root().join("docs/rules.md")).unwrap();
+    let rows: Vec<Vec<&str>> = table
+        .lines()
+        .filter(|line| ["| MATCH-", "| TE-", "| D"].iter().any(|start| line.starts_with(start)))
+        .map(|line| line.split('|').map(str::trim).collect())
+        .collect();
+    assert!(rows.len() > 40, "the table is there");
+    let mut said = String::new();
+    for row in rows {
+        let [_, rules, _, also, code, test, _] = row[..] else { panic!("a row has five cells: {row:?}") };
+        // A test of a difference from the rule tests the rule.
+        let names: Vec<&str> = rules.split(", ").chain(also.split([',', ' ', '(', ')'])).collect();
+        for place in [code, test].iter().filter(|place| **place != "–") {
+            let file = place.trim_matches('`');
+            let text = fs::read_to_string(root().join(file)).unwrap_or_default().to_lowercase();
+            let mentions = |name: &&str| {
+                let name = name.to_lowercase();
+                let is_rule = name.starts_with("te-") || name.starts_with("match-") || name.starts_with('d');
+                let in_code = |name: &str| {
+                    text.match_indices(name).any(|(at, _)| {
+                        !text[at + name.len()..].starts_with(|next: char| next.is_ascii_digit())
+                    })
+                };
+                is_rule && name.len() > 1 && (in_code(&name) || in_code(&name.replace('-', "_")))
+            };
+            if !names.iter().any(mentions) {
+                said += &format!("{file} does not mention {rules}\n");
+            }
+        }
+    }
+    assert_eq!(said, "");
+}
