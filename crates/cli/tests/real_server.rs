@@ -71,7 +71,7 @@ fn evictions() -> Group {
             identity::who_cannot_leave_is_left_alone,
             identity::a_deleted_node_takes_its_countdowns_along,
             identity::who_comes_later_has_its_whole_time,
-            identity::a_busy_pod_goes_all_the_same,
+            identity::busy_pods_go_all_the_same,
             starting::what_waiting_cannot_heal_ends_it_with_one_sentence,
             starting::an_unreachable_server_is_waited_for,
             starting::a_wait_for_the_server_can_be_ended,

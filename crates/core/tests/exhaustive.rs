@@ -403,7 +403,7 @@ fn explore(budgets: Budgets, states_max: usize) -> Found {
             paths.0.push((at, Some(step)));
             let here = paths.0.len() - 1;
             found.deleting += usize::from(!next.cluster.deleted.is_empty());
-            if here % FAIR_RUNS == 0 {
+            if here.is_multiple_of(FAIR_RUNS) {
                 found.fair_runs += 1;
                 let fair = next.clone();
                 let ended = catch_unwind(AssertUnwindSafe(|| fair.run_fairly()));
@@ -437,5 +437,5 @@ fn no_interleaving_deletes_wrongly_and_from_anywhere_all_ends_well() {
         assert!(found.deleting > 0, "nobody is deleted in {scope:?}");
         states += found.states;
     }
-    assert!(states >= STATES_MIN, "{states} states");
+    assert!(states >= STATES_MIN || states_max.is_some(), "{states} states");
 }

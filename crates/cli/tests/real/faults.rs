@@ -109,7 +109,7 @@ pub(crate) async fn a_denied_deletion_is_never_forgotten(cluster: &mut Cluster, 
 
     assert!(is_marked(&scene, &hopeless[0]).await);
     scene.taint("deny", &[]).await;
-    wait::until("the mark to be withdrawn", Duration::from_secs(10), async || {
+    wait::until("the mark to be withdrawn", Duration::from_secs(60), async || {
         Ok((!is_marked(&scene, &hopeless[0]).await).then_some(()))
     })
     .await

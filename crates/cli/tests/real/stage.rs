@@ -52,7 +52,7 @@ impl Stage {
         };
         assert_eq!(duration("count"), deletions);
         let mean = duration("sum") / deletions;
-        assert!((0.000_1..LATE_MAX.as_secs_f64()).contains(&mean), "D9: {mean} s on average");
+        assert!((0.000_1..60.0).contains(&mean), "D9: {mean} on average cannot be seconds");
         for zero in [
             "taintward_early_seconds",
             "taintward_unknown_input_total",

@@ -61,8 +61,10 @@ fn is_deletion(entry: &Entry) -> bool {
     entry.verb == "delete" && entry.resource == "pods" && entry.code == 200
 }
 
+/// Which incarnation a DELETE or a PATCH of the status demands.
 fn uid_demanded(entry: &Entry) -> Option<&str> {
-    entry.request.pointer("/preconditions/uid").and_then(Value::as_str)
+    let place = if entry.verb == "delete" { "/preconditions/uid" } else { "/metadata/uid" };
+    entry.request.pointer(place).and_then(Value::as_str)
 }
 
 impl Witness {
@@ -140,7 +142,7 @@ impl Witness {
     }
 }
 
-/// Conflicts after which a DELETE need not demand the version any more (P45).
+/// Conflicts, of the mark or of the DELETE, after which a DELETE need not demand the version any more (P45).
 const CONFLICTS_MAX: u32 = 5;
 
 /// What went before, as far as later requests must refer to it.
@@ -162,7 +164,7 @@ impl Seen {
         }
         match (entry.verb.as_str(), entry.resource.as_str()) {
             ("patch", "pods/status") => {
-                if let Some(uid) = entry.request.pointer("/metadata/uid").and_then(Value::as_str) {
+                if let Some(uid) = uid_demanded(entry) {
                     self.marked.insert(uid.into(), entry.received);
                 }
             }

@@ -46,7 +46,7 @@ impl Book {
             },
             (Stage::Due(due), Outcome::Goes { due: same }) if due == same => return,
             (Stage::Counting(at), Outcome::StaysUntil(same)) if at == same => {
-                return self.plan_withdrawal(pod, outcome, node, now);
+                return self.plan_withdrawal(pod, outcome, node, now.plus(WITHDRAW_AFTER));
             }
             (Stage::Quiet | Stage::Counting(_) | Stage::Due(_), _) => {
                 known_due.or_else(|| self.unqueue(pod, node))
@@ -76,16 +76,18 @@ impl Book {
             }
             Outcome::Stays(_) => {}
         }
-        self.plan_withdrawal(pod, outcome, node, now);
+        // A pod this process was about to evict bears its own mark, if any, and nobody's request is under way.
+        let withdraw_at = if known_due.is_some() { now } else { now.plus(WITHDRAW_AFTER) };
+        self.plan_withdrawal(pod, outcome, node, withdraw_at);
     }
 
     /// A pod that stays and bears the mark is not left with it (S9): a predecessor crashed, or the reason went.
-    fn plan_withdrawal(&mut self, pod: &mut Pod, outcome: Outcome, node: &NodeName, now: Mono) {
+    fn plan_withdrawal(&mut self, pod: &mut Pod, outcome: Outcome, node: &NodeName, at: Mono) {
         let at = match outcome {
             Outcome::Goes { .. } => return,
             Outcome::Stays(Stay::Exempt(exemption)) if exemption != Exemption::Unreadable => return,
-            Outcome::Stays(_) => now.plus(WITHDRAW_AFTER),
-            Outcome::StaysUntil(until) => now.plus(WITHDRAW_AFTER).min(until),
+            Outcome::Stays(_) => at,
+            Outcome::StaysUntil(until) => at.min(until),
         };
         if !pod.flags.has(Flags::MARKED) || pod.standing != Standing::Live {
             return;

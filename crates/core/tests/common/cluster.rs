@@ -229,7 +229,7 @@ impl Cluster {
             mirror: false,
             marked: false,
             arrival: ArrivalFacts {
-                scheduled: at.filter(|_| id % 3 == 0),
+                scheduled: at.filter(|_| id.is_multiple_of(3)),
                 started: at.filter(|_| id % 3 != 2),
                 created: at,
             },
@@ -287,7 +287,7 @@ impl Cluster {
         match pod.unreadable {
             // Whether the node can be read varies.
             true => {
-                let node = (id % 2 == 0).then(|| pod.fact.node.clone());
+                let node = id.is_multiple_of(2).then(|| pod.fact.node.clone());
                 Input::PodUnreadable { uid: pod.fact.uid.clone(), node }
             }
             false => Input::Pod { fact: pod.fact.clone(), listed },

@@ -320,9 +320,9 @@ impl Storm {
 
     /// Lets time pass, stopping wherever something happens by itself.
     pub fn pass(&mut self, micros: i64) {
+        self.settle();
         let until = self.cluster.now.saturating_add(micros);
-        loop {
-            let Some(at) = self.next_moment().filter(|at| *at <= until) else { break };
+        while let Some(at) = self.next_moment().filter(|at| *at <= until) {
             self.advance(at);
         }
         self.advance(until);

@@ -99,11 +99,11 @@ fn ordinary(unstamped: bool) -> BoxedStrategy<Command> {
     prop_oneof![
         1 => node.clone().prop_map(Command::PutNode),
         1 => node.clone().prop_map(Command::RemoveNode),
-        6 => (node.clone(), key.clone(), 0u8..12, stamped)
+        9 => (node.clone(), key.clone(), 0u8..12, stamped)
             .prop_map(|(node, key, effect, stamped)| Command::Taint { node, key, effect, stamped }),
         3 => (node.clone(), key.clone()).prop_map(|(node, key)| Command::Untaint { node, key }),
         1 => node.clone().prop_map(Command::TouchNode),
-        6 => (pod.clone(), node, some_tolerations(), any::<bool>()).prop_map(
+        9 => (pod.clone(), node, some_tolerations(), any::<bool>()).prop_map(
             |(pod, node, tolerations, lingers)| Command::PutPod { pod, node, tolerations, lingers }
         ),
         1 => pod.clone().prop_map(Command::RemovePod),
@@ -142,7 +142,7 @@ pub(crate) fn stormy() -> BoxedStrategy<Vec<Command>> {
             .prop_map(|(pod, readable)| Command::PodReadable { pod, readable }),
         1 => (pod, any::<bool>()).prop_map(|(pod, on)| Command::Mark { pod, on }),
         2 => (0u8..5, 0u8..5).prop_map(|(nodes, pods)| Command::Lag { nodes, pods }),
-        2 => any::<bool>().prop_map(Command::Deaf),
+        2 => prop::bool::weighted(0.3).prop_map(Command::Deaf),
         2 => Just(Command::List),
         1 => any::<u8>().prop_map(Command::Lose),
         1 => Just(Command::Stall),
@@ -156,7 +156,7 @@ pub(crate) fn stormy() -> BoxedStrategy<Vec<Command>> {
 
 /// A sequence that begins with some nodes, so that there is something to happen to.
 fn with_nodes(one: BoxedStrategy<Command>, length: usize) -> BoxedStrategy<Vec<Command>> {
-    let sequence = prop::collection::vec(one, 0..length);
+    let sequence = prop::collection::vec(one, length / 4..length);
     let begin = |commands: Vec<Command>| (0..NODES).map(Command::PutNode).chain(commands).collect();
     sequence.prop_map(begin).boxed()
 }

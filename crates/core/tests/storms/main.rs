@@ -1,0 +1,59 @@
+//! # Storms: scenarios with messages that lag and requests that take time
+//! Room:     what the scenarios share; each scenario is one danger, both ways.
+//! Comes in: a storm: a cluster, streams, requests in flight.
+//! Goes out: one or two objects, and fates for their requests.
+//! Not here: the scenarios: changes that were not seen (`unseen.rs`), requests that go wrong (`requests.rs`).
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod requests;
+mod unseen;
+
+use common::cluster::{Deleted, SECOND};
+use common::storm::{Storm, WINDOW};
+use taintward_core::engine::Config;
+use taintward_core::taint::Effect;
+use taintward_core::toleration::Toleration;
+
+/// Fates of requests, as a storm's tape has them: what comes of it, and how long it takes.
+const AT_ONCE: [u8; 2] = [0, 0];
+const ANSWERED_LATE: [u8; 2] = [0, 240];
+const COMMITTED_LATE: [u8; 2] = [0, 210];
+const UNHEARD: [u8; 2] = [144, 0];
+const REFUSED: [u8; 2] = [205, 0];
+const CONFLICT: [u8; 2] = [180, 0];
+
+fn storm() -> Storm {
+    let mut storm = Storm::new(Config::default(), WINDOW);
+    storm.cluster.put_node(0);
+    storm.pass(SECOND);
+    storm
+}
+
+/// A storm with one pod that has these tolerations.
+fn with_pod(tolerations: Vec<Toleration>) -> Storm {
+    let mut storm = storm();
+    storm.cluster.put_pod(0, 0, tolerations, false);
+    storm.pass(SECOND);
+    storm
+}
+
+fn fates(storm: &mut Storm, fates: &[[u8; 2]]) {
+    storm.tape = fates.iter().flatten().copied().collect();
+}
+
+fn taint(storm: &mut Storm, stamped: bool) -> i64 {
+    storm.cluster.taint(0, "k", Effect::NoExecute, stamped);
+    storm.settle();
+    storm.cluster.now
+}
+
+fn untaint(storm: &mut Storm) {
+    storm.cluster.untaint(0, "k");
+    storm.settle();
+}
+
+fn deleted_at(storm: &Storm) -> Vec<i64> {
+    storm.cluster.deleted.iter().map(|Deleted { at, .. }| *at).collect()
+}
