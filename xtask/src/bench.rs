@@ -110,9 +110,15 @@ impl Contenders {
         Ok(Self { who, binary: ours.then(|| sources::build_taintward(true)).transpose()? })
     }
 
-    /// Those of the given columns that take part, each with its program; the floor has none.
-    fn among(&self, columns: &[Who]) -> Vec<(Who, Option<Contender>)> {
-        columns.iter().filter(|who| self.who.contains(who)).map(|&who| (who, self.program(who))).collect()
+    /// Those of the given columns that take part, each with its program; the floor has none. Every other round goes
+    /// backwards, so that nobody always comes after the same one.
+    fn among(&self, columns: &[Who], round: usize) -> Vec<(Who, Option<Contender>)> {
+        let part = columns.iter().filter(|who| self.who.contains(who));
+        let mut order: Vec<_> = part.map(|&who| (who, self.program(who))).collect();
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        order
     }
 
     fn program(&self, who: Who) -> Option<Contender> {

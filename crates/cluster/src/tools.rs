@@ -159,7 +159,7 @@ fn build_one(name: &str, package: &str, source: &Path, bin: &Path) -> Result<()>
     let half = bin.join(format!("{name}.building"));
     let errors = source.join(format!("{name}.log"));
     let mut child = Command::new("go")
-        .args(["build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", "-o"])
+        .args(["build", "-mod=readonly", "-ldflags=-s -w", "-o"])
         .arg(&half)
         .arg(package)
         .current_dir(source)

@@ -124,3 +124,50 @@ async fn nothing_survives_a_killed_owner() {
     .await
     .unwrap();
 }
+
+#[tokio::test]
+async fn what_is_shipped_is_accepted_and_grants_this_and_no_more() {
+    let Some(tools) = tools::for_test("what_is_shipped_is_accepted_and_grants_this_and_no_more") else {
+        return;
+    };
+    let cluster = Cluster::start(&tools, Options::default()).await.unwrap();
+    let deploy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy");
+    let applied = cluster.kubectl(["apply", "--dry-run=server", "-f", deploy]).unwrap();
+    assert!(applied.contains("deployment.apps/taintward created (server dry run)"), "{applied}");
+
+    let ours = cluster.api(Account::Taintward).await.unwrap();
+    let question = json!({
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview", "spec": {"namespace": "kube-system"},
+    });
+    let answer =
+        ours.create("/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", &question).await.unwrap();
+    let words = |list: &serde_json::Value| -> String {
+        list.as_array().into_iter().flatten().map(|word| word.as_str().unwrap()).collect::<Vec<_>>().join(" ")
+    };
+    let mut rules: Vec<String> = answer["status"]["resourceRules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|rule| !words(&rule["resources"]).starts_with("selfsubject"))
+        .map(|rule| {
+            format!(
+                "{} {}: {}",
+                words(&rule["resources"]),
+                words(&rule["resourceNames"]),
+                words(&rule["verbs"])
+            )
+        })
+        .collect();
+    rules.sort();
+    assert_eq!(
+        rules,
+        [
+            "events : create patch",
+            "leases : create",
+            "leases taintward: get update",
+            "nodes : get list watch",
+            "pods : get list watch delete",
+            "pods/status : patch",
+        ]
+    );
+}

@@ -91,7 +91,7 @@ pub(crate) async fn latency(
     let node = names("latency", 1);
     fleet.create_nodes(&node).await?;
     for round in 0..arguments.rounds {
-        for (who, contender) in contenders.among(&[Who::Ours, Who::Original]) {
+        for (who, contender) in contenders.among(&[Who::Ours, Who::Original], round) {
             eprintln!("latency, round {}: {who:?}", round + 1);
             let contender = contender.context("a contender without program")?;
             let (program, _) = settled(cluster, &contender).await?;
@@ -145,7 +145,7 @@ pub(crate) async fn throughput(
     fleet.create_nodes(&nodes).await?;
     let pods = nodes.len() * arguments.pods_per_node;
     for round in 0..arguments.rounds {
-        for (who, contender) in contenders.among(&[Who::Ours, Who::Original, Who::Floor, Who::Jobs]) {
+        for (who, contender) in contenders.among(&[Who::Ours, Who::Original, Who::Floor, Who::Jobs], round) {
             eprintln!("evictions per second, round {}: {who:?}", round + 1);
             fleet.create_pods(&nodes, arguments.pods_per_node, 0).await?;
             let took = match contender {
@@ -187,7 +187,7 @@ pub(crate) async fn memory(
     eprintln!("creating {} pods", nodes.len() * 100);
     fleet.create_pods(&nodes, 100, 0).await?;
     for round in 0..arguments.rounds {
-        for (who, contender) in contenders.among(&[Who::Ours, Who::Original]) {
+        for (who, contender) in contenders.among(&[Who::Ours, Who::Original], round) {
             eprintln!("memory, round {}: {who:?}", round + 1);
             let (program, ready) =
                 settled(cluster, &contender.context("a contender without program")?).await?;
