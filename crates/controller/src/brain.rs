@@ -151,6 +151,7 @@ impl Brain {
             self.act();
             self.tell(self.clock.now());
             self.write();
+            self.note_sync();
             self.publish(now.mono);
             let wake = self.wake(now.mono);
             tokio::select! {
@@ -288,6 +289,19 @@ impl Brain {
         self.engine.wake_at().is_some_and(|wake| wake <= now)
     }
 
+    /// Says once, and shows in readiness, that both lists were complete.
+    fn note_sync(&self) {
+        if self.engine.is_synced() && !self.synced.swap(true, Ordering::Relaxed) {
+            let census = self.engine.census();
+            tracing::info!(
+                nodes = census.nodes,
+                pods = census.pods,
+                tainted = census.tainted_nodes,
+                "synced"
+            );
+        }
+    }
+
     /// Publishes counts, once in a while.
     fn publish(&mut self, now: Mono) {
         if self.published.is_some_and(|last| now < last.plus(HOUSEKEEPING)) {
@@ -306,15 +320,6 @@ impl Brain {
         });
         self.metrics.queues.depth(metrics::Queue::Pod, census.due + census.in_hand);
         self.metrics.effects.events_dropped.inc_by(self.herald.take_dropped());
-        if !self.synced.load(Ordering::Relaxed) && self.engine.is_synced() {
-            self.synced.store(true, Ordering::Relaxed);
-            tracing::info!(
-                nodes = census.nodes,
-                pods = census.pods,
-                tainted = census.tainted_nodes,
-                "synced"
-            );
-        }
         let acting = self.may_act();
         if acting != std::mem::replace(&mut self.was_acting, acting) && self.mode == Mode::Enforce {
             tracing::info!(acting, "the right to evict changed");

@@ -81,8 +81,17 @@ fn sort(why: &kube::Error) -> ProbeError {
     }
     match find::<rustls::Error>(why) {
         Some(tls) => ProbeError::Certificate(quiet(&tls.to_string())),
-        None => ProbeError::Unreachable(text),
+        None => ProbeError::Unreachable(essence(&text).to_owned()),
     }
+}
+
+/// What happened, without the names of the layers it passed through.
+fn essence(text: &str) -> &str {
+    let mut text = text;
+    for layer in ["ServiceError: ", "client error (Connect): ", "client error (SendRequest): "] {
+        text = text.strip_prefix(layer).unwrap_or(text);
+    }
+    text
 }
 
 /// The first error of a kind in what lies behind an error. An I/O error hides what it wraps from the usual way down.
