@@ -162,7 +162,7 @@ async fn what_is_shipped_is_accepted_and_grants_this_and_no_more() {
     assert_eq!(
         rules,
         [
-            "events : create patch",
+            "events : create",
             "leases : create",
             "leases taintward: get update",
             "nodes : get list watch",
