@@ -89,7 +89,7 @@ pub async fn run(settings: Settings, mut shutdown: Shutdown) -> Result<(), RunEr
     let (nodes_out, nodes) = mpsc::channel(BATCHES_WAITING);
     let (pods_out, pods) = mpsc::channel(BATCHES_WAITING);
     let watches = &signs.metrics.watches;
-    let mut helpers = vec![
+    let mut tasks = vec![
         serving,
         tokio::spawn(streams::listener(client.clone()).run(nodes_out, nodes_health_out)),
         tokio::spawn(streams::listener(client.clone()).run(pods_out, pods_health_out)),
@@ -97,7 +97,7 @@ pub async fn run(settings: Settings, mut shutdown: Shutdown) -> Result<(), RunEr
         tokio::spawn(streams::report(metrics::Resource::Pods, pods_health, watches.clone())),
     ];
     let lease = signs.metrics.lease.clone();
-    helpers.push(tokio::spawn(report_lease(leadership.clone(), lease, right_of(&settings))));
+    tasks.push(tokio::spawn(report_lease(leadership.clone(), lease, right_of(&settings))));
     let (end_lease, lease_ended) = tokio::sync::oneshot::channel::<()>();
     let election = rules.zip(settings.election.as_ref()).map(|(rules, election)| {
         let settings = candidate(election, rules);
@@ -127,7 +127,7 @@ pub async fn run(settings: Settings, mut shutdown: Shutdown) -> Result<(), RunEr
     if let Some(election) = election {
         finished(election).await;
     }
-    helpers.iter().for_each(JoinHandle::abort);
+    tasks.iter().for_each(JoinHandle::abort);
     tracing::info!("taintward has stopped");
     Ok(())
 }
