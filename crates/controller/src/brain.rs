@@ -289,9 +289,10 @@ impl Brain {
         self.engine.wake_at().is_some_and(|wake| wake <= now)
     }
 
-    /// Says once, and shows in readiness, that both lists were complete.
-    fn note_sync(&self) {
+    /// Says once, and shows in readiness, that both lists were complete; the counts are published with it.
+    fn note_sync(&mut self) {
         if self.engine.is_synced() && !self.synced.swap(true, Ordering::Relaxed) {
+            self.published = None;
             let census = self.engine.census();
             tracing::info!(
                 nodes = census.nodes,
