@@ -5,6 +5,7 @@
 //! Not here: requests (`act.rs`, `listen.rs`); retries: a client never repeats a request by itself (P20).
 
 mod access;
+mod gather;
 mod probe;
 mod source;
 mod stack;
@@ -38,11 +39,15 @@ impl Default for Settings {
     }
 }
 
-/// A client and where its configuration came from.
+/// Clients and where their configuration came from. Each has a connection of its own and sends each request once.
 #[derive(Clone)]
 pub struct Connected {
-    /// Sends each request once.
+    /// For single requests.
     pub client: Client,
+    /// For lists and watches: cheap with much to read, a few milliseconds slow in a burst.
+    pub streams: Client,
+    /// For the lease, which must not wait behind anything else (L10).
+    pub lease: Client,
     /// In words, for the log: `context "prod" of /etc/kubeconfig, server https://10.0.0.1:6443`.
     pub where_from: String,
     /// The namespace of the context or of the pod's account.
@@ -148,6 +153,7 @@ pub async fn connect(settings: &Settings) -> Result<Connected, ConnectError> {
     let where_from =
         format!("{}, server {}", found.place, crate::act::quiet(&found.config.cluster_url.to_string()));
     let default_namespace = found.config.default_namespace.clone();
-    let client = stack::client(found.config, settings, &found.place)?;
-    Ok(Connected { client, where_from, default_namespace })
+    let stack::Clients { requests: client, streams, lease } =
+        stack::clients(found.config, settings, &found.place)?;
+    Ok(Connected { client, streams, lease, where_from, default_namespace })
 }

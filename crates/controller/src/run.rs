@@ -9,7 +9,7 @@ use crate::brain::{Brain, News, Parts, Right};
 use crate::metrics::{self, Metrics, MonoClock};
 use crate::settings::{Election, Marking, Mode, Settings};
 use crate::shutdown::Shutdown;
-use crate::streams;
+use crate::streams::{self, listener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -68,7 +68,7 @@ pub async fn run(settings: Settings, mut shutdown: Shutdown) -> Result<(), RunEr
     .await?;
     let rules = settings.election.as_ref().map(rules).transpose()?;
     tracing::info!(mode = mode(&settings), cluster = connected.where_from, "taintward starts");
-    let client = connected.client;
+    let connect::Connected { client, streams, lease: lease_client, .. } = connected;
 
     let signs = Signs::new(&settings, &clock);
     let (nodes_health_out, nodes_health) = watch::channel(StreamHealth::default());
@@ -91,8 +91,8 @@ pub async fn run(settings: Settings, mut shutdown: Shutdown) -> Result<(), RunEr
     let watches = &signs.metrics.watches;
     let mut tasks = vec![
         serving,
-        tokio::spawn(streams::listener(client.clone()).run(nodes_out, nodes_health_out)),
-        tokio::spawn(streams::listener(client.clone()).run(pods_out, pods_health_out)),
+        tokio::spawn(listener(streams.clone()).run(nodes_out, nodes_health_out)),
+        tokio::spawn(listener(streams).run(pods_out, pods_health_out)),
         tokio::spawn(streams::report(metrics::Resource::Nodes, nodes_health, watches.clone())),
         tokio::spawn(streams::report(metrics::Resource::Pods, pods_health, watches.clone())),
     ];
@@ -102,7 +102,7 @@ pub async fn run(settings: Settings, mut shutdown: Shutdown) -> Result<(), RunEr
     let election = rules.zip(settings.election.as_ref()).map(|(rules, election)| {
         let settings = candidate(election, rules);
         let stop = async move { lease_ended.await.unwrap_or(()) };
-        tokio::spawn(lease::run(client.clone(), clock.clone(), settings, leadership_out, stop))
+        tokio::spawn(lease::run(lease_client, clock.clone(), settings, leadership_out, stop))
     });
 
     let brain = Brain::new(Parts {

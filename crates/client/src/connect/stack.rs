@@ -1,22 +1,25 @@
 //! # Stack: the layers of the client
 //! Room:     TCP, TLS, HTTP, credentials.
 //! Comes in: a [`Config`].
-//! Goes out: a [`Client`] that sends each request once.
+//! Goes out: [`Clients`] that send each request once.
 //! Not here: limits of single requests (`act.rs`).
 
+use super::gather::Gathered;
 use super::source::words;
 use super::{ConnectError, Settings};
 use crate::act::chain;
-use http::HeaderValue;
 use http::header::USER_AGENT;
+use http::{HeaderValue, Uri};
+use hyper::rt::{Read, Write};
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::client::middleware::AuthLayer;
 use kube::client::{Body, ClientBuilder, ConfigExt};
 use kube::{Client, Config};
 use std::time::Duration;
-use tower::{BoxError, ServiceBuilder};
+use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
 /// A connection without traffic is asked for a sign of life after this long: by HTTP/2, and by TCP for older HTTP.
 const PING_AFTER: Duration = Duration::from_secs(15);
@@ -24,7 +27,14 @@ const PING_AFTER: Duration = Duration::from_secs(15);
 /// How long such a sign may take.
 const PING_WAIT: Duration = Duration::from_secs(10);
 
-pub(super) fn client(mut config: Config, settings: &Settings, place: &str) -> Result<Client, ConnectError> {
+/// Clients over connections of their own: a busy one holds up none of the others (L10).
+pub(super) struct Clients {
+    pub(super) requests: Client,
+    pub(super) streams: Client,
+    pub(super) lease: Client,
+}
+
+pub(super) fn clients(mut config: Config, settings: &Settings, place: &str) -> Result<Clients, ConnectError> {
     // One provider of cryptography in the whole process; it is installed already if this is not the first client.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let agent = HeaderValue::from_str(&settings.user_agent)
@@ -33,34 +43,69 @@ pub(super) fn client(mut config: Config, settings: &Settings, place: &str) -> Re
     config.connect_timeout = Some(settings.connect_timeout);
     config.default_retry = false;
     config.disable_compression = true;
-    if config.proxy_url.is_some() {
-        // Through a proxy: kube's own stack, HTTP/1.1.
-        let built = ClientBuilder::try_from(config).map_err(|why| sort(&why, place))?;
-        return Ok(built.build());
-    }
-    let namespace = config.default_namespace.clone();
-    let connector = ServiceBuilder::new()
-        .map_future(Box::pin)
-        .timeout(settings.connect_timeout)
-        .service(https(&config, place)?);
-    let http: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .pool_timer(TokioTimer::new())
-        .http2_keep_alive_interval(PING_AFTER)
-        .http2_keep_alive_timeout(PING_WAIT)
-        .http2_keep_alive_while_idle(true)
-        .build(connector);
-    let service = ServiceBuilder::new()
-        .layer(config.base_uri_layer())
-        .option_layer(config.auth_layer().map_err(|why| sort(&why, place))?)
-        .layer(config.extra_headers_layer().map_err(|why| sort(&why, place))?)
-        .map_err(BoxError::from)
-        .service(http);
-    Ok(Client::new(service, namespace))
+    let stack = Stack {
+        auth: config.auth_layer().map_err(|why| sort(&why, place))?,
+        config: &config,
+        timeout: settings.connect_timeout,
+        place,
+    };
+    let streams = match config.proxy_url {
+        Some(_) => stack.proxied()?,
+        None => stack.over(tcp().map_response(Gathered::new as fn(_) -> _))?,
+    };
+    Ok(Clients { requests: stack.plain()?, streams, lease: stack.plain()? })
 }
 
-/// HTTP/2 where the server offers it: one connection carries all requests, so many in flight cost no handshakes.
-fn https(config: &Config, place: &str) -> Result<HttpsConnector<HttpConnector>, ConnectError> {
+/// What all clients of one configuration share: credentials are fetched and renewed once.
+struct Stack<'a> {
+    auth: Option<AuthLayer>,
+    config: &'a Config,
+    timeout: Duration,
+    place: &'a str,
+}
+
+impl Stack<'_> {
+    fn plain(&self) -> Result<Client, ConnectError> {
+        match self.config.proxy_url {
+            Some(_) => self.proxied(),
+            None => self.over(tcp()),
+        }
+    }
+
+    /// Through a proxy: kube's own stack, HTTP/1.1.
+    fn proxied(&self) -> Result<Client, ConnectError> {
+        let built = ClientBuilder::try_from(self.config.clone()).map_err(|why| sort(&why, self.place))?;
+        Ok(built.build())
+    }
+
+    fn over<C>(&self, tcp: C) -> Result<Client, ConnectError>
+    where
+        C: Service<Uri, Error: Into<BoxError>, Future: Send + 'static> + Clone + Send + Sync + 'static,
+        C::Response: Connection + Read + Write + Send + Unpin + 'static,
+    {
+        let connector = ServiceBuilder::new().map_future(Box::pin).timeout(self.timeout).service(https(
+            tcp,
+            self.config,
+            self.place,
+        )?);
+        let http: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .http2_keep_alive_interval(PING_AFTER)
+            .http2_keep_alive_timeout(PING_WAIT)
+            .http2_keep_alive_while_idle(true)
+            .build(connector);
+        let service = ServiceBuilder::new()
+            .layer(self.config.base_uri_layer())
+            .option_layer(self.auth.as_ref())
+            .layer(self.config.extra_headers_layer().map_err(|why| sort(&why, self.place))?)
+            .map_err(BoxError::from)
+            .service(http);
+        Ok(Client::new(service, self.config.default_namespace.clone()))
+    }
+}
+
+fn tcp() -> HttpConnector {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     // Small requests leave at once.
@@ -68,6 +113,11 @@ fn https(config: &Config, place: &str) -> Result<HttpsConnector<HttpConnector>, 
     tcp.set_keepalive(Some(PING_AFTER));
     tcp.set_keepalive_interval(Some(PING_WAIT / 2));
     tcp.set_keepalive_retries(Some(2));
+    tcp
+}
+
+/// HTTP/2 where the server offers it: one connection carries all requests, so many in flight cost no handshakes.
+fn https<C>(tcp: C, config: &Config, place: &str) -> Result<HttpsConnector<C>, ConnectError> {
     let tls = config.rustls_client_config().map_err(|why| sort(&why, place))?;
     let mut builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
     if let Some(server) = &config.tls_server_name {

@@ -35,6 +35,11 @@ impl<F: Fact> Outbox<F> {
         self.batch.push(heard);
     }
 
+    /// Whether there is a whole batch to hand over.
+    pub(super) fn is_full(&self) -> bool {
+        self.batch.len() >= self.limit
+    }
+
     /// Hands everything over, waiting while the consumer is busy.
     pub(super) async fn flush(&mut self) -> Result<(), HungUp> {
         while !self.batch.is_empty() {

@@ -29,9 +29,9 @@ impl<F: Fact> Session<F> {
         let mut head = ListHead::default();
         while let Some(chunk) = incoming.chunk().await? {
             body.push(&chunk);
-            let mut tally = Tally::default();
+            let mut tally = Tally { bytes: chunk.len() as u64, ..Tally::default() };
             let understood = self.peel(&mut body, incoming.encoding, &mut head, &mut tally);
-            self.received(chunk.len(), &tally);
+            self.received(&tally);
             self.outbox.flush().await?;
             understood.map_err(nonsense)?;
             if tally.items > 0 {

@@ -86,9 +86,10 @@ impl From<HungUp> for Stop {
     }
 }
 
-/// What one chunk held: whole events or items, and how many of them made no sense.
+/// What was received: bytes; whole events or items in them, and how many of these made no sense.
 #[derive(Default)]
 pub(super) struct Tally {
+    pub(super) bytes: u64,
     pub(super) items: u64,
     pub(super) unreadable: u64,
 }
@@ -276,8 +277,8 @@ impl<F: Fact> Session<F> {
         });
     }
 
-    /// A chunk of so many bytes was received.
-    pub(super) fn received(&mut self, bytes: usize, &Tally { items, unreadable }: &Tally) {
+    /// So much was received.
+    pub(super) fn received(&mut self, &Tally { bytes, items, unreadable }: &Tally) {
         let at = Instant::now();
         if items > 0 {
             self.malformed = 0;
@@ -286,7 +287,7 @@ impl<F: Fact> Session<F> {
             }
         }
         self.note(|health| {
-            health.counters.bytes += bytes as u64;
+            health.counters.bytes += bytes;
             health.counters.items += items;
             health.counters.undecodable += unreadable;
             if items > 0 {

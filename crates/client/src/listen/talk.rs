@@ -7,6 +7,7 @@
 use super::trouble::{Source, Trouble};
 use crate::decode::{ApiStatus, Encoding, foreign_type, harmless, status_from_body};
 use bytes::Bytes;
+use futures::FutureExt as _;
 use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use kube::Client;
@@ -67,6 +68,11 @@ impl Incoming {
                 return Ok(Some(data));
             }
         }
+    }
+
+    /// What has arrived already: the next bytes, the clean end, or trouble; `None` if that has yet to come.
+    pub(super) fn arrived(&mut self) -> Option<Result<Option<Bytes>, Trouble>> {
+        self.chunk().now_or_never()
     }
 
     /// Something whole was received: the watchdog starts again. Single bytes don't count: a server that trickles is

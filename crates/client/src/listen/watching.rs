@@ -8,7 +8,7 @@ use super::Heard;
 use super::health::Phase;
 use super::query;
 use super::session::{Done, Next, Position, Session, Stop, Tally};
-use super::talk;
+use super::talk::{self, Incoming};
 use super::trouble::Trouble;
 use crate::decode::event::{self, Event};
 use crate::decode::frames::Frames;
@@ -35,22 +35,44 @@ impl<F: Fact> Session<F> {
             None => query::watch_list::<F>(&self.settings),
         }?;
         let silence = self.settings.silence;
-        let mut incoming = talk::open(&self.client, request, silence, Self::source("watch")).await?;
+        let incoming = talk::open(&self.client, request, silence, Self::source("watch")).await?;
+        let stage = self.opened(from.is_some());
+        let mut tally = Tally::default();
+        let ended = self.follow(incoming, stage, &mut tally).await;
+        self.received(&tally);
+        // What was understood before the trouble goes out first.
+        self.outbox.flush().await?;
+        ended
+    }
+
+    /// Takes in the stream up to its end. All that has arrived is handed over together: a streamed list comes in as
+    /// many chunks as it has objects.
+    async fn follow(
+        &mut self,
+        mut incoming: Incoming,
+        mut stage: Stage,
+        tally: &mut Tally,
+    ) -> Result<Done, Stop> {
         let mut frames = Frames::new(incoming.encoding, self.settings.frame_limit);
-        let mut stage = self.opened(from.is_some());
-        while let Some(chunk) = incoming.chunk().await? {
+        loop {
+            let arrived = if self.outbox.is_full() { None } else { incoming.arrived() };
+            let chunk = match arrived {
+                Some(chunk) => chunk?,
+                None => {
+                    self.received(tally);
+                    self.outbox.flush().await?;
+                    // From here on: a slow consumer is not the server's silence.
+                    if std::mem::take(tally).items > 0 {
+                        incoming.progress();
+                    }
+                    incoming.chunk().await?
+                }
+            };
+            let Some(chunk) = chunk else { return Ok(Done::Closed) };
+            tally.bytes += chunk.len() as u64;
             frames.push(&chunk);
-            let mut tally = Tally::default();
-            let understood = self.absorb(&mut frames, incoming.encoding, &mut stage, &mut tally);
-            self.received(chunk.len(), &tally);
-            // What was understood before the trouble goes out first.
-            self.outbox.flush().await?;
-            understood?;
-            if tally.items > 0 {
-                incoming.progress();
-            }
+            self.absorb(&mut frames, incoming.encoding, &mut stage, tally)?;
         }
-        Ok(Done::Closed)
     }
 
     fn opened(&mut self, in_step: bool) -> Stage {

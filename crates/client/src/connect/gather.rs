@@ -1,0 +1,113 @@
+//! # Gather: many small records in one look
+//! Room:     a connection whose reads come together when there is much to read.
+//! Comes in: a connection.
+//! Goes out: the same bytes; after a read, the next one waits a moment so that more has arrived by then.
+//! Keeps:    what comes after a silence is read at once; nothing waits longer than [`MOMENT`].
+//! Not here: what is read. Only for streams: a request's answer would wait for nothing.
+//!
+//! A streamed list sends every object in a record of its own. Woken for each, a reader spends three quarters of its
+//! time on being woken (docs/benchmarks.md).
+
+use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use std::future::Future;
+use std::io::{IoSlice, Result};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::{Instant, Sleep, sleep};
+
+/// How long a read waits after the one before.
+const MOMENT: Duration = Duration::from_millis(3);
+
+/// Bytes taken from the system at once.
+const ROOM: usize = 256 << 10;
+
+/// A connection that is read in portions.
+pub(super) struct Gathered<T> {
+    inner: T,
+    buffer: Box<[u8]>,
+    /// What of the buffer was read from the system and not taken yet.
+    held: std::ops::Range<usize>,
+    moment: Pin<Box<Sleep>>,
+    resting: bool,
+}
+
+impl<T> Gathered<T> {
+    pub(super) fn new(inner: T) -> Self {
+        Self {
+            inner,
+            buffer: vec![0; ROOM].into_boxed_slice(),
+            held: 0..0,
+            moment: Box::pin(sleep(Duration::ZERO)),
+            resting: false,
+        }
+    }
+}
+
+impl<T: Read + Unpin> Gathered<T> {
+    /// Fills the empty buffer; it stays empty at the end of the stream.
+    fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        if self.resting {
+            ready!(self.moment.as_mut().poll(cx));
+            self.resting = false;
+        }
+        let mut room = ReadBuf::new(&mut self.buffer);
+        ready!(Pin::new(&mut self.inner).poll_read(cx, room.unfilled()))?;
+        self.held = 0..room.filled().len();
+        // A full buffer means that more is there already.
+        if self.held.end < ROOM {
+            self.resting = true;
+            self.moment.as_mut().reset(Instant::now() + MOMENT);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T: Read + Unpin> Read for Gathered<T> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, mut out: ReadBufCursor<'_>) -> Poll<Result<()>> {
+        let this = self.get_mut();
+        if this.held.is_empty() {
+            ready!(this.poll_fill(cx))?;
+        }
+        let length = this.held.len().min(out.remaining());
+        out.put_slice(&this.buffer[this.held.start..this.held.start + length]);
+        this.held.start += length;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T: Write + Unpin> Write for Gathered<T> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<Result<usize>> {
+        Pin::new(&mut self.inner).poll_write_vectored(cx, parts)
+    }
+}
+
+impl<T: Connection> Connection for Gathered<T> {
+    fn connected(&self) -> Connected {
+        self.inner.connected()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! Virtual time: what is read when, both ways.
+
+use super::{Gathered, MOMENT, ROOM};
+use hyper::rt::{Read, ReadBuf};
+use hyper_util::rt::TokioIo;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
+use tokio::io::{AsyncWriteExt, DuplexStream, duplex};
+use tokio::time::Instant;
+
+type Ours = Gathered<TokioIo<DuplexStream>>;
+
+fn pair() -> (DuplexStream, Ours) {
+    let (server, client) = duplex(4 * ROOM);
+    (server, Gathered::new(TokioIo::new(client)))
+}
+
+async fn read(ours: &mut Ours, most: usize) -> Vec<u8> {
+    let mut space = vec![0; most];
+    let mut space = ReadBuf::new(&mut space);
+    poll_fn(|cx| Pin::new(&mut *ours).poll_read(cx, space.unfilled())).await.unwrap();
+    space.filled().to_vec()
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_silence_bytes_are_read_at_once() {
+    let (mut server, mut ours) = pair();
+    for _ in 0..3 {
+        server.write_all(b"event").await.unwrap();
+        let before = Instant::now();
+        assert_eq!(read(&mut ours, 64).await, b"event");
+        assert_eq!(before.elapsed(), Duration::ZERO);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_follows_at_once_is_read_together_after_a_moment() {
+    let (mut server, mut ours) = pair();
+    server.write_all(b"one").await.unwrap();
+    assert_eq!(read(&mut ours, 64).await, b"one");
+    let before = Instant::now();
+    let writing = tokio::spawn(async move {
+        for part in [b"two", b"two", b"two"] {
+            server.write_all(part).await.unwrap();
+            tokio::time::sleep(MOMENT / 4).await;
+        }
+        server
+    });
+    assert_eq!(read(&mut ours, 64).await, b"twotwotwo");
+    assert!((MOMENT..MOMENT * 2).contains(&before.elapsed()), "{:?}", before.elapsed());
+    drop(writing.await.unwrap());
+    assert_eq!(read(&mut ours, 64).await, b"", "the end is the end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_full_buffer_does_not_wait_and_small_takes_lose_nothing() {
+    let (mut server, mut ours) = pair();
+    let sent: Vec<u8> = (0..3 * ROOM).map(|at| (at % 251) as u8).collect();
+    server.write_all(&sent).await.unwrap();
+    drop(server);
+    let before = Instant::now();
+    let mut got = Vec::new();
+    loop {
+        let part = read(&mut ours, 4096).await;
+        if part.is_empty() {
+            break;
+        }
+        got.extend(part);
+        if got.len() == 3 * ROOM {
+            assert_eq!(before.elapsed(), Duration::ZERO, "more was there each time");
+        }
+    }
+    assert!(got == sent);
+}
