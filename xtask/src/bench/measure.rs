@@ -91,14 +91,17 @@ pub(crate) async fn latency(
     let node = names("latency", 1);
     fleet.create_nodes(&node).await?;
     for round in 0..arguments.rounds {
-        for (who, contender) in contenders.among(&[Who::Ours, Who::Original], round) {
+        for (who, contender) in contenders.among(&[Who::Ours, Who::Original, Who::Floor], round) {
             eprintln!("latency, round {}: {who:?}", round + 1);
-            let contender = contender.context("a contender without program")?;
-            let (program, _) = settled(cluster, &contender).await?;
+            let program = match contender {
+                Some(contender) => Some(settled(cluster, &contender).await?.0),
+                None => None,
+            };
             for (row, pods, repeats) in [(Row::One, 1, 7), (Row::Last, 100, 3)] {
                 for _ in 0..repeats {
-                    let reading =
-                        time_to_gone(fleet, &node, pods).await.with_context(|| program.last_words())?;
+                    let reading = time_to_gone(fleet, &node, pods, program.is_none())
+                        .await
+                        .with_context(|| program.as_ref().map(Program::last_words).unwrap_or_default())?;
                     eprintln!("  {row:?} {:.1} ms", reading.as_secs_f64() * 1e3);
                     results.add(row, who, reading.as_secs_f64());
                 }
@@ -108,14 +111,17 @@ pub(crate) async fn latency(
     fleet.delete_nodes(&node).await
 }
 
-async fn time_to_gone(fleet: &Fleet, node: &[String], pods: usize) -> Result<Duration> {
+/// The floor evicts as soon as the taint is answered for: nobody can know of it earlier.
+async fn time_to_gone(fleet: &Fleet, node: &[String], pods: usize, by_floor: bool) -> Result<Duration> {
     fleet.create_pods(node, pods, 0).await?;
+    let names = if by_floor { floor::names(fleet).await? } else { Vec::new() };
     // Long enough for every informer to have heard of the pods.
     tokio::time::sleep(Duration::from_millis(500)).await;
     let path = format!("/api/v1/pods?watch=true&resourceVersion=0&fieldSelector=spec.nodeName%3D{}", node[0]);
     let mut events = fleet.api.watch(&path).await?;
     let start = Instant::now();
     fleet.taint(node).await?;
+    floor::evict(fleet, &names).await?;
     let mut gone = 0;
     while gone < pods {
         let event = tokio::time::timeout(Duration::from_secs(60), events.next()).await;

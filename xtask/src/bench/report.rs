@@ -131,8 +131,8 @@ fn table(results: &Results) -> String {
         let reading = |who| results.median(line.row, who);
         let shown = |who| reading(who).map_or_else(|| "–".to_owned(), line.show);
         let (ratio, goal, met) = judge(line, &reading);
-        let floor = if line.row == Row::Rate { shown(Who::Floor) } else { "–".into() };
-        cells.push([line.label.into(), shown(line.ours), shown(Who::Original), floor, ratio, goal, met]);
+        let (original, floor) = (shown(Who::Original), shown(Who::Floor));
+        cells.push([line.label.into(), shown(line.ours), original, floor, ratio, goal, met]);
     }
     let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..7).map(width).collect();
