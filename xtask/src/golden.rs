@@ -10,9 +10,14 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 pub(crate) fn run() -> Result<()> {
+    keep("./golden", "crates/core/tests/golden/matching.txt")
+}
+
+/// Runs a program of the cluster's module and keeps its words in a file of the project.
+pub(crate) fn keep(program: &str, file: &str) -> Result<()> {
     eprintln!("building the program (about two minutes the first time)");
     let output = Command::new("go")
-        .args(["run", "-mod=readonly", "./golden"])
+        .args(["run", "-mod=readonly", program])
         .current_dir(sources::root().join("xtask/cluster"))
         // As the control plane is built: what both have in common is built once.
         .env("CGO_ENABLED", "0")
@@ -22,7 +27,7 @@ pub(crate) fn run() -> Result<()> {
     if !output.status.success() {
         bail!("the program failed; its words are above");
     }
-    let file = sources::root().join("crates/core/tests/golden/matching.txt");
+    let file = sources::root().join(file);
     let same = fs::read(&file).is_ok_and(|old| old == output.stdout);
     fs::create_dir_all(file.parent().context("a path with a folder")?)?;
     fs::write(&file, &output.stdout)?;

@@ -1,5 +1,5 @@
 //! # xtask: developer commands
-//! Room:     what a developer types: `cargo xtask test`, `demo`, `cluster`, `golden`, `bench`.
+//! Room:     what a developer types: `cargo xtask test`, `demo`, `cluster`, `golden`, `schema`, `bench`.
 //! Comes in: arguments.
 //! Goes out: text, and an exit code that can be trusted.
 //! Not here: anything that ships.
@@ -11,6 +11,7 @@ mod contender;
 mod demo;
 mod golden;
 mod http;
+mod schema;
 mod sources;
 mod test;
 
@@ -36,6 +37,8 @@ enum Command {
     Cluster(cluster::Arguments),
     /// Make the golden rows again from the Go functions themselves
     Golden,
+    /// Read the fields of the Kubernetes API again from the Go types
+    Schema,
     /// Compare with kube-controller-manager and with the floor; writes docs/benchmarks.md
     Bench(bench::Arguments),
 }
@@ -47,6 +50,7 @@ async fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments).await,
         Command::Cluster(arguments) => cluster::run(arguments).await,
         Command::Golden => golden::run(),
+        Command::Schema => schema::run(),
         Command::Bench(arguments) => bench::run(&arguments).await,
     };
     match done {

@@ -1,0 +1,240 @@
+//! # Schema: the fields of the Kubernetes API
+//! Room:     types, their fields, and what JSON, protobuf and patches need to know of each.
+//! Comes in: `schema/kubernetes.txt`, made from the Go types (`cargo xtask schema`).
+//! Goes out: [`Schema`], read once.
+//! Not here: defaults, validation, columns, descriptions.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// A type's place in the [`Schema`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TypeId(u32);
+
+/// What a field holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// `true` and `false`.
+    Bool,
+    /// Whole numbers.
+    Int32,
+    /// Whole numbers.
+    Int64,
+    /// Whole numbers without sign.
+    Uint32,
+    /// Whole numbers without sign.
+    Uint64,
+    /// A number with a fraction.
+    Float64,
+    /// Text; also what has a name of its own in Go but is text on the wire.
+    String,
+    /// Bytes; base64 in JSON.
+    Bytes,
+    /// RFC 3339 to the second; `null` in JSON when not set.
+    Time,
+    /// RFC 3339 to the microsecond; `null` in JSON when not set.
+    MicroTime,
+    /// Go's text for a length of time.
+    Duration,
+    /// `100m`, `1Gi`.
+    Quantity,
+    /// A number or text.
+    IntOrString,
+    /// Any JSON.
+    Raw,
+    /// Any JSON: the fields a manager owns.
+    Fields,
+    /// An object with fields.
+    Object(TypeId),
+    /// A list.
+    List(Box<Self>),
+    /// Names to values.
+    Map(Box<Self>),
+}
+
+/// When a field is left out of JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Omit {
+    /// Never; a zero value is written.
+    Never,
+    /// When it is `false`, 0, empty or not set; an object that is not behind a pointer is always written.
+    Empty,
+    /// As [`Self::Empty`], and an object when all of it is zero.
+    Zero,
+}
+
+/// How a strategic merge patch treats a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Merge {
+    /// Elements (or keys) are merged; otherwise the list is replaced.
+    pub merge: bool,
+    /// The patch may name the keys that are kept (`$retainKeys`).
+    pub retain_keys: bool,
+    /// The field that tells elements apart; `None` for lists of scalars.
+    pub key: Option<String>,
+}
+
+/// A field of a type.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// Its number in protobuf; 0 if it has none.
+    pub number: u32,
+    /// Its name in JSON.
+    pub name: String,
+    /// What it holds.
+    pub shape: Shape,
+    /// In JSON its fields stand among those around it; in protobuf it is a message of its own.
+    pub inline: bool,
+    /// Absent and zero are different things.
+    pub pointer: bool,
+    /// When it is left out.
+    pub omit: Omit,
+    /// How a strategic merge patch treats it.
+    pub merge: Merge,
+}
+
+/// A type with fields.
+#[derive(Clone, Debug)]
+pub struct Type {
+    /// The last two parts of its Go package, and its name: `core/v1.Pod`.
+    pub name: String,
+    /// In the order of the declaration, which is the order of a real server's JSON.
+    pub fields: Vec<Field>,
+}
+
+/// Everything known of the API's fields.
+#[derive(Debug, Default)]
+pub struct Schema {
+    types: Vec<Type>,
+    by_name: HashMap<String, TypeId>,
+    kinds: HashMap<(String, String), TypeId>,
+}
+
+static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+    Schema::read(include_str!("schema/kubernetes.txt")).unwrap_or_else(|line| panic!("the schema: {line}"))
+});
+
+impl Schema {
+    /// The schema of the release this was made from.
+    pub fn get() -> &'static Self {
+        &SCHEMA
+    }
+
+    /// The type of `apiVersion` (`v1`, `apps/v1`) and `kind`.
+    pub fn kind(&self, api_version: &str, kind: &str) -> Option<TypeId> {
+        self.kinds.get(&(api_version.to_owned(), kind.to_owned())).copied()
+    }
+
+    /// A type by its name: `core/v1.Pod`.
+    pub fn named(&self, name: &str) -> Option<TypeId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// A type.
+    pub fn at(&self, id: TypeId) -> &Type {
+        &self.types[id.0 as usize]
+    }
+
+    /// The field with this JSON name, those of inlined types included.
+    pub fn field(&self, of: TypeId, name: &str) -> Option<&Field> {
+        let fields = &self.at(of).fields;
+        fields.iter().find(|field| !field.inline && field.name == name).or_else(|| {
+            fields.iter().filter(|field| field.inline).find_map(|field| match field.shape {
+                Shape::Object(inner) => self.field(inner, name),
+                _ => None,
+            })
+        })
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        let mut schema = Self::default();
+        let lines = || text.lines().filter(|line| !line.starts_with('#'));
+        for name in lines().filter_map(|line| line.strip_prefix("type ")) {
+            let id = TypeId(u32::try_from(schema.types.len()).map_err(|_| "too long".to_owned())?);
+            schema.by_name.insert(name.to_owned(), id);
+            schema.types.push(Type { name: name.to_owned(), fields: Vec::new() });
+        }
+        let mut at = None;
+        for line in lines() {
+            if let Some(name) = line.strip_prefix("type ") {
+                at = schema.by_name.get(name).copied();
+            } else if let Some(kind) = line.strip_prefix("kind ") {
+                schema.read_kind(kind).ok_or_else(|| line.to_owned())?;
+            } else {
+                let field = schema.read_field(line).ok_or_else(|| line.to_owned())?;
+                let id = at.ok_or_else(|| line.to_owned())?;
+                schema.types[id.0 as usize].fields.push(field);
+            }
+        }
+        Ok(schema)
+    }
+
+    fn read_kind(&mut self, words: &str) -> Option<()> {
+        let mut words = words.split(' ');
+        let (version, kind, name) = (words.next()?, words.next()?, words.next()?);
+        let version = version.strip_prefix('/').unwrap_or(version);
+        self.kinds.insert((version.to_owned(), kind.to_owned()), self.named(name)?);
+        Some(())
+    }
+
+    fn read_field(&self, line: &str) -> Option<Field> {
+        let mut words = line.trim_start().split(' ');
+        let mut field = Field {
+            number: words.next()?.parse().ok()?,
+            name: words.next()?.to_owned(),
+            shape: self.read_shape(words.next()?)?,
+            inline: false,
+            pointer: false,
+            omit: Omit::Never,
+            merge: Merge::default(),
+        };
+        for flag in words {
+            match flag {
+                "inline" => field.inline = true,
+                "pointer" => field.pointer = true,
+                "omitempty" if field.omit == Omit::Never => field.omit = Omit::Empty,
+                "omitempty" => {}
+                "omitzero" => field.omit = Omit::Zero,
+                _ => match flag.split_once('=')? {
+                    ("strategy", how) => {
+                        field.merge.merge = how.split(',').any(|how| how == "merge");
+                        field.merge.retain_keys = how.split(',').any(|how| how == "retainKeys");
+                    }
+                    ("key", key) => field.merge.key = Some(key.to_owned()),
+                    _ => return None,
+                },
+            }
+        }
+        Some(field)
+    }
+
+    fn read_shape(&self, word: &str) -> Option<Shape> {
+        if let Some(rest) = word.strip_prefix("[]") {
+            return Some(Shape::List(Box::new(self.read_shape(rest)?)));
+        }
+        if let Some(rest) = word.strip_prefix("{}") {
+            return Some(Shape::Map(Box::new(self.read_shape(rest)?)));
+        }
+        Some(match word {
+            "bool" => Shape::Bool,
+            "int32" => Shape::Int32,
+            "int64" => Shape::Int64,
+            "uint32" => Shape::Uint32,
+            "uint64" => Shape::Uint64,
+            "float64" => Shape::Float64,
+            "string" => Shape::String,
+            "bytes" => Shape::Bytes,
+            "Time" => Shape::Time,
+            "MicroTime" => Shape::MicroTime,
+            "Duration" => Shape::Duration,
+            "Quantity" => Shape::Quantity,
+            "IntOrString" => Shape::IntOrString,
+            "RawExtension" => Shape::Raw,
+            "FieldsV1" => Shape::Fields,
+            name => Shape::Object(self.named(name)?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,12 @@
+//! # Schema: the fields of the API, from the Go types
+//! Room:     runs xtask/cluster/schema and keeps what it prints.
+//! Comes in: a Go toolchain, the pinned modules.
+//! Goes out: crates/sandbox/src/schema/kubernetes.txt.
+//! Not here: what is told (main.go), what is made of it (crates/sandbox).
+
+use crate::golden;
+use anyhow::Result;
+
+pub(crate) fn run() -> Result<()> {
+    golden::keep("./schema", "crates/sandbox/src/schema/kubernetes.txt")
+}
