@@ -8,7 +8,10 @@
 //! Lists are streamed by a watch (WatchList) where the server can do that, else paged; both are consistent reads, never
 //! `resourceVersion=0`. What the stream promises its consumer: between [`Heard::SyncBegins`] and [`Heard::SyncEnds`]
 //! every object that exists is seen once or more, so whatever was not seen is gone; outside, every change arrives in
-//! order.
+//! order. A list that breaks off is never ended: what it told holds, changes may follow, and the next list begins anew.
+//!
+//! A watch in good health may have lost an event all the same, by a fault of the server or of a proxy. So everything is
+//! listed again at intervals (L4); if that fails, watching goes on from where it stood.
 
 use crate::decode::{Fact, Identity, Unreadable};
 use kube::Client;
@@ -22,6 +25,7 @@ mod outbox;
 mod pace;
 mod pages;
 mod query;
+mod relist;
 mod session;
 mod talk;
 mod trouble;
@@ -71,6 +75,9 @@ pub struct Settings {
     pub page_limit: u32,
     /// When the server is to end a watch.
     pub watch_timeout: Duration,
+    /// How old the last complete list may become before everything is listed again: an event that was lost on the way
+    /// is found within this time (L4). `None`: never.
+    pub relist_every: Option<Duration>,
     /// Without a whole event or item for this long, a connection is given up (L4). Bookmarks come about once a minute.
     pub silence: Duration,
     /// The longest single event or item, in bytes.
@@ -81,7 +88,7 @@ pub struct Settings {
     pub pause_first: Duration,
     /// The longest pause, also if the server asks for a longer one.
     pub pause_longest: Duration,
-    /// Where the jitter of pauses starts from; equal seeds give equal pauses.
+    /// Where the jitter of pauses and lists starts from; equal seeds give equal ones.
     pub seed: u64,
 }
 
@@ -91,6 +98,7 @@ impl Default for Settings {
             watch_list: true,
             page_limit: 500,
             watch_timeout: Duration::from_secs(290),
+            relist_every: Some(Duration::from_secs(300)),
             silence: Duration::from_secs(75),
             frame_limit: 16 << 20,
             batch_limit: 256,

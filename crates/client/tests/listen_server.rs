@@ -6,6 +6,7 @@ mod listen_server {
     mod fake;
     mod lists;
     mod objects;
+    mod relists;
     mod troubles;
     mod watches;
 }

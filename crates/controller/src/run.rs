@@ -89,10 +89,11 @@ pub async fn run(settings: Settings, mut shutdown: Shutdown) -> Result<(), RunEr
     let (nodes_out, nodes) = mpsc::channel(BATCHES_WAITING);
     let (pods_out, pods) = mpsc::channel(BATCHES_WAITING);
     let watches = &signs.metrics.watches;
+    let relist_every = settings.cluster.relist_every;
     let mut tasks = vec![
         serving,
-        tokio::spawn(listener(streams.clone()).run(nodes_out, nodes_health_out)),
-        tokio::spawn(listener(streams).run(pods_out, pods_health_out)),
+        tokio::spawn(listener(streams.clone(), relist_every).run(nodes_out, nodes_health_out)),
+        tokio::spawn(listener(streams, relist_every).run(pods_out, pods_health_out)),
         tokio::spawn(streams::report(metrics::Resource::Nodes, nodes_health, watches.clone())),
         tokio::spawn(streams::report(metrics::Resource::Pods, pods_health, watches.clone())),
     ];

@@ -37,6 +37,9 @@ pub struct Cluster {
     pub context: Option<String>,
     /// A limit of our own on requests; `None` leaves it to the API server's fairness.
     pub limit: Option<RequestLimit>,
+    /// How old the last complete list of nodes and pods may become before they are listed again (L4); `None` means that
+    /// the watch is trusted.
+    pub relist_every: Option<Duration>,
 }
 
 /// A client-side limit on requests: a bucket of `burst` requests that fills at `qps` a second.

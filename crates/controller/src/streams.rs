@@ -13,9 +13,9 @@ use tokio::sync::watch;
 /// Silence after which a stream no longer counts as in step: longer than the listener's own watchdog, which reconnects.
 const SILENCE_MAX: Duration = Duration::from_secs(90);
 
-/// A listener for one kind.
-pub(crate) fn listener<F: Fact>(client: kube::Client) -> Listener<F> {
-    Listener::new(client, Settings::default())
+/// A listener for one kind, which lists everything again so often.
+pub(crate) fn listener<F: Fact>(client: kube::Client, relist_every: Option<Duration>) -> Listener<F> {
+    Listener::new(client, Settings { relist_every, ..Settings::default() })
 }
 
 /// Ready while the stream is in step with the server; a pause between two watches is no loss of step.
@@ -90,13 +90,37 @@ fn count(resource: Resource, before: &Counters, now: &Counters, watches: &Watche
         (Restart::Forbidden, before.forbidden, now.forbidden),
         (Restart::Stalled, before.stalls, now.stalls),
         (Restart::Failed, failed(before), failed(now)),
-        (Restart::Closed, closed(before), closed(now)),
+        (Restart::Closed, before.watches_closed, now.watches_closed),
+        (Restart::Relist, before.relists_due, now.relists_due),
     ] {
         watches.restarts.of((resource, reason)).inc_by(now.saturating_sub(before));
     }
 }
 
-/// Watches that were started and did not end badly, but for the one that runs.
-const fn closed(counters: &Counters) -> u64 {
-    counters.watches_started.saturating_sub(counters.failures).saturating_sub(1)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::{About, Metrics};
+    use std::sync::Arc;
+    use taintward_core::time::{Mono, Wall};
+
+    #[test]
+    fn l4_a_list_for_its_age_has_a_reason_of_its_own_and_is_no_failure() {
+        let about = About { version: "", mode: "", lease: String::new(), started: Wall::from_secs(0) };
+        let watches = Metrics::new(Arc::new(|| Mono::from_secs(0)), &about).watches;
+        let restarts = |reason| watches.restarts.of((Resource::Pods, reason)).get();
+        let first = Counters { watches_started: 1, ..Counters::default() };
+        count(Resource::Pods, &Counters::default(), &first, &watches);
+        let all = [Restart::Closed, Restart::Failed, Restart::Expired, Restart::Stalled, Restart::Relist];
+        assert_eq!(all.map(restarts), [0; 5], "the first start is no restart");
+        let again = Counters { watches_started: 2, relists_due: 1, ..first };
+        count(Resource::Pods, &first, &again, &watches);
+        assert_eq!(all.map(restarts), [0, 0, 0, 0, 1]);
+        let closed = Counters { watches_started: 3, watches_closed: 1, ..again };
+        count(Resource::Pods, &again, &closed, &watches);
+        // A list for its age that fails is a failure as well.
+        let failed = Counters { relists_due: 2, failures: 1, ..closed };
+        count(Resource::Pods, &closed, &failed, &watches);
+        assert_eq!(all.map(restarts), [1, 1, 0, 0, 2]);
+    }
 }

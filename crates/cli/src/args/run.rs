@@ -46,6 +46,12 @@ pub(super) struct ClusterArgs {
     #[arg(long, value_name = "COUNT", default_value = "30", value_parser = clap::value_parser!(u32).range(1..))]
     #[arg(env = "TAINTWARD_KUBE_API_BURST", hide_env = true)]
     pub(super) kube_api_burst: u32,
+    /// How old the last list of all nodes and pods may become before they are listed again, so that an event lost by the
+    /// API server or a proxy is found; countdowns stay as they are. Costs the API server one full read of both each
+    /// time; 0 trusts the watch and never does it
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::parse)]
+    #[arg(env = "TAINTWARD_RELIST_INTERVAL", hide_env = true)]
+    pub(super) relist_interval: Duration,
 }
 
 #[derive(Debug, Args)]

@@ -17,6 +17,9 @@ use taintward_controller::settings::{
 /// client-go's jitter: a retry may come this much later, in tenths.
 const JITTER_TENTHS: u32 = 12;
 
+/// Listing everything more often than this is no safety net but a burden.
+const RELIST_SHORTEST: Duration = Duration::from_secs(30);
+
 /// The choices that were made by flag or environment variable.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Explicit {
@@ -49,6 +52,11 @@ pub(super) enum Complaint {
     RetryPeriod { renew: Duration, retry: Duration },
     #[error("--leader-elect-retry-period must be longer than 0s")]
     NoRetryPeriod,
+    #[error(
+        "--relist-interval must be 0 (never) or at least {}, because every node and pod is read each time; it is {}",
+        duration::display(RELIST_SHORTEST), duration::display(*.0)
+    )]
+    RelistInterval(Duration),
     #[error("--metrics-port and --secure-port are both {0}; one port cannot speak both HTTP and HTTPS")]
     SamePort(NonZeroU16),
     #[error(
@@ -80,6 +88,7 @@ pub(super) fn settle(args: RunArgs, explicit: Explicit) -> Result<Plan, Complain
         });
     }
     let election = election(args.election)?.filter(|_| mode == Mode::Enforce);
+    let relist_every = relist_every(args.cluster.relist_interval)?;
     let serving = serving(args.serving, &mut notices)?;
     let gates = &args.behaviour.feature_gates;
     let settings = Settings {
@@ -90,6 +99,7 @@ pub(super) fn settle(args: RunArgs, explicit: Explicit) -> Result<Plan, Complain
                 qps: args.cluster.kube_api_qps,
                 burst: args.cluster.kube_api_burst,
             }),
+            relist_every,
         },
         mode,
         marking,
@@ -175,6 +185,15 @@ fn old_flags(old: &OldArgs, notices: &mut Vec<Notice>) {
         let text = "deprecated and without effect: how long a pod stays is said by tolerationSeconds of its \
                     tolerations (kube-apiserver adds 300 s for not-ready and unreachable by default); leave it out";
         notices.push(Notice { flag: "--pod-eviction-timeout", text: text.into() });
+    }
+}
+
+/// How often everything is listed again (L4).
+fn relist_every(interval: Duration) -> Result<Option<Duration>, Complaint> {
+    match interval {
+        Duration::ZERO => Ok(None),
+        short if short < RELIST_SHORTEST => Err(Complaint::RelistInterval(short)),
+        interval => Ok(Some(interval)),
     }
 }
 

@@ -36,7 +36,12 @@ fn notices(flags: &str) -> Vec<(&'static str, String)> {
 fn the_defaults_are_those_of_the_reference() {
     let plan = plan("");
     let expected = Settings {
-        cluster: Cluster { kubeconfig: None, context: None, limit: None },
+        cluster: Cluster {
+            kubeconfig: None,
+            context: None,
+            limit: None,
+            relist_every: Some(Duration::from_secs(300)),
+        },
         mode: Mode::Enforce,
         marking: Marking::Always,
         stamp_taints: false,
@@ -63,7 +68,7 @@ fn the_defaults_are_those_of_the_reference() {
 #[test]
 fn every_flag_reaches_its_setting() {
     let plan = plan(
-        "--kubeconfig=/k --context=c --kube-api-qps=50.5 --kube-api-burst=100 --mode=enforce --controllers=* \
+        "--kubeconfig=/k --context=c --kube-api-qps=50.5 --kube-api-burst=100 --relist-interval=10m --mode=enforce --controllers=* \
          --disruption-condition=jobs --stamp-taints --feature-gates=TaintTolerationComparisonOperators=true \
          --leader-elect --leader-elect-lease-duration=1m --leader-elect-renew-deadline=40s \
          --leader-elect-retry-period=500ms --leader-elect-resource-lock=leases --leader-elect-resource-name=a.b \
@@ -75,6 +80,7 @@ fn every_flag_reaches_its_setting() {
             kubeconfig: Some("/k".into()),
             context: Some("c".into()),
             limit: Some(RequestLimit { qps: 50.5, burst: 100 }),
+            relist_every: Some(Duration::from_secs(600)),
         },
         mode: Mode::Enforce,
         marking: Marking::Jobs,
@@ -162,6 +168,7 @@ fn a_wrong_value_is_told_what_was_expected() {
         ("--kube-api-qps=fast", "expected requests a second, such as 50 or 0.5, or 0 for no limit"),
         ("--kube-api-qps=NaN", "expected requests a second"),
         ("--kube-api-qps=inf", "expected requests a second"),
+        ("--relist-interval=5", "expected a duration with its unit, such as 15s, 1m30s or 500ms"),
         ("--kube-api-burst=0", "0 is not in 1.."),
         ("--stamp-taints=maybe", "expected true or false"),
         ("--leader-elect=yes", "expected true or false"),
@@ -220,6 +227,10 @@ fn choices_that_do_not_fit_together_are_refused() {
         ),
         ("--leader-elect-retry-period=9s", "must be longer than 1.2 times"),
         ("--leader-elect-retry-period=0s", "--leader-elect-retry-period must be longer than 0s"),
+        (
+            "--relist-interval=29.9s",
+            "must be 0 (never) or at least 30s, because every node and pod is read each time; it is 29.9s",
+        ),
         ("--secure-port=10357", "--metrics-port and --secure-port are both 10357"),
         ("--tls-cert-file=/c --tls-private-key-file=/p", "--secure-port=0 switches HTTPS off"),
         (
@@ -243,8 +254,21 @@ fn choices_that_do_not_fit_together_are_refused() {
         format!("{election}=2147483647s"),
         "--secure-port=10357 --metrics-port=0".to_owned(),
         "--leader-elect=false --leader-elect-lease-duration=1s".to_owned(),
+        "--relist-interval=30s".to_owned(),
     ] {
         assert_eq!(plan(&flags).notices, [], "{flags}");
+    }
+}
+
+#[test]
+fn l4_no_interval_means_never_to_list_without_need() {
+    for (flags, expected) in [
+        ("--relist-interval=0", None),
+        ("--relist-interval=0s", None),
+        ("--relist-interval=30s", Some(30)),
+        ("--relist-interval=876000h", Some(876_000 * 3600)),
+    ] {
+        assert_eq!(plan(flags).settings.cluster.relist_every, expected.map(Duration::from_secs), "{flags}");
     }
 }
 
@@ -329,7 +353,7 @@ fn every_flag_has_its_variable_its_help_and_its_place() {
         assert!(arg.get_help().is_some() && arg.get_help_heading().is_some(), "{long}");
         flags += 1;
     }
-    assert_eq!(flags, 25);
+    assert_eq!(flags, 26);
 }
 
 #[test]

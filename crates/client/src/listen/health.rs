@@ -56,8 +56,12 @@ pub struct Counters {
     pub pages: u64,
     /// Watches the server agreed to, streamed lists included.
     pub watches_started: u64,
+    /// Watches the server ended in good order.
+    pub watches_closed: u64,
     /// Lists made again because the server had lost the history: 410, or versions that went backwards.
     pub relists_410: u64,
+    /// Lists made again because the last one had become old (L4), each attempt.
+    pub relists_due: u64,
     /// Streamed lists the server refused or did not finish, three in a row.
     pub watch_lists_refused: u64,
     /// Objects that could not be read.

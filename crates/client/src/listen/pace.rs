@@ -14,12 +14,15 @@ pub(super) struct Pace {
     longest: Duration,
     /// Attempts in a row that did not last.
     short: u32,
-    jitter: u64,
+    jitter: Jitter,
 }
+
+/// Pseudo-random lengths (SplitMix64); equal seeds give equal ones.
+pub(super) struct Jitter(u64);
 
 impl Pace {
     pub(super) fn new(first: Duration, longest: Duration, seed: u64) -> Self {
-        Self { first, longest, short: 0, jitter: seed }
+        Self { first, longest, short: 0, jitter: Jitter::new(seed) }
     }
 
     /// The pause after a stream that was in step for `lasted`. Attempts that don't last start at growing distances:
@@ -34,13 +37,19 @@ impl Pace {
         };
         self.short = self.short.saturating_add(1);
         let pause = distance.saturating_sub(lasted).max(asked.unwrap_or_default().min(self.longest));
-        pause + self.up_to(pause / 4)
+        pause + self.jitter.up_to(pause / 4)
+    }
+}
+
+impl Jitter {
+    pub(super) const fn new(seed: u64) -> Self {
+        Self(seed)
     }
 
-    /// A pseudo-random length of at most `most` (SplitMix64).
-    fn up_to(&mut self, most: Duration) -> Duration {
-        self.jitter = self.jitter.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.jitter;
+    /// A length of at most `most`.
+    pub(super) fn up_to(&mut self, most: Duration) -> Duration {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^= mixed >> 31;

@@ -18,8 +18,8 @@ impl<F: Fact> Session<F> {
         let limit = (!self.in_one_go).then_some(self.settings.page_limit);
         let onward = after.as_ref().map(|(onward, _)| onward.as_str());
         let request = query::page::<F>(limit, onward)?;
-        let silence = self.settings.silence;
-        let mut incoming = talk::open(&self.client, request, silence, Self::source("list")).await?;
+        let patience = self.patience();
+        let mut incoming = talk::open(&self.client, request, patience, Self::source("list")).await?;
         self.agreed(Phase::Listing);
         self.note(|health| health.counters.pages += 1);
         if after.is_none() {
@@ -35,7 +35,7 @@ impl<F: Fact> Session<F> {
             self.outbox.flush().await?;
             understood.map_err(nonsense)?;
             if tally.items > 0 {
-                incoming.progress();
+                incoming.progress(patience);
             }
         }
         body.finish().map_err(nonsense)?;

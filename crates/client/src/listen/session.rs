@@ -7,6 +7,7 @@
 use super::health::{Mode, Phase};
 use super::outbox::{HungUp, Outbox};
 use super::pace::Pace;
+use super::relist::Relist;
 use super::trouble::{Source, Trouble};
 use super::{Heard, Settings, StreamHealth};
 use crate::decode::Fact;
@@ -21,6 +22,9 @@ use tokio::time::{Instant, sleep};
 const REFUSAL_HOLDS: Duration = Duration::from_secs(3600);
 /// So many streamed lists in a row that don't finish, or answers in a row that make no sense, change the approach.
 const ENOUGH: u32 = 3;
+/// While a list is made that only checks what is known, nothing is heard of changes: it gets no more than this for its
+/// first word, and from one item to the next.
+const CHECKING_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Where a watch stands in the server's history.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +68,8 @@ pub(super) enum Next {
 pub(super) enum Done {
     /// The server closed the stream.
     Closed,
+    /// The last list has become old.
+    Due,
     /// There is more to ask for at once.
     Onward,
 }
@@ -99,6 +105,9 @@ pub(super) struct Session<F> {
     pub(super) settings: Settings,
     pub(super) outbox: Outbox<F>,
     pub(super) next: Next,
+    /// While a list is made though the position is known: where watching goes on if the list fails.
+    pub(super) fallback: Option<Position>,
+    pub(super) relist: Relist,
     /// Whether the list after an expired token is asked for in one go: it can't expire half-way.
     pub(super) in_one_go: bool,
     /// Since when the present stream is in step with the server.
@@ -124,9 +133,11 @@ impl<F: Fact> Session<F> {
         Self {
             outbox: Outbox::new(out, settings.batch_limit),
             pace: Pace::new(settings.pause_first, settings.pause_longest, settings.seed),
+            relist: Relist::new(settings.relist_every, settings.pause_longest, settings.seed),
             client,
             settings,
             next: Next::List,
+            fallback: None,
             in_one_go: false,
             in_step_since: None,
             complete_at: None,
@@ -141,6 +152,7 @@ impl<F: Fact> Session<F> {
     pub(super) async fn run(mut self) {
         loop {
             self.in_step_since = None;
+            self.list_if_due();
             let mode = self.mode();
             self.note(|health| (health.phase, health.mode) = (Phase::Connecting, mode));
             let ended = match (self.next.clone(), mode) {
@@ -150,14 +162,32 @@ impl<F: Fact> Session<F> {
                 (Next::Watch(from), _) => self.watch(Some(from)).await,
             };
             let trouble = match ended {
-                Ok(Done::Onward) => continue,
-                Ok(Done::Closed) => None,
+                Ok(Done::Onward | Done::Due) => continue,
+                Ok(Done::Closed) => {
+                    self.note(|health| health.counters.watches_closed += 1);
+                    None
+                }
                 Err(Stop::Trouble(trouble)) => Some(trouble),
                 Err(Stop::HungUp) => return,
             };
             if let Some(pause) = self.conclude(trouble, mode) {
                 sleep(pause).await;
             }
+        }
+    }
+
+    /// Lists again what the watch has told of, if the last list is old (L4).
+    fn list_if_due(&mut self) {
+        if let Next::Watch(position) = &self.next
+            && self.relist.is_due()
+        {
+            self.fallback = Some(position.clone());
+            self.next = Next::List;
+            self.note(|health| health.counters.relists_due += 1);
+            tracing::debug!(resource = F::RESOURCE, "the last list is old: listing again");
+        }
+        if matches!(self.next, Next::List) {
+            self.relist.begins();
         }
     }
 
@@ -171,15 +201,37 @@ impl<F: Fact> Session<F> {
             }
         }
         let asked = trouble.as_ref().and_then(Trouble::asked_wait);
+        let why =
+            trouble.map_or_else(|| "the server closed the stream".to_owned(), |trouble| trouble.to_string());
+        if let Some(position) = self.fallback.take() {
+            self.watch_on(position, asked, &why);
+            return None;
+        }
         let pause = self.pace.pause(lasted, asked);
         if pause.is_zero() {
             return None;
         }
-        let why =
-            trouble.map_or_else(|| "the server closed the stream".to_owned(), |trouble| trouble.to_string());
         let until = Instant::now() + pause;
         self.note(|health| health.phase = Phase::Waiting { why, until });
         Some(pause)
+    }
+
+    /// A list that only checks what is known must not be worse than the watch: watching goes on at once where it stood.
+    fn watch_on(&mut self, position: Position, asked: Option<Duration>, why: &str) {
+        self.next = Next::Watch(position);
+        let again = self.relist.fails(asked).as_secs();
+        tracing::warn!(
+            resource = F::RESOURCE,
+            err = why,
+            "listing again failed: watching goes on where it stood, the list is tried again in {again} s"
+        );
+    }
+
+    /// How long to wait for a whole event or item.
+    pub(super) fn patience(&self) -> Duration {
+        let silence = self.settings.silence;
+        // Made in one go, a list may take long to begin.
+        if self.fallback.is_some() && !self.in_one_go { silence.min(CHECKING_PATIENCE) } else { silence }
     }
 
     /// Chooses what to ask for next. True if the next attempt needs no pause, because it is another request.
@@ -269,6 +321,8 @@ impl<F: Fact> Session<F> {
     pub(super) fn end_list(&mut self, position: Position) {
         self.outbox.put(Heard::SyncEnds);
         (self.unfinished, self.in_one_go) = (0, false);
+        self.fallback = None;
+        self.relist.ends();
         self.complete_at = Some(Instant::now());
         self.next = Next::Watch(position);
         self.note(|health| {

@@ -75,10 +75,11 @@ impl Incoming {
         self.chunk().now_or_never()
     }
 
-    /// Something whole was received: the watchdog starts again. Single bytes don't count: a server that trickles is
-    /// as silent as one that stalls.
-    pub(super) fn progress(&mut self) {
-        self.until = Instant::now() + self.silence;
+    /// Something whole was received: the watchdog starts again, with this much patience. Single bytes don't count: a
+    /// server that trickles is as silent as one that stalls.
+    pub(super) fn progress(&mut self, silence: Duration) {
+        self.silence = silence;
+        self.until = Instant::now() + silence;
     }
 }
 

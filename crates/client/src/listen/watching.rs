@@ -14,7 +14,7 @@ use crate::decode::event::{self, Event};
 use crate::decode::frames::Frames;
 use crate::decode::{ApiStatus, Decoded, Encoding, Fact};
 use taintward_core::names::Version;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// What the present event belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,8 +34,8 @@ impl<F: Fact> Session<F> {
             Some(from) => query::watch_from::<F>(&self.settings, from),
             None => query::watch_list::<F>(&self.settings),
         }?;
-        let silence = self.settings.silence;
-        let incoming = talk::open(&self.client, request, silence, Self::source("watch")).await?;
+        let patience = self.patience();
+        let incoming = talk::open(&self.client, request, patience, Self::source("watch")).await?;
         let stage = self.opened(from.is_some());
         let mut tally = Tally::default();
         let ended = self.follow(incoming, stage, &mut tally).await;
@@ -63,9 +63,14 @@ impl<F: Fact> Session<F> {
                     self.outbox.flush().await?;
                     // From here on: a slow consumer is not the server's silence.
                     if std::mem::take(tally).items > 0 {
-                        incoming.progress();
+                        incoming.progress(self.patience());
                     }
-                    incoming.chunk().await?
+                    tokio::select! {
+                        biased;
+                        // A server or a proxy may keep a watch open for ever.
+                        () = reached(self.list_due(stage)) => return Ok(Done::Due),
+                        chunk = incoming.chunk() => chunk?,
+                    }
                 }
             };
             let Some(chunk) = chunk else { return Ok(Done::Closed) };
@@ -73,6 +78,11 @@ impl<F: Fact> Session<F> {
             frames.push(&chunk);
             self.absorb(&mut frames, incoming.encoding, &mut stage, tally)?;
         }
+    }
+
+    /// When the next list is due; one that is being made is not interrupted by it.
+    fn list_due(&self, stage: Stage) -> Option<Instant> {
+        if stage == Stage::InStep { self.relist.due() } else { None }
     }
 
     fn opened(&mut self, in_step: bool) -> Stage {
@@ -197,5 +207,13 @@ impl<F: Fact> Session<F> {
             Trouble::Unavailable(status) if stage != Stage::InStep => Trouble::Refused(status),
             trouble => trouble,
         }
+    }
+}
+
+/// Comes at that moment; never, if there is none.
+async fn reached(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }

@@ -111,6 +111,11 @@ impl Asked {
     }
 }
 
+/// Settings of tests about something else: everything is listed once, unless something happens.
+pub(crate) fn without_lists_again() -> Settings {
+    Settings { relist_every: None, ..Settings::default() }
+}
+
 type Script = dyn FnMut(&Asked, usize) -> Reply + Send;
 
 #[derive(Clone)]
@@ -185,7 +190,7 @@ pub(crate) struct Rig<F> {
 impl<F: Fact + Clone> Rig<F> {
     /// Starts a listener against a script, which gets each request and its number from 0.
     pub(crate) fn start(script: impl FnMut(&Asked, usize) -> Reply + Send + 'static) -> Self {
-        Self::with(Settings { seed: 1, ..Settings::default() }, 16, script)
+        Self::with(Settings { seed: 1, ..without_lists_again() }, 16, script)
     }
 
     pub(crate) fn with(

@@ -5,7 +5,7 @@
 //! Not here: what follows a list (`watches.rs`, `troubles.rs`).
 
 use super::behaviour::words;
-use super::fake::{Asked, Reply, Rig};
+use super::fake::{Asked, Reply, Rig, without_lists_again};
 use super::objects::{BOTH, Wire, bookmark, error, event, page, page_body, refusal, stream, streamed};
 use std::time::Duration;
 use taintward_client::listen::{Heard, Mode, Phase, Settings};
@@ -134,7 +134,7 @@ async fn a_streamed_list_that_never_finishes_gives_way_to_pages() {
 async fn pages_follow_their_tokens_to_the_last_object() {
     for wire in BOTH {
         for (total, requests) in [(0, 1), (499, 1), (500, 1), (501, 2), (1001, 3), (10_000, 20)] {
-            let settings = Settings { watch_list: false, seed: 1, ..Settings::default() };
+            let settings = Settings { watch_list: false, seed: 1, ..without_lists_again() };
             let mut rig = Pods::with(settings, 16, move |asked, _| pages(wire, asked, total));
             let heard = words(&rig.until_quiet().await);
             let listed: Vec<_> = (0..total).map(|number| format!("+p{number} listed")).collect();
@@ -154,7 +154,7 @@ async fn pages_follow_their_tokens_to_the_last_object() {
 #[tokio::test(start_paused = true)]
 async fn items_are_handed_over_before_the_page_has_ended() {
     for wire in BOTH {
-        let settings = Settings { watch_list: false, seed: 1, ..Settings::default() };
+        let settings = Settings { watch_list: false, seed: 1, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, move |_, _| {
             let body = page_body(wire, 0..10, 5000, "");
             let half = body.len() / 2;
@@ -185,7 +185,7 @@ async fn events_cut_into_single_bytes_are_whole_again() {
 #[tokio::test(start_paused = true)]
 async fn a_failing_page_is_asked_for_again_not_the_list() {
     for wire in BOTH {
-        let settings = Settings { watch_list: false, seed: 1, ..Settings::default() };
+        let settings = Settings { watch_list: false, seed: 1, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, move |asked, nth| match nth {
             2 => refusal(wire, 503, "ServiceUnavailable", None),
             3 => refusal(wire, 429, "TooManyRequests", Some(3)),
@@ -211,7 +211,7 @@ async fn a_failing_page_is_asked_for_again_not_the_list() {
 #[tokio::test(start_paused = true)]
 async fn an_expired_token_starts_the_list_again_in_one_go() {
     for wire in BOTH {
-        let settings = Settings { watch_list: false, seed: 1, ..Settings::default() };
+        let settings = Settings { watch_list: false, seed: 1, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, move |asked, nth| match nth {
             1 => refusal(wire, 410, "Expired", None),
             _ => pages(wire, asked, 1200),
@@ -229,7 +229,7 @@ async fn an_expired_token_starts_the_list_again_in_one_go() {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_that_turns_in_circles_is_not_followed_for_ever() {
-    let settings = Settings { watch_list: false, seed: 1, ..Settings::default() };
+    let settings = Settings { watch_list: false, seed: 1, ..without_lists_again() };
     let mut rig = Pods::with(settings, 16, |_, _| page(Wire::Json, 0..1, 5000, "again"));
     let heard = rig.run_for(Duration::from_secs(3600)).await;
     assert!(!words(&heard).contains(&"end".to_owned()));
@@ -246,7 +246,7 @@ async fn a_list_without_version_or_of_another_kind_is_no_list() {
         r#"[]"#,
         "",
     ] {
-        let settings = Settings { watch_list: false, seed: 1, ..Settings::default() };
+        let settings = Settings { watch_list: false, seed: 1, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, move |_, _| Reply::new(200, "application/json").bytes(body));
         let heard = words(&rig.run_for(Duration::from_secs(60)).await);
         assert!(!heard.contains(&"end".to_owned()), "{body}");
@@ -257,7 +257,7 @@ async fn a_list_without_version_or_of_another_kind_is_no_list() {
 
 #[tokio::test(start_paused = true)]
 async fn batches_are_bounded_and_a_slow_consumer_loses_nothing() {
-    let settings = Settings { batch_limit: 10, seed: 1, ..Settings::default() };
+    let settings = Settings { batch_limit: 10, seed: 1, ..without_lists_again() };
     let mut rig = Pods::with(settings, 1, |_, _| streamed(Wire::Protobuf, 1000, 5000).hang());
     let mut seen = 0;
     while let Ok(Some(batch)) = tokio::time::timeout(Duration::from_secs(60), rig.heard.recv()).await {

@@ -5,7 +5,7 @@
 //! Not here: ordinary lists and watches (`lists.rs`, `watches.rs`).
 
 use super::behaviour::words;
-use super::fake::{Reply, Rig};
+use super::fake::{Reply, Rig, without_lists_again};
 use super::objects::{BOTH, Wire, bookmark, error, event, page, refusal, stream, streamed};
 use std::time::Duration;
 use taintward_client::listen::{Heard, Missing, Mode, Phase, Settings};
@@ -39,7 +39,7 @@ async fn lost_history_is_listed_again_whether_told_by_event_or_by_status() {
 #[tokio::test(start_paused = true)]
 async fn history_that_is_always_lost_is_no_hot_loop() {
     for mode in [true, false] {
-        let settings = Settings { watch_list: mode, seed: 1, ..Settings::default() };
+        let settings = Settings { watch_list: mode, seed: 1, ..without_lists_again() };
         let mut rig = Pods::with(settings, 16, |asked, _| match (asked.is_watch_list(), asked.is_watch()) {
             (true, _) => streamed(Wire::Json, 1, 10).bytes(error(Wire::Json, 410, "Expired", "old")),
             (false, true) => refusal(Wire::Json, 410, "Expired", None),
@@ -191,7 +191,7 @@ async fn a_missing_permission_is_told_and_waited_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_missing_permission_to_list_names_the_verb() {
-    let settings = Settings { watch_list: false, seed: 1, ..Settings::default() };
+    let settings = Settings { watch_list: false, seed: 1, ..without_lists_again() };
     let mut rig = Pods::with(settings, 16, |_, _| refusal(Wire::Json, 403, "Forbidden", None));
     rig.run_for(Duration::from_secs(60)).await;
     assert_eq!(rig.health().missing, Some(Missing { verb: "list", resource: "pods" }));

@@ -85,6 +85,8 @@ closed_label! {
         Failed => "failed",
         /// 410: the server has forgotten where we were; everything is listed again.
         Expired => "expired",
+        /// The last list had become old: everything is listed again, to find events that were lost (L4). No failure.
+        Relist => "relist",
         /// 429: the server asks for patience.
         Throttled => "throttled",
         /// Not a byte for too long, not even a bookmark.

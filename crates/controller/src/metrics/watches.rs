@@ -34,8 +34,10 @@ impl Watches {
                 "taintward_watch_last_heard_age",
                 "How long ago the API server last said anything on the stream of a resource; bookmarks count",
             ),
-            restarts: shelf
-                .counters("taintward_watch_restarts", "Streams that had to be taken up again, by reason"),
+            restarts: shelf.counters(
+                "taintward_watch_restarts",
+                "Streams that were taken up again, by reason; closed and relist are no failures",
+            ),
             undecodable: shelf.counters(
                 "taintward_undecodable_objects",
                 "Objects that could not be decoded; the pods concerned are not evicted",

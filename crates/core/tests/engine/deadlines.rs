@@ -2,7 +2,7 @@
 
 use crate::common::{World, bears, seconds};
 use crate::one_node;
-use taintward_core::engine::Notice;
+use taintward_core::engine::{Input, Notice};
 use taintward_core::taint::Effect as TaintEffect;
 
 #[test]
@@ -168,6 +168,54 @@ fn d1_a_taint_removed_and_put_back_during_a_gap_is_another_one() {
     world.pass(seconds(500.0));
     let at = world.deleted_at("p").expect("it goes");
     assert!(at >= due && at <= due + seconds(1.0), "{at} {due}");
+}
+
+#[test]
+fn l4_a_list_in_between_moves_no_countdown_and_holds_nobody_back() {
+    for breaks_off in [false, true] {
+        for stamped in [true, false] {
+            let mut world = one_node();
+            world.stamped = stamped;
+            world.add_pod("first", "n1", &[bears("k", Some(100))]);
+            world.add_pod("second", "n1", &[bears("k", Some(300))]);
+            let vanished = world.add_pod("vanished", "n1", &[bears("k", Some(301))]);
+            world.pass(seconds(7.3));
+            world.taint("n1", "k");
+            let start = world.now;
+            world.pass(seconds(60.0));
+            world.hear();
+            let before = (world.engine.census(), world.notices.len());
+            // A whole list of what is known already.
+            world.list(false);
+            assert_eq!((world.engine.census(), world.notices.len()), before);
+            // Another, in the middle of which a pod is due, and a third one vanishes whose deletion was lost.
+            world.pass(seconds(30.0));
+            world.hear();
+            world.deaf = true;
+            world.remove_pod("vanished");
+            world.wire.clear();
+            let silent_since = Some(world.clock().mono);
+            world.engine.handle(Input::NodesBegin { silent_since }, world.clock());
+            world.engine.handle(Input::PodsBegin { silent_since }, world.clock());
+            world.deaf = false;
+            assert!(world.engine.is_synced());
+            world.pass(seconds(9.999));
+            assert!(world.left().is_empty());
+            world.pass(seconds(50.0));
+            assert_eq!(world.deleted_at("first"), Some(start + seconds(100.0)), "not held back");
+            assert!(
+                world.engine.explain(&vanished, world.clock()).is_some(),
+                "nobody is gone before the list ends"
+            );
+            if !breaks_off {
+                world.list(false);
+                assert!(world.engine.explain(&vanished, world.clock()).is_none());
+            }
+            world.pass(seconds(1000.0));
+            assert_eq!(world.deleted_at("second"), Some(start + seconds(300.0)));
+            assert_eq!(world.left(), ["first", "second"]);
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,318 @@
+//! # Relists: a watch that looks healthy and lost something
+//! Room:     that what was lost is found in time and not before; that looking for it never costs what the watch tells.
+//! Comes in: scripted servers that keep an event to themselves.
+//! Goes out: what was heard, asked, and when.
+//! Not here: lists after lost history (`troubles.rs`); the moments themselves (`listen/relist.rs`).
+
+use super::behaviour::words;
+use super::fake::{Asked, Reply, Rig, without_lists_again};
+use super::objects::{BOTH, Wire, bookmark, event, page, refusal, stream, streamed};
+use std::time::Duration;
+use taintward_client::listen::{Heard, Mode, Settings};
+use taintward_core::fact::PodFact;
+use taintward_core::names::Version;
+use tokio::time::Instant;
+
+type Pods = Rig<PodFact>;
+
+const BOUND: Duration = Duration::from_secs(300);
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn settings(watch_list: bool, seed: u64) -> Settings {
+    Settings { watch_list, seed, ..Settings::default() }
+}
+
+/// Bookmarks for so many seconds: the watch shows no sign of what it keeps to itself.
+fn beats_for(seconds: u64, mut reply: Reply, wire: Wire, from: u64) -> Reply {
+    for beat in 0..seconds / 50 {
+        reply = reply.pause(Duration::from_secs(50)).bytes(bookmark(wire, from + beat, false));
+    }
+    reply.pause(Duration::from_secs(seconds % 50))
+}
+
+/// Where a watch goes on, or the list it begins with ends.
+fn position(asked: &Asked) -> u64 {
+    asked.parameter("resourceVersion").map_or(100, |version| version.parse().unwrap())
+}
+
+fn beats(reply: Reply, wire: Wire, asked: &Asked) -> Reply {
+    beats_for(3 * 3600, reply, wire, position(asked))
+}
+
+/// The position after so long a watch.
+fn position_after(length: Duration) -> String {
+    (100 + length.as_secs() / 50 - 1).to_string()
+}
+
+fn without_quiet(heard: &[Heard<PodFact>]) -> Vec<String> {
+    words(heard).into_iter().filter(|word| word != "quiet").collect()
+}
+
+fn lists(asked: &[Asked]) -> Vec<&Asked> {
+    asked.iter().filter(|asked| asked.is_watch_list() || !asked.is_watch()).collect()
+}
+
+/// What exists: pod 0 in this version, and pods 1 and up to `count`.
+fn everything(wire: Wire, asked: &Asked, count: u64, changed: Option<u64>) -> Reply {
+    match (asked.is_watch_list(), asked.is_watch(), changed) {
+        (true, _, None) => beats(streamed(wire, count, 90), wire, asked),
+        (true, _, Some(version)) => {
+            let list = [event(wire, "ADDED", 0, version), bookmark(wire, 90, true)].concat();
+            beats(stream(wire).bytes(list), wire, asked)
+        }
+        (false, true, _) => beats(stream(wire), wire, asked),
+        (false, false, None) => page(wire, 0..count, 90, ""),
+        (false, false, Some(version)) => {
+            // A page writes pod n in version n + 1.
+            assert_eq!((wire, count), (Wire::Json, 1));
+            let body = String::from_utf8(super::objects::page_body(wire, 0..1, 90, "")).unwrap();
+            let body =
+                body.replace("\"resourceVersion\":\"1\"", &format!("\"resourceVersion\":\"{version}\""));
+            Reply::new(200, "application/json").bytes(body)
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn l4_what_was_lost_is_found_within_five_minutes_and_not_before_the_list() {
+    for (watch_list, seed) in [(true, 1), (false, 2), (true, 3), (false, 4)] {
+        for wire in BOTH {
+            for (before, after, changed, found) in [
+                (1, 2, None, &["begin", "+p0 listed", "+p1 listed", "end"][..]), // ADDED
+                (2, 1, None, &["begin", "+p0 listed", "end"]),                   // DELETED: p1 is swept
+                (1, 1, Some(50), &["begin", "+p0 listed", "end"]),               // MODIFIED
+            ] {
+                if changed.is_some() && !watch_list && wire == Wire::Protobuf {
+                    continue;
+                }
+                let start = Instant::now();
+                let lost = Duration::from_secs(10);
+                let mut rig = Pods::with(settings(watch_list, seed), 16, move |asked, _| {
+                    match start.elapsed() < lost {
+                        true => everything(wire, asked, before, None),
+                        false => everything(wire, asked, after, changed),
+                    }
+                });
+                let first = rig.run_for(Duration::from_secs(5)).await;
+                assert_eq!(words(&first).len() as u64, before + 2);
+                let silence = rig.run_for(Duration::from_secs(234)).await;
+                assert_eq!(without_quiet(&silence), [""; 0], "nothing tells of it");
+                assert!(silence.len() >= 4, "and the watch looks healthy");
+                let heard = rig.run_for(lost + BOUND - start.elapsed()).await;
+                assert_eq!(without_quiet(&heard), found, "{watch_list} {wire:?}");
+                let versions = heard.iter().filter_map(|heard| match heard {
+                    Heard::Seen { fact, .. } => Some(fact.version),
+                    _ => None,
+                });
+                let version = changed.map_or(Version(1), Version);
+                assert_eq!(versions.take(1).collect::<Vec<_>>(), [Some(version)]);
+                // The gap the engine is told of ends with the last sign of life, not with the last list.
+                let Some(Heard::SyncBegins { silent_for: Some(silent_for) }) =
+                    heard.iter().find(|heard| matches!(heard, Heard::SyncBegins { .. }))
+                else {
+                    panic!("{heard:?}")
+                };
+                assert!(*silent_for < Duration::from_secs(50), "{silent_for:?}");
+                let health = rig.health();
+                assert_eq!((health.counters.relists_due, health.counters.failures), (1, 0));
+                assert_eq!(health.counters.watches_closed, 0);
+                assert_eq!(rig.asked().len(), if watch_list { 2 } else { 4 }, "no request too many");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn l4_lists_come_at_their_distance_for_hours_whatever_the_server_does_with_watches() {
+    // For ever open; closed after a minute; closed just before a list is due.
+    for (closes_after, requests) in [(None, 47), (Some(60), 260), (Some(239), 100)] {
+        let mut rig = Pods::with(settings(true, 5), 16, move |asked, _| {
+            let reply = if asked.is_watch_list() { streamed(Wire::Json, 1, 10) } else { stream(Wire::Json) };
+            match closes_after {
+                Some(seconds) => beats_for(seconds, reply, Wire::Json, position(asked)),
+                None => beats(reply, Wire::Json, asked),
+            }
+        });
+        rig.run_for(3 * HOUR).await;
+        let asked = rig.asked();
+        let distances: Vec<_> = lists(&asked).windows(2).map(|pair| pair[1].at - pair[0].at).collect();
+        assert!(distances.len() >= 37, "{}", distances.len());
+        for distance in &distances {
+            let bounds = Duration::from_secs(240)..=Duration::from_secs(285);
+            assert!(bounds.contains(distance), "{closes_after:?}: {distance:?}");
+        }
+        assert!(asked.len() <= requests, "{closes_after:?}: {}", asked.len());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn never_means_never() {
+    for every in [None, Some(Duration::ZERO)] {
+        let start = Instant::now();
+        let settings = Settings { relist_every: every, seed: 1, ..without_lists_again() };
+        let mut rig = Pods::with(settings, 16, move |asked, _| {
+            everything(Wire::Json, asked, 1 + u64::from(start.elapsed().as_secs() > 10), None)
+        });
+        let heard = rig.run_for(2 * HOUR).await;
+        assert_eq!(without_quiet(&heard), ["begin", "+p0 listed", "end"]);
+        assert_eq!(rig.asked().len(), 1);
+    }
+}
+
+/// A list that can't be had, and how long nothing is heard because of it.
+type Refused = (&'static str, fn(Wire) -> Reply, u64);
+
+const REFUSED: [Refused; 7] = [
+    ("429", |wire| refusal(wire, 429, "TooManyRequests", Some(3)), 0),
+    ("429 for a year", |wire| refusal(wire, 429, "TooManyRequests", Some(31_536_000)), 0),
+    ("503", |wire| refusal(wire, 503, "ServiceUnavailable", None), 0),
+    ("403", |wire| refusal(wire, 403, "Forbidden", None), 0),
+    ("no answer", |wire| stream(wire).delay(HOUR), 20),
+    ("half an answer", |wire| stream(wire).bytes(event(wire, "ADDED", 0, 1)).reset(), 0),
+    ("a slow answer", |wire| stream(wire).bytes(event(wire, "ADDED", 0, 1)).hang(), 20),
+];
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_list_costs_nothing_the_watch_tells() {
+    for wire in BOTH {
+        for (what, refused, blind) in REFUSED {
+            let mut tries = 0;
+            let mut rig = Pods::with(settings(true, 6), 16, move |asked, nth| {
+                match (nth, asked.is_watch_list()) {
+                    (0, _) => beats(streamed(wire, 1, 90), wire, asked),
+                    (_, true) => {
+                        tries += 1;
+                        if tries < 3 {
+                            refused(wire)
+                        } else {
+                            beats_for(500, streamed(wire, 2, 500), wire, 500)
+                        }
+                    }
+                    // The first watch tells what happened meanwhile, the second what happens then.
+                    (..) if tries == 1 => {
+                        let news = event(wire, "MODIFIED", 0, 200);
+                        beats(stream(wire).bytes(news), wire, asked)
+                    }
+                    (..) => stream(wire)
+                        .pause(Duration::from_secs(2))
+                        .bytes(event(wire, "DELETED", 0, 400))
+                        .hang(),
+                }
+            });
+            let heard = rig.run_for(Duration::from_secs(420)).await;
+            let halves = words(&heard).iter().filter(|word| *word == "begin").count() - 2;
+            assert_eq!(halves, if what.ends_with("answer") && what != "no answer" { 2 } else { 0 }, "{what}");
+            let news: Vec<_> = without_quiet(&heard);
+            let whole: Vec<_> =
+                news.iter().filter(|word| !word.contains("listed") && *word != "begin").collect();
+            assert_eq!(whole, ["end", "+p0", "-p0", "end"], "{what}: {news:?}");
+            assert_eq!(news[news.len() - 3..], ["+p0 listed", "+p1 listed", "end"], "{what}");
+
+            let asked = rig.asked();
+            assert_eq!(asked.len(), 6, "{what}: list, (list, watch) twice, list");
+            assert_eq!(
+                asked[2].parameter("resourceVersion"),
+                Some(&*position_after(asked[1].at - asked[0].at)),
+                "the last bookmark"
+            );
+            assert_eq!(asked[4].parameter("resourceVersion"), Some("200"), "{what}");
+            for at in [1, 3] {
+                let pause = asked[at + 1].at - asked[at].at;
+                assert_eq!(pause.as_secs(), blind, "{what}: watching goes on at once");
+                let again = asked[at + 2].at - asked[at + 1].at;
+                let year = what == "429 for a year";
+                let least = Duration::from_secs(if year { 30 } else { 10 * at.div_ceil(2) as u64 });
+                assert!(again >= least && again <= least * 2, "{what}: {again:?}");
+            }
+            assert_eq!((rig.health().missing, rig.health().counters.relists_due), (None, 3), "{what}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_streamed_list_that_is_refused_gives_way_to_pages_at_once() {
+    let mut rig = Pods::with(settings(true, 7), 16, |asked, nth| match (nth, asked.is_watch_list()) {
+        (0, _) => beats(streamed(Wire::Json, 1, 90), Wire::Json, asked),
+        (_, true) => refusal(Wire::Json, 422, "Invalid", None),
+        (_, false) => everything(Wire::Json, asked, 2, None),
+    });
+    rig.run_for(Duration::from_secs(239)).await;
+    let heard = rig.run_for(Duration::from_secs(50)).await;
+    assert_eq!(without_quiet(&heard), ["begin", "+p0 listed", "+p1 listed", "end"]);
+    let asked = rig.asked();
+    assert_eq!(asked.len(), 4, "streamed list, streamed list, page, watch");
+    assert_eq!((asked[3].at - asked[1].at, rig.health().mode), (Duration::ZERO, Mode::PagedList));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failing_page_leads_back_to_the_watch_and_the_list_starts_anew() {
+    for code in [503, 410] {
+        let mut rig = Pods::with(settings(false, 8), 16, move |asked, nth| match nth {
+            0 => page(Wire::Json, 0..3, 100, ""),
+            2 => page(Wire::Json, 0..1, 150, "more"),
+            3 => refusal(Wire::Json, code, "No", None),
+            5 => page(Wire::Json, 0..2, 300, ""),
+            4 => beats(stream(Wire::Json).bytes(event(Wire::Json, "DELETED", 0, 110)), Wire::Json, asked),
+            _ if asked.is_watch() => beats(stream(Wire::Json), Wire::Json, asked),
+            _ => panic!("{asked:?}"),
+        });
+        rig.run_for(Duration::from_secs(239)).await;
+        let heard = rig.run_for(Duration::from_secs(70)).await;
+        let expected = ["begin", "+p0 listed", "-p0", "begin", "+p0 listed", "+p1 listed", "end"];
+        assert_eq!(without_quiet(&heard), expected, "{code}");
+        let asked = rig.asked();
+        assert_eq!(
+            asked[4].parameter("resourceVersion"),
+            Some(&*position_after(asked[2].at - asked[1].at)),
+            "where it stood"
+        );
+        assert_eq!(asked[5].parameter("continue"), None);
+        assert_eq!(asked[5].parameter("limit"), if code == 410 { None } else { Some("500") });
+        assert_eq!(asked[6].parameter("resourceVersion"), Some("300"));
+        assert_eq!(asked.len(), 7);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_that_are_always_refused_are_no_storm() {
+    for watches_work in [true, false] {
+        for code in [429, 500, 503, 410, 403, 400] {
+            let mut rig = Pods::with(settings(true, 9), 16, move |asked, nth| {
+                let is_list = asked.is_watch_list() || !asked.is_watch();
+                match nth {
+                    0 => beats(streamed(Wire::Json, 1, 90), Wire::Json, asked),
+                    _ if is_list || !watches_work => refusal(Wire::Json, code, "No", None),
+                    _ => beats(stream(Wire::Json), Wire::Json, asked),
+                }
+            });
+            let heard = rig.run_for(2 * HOUR).await;
+            assert_eq!(without_quiet(&heard), ["begin", "+p0 listed", "end"], "{code}");
+            let requests = rig.asked().len();
+            // A watch that works is left for a list about every five minutes; one that doesn't is asked for at the
+            // usual pace besides.
+            let most = if watches_work { 90 } else { 420 };
+            assert!((25..most).contains(&requests), "{code} {watches_work}: {requests}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_longer_than_the_interval_is_not_interrupted_nor_followed_by_itself() {
+    let slow = |wire| {
+        let mut reply = stream(wire);
+        for number in 0..20 {
+            reply = reply.bytes(event(wire, "ADDED", number, number + 1)).pause(Duration::from_secs(18));
+        }
+        beats_for(600, reply.bytes(bookmark(wire, 90, true)), wire, 100)
+    };
+    let mut rig = Pods::with(settings(true, 10), 16, move |_, _| slow(Wire::Json));
+    let heard = words(&rig.run_for(Duration::from_secs(1000)).await);
+    assert_eq!(heard.iter().filter(|word| *word == "end").count(), 2, "{heard:?}");
+    let asked = rig.asked();
+    let distance = asked[1].at - asked[0].at;
+    assert!(
+        distance >= Duration::from_secs(360 + 120) && distance < Duration::from_secs(360 + 150),
+        "{distance:?}"
+    );
+    assert_eq!(rig.health().counters.failures, 0);
+}
