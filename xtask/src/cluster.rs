@@ -14,6 +14,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use taintward_cluster::kwok::LABEL;
 use taintward_cluster::{Account, Api, Cluster, Options, Tools, tools, wait};
 
 #[derive(clap::Args)]
@@ -25,12 +26,20 @@ pub(crate) struct Arguments {
 #[derive(Subcommand)]
 enum Action {
     /// Build the binaries if they are not there yet
-    Build,
+    Build {
+        /// KWOK too, about 2 more minutes: for `up --kwok`, and for the tests that want it
+        #[arg(long)]
+        kwok: bool,
+    },
     /// Start a control plane in the background
     Up {
         /// API servers on the one etcd
         #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
         servers: u8,
+        /// Let KWOK play the kubelet of every node labelled kwok.x-k8s.io/node=fake: the node becomes Ready, its pods
+        /// run, deleted ones vanish
+        #[arg(long)]
+        kwok: bool,
     },
     /// Stop it and remove everything it wrote
     Down,
@@ -47,7 +56,11 @@ enum Action {
     },
     /// Hold a cluster until SIGTERM (what `up` starts in the background)
     #[command(hide = true)]
-    Keep { servers: usize },
+    Keep {
+        servers: usize,
+        #[arg(long)]
+        kwok: bool,
+    },
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -58,13 +71,21 @@ enum Who {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     match arguments.action {
-        Action::Build => Tools::find_or_build().map(drop),
-        Action::Up { servers } => up(usize::from(servers)).await,
+        Action::Build { kwok } => build(kwok).map(drop),
+        Action::Up { servers, kwok } => up(usize::from(servers), kwok).await,
         Action::Down => down().await,
         Action::Status => status().await,
         Action::Kubeconfig { account, server } => kubeconfig(account, server),
-        Action::Keep { servers } => keep(servers).await,
+        Action::Keep { servers, kwok } => keep(servers, kwok).await,
     }
+}
+
+fn build(kwok: bool) -> Result<Tools> {
+    let tools = Tools::find_or_build()?;
+    if kwok {
+        tools::find_or_build_kwok()?;
+    }
+    Ok(tools)
 }
 
 /// What the keeper leaves for the other commands to find.
@@ -96,16 +117,17 @@ fn demand() -> Result<State> {
     state()?.context("no cluster is up; `cargo xtask cluster up` starts one")
 }
 
-async fn up(servers: usize) -> Result<()> {
+async fn up(servers: usize, kwok: bool) -> Result<()> {
     if let Some(state) = state()? {
         println!("# a cluster is up already; `cargo xtask cluster down` ends it");
         return tell(&state);
     }
-    let tools = Tools::find_or_build()?;
+    let tools = build(kwok)?;
     let log = tools::cache_folder()?.join("keeper.log");
     let out = File::create(&log)?;
     let mut keeper = Command::new(env::current_exe()?)
         .args(["cluster", "keep", &servers.to_string()])
+        .args(kwok.then_some("--kwok"))
         .stdin(Stdio::null())
         .stdout(out.try_clone()?)
         .stderr(out)
@@ -122,6 +144,10 @@ async fn up(servers: usize) -> Result<()> {
         "# kubectl is {}",
         tools.path("kubectl").map_or("not there".into(), |path| path.display().to_string())
     );
+    if kwok {
+        let (key, value) = LABEL;
+        println!("# for a node to become Ready and its pods to run: kubectl label node NAME {key}={value}");
+    }
     tell(&state)
 }
 
@@ -173,9 +199,13 @@ fn kubeconfig(account: Who, server: usize) -> Result<()> {
     Ok(())
 }
 
-async fn keep(servers: usize) -> Result<()> {
+async fn keep(servers: usize, kwok: bool) -> Result<()> {
     let mut end = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     let cluster = Cluster::start(&Tools::find()?, Options { servers, ..Options::default() }).await?;
+    let kubelets = match kwok {
+        true => Some(cluster.kwok(&tools::find_kwok()?).await?),
+        false => None,
+    };
     let paths = |account| -> Vec<String> {
         (0..servers).map(|server| cluster.kubeconfig(account, server).display().to_string()).collect()
     };
@@ -187,6 +217,7 @@ async fn keep(servers: usize) -> Result<()> {
     fs::write(&half, state.to_string())?;
     fs::rename(half, &file)?;
     end.recv().await;
+    drop(kubelets);
     drop(cluster);
     fs::remove_file(file)?;
     Ok(())

@@ -33,7 +33,7 @@ enum Command {
     Test(test::Arguments),
     /// Show Taintward at work on a real API server, in under a minute
     Demo(demo::Arguments),
-    /// A real control plane to play with: etcd and kube-apiserver on loopback
+    /// A real control plane to play with: etcd and kube-apiserver on loopback, and KWOK for kubelets if asked
     Cluster(cluster::Arguments),
     /// Make the golden rows again from the Go functions themselves
     Golden,

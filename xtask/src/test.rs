@@ -35,7 +35,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let _ = fs::remove_file(&skipped);
     if !names.is_empty() {
         let names: Vec<&str> = names.lines().collect();
-        eprintln!("\nSKIPPED {} tests, for want of a real API server: {}", names.len(), names.join(", "));
+        eprintln!(
+            "\nSKIPPED {} tests, for want of a real API server or of KWOK: {}",
+            names.len(),
+            names.join(", ")
+        );
     }
     done
 }

@@ -14,6 +14,7 @@ mod real {
     pub(crate) mod faults;
     pub(crate) mod flags;
     pub(crate) mod identity;
+    pub(crate) mod kubelet;
     pub(crate) mod program;
     pub(crate) mod proxy;
     pub(crate) mod restart;
@@ -43,7 +44,7 @@ macro_rules! alone {
 }
 
 fn main() -> ExitCode {
-    run(vec![evictions(), processes(), servers()])
+    run(vec![evictions(), processes(), servers(), kubelets()])
 }
 
 /// The server must accept Lt and Gt, so that they can be seen to match, or to match nothing.
@@ -56,6 +57,7 @@ fn evictions() -> Group {
     Group {
         name: "evictions",
         options: numeric(),
+        kwok: false,
         play: beside![
             who::an_untolerated_pod_is_marked_deleted_and_told_of,
             who::other_effects_send_nobody_away,
@@ -85,6 +87,7 @@ fn processes() -> Group {
     Group {
         name: "processes",
         options: numeric(),
+        kwok: false,
         play: alone![
             flags::observe_writes_nothing,
             restart::kill_9_in_mid_countdown_moves_no_deadline,
@@ -107,6 +110,7 @@ fn servers() -> Group {
     Group {
         name: "servers",
         options: Options { servers: 2, ..Options::default() },
+        kwok: false,
         play: alone![
             faults::a_denied_deletion_is_never_forgotten,
             faults::a_permission_given_back_is_used,
@@ -115,5 +119,16 @@ fn servers() -> Group {
             faults::what_happened_while_the_server_was_away_counts,
             faults::one_of_two_servers_may_die,
         ],
+    }
+}
+
+/// Scenarios in which deleted pods are ended by somebody. Building KWOK cold takes minutes of a whole machine, which
+/// would be added to everybody's first run, so these run where it has been built, and else say that they did not.
+fn kubelets() -> Group {
+    Group {
+        name: "kubelets",
+        options: Options::default(),
+        kwok: true,
+        play: alone![kubelet::who_is_evicted_is_ended_and_gone],
     }
 }

@@ -2,12 +2,13 @@
 //! Room:     one etcd, one or two API servers, accounts, kubeconfigs, the audit log.
 //! Comes in: [`Options`].
 //! Goes out: a running [`Cluster`]; dropped, it is gone.
-//! Not here: finding the binaries (`tools.rs`), flags (`servers.rs`), rights (`access.rs`).
+//! Not here: finding the binaries (`tools.rs`), flags (`servers.rs`, `kwok.rs`), rights (`access.rs`).
 
 use crate::access;
 use crate::api::Api;
 use crate::audit::{Entry, Tail};
 use crate::certificates::{self, Authority};
+use crate::kwok;
 use crate::program::Program;
 use crate::servers;
 use crate::tools::Tools;
@@ -246,8 +247,20 @@ impl Cluster {
         let path = self.tools.path("kube-controller-manager")?;
         let command =
             servers::controller_manager(&path, &self.kubeconfig(Account::Admin, 0), controllers, port);
-        let mut program = self.run("kube-controller-manager", command)?;
-        wait::until("kube-controller-manager to listen", PATIENCE, async || {
+        self.run_until_listening("kube-controller-manager", command, port).await
+    }
+
+    /// Starts KWOK (`tools::find_kwok`): from then on nodes given to it ([`kwok::adopt`]) are Ready, their pods run, and
+    /// pods deleted there are gone within moments, whatever their grace period.
+    pub async fn kwok(&self, program: &Path) -> Result<Program> {
+        let port = servers::free_port()?;
+        let command = kwok::command(program, &self.folder, &self.kubeconfig(Account::Admin, 0), port)?;
+        self.run_until_listening("kwok", command, port).await
+    }
+
+    async fn run_until_listening(&self, name: &str, command: Command, port: u16) -> Result<Program> {
+        let mut program = self.run(name, command)?;
+        wait::until(&format!("{name} to listen"), PATIENCE, async || {
             program.expect_running()?;
             Ok(std::net::TcpStream::connect(("127.0.0.1", port)).ok())
         })

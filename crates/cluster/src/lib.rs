@@ -6,8 +6,8 @@
 //! Comes in: [`Options`]; binaries from `KUBEBUILDER_ASSETS` or the user's cache folder ([`Tools`]).
 //! Goes out: a [`Cluster`] with kubeconfigs, an [`Api`] to arrange things with, the audit log as witness.
 //! Keeps:    nothing after the end: processes die and folders vanish with their owner, even when it is killed.
-//! Not here: anything of Taintward's own; a kubelet or scheduler (pods are bound by `spec.nodeName`, and a pod without
-//!           grace period is gone the moment it is deleted).
+//! Not here: anything of Taintward's own; a scheduler (pods are bound by `spec.nodeName`); a kubelet, unless KWOK is
+//!           asked to play it ([`Cluster::kwok`]): a pod without grace period is gone the moment it is deleted.
 #![forbid(unsafe_code)]
 
 pub mod access;
@@ -16,6 +16,7 @@ pub mod audit;
 mod certificates;
 pub mod cluster;
 pub mod fixtures;
+pub mod kwok;
 pub mod program;
 mod servers;
 pub mod tools;

@@ -1,9 +1,10 @@
 //! # Tools: the binaries of a control plane
 //! Room:     finds etcd, kube-apiserver, kubectl and kube-controller-manager, or builds them once from their pinned Go
-//!           modules into the user's cache folder.
-//! Comes in: `KUBEBUILDER_ASSETS`, `XDG_CACHE_HOME`, `HOME`; xtask/cluster/{go.mod,go.sum}; a Go toolchain.
+//!           modules into the user's cache folder; and KWOK, which is only built when somebody asks for it by name.
+//! Comes in: `KUBEBUILDER_ASSETS`, `XDG_CACHE_HOME`, `HOME`; go.mod and go.sum in xtask/cluster and xtask/kwok; a Go
+//!           toolchain.
 //! Goes out: [`Tools`]; progress on standard error; a clear sentence when there is no way.
-//! Not here: starting them (`servers.rs`).
+//! Not here: starting them (`servers.rs`, `kwok.rs`).
 
 use anyhow::{Context as _, Result, bail};
 use std::env;
@@ -13,8 +14,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-const GO_MOD: &str = include_str!("../../../xtask/cluster/go.mod");
-const GO_SUM: &str = include_str!("../../../xtask/cluster/go.sum");
+/// A pinned Go module; each builds into a folder of its own, so that a new pin of one leaves the other's binaries alone.
+struct Pinned {
+    name: &'static str,
+    go_mod: &'static str,
+    go_sum: &'static str,
+}
+
+const CONTROL_PLANE: Pinned = Pinned {
+    name: "cluster",
+    go_mod: include_str!("../../../xtask/cluster/go.mod"),
+    go_sum: include_str!("../../../xtask/cluster/go.sum"),
+};
+
+const KWOK: Pinned = Pinned {
+    name: "kwok",
+    go_mod: include_str!("../../../xtask/kwok/go.mod"),
+    go_sum: include_str!("../../../xtask/kwok/go.sum"),
+};
 
 /// The programs, the Go package of each, and what they are needed for. The biggest comes first: what the others share
 /// with it need not be built again.
@@ -56,7 +73,11 @@ impl Tools {
         if env::var_os("KUBEBUILDER_ASSETS").is_some() {
             return Self::find();
         }
-        Self::find().or_else(|_| build(&cache_folder()?))
+        Self::find().or_else(|_| {
+            let programs = PROGRAMS.map(|(name, package, _)| (name, package));
+            let bin = CONTROL_PLANE.build(&programs, "a real control plane", "8 minutes")?;
+            Self::within(&bin, Need::Sometimes)
+        })
     }
 
     /// The path of one program.
@@ -91,49 +112,85 @@ pub fn for_test(test: &str) -> Option<Tools> {
         Err(why) => why,
     };
     assert!(env::var("CI").as_deref() != Ok("true"), "{test} needs a real API server: {why:#}");
-    eprintln!("SKIPPED {test}: it needs a real API server, and {why:#}");
+    skipped(test, &format!("it needs a real API server, and {why:#}"));
+    None
+}
+
+/// Says that a test is skipped, and why.
+pub fn skipped(test: &str, why: &str) {
+    eprintln!("SKIPPED {test}: {why}");
     if let Some(file) = env::var_os("TAINTWARD_SKIPPED")
         && let Ok(mut file) = File::options().create(true).append(true).open(file)
     {
         let _ = writeln!(file, "{test}");
     }
-    None
 }
 
-/// The folder for the binaries of exactly these module versions; also where developer commands keep their state.
+/// Finds KWOK without building anything.
+pub fn find_kwok() -> Result<PathBuf> {
+    let program = KWOK.folder()?.join("bin/kwok");
+    if !program.is_file() {
+        bail!("KWOK has not been built yet; `cargo xtask cluster build --kwok` builds it");
+    }
+    Ok(program)
+}
+
+/// Finds KWOK, or builds it: about 2 minutes on two cores, once.
+pub fn find_or_build_kwok() -> Result<PathBuf> {
+    find_kwok().or_else(|_| {
+        let bin = KWOK.build(&[("kwok", "sigs.k8s.io/kwok/cmd/kwok")], "KWOK", "2 minutes")?;
+        Ok(bin.join("kwok"))
+    })
+}
+
+/// The folder of the control plane's binaries; also where developer commands keep their state.
 pub fn cache_folder() -> Result<PathBuf> {
+    CONTROL_PLANE.folder()
+}
+
+/// Where everything that was built is kept.
+fn cache() -> Result<PathBuf> {
     let cache = match (env::var_os("XDG_CACHE_HOME"), env::var_os("HOME")) {
         (Some(cache), _) if Path::new(&cache).is_absolute() => PathBuf::from(cache),
         (_, Some(home)) => PathBuf::from(home).join(".cache"),
         _ => bail!("neither XDG_CACHE_HOME nor HOME is set, so there is no place to keep the built binaries"),
     };
-    let version = GO_MOD.bytes().chain(GO_SUM.bytes()).fold(0xcbf2_9ce4_8422_2325, fnv1a);
-    Ok(cache.join("taintward").join("cluster").join(format!("{version:016x}")))
+    Ok(cache.join("taintward"))
 }
 
 fn fnv1a(hash: u64, byte: u8) -> u64 {
     (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
 }
 
-fn build(folder: &Path) -> Result<Tools> {
-    require_go()?;
-    let (source, bin) = (folder.join("source"), folder.join("bin"));
-    fs::create_dir_all(&source)?;
-    fs::create_dir_all(&bin)?;
-    let lock = File::create(folder.join("lock"))?;
-    if lock.try_lock().is_err() {
-        eprintln!("another process is building the control plane; waiting for it");
-        lock.lock()?;
+impl Pinned {
+    /// The folder for the binaries of exactly these module versions.
+    fn folder(&self) -> Result<PathBuf> {
+        let text = self.go_mod.bytes().chain(self.go_sum.bytes());
+        Ok(cache()?.join(self.name).join(format!("{:016x}", text.fold(0xcbf2_9ce4_8422_2325, fnv1a))))
     }
-    fs::write(source.join("go.mod"), GO_MOD)?;
-    fs::write(source.join("go.sum"), GO_SUM)?;
-    eprintln!("building a real control plane, once, into {} (about 8 minutes on two cores)", bin.display());
-    for (name, package, _) in PROGRAMS {
-        if !bin.join(name).is_file() {
-            build_one(name, package, &source, &bin)?;
+
+    /// Builds what is not there yet; the folder of the binaries comes back.
+    fn build(&self, programs: &[(&str, &str)], what: &str, long: &str) -> Result<PathBuf> {
+        require_go()?;
+        let folder = self.folder()?;
+        let (source, bin) = (folder.join("source"), folder.join("bin"));
+        fs::create_dir_all(&source)?;
+        fs::create_dir_all(&bin)?;
+        let lock = File::create(folder.join("lock"))?;
+        if lock.try_lock().is_err() {
+            eprintln!("another process is building {what}; waiting for it");
+            lock.lock()?;
         }
+        fs::write(source.join("go.mod"), self.go_mod)?;
+        fs::write(source.join("go.sum"), self.go_sum)?;
+        eprintln!("building {what}, once, into {} (about {long} on two cores)", bin.display());
+        for (name, package) in programs {
+            if !bin.join(name).is_file() {
+                build_one(name, package, &source, &bin)?;
+            }
+        }
+        Ok(bin)
     }
-    Tools::within(&bin, Need::Sometimes)
 }
 
 /// Any Go since 1.21 fetches the very toolchain go.mod asks for.

@@ -3,13 +3,14 @@
 //! Comes in: batches from both streams, answers to requests, leadership, the request to stop.
 //! Goes out: requests through [`Hands`], events, log lines, metrics.
 //! Keeps:    no effect is pulled unless we may act and there is room, so each is decided the moment it is sent (S5).
-//! Not here: deciding (the core), sending (`hands.rs`), listening (the client).
+//! Not here: deciding (the core), sending (`hands.rs`), listening (the client), whose news is first (`news.rs`).
 
 use crate::admin::Heartbeat;
 use crate::hands::{Done, Hands};
 use crate::hear;
 use crate::herald::Herald;
 use crate::metrics::{self, Metrics};
+use crate::news::{Batch, News};
 use crate::settings::Mode;
 use crate::shutdown::Shutdown;
 use crate::stamper::{self, Stamp, Stamper};
@@ -26,7 +27,7 @@ use taintward_client::listen::Heard;
 use taintward_core::engine::{Engine, Lane};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::time::{Mono, Span};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 /// Counts are published this often.
 const HOUSEKEEPING: Span = Span::from_secs(1);
@@ -39,12 +40,6 @@ const EVENTS_AT_ONCE: usize = 4;
 
 /// How long requests under way have to end after the request to stop.
 const DRAIN_MAX: Duration = Duration::from_millis(2_800);
-
-/// News of both kinds.
-pub(crate) struct News {
-    pub(crate) nodes: mpsc::Receiver<Vec<Heard<NodeFact>>>,
-    pub(crate) pods: mpsc::Receiver<Vec<Heard<PodFact>>>,
-}
 
 /// The right to act.
 pub(crate) enum Right {
@@ -158,8 +153,7 @@ impl Brain {
                 biased;
                 () = stop.requested() => break,
                 done = self.hands.next() => self.done(done),
-                Some(batch) = news.nodes.recv() => self.nodes(batch),
-                Some(batch) = news.pods.recv() => self.pods(batch),
+                batch = news.next() => self.hear(batch),
                 Some(written) = self.writing.next() => self.written(written),
                 () = self.right.changed() => {}
                 () = self.clock.sleep_until(wake) => {}
@@ -168,16 +162,17 @@ impl Brain {
         self.drain().await;
     }
 
-    /// Takes in the news that is there already, nodes first (TE-6): what is decided next knows all of it.
+    /// Takes in the news that is there already: what is decided next knows all of it.
     fn take_in(&mut self, news: &mut News) {
-        for _ in 0..NEWS_AT_ONCE {
-            if let Ok(batch) = news.nodes.try_recv() {
-                self.nodes(batch);
-            } else if let Ok(batch) = news.pods.try_recv() {
-                self.pods(batch);
-            } else {
-                break;
-            }
+        for batch in std::iter::from_fn(|| news.waiting()).take(NEWS_AT_ONCE) {
+            self.hear(batch);
+        }
+    }
+
+    fn hear(&mut self, batch: Batch) {
+        match batch {
+            Batch::Nodes(batch) => self.nodes(batch),
+            Batch::Pods(batch) => self.pods(batch),
         }
     }
 

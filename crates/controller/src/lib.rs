@@ -15,6 +15,7 @@ mod herald;
 mod limit;
 pub mod logging;
 pub mod metrics;
+mod news;
 pub mod run;
 pub mod settings;
 pub mod shutdown;

@@ -5,8 +5,9 @@
 //! Not here: flags, signals, log formats; the loop (`brain.rs`).
 
 use crate::admin::{Admin, Check, Heartbeat, ListenError, Listening, Scope};
-use crate::brain::{Brain, News, Parts, Right};
+use crate::brain::{Brain, Parts, Right};
 use crate::metrics::{self, Metrics, MonoClock};
+use crate::news::News;
 use crate::settings::{Election, Marking, Mode, Settings};
 use crate::shutdown::Shutdown;
 use crate::streams::{self, listener};

@@ -1,6 +1,6 @@
 //! Orders that matter and orders that must not: of pods, of facts, of acting and knowing.
 
-use crate::common::{bears, seconds};
+use crate::common::{World, bears, seconds};
 use crate::one_node;
 use taintward_core::engine::{Config, Effect, Notice};
 use taintward_core::fact::Owner;
@@ -110,4 +110,48 @@ fn te_7_nobody_goes_before_both_lists_are_complete() {
     }
     engine.handle(Input::PodsEnd, clock);
     assert!(matches!(engine.next(Lane::All, clock), Some(Effect::Confirm { .. })));
+}
+
+/// Both streams run on their own: whichever is ahead, the end is the same. A pod told of before its node is not lost,
+/// and nobody leaves a node because of a taint that the node, if not yet its news, has lost.
+#[test]
+fn te_6_whichever_stream_is_ahead_the_end_is_the_same() {
+    use taintward_core::engine::{Engine, Input};
+    for untainted in [false, true] {
+        let mut ends = Vec::new();
+        for nodes_first in [true, false] {
+            let mut world = World::new();
+            world.deaf = true;
+            world.add_node("n1");
+            world.taint("n1", "k");
+            for (name, seconds) in [("now", None), ("later", Some(5))] {
+                let tolerations: Vec<_> =
+                    seconds.map(|seconds| bears("k", Some(seconds))).into_iter().collect();
+                world.add_pod(name, "n1", &tolerations);
+            }
+            if untainted {
+                world.untaint("n1", "k");
+            }
+            let (nodes, pods): (Vec<_>, Vec<_>) =
+                world.wire.drain(..).partition(|input| matches!(input, Input::Node { .. }));
+            let (first, second) = if nodes_first { (nodes, pods) } else { (pods, nodes) };
+            for input in first.into_iter().chain(second) {
+                world.engine.handle(input, world.clock());
+                // All that may be done between any two pieces of news is done.
+                world.work();
+            }
+            world.deaf = false;
+            world.hear();
+            world.pass(seconds(4.5));
+            let early = world.left().join(" ");
+            world.pass(seconds(2.0));
+            let fresh = Engine::new(Config::default());
+            let census = std::mem::replace(&mut world.engine, fresh).census();
+            ends.push((early, world.left().join(" "), census));
+        }
+        let (early, end, _) = &ends[0];
+        let expected = if untainted { ("", "") } else { ("now", "now later") };
+        assert_eq!((early.as_str(), end.as_str()), expected);
+        assert_eq!(ends[0], ends[1]);
+    }
 }

@@ -1,0 +1,106 @@
+//! # Kubelet: somebody ends the pods that were deleted
+//! Room:     evictions to their very end: KWOK runs the pods of its nodes and completes their graceful deletion.
+//! Comes in: a cluster to itself; KWOK, already built.
+//! Goes out: assertions against the audit log and the API.
+//! Not here: pods that are gone with their DELETE, which is all other scenarios.
+
+use super::program::Taintward;
+use super::stage::{Scene, Subject, Terms, seconds, sleep, sleep_until};
+use super::witness::{Witness, is_ours};
+use jiff::Timestamp;
+use serde_json::Value;
+use taintward_cluster::Cluster;
+use taintward_cluster::fixtures::{no_execute, pod};
+use taintward_cluster::{kwok, tools};
+
+/// Longer than the scenario: nobody vanishes for having waited long enough.
+const GRACE: i64 = 120;
+
+/// TE-13, TE-17, TE-19, TE-32: on a node with a kubelet everybody runs; evicted pods, at once and after their seconds,
+/// are ended and gone, and are told to go once; who tolerates the taint, and who was saved in time, runs on. On a node
+/// without one the same eviction leaves the pod terminating.
+pub(crate) async fn who_is_evicted_is_ended_and_gone(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let kubelets = cluster.kwok(&tools::find_kwok().unwrap()).await.unwrap();
+    let scene = Scene::of(cluster, witness).await;
+    let mut taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
+    for node in ["kubelet", "kubelet-none"] {
+        scene.node(node).await;
+    }
+    kwok::adopt(&scene.admin, "kubelet").await.unwrap();
+    let on = async |name: &str, node: &str, seconds: Option<Option<i64>>| {
+        let pod = pod(name, node).grace(GRACE);
+        scene.pod(seconds.into_iter().fold(pod, |pod, seconds| pod.bearing("k", seconds))).await
+    };
+    let now = on("kubelet-now", "kubelet", None).await;
+    let later = on("kubelet-later", "kubelet", Some(Some(3))).await;
+    let saved = on("kubelet-saved", "kubelet", Some(Some(7))).await;
+    let patient = on("kubelet-patient", "kubelet", Some(None)).await;
+    let alone = on("kubelet-none", "kubelet-none", None).await;
+    for pod in [&now, &later, &saved, &patient] {
+        runs(&scene, pod).await;
+    }
+    let node = scene.admin.get("/api/v1/nodes/kubelet").await.unwrap();
+    assert_eq!(condition(&node, "Ready"), Some("True"));
+    assert_eq!(phase(&scene, &alone).await.as_deref(), Some("Pending"), "nobody runs it");
+
+    let done = scene.taint("kubelet", &[no_execute("k", "v")]).await;
+    let elsewhere = scene.taint("kubelet-none", &[no_execute("k", "v")]).await;
+    scene.goes(&now, done, 0.0).await;
+    gone(&scene, &now).await;
+    scene.stays_until(&later, done.after + seconds(2.0)).await;
+    scene.goes(&later, done, 3.0).await;
+    gone(&scene, &later).await;
+    let untainted = scene.taint("kubelet", &[]).await;
+    assert!(untainted.before < done.after + seconds(7.0), "this machine is too slow for this scenario");
+    scene.goes(&alone, elsewhere, 0.0).await;
+    sleep_until(done.before + seconds(9.0)).await;
+    for pod in [&saved, &patient] {
+        scene.stays_until(pod, Timestamp::now()).await;
+        assert_eq!(phase(&scene, pod).await.as_deref(), Some("Running"), "{}", pod.name);
+    }
+    let left = scene.find(&alone).await.expect("nobody ended it");
+    assert!(left["metadata"]["deletionTimestamp"].is_string());
+
+    // Each evicted pod was told to go by us, once, and was ended by somebody else.
+    for pod in [&now, &later] {
+        let deletions =
+            witness.all(|entry| entry.verb == "delete" && entry.resource == "pods" && entry.name == pod.name);
+        let ours = deletions.iter().filter(|entry| is_ours(entry)).count();
+        let theirs = deletions.iter().filter(|entry| entry.agent.starts_with("kwok")).count();
+        assert_eq!((ours, theirs > 0), (1, true), "{}: {deletions:?}", pod.name);
+    }
+    assert_eq!(taintward.stop().code(), Some(0));
+    drop(kubelets);
+    Terms::default()
+}
+
+fn condition<'o>(object: &'o Value, kind: &str) -> Option<&'o str> {
+    let conditions = object["status"]["conditions"].as_array()?;
+    conditions.iter().find(|one| one["type"] == kind)?["status"].as_str()
+}
+
+async fn phase(scene: &Scene<'_>, pod: &Subject) -> Option<String> {
+    Some(scene.find(pod).await?["status"]["phase"].as_str()?.to_owned())
+}
+
+/// Waits until it runs.
+async fn runs(scene: &Scene<'_>, pod: &Subject) {
+    for _ in 0..300 {
+        if phase(scene, pod).await.as_deref() == Some("Running") {
+            return;
+        }
+        sleep(0.1).await;
+    }
+    panic!("{} does not run", pod.name);
+}
+
+/// Waits until it is no more, which its grace period alone cannot bring about.
+async fn gone(scene: &Scene<'_>, pod: &Subject) {
+    for _ in 0..100 {
+        if scene.find(pod).await.is_none() {
+            return;
+        }
+        sleep(0.1).await;
+    }
+    panic!("{} is not gone", pod.name);
+}

@@ -1,0 +1,42 @@
+//! # KWOK: kubelets for nodes that are none
+//! Room:     which nodes KWOK looks after, and its command line.
+//! Comes in: a running cluster's folder and kubeconfig; xtask/kwok/stages.yaml.
+//! Goes out: a [`Command`]; nodes made for it.
+//! Not here: building it (`tools.rs`), starting it ([`crate::Cluster::kwok`]).
+
+use crate::api::{Api, ApiError, Patch};
+use anyhow::Result;
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const STAGES: &str = include_str!("../../../xtask/kwok/stages.yaml");
+
+/// The label, and its value, of nodes that KWOK looks after. A label, because KWOK overlooks a node that gets its
+/// annotation later.
+pub const LABEL: (&str, &str) = ("kwok.x-k8s.io/node", "fake");
+
+/// Looks after labelled nodes and their pods, and renews the nodes' leases as kubelets do; `folder` is where it finds its stages and looks for its own settings.
+pub(crate) fn command(program: &Path, folder: &Path, kubeconfig: &Path, port: u16) -> Result<Command> {
+    let stages = folder.join("kwok-stages.yaml");
+    fs::write(&stages, STAGES)?;
+    let (key, value) = LABEL;
+    let mut command = Command::new(program);
+    command
+        .env("HOME", folder)
+        .env("KWOK_WORKDIR", folder)
+        .arg(format!("--config={}", stages.display()))
+        .arg(format!("--kubeconfig={}", kubeconfig.display()))
+        .arg(format!("--manage-nodes-with-label-selector={key}={value}"))
+        .arg("--node-lease-duration-seconds=40")
+        .arg(format!("--server-address=127.0.0.1:{port}"));
+    Ok(command)
+}
+
+/// Hands a node over to KWOK.
+pub async fn adopt(api: &Api, node: &str) -> Result<(), ApiError> {
+    let (key, value) = LABEL;
+    let body = json!({"metadata": {"labels": {key: value}}}).to_string();
+    api.patch(&format!("/api/v1/nodes/{node}"), Patch::Merge, &body).await.map(drop)
+}
