@@ -7,7 +7,7 @@
 use crate::sources;
 use anyhow::Result;
 use std::{env, fs, process};
-use taintward_cluster::Tools;
+use taintward_cluster::{Tools, tools};
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -17,8 +17,12 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let all = env::var("CI").as_deref() == Ok("true");
+    if all {
+        tools::find_or_build_kwok()?;
+    }
     if let Err(why) = Tools::find_or_build() {
-        if env::var("CI").as_deref() == Ok("true") {
+        if all {
             return Err(
                 why.context("with CI=true every test must run, also those that need a real API server")
             );

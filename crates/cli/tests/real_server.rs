@@ -122,8 +122,8 @@ fn servers() -> Group {
     }
 }
 
-/// Scenarios in which deleted pods are ended by somebody. Building KWOK cold takes minutes of a whole machine, which
-/// would be added to everybody's first run, so these run where it has been built, and else say that they did not.
+/// Scenarios in which deleted pods are ended by somebody. Building KWOK cold takes minutes, which would be added to
+/// everybody's first run: these run in CI and where it has been built, and else say that they did not.
 fn kubelets() -> Group {
     Group {
         name: "kubelets",
