@@ -4,4 +4,16 @@
 //! Goes out: answers, watches, a log of every commit.
 //! Not here: Taintward's own controllers; terminal output (the command line).
 
+pub mod api;
+pub mod clock;
+pub mod columns;
+pub mod failure;
+pub mod http;
+pub mod ids;
+pub mod normal;
+pub mod protobuf;
+pub mod resource;
 pub mod schema;
+pub mod select;
+pub mod serve;
+pub mod store;

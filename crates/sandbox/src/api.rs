@@ -1,0 +1,106 @@
+//! # Api: what an API server does with a request
+//! Room:     the server's state and its verbs on objects; HTTP on top of them.
+//! Comes in: requests, from a socket or from within the process.
+//! Goes out: answers, streams of changes; every write goes into the store in one transaction.
+//! Not here: what lives in the cluster (`life`), sockets (`serve.rs`).
+
+mod admit;
+mod ask;
+mod create;
+mod delete;
+mod events;
+mod eviction;
+mod meta;
+mod rules;
+mod scale;
+mod update;
+
+pub use ask::{On, Propagation, Strictness, Wish};
+pub use create::Made;
+pub use delete::{Deletion, Gone};
+pub use update::Patch;
+
+pub(crate) use events::{from_home as shown, is_shown_otherwise};
+pub(crate) use scale::patched as patched_scale;
+
+use crate::clock::Clock;
+use crate::failure::Failure;
+use crate::ids::Ids;
+use crate::resource::Number;
+use crate::store::{Object, Store};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A cluster's API server.
+#[derive(Clone)]
+pub struct Server {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    store: Store,
+    clock: Clock,
+    ids: Ids,
+    admission: Admission,
+}
+
+/// Which of the built-in admission steps run.
+#[derive(Clone, Copy, Debug)]
+pub struct Admission {
+    /// AD-2..4: seconds for not-ready and unreachable; `None` switches it off.
+    pub default_toleration_seconds: Option<(i64, i64)>,
+    /// AD-6: new nodes are not ready until somebody says so.
+    pub taint_new_nodes: bool,
+    /// Numeric toleration operators (MATCH-6).
+    pub numeric_operators: bool,
+}
+
+impl Default for Admission {
+    fn default() -> Self {
+        Self { default_toleration_seconds: Some((300, 300)), taint_new_nodes: true, numeric_operators: false }
+    }
+}
+
+impl Server {
+    /// A server with nothing in it.
+    pub fn new(store: Store, clock: Clock, seed: u64, admission: Admission) -> Self {
+        Self { shared: Arc::new(Shared { store, clock, ids: Ids::new(seed), admission }) }
+    }
+
+    /// The objects.
+    pub fn store(&self) -> &Store {
+        &self.shared.store
+    }
+
+    /// The cluster's time.
+    pub fn clock(&self) -> &Clock {
+        &self.shared.clock
+    }
+
+    /// Where identities come from.
+    pub fn ids(&self) -> &Ids {
+        &self.shared.ids
+    }
+
+    /// One object, to be worked on.
+    pub fn get(&self, number: Number, namespace: &str, name: &str) -> Option<Value> {
+        self.shared.store.get(number, &key(namespace, name)).map(|object| object.value())
+    }
+
+    /// One object.
+    ///
+    /// # Errors
+    /// 404.
+    pub fn read(&self, on: &On) -> Result<Arc<Object>, Failure> {
+        let found = self.shared.store.get(on.number, &on.key());
+        found.ok_or_else(|| Failure::not_found(on.number.get(), &on.name))
+    }
+}
+
+/// What an object is kept under.
+pub fn key(namespace: &str, name: &str) -> String {
+    match namespace {
+        "" => name.to_owned(),
+        namespace => format!("{namespace}/{name}"),
+    }
+}

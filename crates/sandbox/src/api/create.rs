@@ -1,0 +1,108 @@
+//! # Create: new objects
+//! Room:     POST on a collection.
+//! Comes in: a body.
+//! Goes out: the kept object.
+//! Not here: bindings and evictions, which are POSTs too.
+
+use super::{On, Server, Strictness, Wish, admit, events, meta, rules};
+use crate::failure::Failure;
+use crate::resource::known;
+use crate::store::{Object, Txn};
+use bytes::Bytes;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A write that was done.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The object as it is kept now.
+    pub object: Arc<Object>,
+    /// Whether it is new.
+    pub new: bool,
+    /// Warnings for the answer's headers.
+    pub warnings: Vec<String>,
+}
+
+impl Server {
+    /// Creates an object.
+    ///
+    /// # Errors
+    /// Whatever a real server refuses.
+    pub fn create(&self, on: &On, body: Value, wish: &Wish) -> Result<Made, Failure> {
+        let (body, warnings) = rules::read(on.number.get(), body, wish.strictness)?;
+        self.store().write(|txn| self.create_in(txn, on, body, wish, warnings))
+    }
+
+    /// Creates an object that was read already.
+    pub(super) fn create_in(
+        &self,
+        txn: &mut Txn<'_>,
+        on: &On,
+        mut body: Value,
+        wish: &Wish,
+        warnings: Vec<String>,
+    ) -> Result<Made, Failure> {
+        let resource = on.number.get();
+        meta::settle_place(resource, on, &mut body)?;
+        if body["metadata"]["resourceVersion"].as_str().is_some_and(|version| !matches!(version, "" | "0")) {
+            let why = "resourceVersion should not be set on objects to be created";
+            return Err(Failure::new(500, "", why));
+        }
+        if resource.namespaced {
+            check_namespace(txn, on, &body)?;
+        }
+        meta::begin(resource, &mut body, self);
+        events::to_home(resource, &mut body);
+        rules::begin(resource, &mut body);
+        admit::create(self, txn, resource, &mut body)?;
+        rules::check_new(resource, &body)?;
+        let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let key = super::key(&on.namespace, &name);
+        if txn.get(on.number, &key).is_some() {
+            return Err(Failure::exists(resource, &name));
+        }
+        rules::track(resource, None, &mut body, wish, None, self.clock());
+        let object = match wish.dry_run {
+            true => unkept(&body),
+            false => txn.put(on.number, &key, body),
+        };
+        Ok(Made { object, new: true, warnings })
+    }
+}
+
+/// The namespace must be there and not on its way out.
+fn check_namespace(txn: &Txn<'_>, on: &On, body: &Value) -> Result<(), Failure> {
+    let namespaces = known("", "namespaces");
+    let Some(namespace) = txn.get(namespaces, &on.namespace) else {
+        return Err(Failure::not_found(namespaces.get(), &on.namespace));
+    };
+    if namespace.value()["metadata"]["deletionTimestamp"].is_null() {
+        return Ok(());
+    }
+    let name = body["metadata"]["name"].as_str().unwrap_or_default();
+    let why =
+        format!("unable to create new content in namespace {} because it is being terminated", on.namespace);
+    let failure = Failure::forbidden(on.number.get(), name, &why);
+    let mut details = failure.details.as_deref().cloned().unwrap_or_default();
+    details["causes"] = json!([{
+        "reason": "NamespaceTerminating",
+        "message": format!("namespace {} is being terminated", on.namespace),
+        "field": "metadata.namespace",
+    }]);
+    Err(failure.with(details))
+}
+
+/// An object as it would be.
+pub(super) fn unkept(value: &Value) -> Arc<Object> {
+    Arc::new(Object { version: 0, uid: "".into(), json: Bytes::from(value.to_string()) })
+}
+
+/// Unknown fields, as the answer to the strictness that was asked for.
+pub(super) fn strict(unknown: &[String], strictness: Strictness) -> Result<Vec<String>, String> {
+    match strictness {
+        Strictness::Ignore => Ok(Vec::new()),
+        Strictness::Warn => Ok(unknown.to_vec()),
+        Strictness::Strict if unknown.is_empty() => Ok(Vec::new()),
+        Strictness::Strict => Err(format!("strict decoding error: {}", unknown.join(", "))),
+    }
+}

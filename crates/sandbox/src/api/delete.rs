@@ -1,0 +1,167 @@
+//! # Delete: the end of objects
+//! Room:     DELETE of one object or of many; grace periods, finalizers, dependents.
+//! Comes in: options.
+//! Goes out: the object, on its way out or gone.
+//! Keeps:    nothing goes while a finalizer holds it; a bound pod goes when its grace period was ended by a kubelet.
+//! Not here: the dependents (the garbage collector's).
+
+use super::create::unkept;
+use super::{On, Propagation, Server, Wish, meta};
+use crate::failure::Failure;
+use crate::resource::Resource;
+use crate::store::{Object, Txn};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A pod's grace period if it names none.
+const POD_GRACE: i64 = 30;
+
+/// How an object is to go.
+#[derive(Clone, Debug, Default)]
+pub struct Deletion {
+    /// Only this one.
+    pub uid: Option<String>,
+    /// Only this version of it.
+    pub version: Option<String>,
+    /// Instead of the object's own.
+    pub grace: Option<i64>,
+    /// What becomes of its dependents.
+    pub propagation: Option<Propagation>,
+}
+
+/// What became of it.
+#[derive(Clone, Debug)]
+pub struct Gone {
+    /// Its last, or its present, state.
+    pub object: Arc<Object>,
+    /// Whether it is no more.
+    pub gone: bool,
+}
+
+impl Server {
+    /// Deletes an object.
+    ///
+    /// # Errors
+    /// 404; 409 if a precondition does not hold.
+    pub fn delete(&self, on: &On, how: &Deletion, wish: &Wish) -> Result<Gone, Failure> {
+        self.store().write(|txn| self.delete_in(txn, on, how, wish))
+    }
+
+    pub(super) fn delete_in(
+        &self,
+        txn: &mut Txn<'_>,
+        on: &On,
+        how: &Deletion,
+        wish: &Wish,
+    ) -> Result<Gone, Failure> {
+        let resource = on.number.get();
+        let Some(old) = txn.get(on.number, &on.key()) else {
+            return Err(Failure::not_found(resource, &on.name));
+        };
+        let before = old.value();
+        check(resource, on, how, &old, &before)?;
+        let Some(after) = ending(resource, &before, how, self.clock().now()) else {
+            return Ok(Gone { object: old, gone: false });
+        };
+        let grace = after["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        let stays = grace > 0 || meta::is_held(&after) || is_namespace_in_use(resource, &after);
+        let object = match (wish.dry_run, stays) {
+            (true, _) => unkept(&after),
+            (false, true) if after == before => old,
+            (false, true) => txn.put(on.number, &on.key(), after),
+            (false, false) => txn.remove(on.number, &on.key(), after),
+        };
+        Ok(Gone { object, gone: !stays })
+    }
+}
+
+fn is_namespace_in_use(resource: &Resource, object: &Value) -> bool {
+    resource.kind == "Namespace"
+        && object["spec"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty())
+}
+
+fn check(resource: &Resource, on: &On, how: &Deletion, old: &Object, before: &Value) -> Result<(), Failure> {
+    if let Some(uid) = &how.uid
+        && **uid != *old.uid
+    {
+        return Err(Failure::precondition(resource, &on.name, "UID", uid, &old.uid));
+    }
+    let version = before["metadata"]["resourceVersion"].as_str().unwrap_or_default();
+    match &how.version {
+        Some(asked) if asked != version => {
+            Err(Failure::precondition(resource, &on.name, "ResourceVersion", asked, version))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The object with its end written into it; `None` if that is so already.
+fn ending(resource: &Resource, before: &Value, how: &Deletion, now: Timestamp) -> Option<Value> {
+    let mut after = before.clone();
+    let grace = grace(resource, before, how);
+    settle_dependents(&mut after, how.propagation);
+    if meta::is_ending(before) {
+        let running = before["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        if grace >= running && grace > 0 {
+            return None;
+        }
+    }
+    let began = match before["metadata"]["deletionTimestamp"].as_str() {
+        // The earlier deletion's beginning counts.
+        Some(end) => {
+            let running = before["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+            let end: Option<Timestamp> = end.parse().ok();
+            end.and_then(|end| end.checked_sub(SignedDuration::from_secs(running)).ok()).unwrap_or(now)
+        }
+        None => now,
+    };
+    let end = began.checked_add(SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MAX);
+    let metadata = meta::metadata(&mut after);
+    metadata.insert("deletionTimestamp".into(), json!(crate::clock::stamp(end)));
+    metadata.insert("deletionGracePeriodSeconds".into(), json!(grace));
+    if !meta::is_ending(before)
+        && let Some(generation) = before["metadata"]["generation"].as_i64()
+    {
+        metadata.insert("generation".into(), json!(generation + 1));
+    }
+    if resource.kind == "Namespace" {
+        after["status"]["phase"] = json!("Terminating");
+    }
+    Some(after)
+}
+
+/// Only pods that may run somewhere have a grace period.
+fn grace(resource: &Resource, object: &Value, how: &Deletion) -> i64 {
+    if resource.kind != "Pod" {
+        return 0;
+    }
+    let unbound = object["spec"]["nodeName"].as_str().is_none_or(str::is_empty);
+    if unbound || matches!(object["status"]["phase"].as_str(), Some("Succeeded" | "Failed")) {
+        return 0;
+    }
+    let own = object["spec"]["terminationGracePeriodSeconds"].as_i64().unwrap_or(POD_GRACE);
+    // What a negative number asks for is one second.
+    match how.grace.unwrap_or(own) {
+        negative if negative < 0 => 1,
+        grace => grace,
+    }
+}
+
+/// Finalizers that hold the object for its dependents' sake.
+fn settle_dependents(object: &mut Value, propagation: Option<Propagation>) {
+    let wanted = match propagation {
+        Some(Propagation::Foreground) => Some("foregroundDeletion"),
+        Some(Propagation::Orphan) => Some("orphan"),
+        Some(Propagation::Background) => None,
+        None => return,
+    };
+    let metadata = meta::metadata(object);
+    let mut finalizers = metadata.get("finalizers").and_then(Value::as_array).cloned().unwrap_or_default();
+    finalizers.retain(|one| !["foregroundDeletion", "orphan"].contains(&one.as_str().unwrap_or_default()));
+    finalizers.extend(wanted.map(|wanted| json!(wanted)));
+    match finalizers.is_empty() {
+        true => metadata.remove("finalizers"),
+        false => metadata.insert("finalizers".into(), Value::Array(finalizers)),
+    };
+}

@@ -1,0 +1,79 @@
+//! # Events: one object, two forms
+//! Room:     the older form (group core), in which events are kept, and the newer one (events.k8s.io).
+//! Comes in: objects of either.
+//! Goes out: the other form.
+//! Not here: what events say.
+
+use crate::resource::Resource;
+use serde_json::{Map, Value, json};
+
+/// The newer name of a field, and the older.
+const NAMES: [(&str, &str); 7] = [
+    ("regarding", "involvedObject"),
+    ("note", "message"),
+    ("reportingController", "reportingComponent"),
+    ("deprecatedSource", "source"),
+    ("deprecatedFirstTimestamp", "firstTimestamp"),
+    ("deprecatedLastTimestamp", "lastTimestamp"),
+    ("deprecatedCount", "count"),
+];
+
+/// Fields that both forms have but only the older always shows.
+const ALWAYS: [(&str, Value); 7] = [
+    ("involvedObject", Value::Null),
+    ("source", Value::Null),
+    ("firstTimestamp", Value::Null),
+    ("lastTimestamp", Value::Null),
+    ("eventTime", Value::Null),
+    ("reportingComponent", Value::Null),
+    ("reportingInstance", Value::Null),
+];
+
+/// Whether this resource shows objects that are kept in another form.
+pub(crate) fn is_shown_otherwise(resource: &Resource) -> bool {
+    is_newer(resource)
+}
+
+fn is_newer(resource: &Resource) -> bool {
+    resource.group == "events.k8s.io" && resource.kind == "Event"
+}
+
+/// Into the form in which events are kept.
+pub(super) fn to_home(resource: &Resource, object: &mut Value) {
+    if !is_newer(resource) || object["apiVersion"] == "v1" {
+        return;
+    }
+    let Some(map) = object.as_object_mut() else { return };
+    NAMES.iter().for_each(|(newer, older)| rename(map, newer, older));
+    map.insert("apiVersion".into(), json!("v1"));
+    for (field, zero) in ALWAYS {
+        let zero = match field {
+            "involvedObject" | "source" => json!({}),
+            "reportingComponent" | "reportingInstance" => json!(""),
+            _ => zero,
+        };
+        map.entry(field).or_insert(zero);
+    }
+}
+
+/// Into the form of the resource that is asked for.
+pub(crate) fn from_home(resource: &Resource, mut object: Value) -> Value {
+    if !is_newer(resource) || object["apiVersion"] != "v1" {
+        return object;
+    }
+    let Some(map) = object.as_object_mut() else { return object };
+    NAMES.iter().for_each(|(newer, older)| rename(map, older, newer));
+    map.insert("apiVersion".into(), json!("events.k8s.io/v1"));
+    for field in ["reportingController", "reportingInstance"] {
+        if map.get(field) == Some(&json!("")) {
+            map.remove(field);
+        }
+    }
+    object
+}
+
+fn rename(map: &mut Map<String, Value>, from: &str, to: &str) {
+    if let Some(value) = map.remove(from) {
+        map.insert(to.to_owned(), value);
+    }
+}

@@ -1,0 +1,195 @@
+//! # Eviction: what pods are told to do
+//! Room:     `pods/binding` and `pods/eviction`.
+//! Comes in: Bindings and Evictions.
+//! Goes out: a bound pod; a pod that goes, unless a budget says no.
+//! Not here: budgets' status (`life/budget.rs`).
+
+use super::{Deletion, Gone, On, Server, Wish, meta};
+use crate::failure::Failure;
+use crate::resource::known;
+use crate::select;
+use crate::store::Txn;
+use serde_json::{Value, json};
+
+impl Server {
+    /// Gives a pod a node.
+    ///
+    /// # Errors
+    /// 409 if it has one; 404.
+    pub fn bind(&self, on: &On, binding: &Value, wish: &Wish) -> Result<(), Failure> {
+        let resource = on.number.get();
+        let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
+        if node.is_empty() || !matches!(binding["target"]["kind"].as_str(), None | Some("" | "Node")) {
+            let message = "target.name: Required value".to_owned();
+            let cause =
+                json!({"reason": "FieldValueRequired", "message": "Required value", "field": "target.name"});
+            return Err(Failure::invalid("", "Binding", &on.name, &[message], vec![cause]));
+        }
+        self.store().write(|txn| {
+            let old = txn.get(on.number, &on.key());
+            let mut pod = old.ok_or_else(|| Failure::not_found(resource, &on.name))?.value();
+            if meta::is_ending(&pod) {
+                let why = format!("pod {} is being deleted, cannot be assigned to a host", on.name);
+                return Err(Failure::conflict(&BINDING, &on.name, &why));
+            }
+            if let Some(bound) = pod["spec"]["nodeName"].as_str().filter(|bound| !bound.is_empty()) {
+                let why = format!("pod {} is already assigned to node \"{bound}\"", on.name);
+                return Err(Failure::conflict(&BINDING, &on.name, &why));
+            }
+            let gates = pod["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty());
+            if gates {
+                let why = format!("pod {} has non-empty .spec.schedulingGates", on.name);
+                return Err(Failure::conflict(&BINDING, &on.name, &why));
+            }
+            let before = pod.clone();
+            pod["spec"]["nodeName"] = json!(node);
+            let condition = json!({
+                "type": "PodScheduled", "status": "True", "observedGeneration": pod["metadata"]["generation"],
+                "lastProbeTime": null, "lastTransitionTime": self.clock().stamp(),
+            });
+            set_condition(&mut pod, condition);
+            for (field, value) in binding["metadata"]["annotations"].as_object().into_iter().flatten() {
+                meta::metadata(&mut pod).entry("annotations").or_insert_with(|| json!({}))[field] =
+                    value.clone();
+            }
+            super::rules::track(
+                resource,
+                Some(&before),
+                &mut pod,
+                wish,
+                Some(crate::resource::Sub::Binding),
+                self.clock(),
+            );
+            if !wish.dry_run {
+                txn.put(on.number, &on.key(), pod);
+            }
+            Ok(())
+        })
+    }
+
+    /// Deletes a pod if its budgets allow it.
+    ///
+    /// # Errors
+    /// 429 if a budget does not; 404.
+    pub fn evict(&self, on: &On, how: &Deletion, wish: &Wish) -> Result<Gone, Failure> {
+        let resource = on.number.get();
+        self.store().write(|txn| {
+            let old = txn.get(on.number, &on.key());
+            let pod = old.ok_or_else(|| Failure::not_found(resource, &on.name))?.value();
+            if !needs_no_budget(&pod) {
+                spend_budget(txn, on, &pod, wish, &self.clock().stamp())?;
+            }
+            if !meta::is_ending(&pod) && !wish.dry_run {
+                let mut marked = pod;
+                let generation = marked["metadata"]["generation"].clone();
+                set_condition(
+                    &mut marked,
+                    json!({
+                        "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+                        "observedGeneration": generation,
+                        "message": "Eviction API: evicting", "lastProbeTime": null,
+                        "lastTransitionTime": self.clock().stamp(),
+                    }),
+                );
+                txn.put(on.number, &on.key(), marked);
+            }
+            let how = Deletion { version: None, ..how.clone() };
+            self.delete_in(txn, on, &how, wish)
+        })
+    }
+}
+
+static BINDING: crate::resource::Resource = crate::resource::Resource {
+    group: "",
+    version: "v1",
+    plural: "pods/binding",
+    singular: "binding",
+    kind: "pods/binding",
+    namespaced: true,
+    short: &[],
+    categories: &[],
+    subs: &[],
+    kept: false,
+};
+
+/// Pods that serve nobody (yet, or any more) break no budget.
+fn needs_no_budget(pod: &Value) -> bool {
+    meta::is_ending(pod)
+        || matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed" | "Pending"))
+}
+
+/// Whether a pod counts as healthy.
+pub(crate) fn is_ready(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array();
+    conditions.is_some_and(|all| all.iter().any(|one| one["type"] == "Ready" && one["status"] == "True"))
+}
+
+fn spend_budget(txn: &mut Txn<'_>, on: &On, pod: &Value, wish: &Wish, now: &str) -> Result<(), Failure> {
+    let budgets = known("policy", "poddisruptionbudgets");
+    let matching: Vec<_> = txn
+        .all(budgets, Some(&on.namespace))
+        .into_iter()
+        .map(|(key, budget)| (key, budget.value()))
+        .filter(|(_, budget)| select::from_object(&budget["spec"]["selector"]).match_object(pod))
+        .collect();
+    let (key, mut budget) = match <[_; 1]>::try_from(matching) {
+        Ok([one]) => one,
+        Err(none) if none.is_empty() => return Ok(()),
+        Err(_) => {
+            let why = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.";
+            return Err(Failure::new(500, "", why));
+        }
+    };
+    let name = budget["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let status = &budget["status"];
+    let number = |field: &str| status[field].as_i64().unwrap_or(0);
+    if !is_ready(pod) {
+        let always = budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow";
+        if always || (number("currentHealthy") >= number("desiredHealthy") && number("desiredHealthy") > 0) {
+            return Ok(());
+        }
+    }
+    let generation = budget["metadata"]["generation"].as_i64().unwrap_or(0);
+    if number("observedGeneration") < generation {
+        let why = format!("The disruption budget {name} is still being processed by the server.");
+        return Err(
+            too_many("Cannot evict pod as it would violate the pod's disruption budget.", &why).later(10)
+        );
+    }
+    if number("disruptionsAllowed") <= 0 {
+        let (needs, has) = (number("desiredHealthy"), number("currentHealthy"));
+        let why = format!("The disruption budget {name} needs {needs} healthy pods and has {has} currently");
+        return Err(too_many("Cannot evict pod as it would violate the pod's disruption budget.", &why));
+    }
+    if !wish.dry_run {
+        let left = number("disruptionsAllowed") - 1;
+        budget["status"]["disruptionsAllowed"] = json!(left);
+        budget["status"]["disruptedPods"][&on.name] = json!(now);
+        txn.put(budgets, &key, budget);
+    }
+    Ok(())
+}
+
+fn too_many(message: &str, why: &str) -> Failure {
+    let causes = json!({"causes": [{"reason": "DisruptionBudget", "message": why}]});
+    Failure::new(429, "TooManyRequests", message).with(causes)
+}
+
+/// Puts a condition in the place of the one of its type, or after the others. The time of one that does not change
+/// stays.
+pub(crate) fn set_condition(object: &mut Value, mut condition: Value) {
+    let slot = &mut object["status"]["conditions"];
+    if !slot.is_array() {
+        *slot = json!([]);
+    }
+    let Some(all) = slot.as_array_mut() else { return };
+    match all.iter_mut().find(|one| one["type"] == condition["type"]) {
+        Some(old) => {
+            if old["status"] == condition["status"] && !old["lastTransitionTime"].is_null() {
+                condition["lastTransitionTime"] = old["lastTransitionTime"].clone();
+            }
+            *old = condition;
+        }
+        None => all.push(condition),
+    }
+}

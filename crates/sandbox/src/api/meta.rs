@@ -1,0 +1,101 @@
+//! # Meta: what a server writes into `metadata`
+//! Room:     names, identities, versions, times of objects.
+//! Comes in: a body and the path it was sent to; the object it replaces.
+//! Goes out: the body with its metadata settled.
+//! Not here: managedFields (`rules.rs`).
+
+use super::{On, Server};
+use crate::failure::Failure;
+use crate::resource::Resource;
+use serde_json::{Map, Value, json};
+
+/// The longest start of a generated name.
+const GENERATED_MOST: usize = 58;
+
+/// Name and namespace of the path and of the body must not contradict each other.
+pub(super) fn settle_place(resource: &Resource, on: &On, body: &mut Value) -> Result<(), Failure> {
+    let metadata = metadata(body);
+    let said = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
+    let place = if resource.namespaced { on.namespace.as_str() } else { "" };
+    if !said.is_empty() && said != place {
+        let why = "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(Failure::bad_request(why));
+    }
+    match place {
+        "" => metadata.remove("namespace"),
+        place => metadata.insert("namespace".into(), json!(place)),
+    };
+    let said = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
+    if !on.name.is_empty() && said != on.name {
+        if said.is_empty() {
+            let why = "name must be provided";
+            return Err(Failure::bad_request(why));
+        }
+        let why = format!("the name of the object ({said}) does not match the name on the URL ({})", on.name);
+        return Err(Failure::bad_request(why));
+    }
+    Ok(())
+}
+
+/// A new object's identity.
+pub(super) fn begin(resource: &Resource, body: &mut Value, server: &Server) {
+    let metadata = metadata(body);
+    for field in
+        ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "managedFields"]
+    {
+        metadata.remove(field);
+    }
+    let unnamed = metadata.get("name").and_then(Value::as_str).is_none_or(str::is_empty);
+    let base = metadata.get("generateName").and_then(Value::as_str).unwrap_or_default();
+    if unnamed && !base.is_empty() {
+        let base: String = base.chars().take(GENERATED_MOST).collect();
+        metadata.insert("name".into(), json!(format!("{base}{}", server.ids().suffix())));
+    }
+    metadata.insert("uid".into(), json!(server.ids().uid()));
+    metadata.insert("creationTimestamp".into(), json!(server.clock().stamp()));
+    metadata.remove("generation");
+    super::rules::generation(resource, None, body);
+}
+
+/// What an object keeps through all updates.
+pub(super) fn carry_over(old: &Value, body: &mut Value) {
+    let metadata = metadata(body);
+    for field in [
+        "uid",
+        "creationTimestamp",
+        "generation",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+    ] {
+        match old["metadata"].get(field) {
+            Some(value) => metadata.insert(field.into(), value.clone()),
+            None => metadata.remove(field),
+        };
+    }
+}
+
+/// `metadata`, made an object if it is none.
+pub(super) fn metadata(body: &mut Value) -> &mut Map<String, Value> {
+    if !body.is_object() {
+        *body = json!({});
+    }
+    let slot = &mut body["metadata"];
+    if !slot.is_object() {
+        *slot = json!({});
+    }
+    match slot {
+        Value::Object(map) => map,
+        _ => unreachable!("it was made an object just now"),
+    }
+}
+
+/// Whether an object waits for its end.
+pub(crate) fn is_ending(object: &Value) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
+}
+
+/// Whether somebody holds an object back from its end.
+pub(crate) fn is_held(object: &Value) -> bool {
+    object["metadata"]["finalizers"].as_array().is_some_and(|finalizers| !finalizers.is_empty())
+}

@@ -1,0 +1,95 @@
+//! # Scale: how many, in one form for all
+//! Room:     the `scale` subresource.
+//! Comes in: Scales.
+//! Goes out: Scales; changed replicas.
+//! Not here: making it so (`life`).
+
+use super::{Made, On, Patch, Server, Wish};
+use crate::failure::Failure;
+use serde_json::{Value, json};
+
+/// An object's Scale.
+pub(super) fn of(object: &Value) -> Value {
+    let metadata = &object["metadata"];
+    let selector = selector_text(&object["spec"]["selector"]);
+    let mut scale = json!({
+        "kind": "Scale", "apiVersion": "autoscaling/v1",
+        "metadata": {
+            "name": metadata["name"], "namespace": metadata["namespace"], "uid": metadata["uid"],
+            "resourceVersion": metadata["resourceVersion"], "creationTimestamp": metadata["creationTimestamp"],
+        },
+        "spec": {},
+        "status": {"replicas": object["status"]["replicas"].as_i64().unwrap_or(0), "selector": selector},
+    });
+    if let Some(replicas) = object["spec"]["replicas"].as_i64().filter(|replicas| *replicas != 0) {
+        scale["spec"]["replicas"] = json!(replicas);
+    }
+    scale
+}
+
+/// A selector as text.
+fn selector_text(selector: &Value) -> String {
+    let labels = selector["matchLabels"].as_object();
+    let mut parts: Vec<String> = labels
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+        .collect();
+    for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
+        let key = expression["key"].as_str().unwrap_or_default();
+        let values = expression["values"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let values = values.collect::<Vec<_>>().join(",");
+        parts.push(match expression["operator"].as_str() {
+            Some("In") => format!("{key} in ({values})"),
+            Some("NotIn") => format!("{key} notin ({values})"),
+            Some("DoesNotExist") => format!("!{key}"),
+            _ => key.to_owned(),
+        });
+    }
+    parts.join(",")
+}
+
+/// A patched Scale.
+pub(crate) fn patched(scale: Value, patch: &Patch) -> Result<Value, Failure> {
+    super::rules::patched_scale(&scale, patch)
+}
+
+impl Server {
+    /// An object's Scale.
+    pub(crate) fn scale_of(&self, object: &Value) -> Value {
+        of(object)
+    }
+
+    /// Changes the number of replicas; answers with the Scale.
+    ///
+    /// # Errors
+    /// 404, 409, and what validation says.
+    pub(crate) fn rescale(
+        &self,
+        on: &On,
+        change: impl FnOnce(Value) -> Result<Value, Failure>,
+        wish: &Wish,
+    ) -> Result<(Value, Made), Failure> {
+        let whole = On { sub: None, ..on.clone() };
+        let made = self.store().write(|txn| {
+            let old = txn.get(on.number, &on.key());
+            let old = old.ok_or_else(|| Failure::not_found(on.number.get(), &on.name))?;
+            let mut object = old.value();
+            let scale = change(of(&object))?;
+            let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+            if replicas < 0 {
+                let why = "must be greater than or equal to 0";
+                let message = format!("spec.replicas: Invalid value: {replicas}: {why}");
+                let cause = format!("Invalid value: {replicas}: {why}");
+                let cause =
+                    json!({"reason": "FieldValueInvalid", "message": cause, "field": "spec.replicas"});
+                return Err(Failure::invalid("autoscaling", "Scale", &on.name, &[message], vec![cause]));
+            }
+            object["spec"]["replicas"] = json!(replicas);
+            // A Scale without a version is meant whatever the version is.
+            object["metadata"]["resourceVersion"] = scale["metadata"]["resourceVersion"].clone();
+            self.replace(txn, &whole, &old, object, wish, Vec::new())
+        })?;
+        Ok((of(&made.object.value()), made))
+    }
+}

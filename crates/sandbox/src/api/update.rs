@@ -1,0 +1,191 @@
+//! # Update: changed objects
+//! Room:     PUT and PATCH, of whole objects and of their parts.
+//! Comes in: bodies and patches.
+//! Goes out: the kept object; its end, if that was all it waited for.
+//! Keeps:    what would change nothing writes nothing.
+//! Not here: how patches work (`patch.rs`).
+
+use super::create::unkept;
+use super::{Made, On, Server, Wish, admit, events, meta, rules};
+use crate::failure::Failure;
+use crate::resource::{Resource, Sub};
+use crate::store::{Object, Txn};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A patch of one of the four kinds.
+#[derive(Clone, Debug)]
+pub enum Patch {
+    /// RFC 6902.
+    Json(Value),
+    /// RFC 7386.
+    Merge(Value),
+    /// Kubernetes' own: lists are merged by keys.
+    Strategic(Value),
+    /// Server-side apply.
+    Apply(Value),
+}
+
+/// Fields that are versions and bookkeeping: an update that changes nothing else changes nothing.
+const BOOKKEEPING: [&str; 2] = ["resourceVersion", "managedFields"];
+
+impl Server {
+    /// Replaces an object, or a part of it.
+    ///
+    /// # Errors
+    /// Whatever a real server refuses.
+    pub fn update(&self, on: &On, body: Value, wish: &Wish) -> Result<Made, Failure> {
+        let resource = on.number.get();
+        let (mut body, warnings) = rules::read(resource, body, wish.strictness)?;
+        meta::settle_place(resource, on, &mut body)?;
+        self.store().write(|txn| match txn.get(on.number, &on.key()) {
+            Some(old) => self.replace(txn, on, &old, body, wish, warnings),
+            None if on.sub.is_none() && rules::made_by_update(resource) => {
+                self.create_in(txn, on, body, wish, warnings)
+            }
+            None => Err(Failure::not_found(resource, &on.name)),
+        })
+    }
+
+    /// Patches an object, or a part of it. Server-side apply makes it if it is not there.
+    ///
+    /// # Errors
+    /// Whatever a real server refuses.
+    pub fn patch(&self, on: &On, patch: &Patch, wish: &Wish) -> Result<Made, Failure> {
+        let resource = on.number.get();
+        self.store().write(|txn| {
+            let old = txn.get(on.number, &on.key());
+            let (live, old) = match (old, patch) {
+                (Some(old), _) => (Some(events::from_home(resource, old.value())), Some(old)),
+                (None, Patch::Apply(_)) if on.sub.is_none() => (None, None),
+                (None, _) => return Err(Failure::not_found(resource, &on.name)),
+            };
+            let patched = rules::patched(resource, on, live.as_ref(), patch, wish, self.clock())?;
+            let (mut body, warnings) = rules::read(resource, patched, wish.strictness)?;
+            meta::settle_place(resource, on, &mut body)?;
+            let wish = match patch {
+                // What is applied is owned already.
+                Patch::Apply(_) => &Wish { manager: String::new(), ..wish.clone() },
+                _ => wish,
+            };
+            match old {
+                Some(old) => self.replace(txn, on, &old, body, wish, warnings),
+                None => self.create_in(txn, on, body, wish, warnings),
+            }
+        })
+    }
+
+    /// Changes an object within the process: no reading of unknown fields, no lost update.
+    ///
+    /// # Errors
+    /// 404, and whatever validation says.
+    pub fn change(&self, on: &On, by: &str, change: impl FnOnce(&mut Value)) -> Result<Made, Failure> {
+        self.store().write(|txn| {
+            let old = txn.get(on.number, &on.key());
+            let old = old.ok_or_else(|| Failure::not_found(on.number.get(), &on.name))?;
+            let mut body = old.value();
+            change(&mut body);
+            self.replace(txn, on, &old, body, &Wish::by(by), Vec::new())
+        })
+    }
+
+    /// Puts a body in the place of an object that is there.
+    pub(super) fn replace(
+        &self,
+        txn: &mut Txn<'_>,
+        on: &On,
+        old: &Arc<Object>,
+        mut body: Value,
+        wish: &Wish,
+        warnings: Vec<String>,
+    ) -> Result<Made, Failure> {
+        let resource = on.number.get();
+        let before = old.value();
+        check_preconditions(resource, on, &before, &body)?;
+        meta::carry_over(&before, &mut body);
+        events::to_home(resource, &mut body);
+        keep_other_part(resource, on.sub, &before, &mut body);
+        rules::again(resource, &before, &mut body);
+        admit::update(self, resource, on.sub, &mut body);
+        rules::check_changed(resource, on.sub, &before, &body)?;
+        rules::generation(resource, Some(&before), &mut body);
+        if is_same(&before, &body) {
+            return Ok(Made { object: Arc::clone(old), new: false, warnings });
+        }
+        rules::track(resource, Some(&before), &mut body, wish, on.sub, self.clock());
+        let over = meta::is_ending(&body) && !meta::is_held(&body) && !is_graceful(&body);
+        let object = match (wish.dry_run, over) {
+            (true, _) => unkept(&body),
+            (false, true) => txn.remove(on.number, &on.key(), body),
+            (false, false) => txn.put(on.number, &on.key(), body),
+        };
+        Ok(Made { object, new: false, warnings })
+    }
+}
+
+/// A pod's grace period is somebody else's to end.
+fn is_graceful(body: &Value) -> bool {
+    body["metadata"]["deletionGracePeriodSeconds"].as_i64().is_some_and(|seconds| seconds > 0)
+        || body["kind"] == "Namespace"
+            && body["spec"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
+}
+
+/// The version and the identity a body was made from, if it says so.
+fn check_preconditions(resource: &Resource, on: &On, old: &Value, body: &Value) -> Result<(), Failure> {
+    let of = |object: &Value, field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
+    let (asked, is) = (of(body, "uid"), of(old, "uid"));
+    if !asked.is_empty() && asked != is {
+        return Err(Failure::precondition(resource, &on.name, "UID", &asked, &is));
+    }
+    let (asked, is) = (of(body, "resourceVersion"), of(old, "resourceVersion"));
+    match asked.as_str() {
+        "" | "0" if rules::needs_version(resource) => Err(rules::no_version(resource, &on.name)),
+        "" | "0" => Ok(()),
+        asked if asked == is => Ok(()),
+        _ => Err(Failure::modified(resource, &on.name)),
+    }
+}
+
+/// An update of the whole leaves the status alone, and one of the status all else.
+fn keep_other_part(resource: &Resource, sub: Option<Sub>, old: &Value, body: &mut Value) {
+    let has_status = resource.subs.contains(&Sub::Status);
+    match sub {
+        None if has_status => copy(old, body, "status"),
+        Some(Sub::Status) => {
+            for field in rules::outside_status(resource) {
+                copy(old, body, field);
+            }
+            let kept = ["labels", "annotations", "finalizers", "ownerReferences"];
+            if !rules::status_may_change_metadata(resource) {
+                for field in kept {
+                    let (old, new) = (&old["metadata"], &mut body["metadata"]);
+                    copy(old, new, field);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn copy(from: &Value, to: &mut Value, field: &str) {
+    let Some(map) = to.as_object_mut() else { return };
+    match from.get(field) {
+        Some(value) => map.insert(field.to_owned(), value.clone()),
+        None => map.remove(field),
+    };
+}
+
+/// Whether nothing but bookkeeping differs.
+fn is_same(old: &Value, new: &Value) -> bool {
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
+    let beside = |map: &serde_json::Map<String, Value>| map.keys().filter(|key| *key != "metadata").count();
+    let bare = |object: &Value| {
+        let mut metadata = object.as_object().cloned().unwrap_or_default();
+        BOOKKEEPING.iter().for_each(|field| _ = metadata.remove(*field));
+        metadata
+    };
+    let metadata = |map: &serde_json::Map<String, Value>| map.get("metadata").map(bare);
+    beside(old) == beside(new)
+        && old.iter().all(|(key, value)| key == "metadata" || new.get(key) == Some(value))
+        && metadata(old) == metadata(new)
+}

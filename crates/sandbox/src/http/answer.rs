@@ -1,0 +1,98 @@
+//! # Answer: what goes back
+//! Room:     bodies that are whole and bodies that stream.
+//! Comes in: bytes, failures, streams.
+//! Goes out: HTTP responses.
+//! Not here: what the bytes say.
+
+use super::accept::{Accept, Encoding};
+use super::form;
+use crate::failure::Failure;
+use bytes::Bytes;
+use futures::stream::{BoxStream, StreamExt as _};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WARNING};
+use http::{HeaderValue, Response, StatusCode};
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use serde_json::Value;
+use std::convert::Infallible;
+
+/// The body of an answer.
+pub type AnswerBody = UnsyncBoxBody<Bytes, Infallible>;
+
+/// An answer.
+pub struct Answer {
+    code: u16,
+    content_type: &'static str,
+    body: Content,
+    retry_after: Option<u32>,
+    warnings: Vec<String>,
+}
+
+enum Content {
+    Whole(Bytes),
+    Stream(BoxStream<'static, Bytes>),
+}
+
+pub(super) const JSON: &str = "application/json";
+pub(super) const YAML: &str = "application/yaml";
+pub(super) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+pub(super) const PROTOBUF_STREAM: &str = "application/vnd.kubernetes.protobuf;stream=watch";
+pub(super) const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+impl Answer {
+    pub(super) fn new(code: u16, content_type: &'static str, body: Bytes) -> Self {
+        Self { code, content_type, body: Content::Whole(body), retry_after: None, warnings: Vec::new() }
+    }
+
+    pub(super) fn text(text: &'static str) -> Self {
+        Self::new(200, "text/plain; charset=utf-8", Bytes::from_static(text.as_bytes()))
+    }
+
+    pub(super) fn json(value: &Value) -> Self {
+        Self::new(200, JSON, Bytes::from(value.to_string()))
+    }
+
+    pub(super) fn stream(content_type: &'static str, body: BoxStream<'static, Bytes>) -> Self {
+        let body = Content::Stream(body);
+        Self { code: 200, content_type, body, retry_after: None, warnings: Vec::new() }
+    }
+
+    pub(super) fn refused(failure: &Failure, accept: Accept) -> Self {
+        let (content_type, body) = match accept.encoding {
+            Encoding::Protobuf => (PROTOBUF, form::encoded(&failure.status(), Encoding::Protobuf)),
+            Encoding::Yaml => (YAML, form::encoded(&failure.status(), Encoding::Yaml)),
+            Encoding::Json => (JSON, form::encoded(&failure.status(), Encoding::Json)),
+        };
+        Self { retry_after: failure.retry_after, ..Self::new(failure.code, content_type, body) }
+    }
+
+    pub(super) fn with_warnings(mut self, warnings: Vec<String>) -> Self {
+        self.warnings = warnings;
+        self
+    }
+
+    pub(super) fn into_response(self) -> Response<AnswerBody> {
+        let body = match self.body {
+            Content::Whole(bytes) => Full::new(bytes).boxed_unsync(),
+            Content::Stream(stream) => {
+                StreamBody::new(stream.map(|bytes| Ok(Frame::data(bytes)))).boxed_unsync()
+            }
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        for warning in &self.warnings {
+            let text = warning.replace('\\', "\\\\").replace('"', "\\\"");
+            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
+                headers.append(WARNING, value);
+            }
+        }
+        response
+    }
+}

@@ -1,0 +1,81 @@
+//! # Asked: one request
+//! Room:     method, path, query, headers and body in one place.
+//! Comes in: an HTTP request's head and its body.
+//! Goes out: [`Asked`] and what its query says.
+//! Not here: what is done about it.
+
+use super::accept::Accept;
+use super::query::Query;
+use crate::api::{Strictness, Wish};
+use crate::failure::Failure;
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::request::Parts;
+use http::{HeaderName, Method};
+
+/// A request.
+pub(super) struct Asked {
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) query: Query,
+    pub(super) accept: Accept,
+    /// Without parameters, in lower case.
+    pub(super) content_type: String,
+    pub(super) agent: String,
+    pub(super) body: Bytes,
+}
+
+impl Asked {
+    pub(super) fn new(head: &Parts, body: Bytes) -> Self {
+        let content_type = header(head, &CONTENT_TYPE);
+        Self {
+            method: head.method.clone(),
+            path: super::query::decoded(head.uri.path()),
+            query: Query::read(head.uri.query().unwrap_or_default()),
+            accept: super::accept::of(head),
+            content_type: content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase(),
+            agent: header(head, &USER_AGENT),
+            body,
+        }
+    }
+
+    /// How a write is to be done.
+    pub(super) fn wish(&self) -> Result<Wish, Failure> {
+        let manager = match self.query.get("fieldManager") {
+            "" => self.agent.split('/').next().unwrap_or_default().to_owned(),
+            manager => manager.to_owned(),
+        };
+        Ok(Wish {
+            dry_run: self.dry_run()?,
+            manager: if manager.is_empty() { "unknown".to_owned() } else { manager },
+            strictness: self.strictness()?,
+            force: self.query.is_true("force"),
+        })
+    }
+
+    fn dry_run(&self) -> Result<bool, Failure> {
+        match self.query.get("dryRun") {
+            "" => Ok(false),
+            "All" => Ok(true),
+            other => {
+                let why = format!("Invalid value: \"{other}\": supported values: \"All\"");
+                Err(Failure::bad_request(format!("dryRun: {why}")))
+            }
+        }
+    }
+
+    fn strictness(&self) -> Result<Strictness, Failure> {
+        match self.query.get("fieldValidation") {
+            "" | "Warn" => Ok(Strictness::Warn),
+            "Strict" => Ok(Strictness::Strict),
+            "Ignore" => Ok(Strictness::Ignore),
+            other => Err(Failure::bad_request(format!(
+                "fieldValidation: Unsupported value: \"{other}\": supported values: \"Ignore\", \"Strict\", \"Warn\""
+            ))),
+        }
+    }
+}
+
+fn header(head: &Parts, name: &HeaderName) -> String {
+    head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+}

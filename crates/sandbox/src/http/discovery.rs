@@ -1,0 +1,191 @@
+//! # Discovery: what there is
+//! Room:     groups, versions, resources and their verbs; the server's version.
+//! Comes in: a path.
+//! Goes out: discovery documents, one by one or all in one.
+//! Not here: fields (`openapi.rs`).
+
+use super::answer::{AGGREGATED, Answer};
+use super::asked::Asked;
+use crate::resource::{RESOURCES, Resource};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+/// The release this server behaves like.
+const RELEASE: (&str, &str, &str) = ("1", "36", "v1.36.3");
+
+const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+
+/// `/version`.
+pub(super) fn version() -> Value {
+    let (major, minor, git) = RELEASE;
+    json!({
+        "major": major, "minor": minor, "gitVersion": format!("{git}+taintward-sandbox"),
+        "gitCommit": "", "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "", "compiler": "rustc", "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+    })
+}
+
+/// Groups in the order of the table, core first.
+fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for resource in RESOURCES {
+        match groups.iter_mut().find(|(group, _)| *group == resource.group) {
+            Some((_, versions)) if versions.contains(&resource.version) => {}
+            Some((_, versions)) => versions.push(resource.version),
+            None => groups.push((resource.group, vec![resource.version])),
+        }
+    }
+    groups
+}
+
+/// The document at a path, if there is one.
+pub(super) fn answer(path: &str, asked: &Asked) -> Option<Answer> {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    if asked.accept.aggregated && matches!(parts.as_slice(), ["api"] | ["apis"]) {
+        let document = aggregated(parts == ["api"]).to_string();
+        return Some(Answer::new(200, AGGREGATED, Bytes::from(document)));
+    }
+    let document = match parts.as_slice() {
+        ["api"] => json!({
+            "kind": "APIVersions", "versions": ["v1"],
+            "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1"}],
+        }),
+        ["apis"] => {
+            let groups = groups().into_iter().filter(|(group, _)| !group.is_empty());
+            let groups: Vec<Value> = groups.map(|(group, versions)| told(group, &versions)).collect();
+            json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+        }
+        ["api", version] => resources("", version)?,
+        ["apis", group] => {
+            let (_, versions) = groups().into_iter().find(|(one, _)| one == group)?;
+            let mut document = told(group, &versions);
+            document["kind"] = json!("APIGroup");
+            document["apiVersion"] = json!("v1");
+            document
+        }
+        ["apis", group, version] => resources(group, version)?,
+        [] => paths(),
+        _ => return None,
+    };
+    Some(Answer::json(&document))
+}
+
+fn paths() -> Value {
+    let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
+    for (group, versions) in groups().into_iter().filter(|(group, _)| !group.is_empty()) {
+        paths.push(format!("/apis/{group}"));
+        paths.extend(versions.iter().map(|version| format!("/apis/{group}/{version}")));
+    }
+    paths.extend(["/healthz", "/livez", "/openapi/v3", "/readyz", "/version"].map(String::from));
+    json!({"paths": paths})
+}
+
+fn told(group: &str, versions: &[&str]) -> Value {
+    let one = |version: &&str| json!({"groupVersion": format!("{group}/{version}"), "version": version});
+    let all: Vec<Value> = versions.iter().map(one).collect();
+    json!({"name": group, "versions": all, "preferredVersion": all.first()})
+}
+
+fn of_version(group: &str, version: &str) -> impl Iterator<Item = &'static Resource> {
+    RESOURCES.iter().filter(move |one| one.group == group && one.version == version)
+}
+
+/// The resources of a version, one entry for each of their parts.
+fn resources(group: &str, version: &str) -> Option<Value> {
+    let mut entries = Vec::new();
+    for resource in of_version(group, version) {
+        let mut entry = json!({
+            "name": resource.plural, "singularName": resource.singular, "namespaced": resource.namespaced,
+            "kind": resource.kind, "verbs": verbs(resource),
+        });
+        if !resource.short.is_empty() {
+            entry["shortNames"] = json!(resource.short);
+        }
+        if !resource.categories.is_empty() {
+            entry["categories"] = json!(resource.categories);
+        }
+        entries.push(entry);
+        for sub in resource.subs {
+            let mut entry = json!({
+                "name": format!("{}/{}", resource.plural, sub.name()), "singularName": "",
+                "namespaced": resource.namespaced, "kind": sub.kind().map_or(resource.kind, |(_, _, kind)| kind),
+                "verbs": sub_verbs(sub.name()),
+            });
+            if let Some((group, version, _)) = sub.kind() {
+                entry["version"] = json!(version);
+                if !group.is_empty() {
+                    entry["group"] = json!(group);
+                }
+            }
+            entries.push(entry);
+        }
+    }
+    if entries.is_empty() {
+        return None;
+    }
+    let version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    Some(
+        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": entries}),
+    )
+}
+
+fn verbs(resource: &Resource) -> Vec<&'static str> {
+    match (resource.kept, resource.kind) {
+        (false, _) => vec!["create"],
+        (true, "Namespace") => VERBS.into_iter().filter(|verb| *verb != "deletecollection").collect(),
+        (true, _) => VERBS.to_vec(),
+    }
+}
+
+fn sub_verbs(sub: &str) -> Vec<&'static str> {
+    match sub {
+        "binding" | "eviction" | "token" => vec!["create"],
+        "finalize" => vec!["update"],
+        _ => vec!["get", "patch", "update"],
+    }
+}
+
+/// Everything in one document.
+fn aggregated(core: bool) -> Value {
+    let groups = groups().into_iter().filter(|(group, _)| group.is_empty() == core);
+    let items: Vec<Value> = groups.map(|(group, versions)| aggregated_group(group, &versions)).collect();
+    json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items})
+}
+
+fn aggregated_group(group: &str, versions: &[&str]) -> Value {
+    let version = |version: &&str| {
+        let resources: Vec<Value> = of_version(group, version).map(|one| aggregated_resource(one)).collect();
+        json!({"version": version, "resources": resources, "freshness": "Current"})
+    };
+    let versions: Vec<Value> = versions.iter().map(version).collect();
+    let mut metadata = json!({"creationTimestamp": Value::Null});
+    if !group.is_empty() {
+        metadata["name"] = json!(group);
+    }
+    json!({"metadata": metadata, "versions": versions})
+}
+
+fn aggregated_resource(resource: &Resource) -> Value {
+    let kind =
+        |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
+    let own = kind(resource.group, resource.version, resource.kind);
+    let mut entry = json!({
+        "resource": resource.plural, "responseKind": own,
+        "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
+        "singularResource": resource.singular, "verbs": verbs(resource),
+    });
+    if !resource.short.is_empty() {
+        entry["shortNames"] = json!(resource.short);
+    }
+    if !resource.categories.is_empty() {
+        entry["categories"] = json!(resource.categories);
+    }
+    if !resource.subs.is_empty() {
+        let part = |sub: &crate::resource::Sub| {
+            let kind = sub.kind().map_or(own.clone(), |(group, version, name)| kind(group, version, name));
+            json!({"subresource": sub.name(), "responseKind": kind, "verbs": sub_verbs(sub.name())})
+        };
+        entry["subresources"] = Value::Array(resource.subs.iter().map(part).collect());
+    }
+    entry
+}

@@ -1,0 +1,201 @@
+//! # Form: objects as bytes
+//! Room:     one object, a list, or an event, in the form that is accepted.
+//! Comes in: kept objects.
+//! Goes out: bytes and their content type.
+//! Not here: which objects.
+
+use super::accept::{Accept, Encoding, View};
+use super::answer::{JSON, PROTOBUF, YAML};
+use crate::api;
+use crate::columns::{self, Include};
+use crate::protobuf;
+use crate::resource::Resource;
+use crate::store::Object;
+use bytes::{BufMut as _, Bytes, BytesMut};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// How objects are to be told of.
+#[derive(Clone, Copy)]
+pub(super) struct Form {
+    pub(super) resource: &'static Resource,
+    pub(super) accept: Accept,
+    /// What a table's rows carry.
+    pub(super) include: Include,
+    pub(super) now: Timestamp,
+}
+
+/// An object that is not kept, as bytes.
+pub(super) fn encoded(value: &Value, encoding: Encoding) -> Bytes {
+    match encoding {
+        Encoding::Json => Bytes::from(format!("{value}\n")),
+        Encoding::Yaml => Bytes::from(crate::normal::to_yaml(value)),
+        Encoding::Protobuf => {
+            let text = |field: &str| value[field].as_str().unwrap_or_default();
+            Bytes::from(protobuf::encode(text("apiVersion"), text("kind"), value))
+        }
+    }
+}
+
+pub(super) const fn content_type(encoding: Encoding) -> &'static str {
+    match encoding {
+        Encoding::Json => JSON,
+        Encoding::Yaml => YAML,
+        Encoding::Protobuf => PROTOBUF,
+    }
+}
+
+impl Form {
+    /// One object.
+    pub(super) fn single(&self, object: &Object) -> Bytes {
+        match (self.accept.view, self.accept.encoding) {
+            (View::Whole, Encoding::Json) if self.is_home() => object.json.clone(),
+            _ => encoded(&self.value(object), self.accept.encoding),
+        }
+    }
+
+    /// One object, as a value.
+    pub(super) fn value(&self, object: &Object) -> Value {
+        let whole = self.whole(object);
+        match self.accept.view {
+            View::Whole => whole,
+            View::Metadata => metadata_of(&whole),
+            View::Table => {
+                let version = whole["metadata"]["resourceVersion"].clone();
+                let mut table = self.table(&[&whole]);
+                table["metadata"] = json!({"resourceVersion": version});
+                table
+            }
+        }
+    }
+
+    /// In the form of this resource: another group may show the same objects.
+    pub(super) fn whole(&self, object: &Object) -> Value {
+        api::shown(self.resource, object.value())
+    }
+
+    fn is_home(&self) -> bool {
+        !api::is_shown_otherwise(self.resource)
+    }
+
+    fn table(&self, objects: &[&Value]) -> Value {
+        columns::table(self.resource.group, self.resource.plural, objects, self.now, self.include)
+    }
+
+    /// A list with its metadata.
+    pub(super) fn list(&self, metadata: &Value, objects: &[Arc<Object>]) -> Bytes {
+        match (self.accept.view, self.accept.encoding) {
+            (View::Whole, Encoding::Json) if self.is_home() => self.plain_list(metadata, objects),
+            (View::Table, encoding) => {
+                let values: Vec<Value> = objects.iter().map(|object| self.whole(object)).collect();
+                let mut table = self.table(&values.iter().collect::<Vec<_>>());
+                table["metadata"] = metadata.clone();
+                encoded(&table, encoding)
+            }
+            (view, encoding) => {
+                let (api_version, kind) = match view {
+                    View::Metadata => ("meta.k8s.io/v1".to_owned(), "PartialObjectMetadataList".to_owned()),
+                    _ => (self.resource.api_version(), format!("{}List", self.resource.kind)),
+                };
+                let item = |object: &Arc<Object>| {
+                    let mut value = self.value(object);
+                    if view == View::Whole
+                        && let Some(map) = value.as_object_mut()
+                    {
+                        map.remove("kind");
+                        map.remove("apiVersion");
+                    }
+                    value
+                };
+                let items: Vec<Value> = objects.iter().map(item).collect();
+                let list =
+                    json!({"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items});
+                encoded(&list, encoding)
+            }
+        }
+    }
+
+    /// A list of whole objects in JSON, whose items leave out what the list says already: no object is parsed.
+    fn plain_list(&self, metadata: &Value, objects: &[Arc<Object>]) -> Bytes {
+        let (api_version, kind) = (self.resource.api_version(), self.resource.kind);
+        let length: usize = objects.iter().map(|object| object.json.len() + 1).sum();
+        let mut bytes = BytesMut::with_capacity(length + 200);
+        let head = format!(
+            "{{\"kind\":\"{kind}List\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":["
+        );
+        bytes.put_slice(head.as_bytes());
+        let known = format!("{{\"apiVersion\":\"{api_version}\",\"kind\":\"{kind}\",");
+        for (index, object) in objects.iter().enumerate() {
+            if index > 0 {
+                bytes.put_u8(b',');
+            }
+            match object.json.strip_prefix(known.as_bytes()) {
+                Some(rest) => {
+                    bytes.put_u8(b'{');
+                    bytes.put_slice(rest);
+                }
+                None => {
+                    let mut value = object.value();
+                    if let Some(map) = value.as_object_mut() {
+                        map.remove("kind");
+                        map.remove("apiVersion");
+                    }
+                    bytes.put_slice(value.to_string().as_bytes());
+                }
+            }
+        }
+        bytes.put_slice(b"]}\n");
+        bytes.freeze()
+    }
+
+    /// A watch event of an object.
+    pub(super) fn event(&self, what: &str, object: &Object) -> Bytes {
+        match (self.accept.view, self.accept.encoding) {
+            (View::Whole, Encoding::Json) if self.is_home() => json_event(what, &object.json),
+            (_, encoding) => self.event_of(what, &self.value(object), encoding),
+        }
+    }
+
+    /// The encoding, if whole objects in it are the same for everybody who watches.
+    pub(super) fn shared(&self) -> Option<Encoding> {
+        (self.accept.view == View::Whole && self.is_home()).then_some(self.accept.encoding)
+    }
+
+    /// A bookmark with this metadata.
+    pub(super) fn bookmark(&self, metadata: Value) -> Bytes {
+        let (api_version, kind) = (self.resource.api_version(), self.resource.kind);
+        let value = match self.accept.view {
+            View::Table => {
+                let empty = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
+                self.table(&[&empty])
+            }
+            View::Metadata => metadata_of(&json!({"metadata": metadata})),
+            View::Whole => crate::normal::zero(&api_version, kind, json!({"metadata": metadata})),
+        };
+        self.event_of("BOOKMARK", &value, self.accept.encoding)
+    }
+
+    /// A watch event of something that is not kept: a bookmark, an error.
+    pub(super) fn event_of(&self, what: &str, value: &Value, encoding: Encoding) -> Bytes {
+        match encoding {
+            Encoding::Protobuf => Bytes::from(protobuf::encode_watch_event(what, &encoded(value, encoding))),
+            Encoding::Json | Encoding::Yaml => json_event(what, value.to_string().as_bytes()),
+        }
+    }
+}
+
+fn json_event(what: &str, object: &[u8]) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(object.len() + 40);
+    bytes.put_slice(b"{\"type\":\"");
+    bytes.put_slice(what.as_bytes());
+    bytes.put_slice(b"\",\"object\":");
+    bytes.put_slice(object);
+    bytes.put_slice(b"}\n");
+    bytes.freeze()
+}
+
+/// Only metadata.
+fn metadata_of(whole: &Value) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": whole["metadata"]})
+}

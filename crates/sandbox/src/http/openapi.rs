@@ -1,0 +1,164 @@
+//! # Openapi: the fields, for tools
+//! Room:     `/openapi/v3` and its documents, made from the schema.
+//! Comes in: a path.
+//! Goes out: paths with what kubectl looks for in them, and the types of each version with their fields.
+//! Not here: descriptions; this server has none.
+
+use super::answer::Answer;
+use crate::resource::{RESOURCES, Resource};
+use crate::schema::{Schema, Shape, TypeId};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// The document at a path.
+pub(super) fn answer(path: &str) -> Option<Answer> {
+    let version = path.strip_prefix("/openapi/v3")?.trim_start_matches('/');
+    if version.is_empty() {
+        return Some(Answer::json(&index()));
+    }
+    let (group, version) = match version.strip_prefix("api/") {
+        Some(version) => ("", version),
+        None => version.strip_prefix("apis/")?.split_once('/')?,
+    };
+    let resources: Vec<&Resource> =
+        RESOURCES.iter().filter(|one| (one.group, one.version) == (group, version)).collect();
+    (!resources.is_empty()).then(|| Answer::json(&document(&resources)))
+}
+
+fn place(resource: &Resource) -> String {
+    match resource.group {
+        "" => format!("api/{}", resource.version),
+        group => format!("apis/{group}/{}", resource.version),
+    }
+}
+
+fn index() -> Value {
+    let places: BTreeSet<String> = RESOURCES.iter().map(place).collect();
+    let one = |place: String| {
+        let url = json!({"serverRelativeURL": format!("/openapi/v3/{place}?hash=sandbox")});
+        (place, url)
+    };
+    json!({"paths": places.into_iter().map(one).collect::<Map<_, _>>()})
+}
+
+fn document(resources: &[&Resource]) -> Value {
+    let (mut paths, mut wanted) = (Map::new(), Vec::new());
+    for resource in resources {
+        let namespaces = if resource.namespaced { "/namespaces/{namespace}" } else { "" };
+        let collection = format!("/{}{namespaces}/{}", place(resource), resource.plural);
+        paths.insert(
+            format!("{collection}/{{name}}"),
+            json!({
+                "get": operation(resource, "get"), "put": operation(resource, "put"),
+                "patch": operation(resource, "patch"), "delete": operation(resource, "delete"),
+            }),
+        );
+        paths.insert(
+            collection,
+            json!({
+                "get": operation(resource, "list"), "post": operation(resource, "post"),
+            }),
+        );
+        if let Some(id) = Schema::get().kind(&resource.api_version(), resource.kind) {
+            wanted.push((id, Some(*resource)));
+        }
+    }
+    let mut schemas = Map::new();
+    while let Some((id, resource)) = wanted.pop() {
+        let name = component(id);
+        if schemas.contains_key(&name) {
+            continue;
+        }
+        schemas.insert(name, described(id, resource, &mut wanted));
+    }
+    json!({
+        "openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "v1.36.3"},
+        "paths": paths, "components": {"schemas": schemas},
+    })
+}
+
+fn kind(resource: &Resource) -> Value {
+    json!({"group": resource.group, "version": resource.version, "kind": resource.kind})
+}
+
+fn operation(resource: &Resource, action: &str) -> Value {
+    let text =
+        |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});
+    let parameters: Vec<Value> = match action {
+        "post" | "put" | "patch" => ["dryRun", "fieldManager", "fieldValidation"].map(text).to_vec(),
+        _ => Vec::new(),
+    };
+    json!({
+        "parameters": parameters, "x-kubernetes-action": action, "x-kubernetes-group-version-kind": kind(resource),
+        "responses": {"200": {"description": "OK"}},
+    })
+}
+
+/// The name of a type among the components, in the form that tools expect.
+fn component(id: TypeId) -> String {
+    let name = &Schema::get().at(id).name;
+    match name.split_once('/') {
+        Some(("meta", rest)) => format!("io.k8s.apimachinery.pkg.apis.meta.{rest}"),
+        Some((package, rest)) => format!("io.k8s.api.{package}.{rest}"),
+        None => name.clone(),
+    }
+}
+
+fn described(
+    id: TypeId,
+    resource: Option<&Resource>,
+    wanted: &mut Vec<(TypeId, Option<&Resource>)>,
+) -> Value {
+    let mut properties = Map::new();
+    if resource.is_some() {
+        for field in ["apiVersion", "kind"] {
+            properties.insert(field.into(), json!({"type": "string"}));
+        }
+    }
+    fill(id, &mut properties, wanted);
+    let mut schema = json!({"type": "object", "properties": properties});
+    if let Some(resource) = resource {
+        schema["x-kubernetes-group-version-kind"] = json!([kind(resource)]);
+    }
+    schema
+}
+
+fn fill(id: TypeId, properties: &mut Map<String, Value>, wanted: &mut Vec<(TypeId, Option<&Resource>)>) {
+    for field in &Schema::get().at(id).fields {
+        match (&field.shape, field.inline) {
+            (Shape::Object(inner), true) => fill(*inner, properties, wanted),
+            (shape, _) => {
+                let mut property = of_shape(shape, wanted);
+                if field.merge.merge {
+                    property["x-kubernetes-patch-strategy"] = json!("merge");
+                }
+                if let Some(key) = &field.merge.key {
+                    property["x-kubernetes-patch-merge-key"] = json!(key);
+                }
+                properties.insert(field.name.clone(), property);
+            }
+        }
+    }
+}
+
+fn of_shape(shape: &Shape, wanted: &mut Vec<(TypeId, Option<&Resource>)>) -> Value {
+    match shape {
+        Shape::Bool => json!({"type": "boolean"}),
+        Shape::Int32 | Shape::Uint32 => json!({"type": "integer", "format": "int32"}),
+        Shape::Int64 | Shape::Uint64 => json!({"type": "integer", "format": "int64"}),
+        Shape::Float64 => json!({"type": "number", "format": "double"}),
+        Shape::String | Shape::Duration | Shape::Quantity => json!({"type": "string"}),
+        Shape::Bytes => json!({"type": "string", "format": "byte"}),
+        Shape::Time | Shape::MicroTime => json!({"type": "string", "format": "date-time"}),
+        Shape::IntOrString => {
+            json!({"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]})
+        }
+        Shape::Raw | Shape::Fields => json!({"type": "object"}),
+        Shape::Object(id) => {
+            wanted.push((*id, None));
+            json!({"allOf": [{"$ref": format!("#/components/schemas/{}", component(*id))}], "default": {}})
+        }
+        Shape::List(of) => json!({"type": "array", "items": of_shape(of, wanted)}),
+        Shape::Map(of) => json!({"type": "object", "additionalProperties": of_shape(of, wanted)}),
+    }
+}

@@ -1,0 +1,79 @@
+//! # Route: what a path names
+//! Room:     `/api/v1/namespaces/x/pods/y/status` and the like.
+//! Comes in: a path.
+//! Goes out: [`Route`].
+//! Not here: methods, queries.
+
+use crate::api::On;
+use crate::failure::Failure;
+use crate::resource::{Number, Resource};
+
+/// What is at a path.
+pub(super) enum Route {
+    /// An object or a part of it.
+    Object(On),
+    /// All objects of a resource, or those of a namespace.
+    Collection(On),
+    /// Nothing, and this is why.
+    Nothing(Failure),
+    /// Something that is not a resource: discovery, health.
+    Fixed,
+}
+
+impl Route {
+    /// Reads a path; `None` if nothing can be there.
+    pub(super) fn of(path: &str) -> Option<Self> {
+        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let (group, version, rest) = match parts.as_slice() {
+            ["api", version, rest @ ..] => ("", *version, rest),
+            ["apis", group, version, rest @ ..] => (*group, *version, rest),
+            _ => return Some(Self::Fixed),
+        };
+        if rest.is_empty() {
+            return Some(Self::Fixed);
+        }
+        let rest = match rest {
+            ["watch", rest @ ..] => rest,
+            rest => rest,
+        };
+        // `namespaces/x/status` is a part of a namespace, not a resource in it.
+        let (namespace, rest) = match rest {
+            ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => ("", rest),
+            ["namespaces", namespace, rest @ ..] => (*namespace, rest),
+            rest => ("", rest),
+        };
+        let (plural, name, sub) = match rest {
+            [plural] => (*plural, "", None),
+            [plural, name] => (*plural, *name, None),
+            [plural, name, sub] => (*plural, *name, Some(*sub)),
+            _ => return None,
+        };
+        let number = Resource::find(group, version, plural)?;
+        let resource = number.get();
+        if !resource.namespaced && !namespace.is_empty() {
+            return None;
+        }
+        if resource.namespaced && namespace.is_empty() && !name.is_empty() {
+            return None;
+        }
+        let mut on = On::object(number, namespace, name);
+        match sub {
+            None if name.is_empty() => Some(Self::Collection(on)),
+            None => Some(Self::Object(on)),
+            Some(sub) => match resource.sub(sub) {
+                Some(sub) => {
+                    on.sub = Some(sub);
+                    Some(Self::Object(on))
+                }
+                None => Some(Self::Nothing(without(number, sub)?)),
+            },
+        }
+    }
+}
+
+/// What a real server has and this one cannot: nothing runs here.
+fn without(number: Number, sub: &str) -> Option<Failure> {
+    let runs = number.get().kind == "Pod" && ["log", "exec", "attach", "portforward", "proxy"].contains(&sub);
+    let why = format!("nothing runs in this sandbox: a pod has no {sub}");
+    runs.then(|| Failure::new(501, "NotImplemented", why))
+}

@@ -1,0 +1,271 @@
+//! # Watch: changes as they happen
+//! Room:     streams of events: from a version, from now, or with everything there is first.
+//! Comes in: a request.
+//! Goes out: a stream that ends by itself.
+//! Keeps:    a slow client costs nothing: it is behind in the store's history, and when that has gone on without it,
+//!           it is told so (410) and must list again.
+//! Not here: the history (`store`).
+
+use super::accept::Encoding;
+use super::answer::{Answer, JSON, PROTOBUF_STREAM};
+use super::asked::Asked;
+use super::form::Form;
+use super::read;
+use crate::api::{On, Server};
+use crate::failure::Failure;
+use crate::resource::Number;
+use crate::select::Selector;
+use crate::store::{Change, Event, Object, Range};
+use bytes::{Bytes, BytesMut};
+use futures::stream::{self, StreamExt as _};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+/// Events told at once, at most.
+const AT_ONCE: usize = 256;
+
+/// How often a quiet stream says where it stands.
+const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+
+/// How long a stream lasts if nothing is asked for.
+const LONGEST: Duration = Duration::from_secs(1800);
+
+struct Watching {
+    server: Server,
+    number: Number,
+    namespace: String,
+    selector: Selector,
+    form: Form,
+    /// Told up to here.
+    at: u64,
+    /// What there was at the beginning.
+    first: VecDeque<Arc<Object>>,
+    /// What the end of the beginning is marked with.
+    mark: Option<u64>,
+    moved: watch::Receiver<u64>,
+    bookmarks: bool,
+    next_bookmark: Instant,
+    until: Instant,
+    over: bool,
+}
+
+impl Server {
+    pub(super) fn watch(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
+        let form = self.form(asked, on)?;
+        let mut selector = read::selector(asked, on)?;
+        if !on.name.is_empty() {
+            selector = Selector::read(on.number.get(), "", &format!("metadata.name={}", on.name))?;
+        }
+        let bookmarks = asked.query.is_true("allowWatchBookmarks");
+        let start = self.start(asked, on, bookmarks)?;
+        let seconds = asked.query.number("timeoutSeconds").and_then(|seconds| u64::try_from(seconds).ok());
+        let last = seconds.filter(|seconds| *seconds > 0).map_or(LONGEST, Duration::from_secs);
+        let now = Instant::now();
+        let watching = Watching {
+            server: self.clone(),
+            number: on.number,
+            namespace: on.namespace.clone(),
+            first: start.first,
+            mark: start.mark,
+            selector,
+            form,
+            at: start.at,
+            moved: self.store().moved(on.number),
+            bookmarks,
+            next_bookmark: now + BOOKMARK_EVERY,
+            until: now + last,
+            over: false,
+        };
+        let content_type = match form.accept.encoding {
+            Encoding::Protobuf => PROTOBUF_STREAM,
+            Encoding::Json | Encoding::Yaml => JSON,
+        };
+        let stream = stream::unfold(watching, |mut watching| async move {
+            let bytes = watching.next().await?;
+            Some((bytes, watching))
+        });
+        Ok(Answer::stream(content_type, stream.boxed()))
+    }
+
+    fn start(&self, asked: &Asked, on: &On, bookmarks: bool) -> Result<Start, Failure> {
+        let version = asked.query.get("resourceVersion");
+        let initial = asked.query.get("sendInitialEvents");
+        let matching = asked.query.get("resourceVersionMatch");
+        check_options(initial, matching, bookmarks)?;
+        let all = || {
+            let namespace = Some(on.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+            let range = Range { namespace, after: None, limit: 0 };
+            let listed = self.store().list(on.number, range, None);
+            listed.map_or((0, VecDeque::new()), |listed| {
+                (listed.version, listed.objects.into_iter().map(|(_, object)| object).collect())
+            })
+        };
+        if !matches!(version, "" | "0") {
+            let after = version.parse::<u64>().map_err(|_| {
+                Failure::bad_request(format!(
+                    "resourceVersion: Invalid value: \"{version}\": strconv.ParseUint: parsing \"{version}\": invalid syntax"
+                ))
+            })?;
+            if initial != "true" {
+                return Ok(Start { at: after, first: VecDeque::new(), mark: None });
+            }
+        }
+        let (at, first) = match initial {
+            "false" => (self.store().version(), VecDeque::new()),
+            _ => all(),
+        };
+        Ok(Start { at, first, mark: (initial == "true").then_some(at) })
+    }
+}
+
+/// Where a stream begins.
+struct Start {
+    at: u64,
+    first: VecDeque<Arc<Object>>,
+    mark: Option<u64>,
+}
+
+fn check_options(initial: &str, matching: &str, bookmarks: bool) -> Result<(), Failure> {
+    let refuse = |field: &str, why: &str| {
+        let message = format!("{field}: Forbidden: {why}");
+        Err(read::invalid_options("ListOptions", field, "FieldValueForbidden", &message))
+    };
+    match (initial, matching) {
+        ("", "") => Ok(()),
+        ("", _) => refuse(
+            "resourceVersionMatch",
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        ),
+        (_, "NotOlderThan") if bookmarks || initial != "true" => Ok(()),
+        (_, "NotOlderThan") => {
+            refuse("sendInitialEvents", "sendInitialEvents requires setting allowWatchBookmarks to true")
+        }
+        _ => refuse(
+            "resourceVersionMatch",
+            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        ),
+    }
+}
+
+impl Watching {
+    /// The next bytes; `None` at the end.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            if self.over || Instant::now() >= self.until {
+                return None;
+            }
+            let bytes = self.ready();
+            if !bytes.is_empty() {
+                return Some(bytes);
+            }
+            let until = match self.bookmarks {
+                true => self.until.min(self.next_bookmark),
+                false => self.until,
+            };
+            tokio::select! {
+                moved = self.moved.changed() => moved.ok()?,
+                () = sleep_until(until) => {
+                    if self.bookmarks && Instant::now() >= self.next_bookmark {
+                        self.next_bookmark = Instant::now() + BOOKMARK_EVERY;
+                        return Some(self.bookmark(false));
+                    }
+                }
+            }
+        }
+    }
+
+    /// What can be told at once.
+    fn ready(&mut self) -> Bytes {
+        let mut bytes = BytesMut::new();
+        for _ in 0..AT_ONCE {
+            let Some(object) = self.first.pop_front() else { break };
+            if self.selector.matches(&object) {
+                bytes.extend_from_slice(&self.form.event("ADDED", &object));
+            }
+        }
+        if !self.first.is_empty() {
+            return bytes.freeze();
+        }
+        if self.mark.take().is_some() {
+            bytes.extend_from_slice(&self.bookmark(true));
+        }
+        self.moved.mark_unchanged();
+        let Some(events) = self.server.store().changes(self.number, self.at, AT_ONCE) else {
+            self.over = true;
+            let now = self.server.store().version();
+            let failure = Failure::expired(format!("too old resource version: {} ({now})", self.at));
+            let encoding = self.form.accept.encoding;
+            bytes.extend_from_slice(&self.form.event_of("ERROR", &failure.status(), encoding));
+            return bytes.freeze();
+        };
+        for event in &events {
+            self.at = event.version;
+            if let Some(told) = self.tell(event) {
+                bytes.extend_from_slice(&told);
+            }
+        }
+        if events.len() == AT_ONCE {
+            self.moved.mark_changed();
+        }
+        bytes.freeze()
+    }
+
+    /// An event as this stream sees it: an object that comes into the selection is new, one that leaves it is gone.
+    fn tell(&self, event: &Event) -> Option<Bytes> {
+        if !self.namespace.is_empty() {
+            event.key.strip_prefix(&*self.namespace)?.strip_prefix('/')?;
+        }
+        if self.selector.is_all() {
+            let what = match event.change {
+                Change::Added => "ADDED",
+                Change::Modified => "MODIFIED",
+                Change::Deleted => "DELETED",
+            };
+            return Some(self.bytes(what, event));
+        }
+        let matched = event.before.as_ref().is_some_and(|before| self.selector.matches(before));
+        let matches = event.change != Change::Deleted && self.selector.matches(&event.object);
+        match (matched, matches) {
+            (false, false) => None,
+            (false, true) => Some(self.form.event("ADDED", &event.object)),
+            (true, true) => Some(self.form.event("MODIFIED", &event.object)),
+            (true, false) => Some(self.left(event)),
+        }
+    }
+
+    /// The last state in which it matched, with the version of now.
+    fn left(&self, event: &Event) -> Bytes {
+        let Some(before) = &event.before else { return Bytes::new() };
+        let mut value = before.value();
+        value["metadata"]["resourceVersion"] = json!(event.version.to_string());
+        let object =
+            Object { version: event.version, uid: before.uid.clone(), json: Bytes::from(value.to_string()) };
+        self.form.event("DELETED", &object)
+    }
+
+    /// Most streams want the same bytes: they are made once.
+    fn bytes(&self, what: &str, event: &Event) -> Bytes {
+        match self.form.shared() {
+            Some(Encoding::Json) => event.json(|| self.form.event(what, &event.object)),
+            Some(Encoding::Protobuf) => event.protobuf(|| self.form.event(what, &event.object)),
+            _ => self.form.event(what, &event.object),
+        }
+    }
+
+    /// Where the stream stands.
+    fn bookmark(&self, ends_initial: bool) -> Bytes {
+        let version = match ends_initial {
+            true => self.at,
+            false => self.server.store().version().max(self.at),
+        };
+        let mut metadata = json!({"resourceVersion": version.to_string(), "creationTimestamp": Value::Null});
+        if ends_initial {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        self.form.bookmark(metadata)
+    }
+}

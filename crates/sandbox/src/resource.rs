@@ -1,0 +1,175 @@
+//! # Resource: what is served
+//! Room:     the table of resources: names, scope, subresources.
+//! Comes in: a group and a plural name out of a path; a kind out of a body.
+//! Goes out: [`Resource`] and its [`Number`], which the store files objects under.
+//! Not here: fields (`schema.rs`), columns, validation.
+
+mod table;
+
+pub use table::RESOURCES;
+
+/// A resource's place in [`RESOURCES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Number(u16);
+
+/// A subresource of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sub {
+    /// `status`: the half of an object that controllers write.
+    Status,
+    /// `scale`: the number of replicas in a common form.
+    Scale,
+    /// `binding`: a pod is given a node.
+    Binding,
+    /// `eviction`: a pod is deleted if its budgets allow it.
+    Eviction,
+    /// `finalize`: a namespace's finalizers.
+    Finalize,
+    /// `ephemeralcontainers` of a pod.
+    EphemeralContainers,
+    /// `resize` of a pod.
+    Resize,
+    /// `approval` of a certificate signing request.
+    Approval,
+    /// `token` of a service account.
+    Token,
+}
+
+impl Sub {
+    /// As it stands in paths.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Scale => "scale",
+            Self::Binding => "binding",
+            Self::Eviction => "eviction",
+            Self::Finalize => "finalize",
+            Self::EphemeralContainers => "ephemeralcontainers",
+            Self::Resize => "resize",
+            Self::Approval => "approval",
+            Self::Token => "token",
+        }
+    }
+
+    /// The group, version and kind that are sent to it; `None` if it takes the resource's own.
+    pub const fn kind(self) -> Option<(&'static str, &'static str, &'static str)> {
+        match self {
+            Self::Scale => Some(("autoscaling", "v1", "Scale")),
+            Self::Binding => Some(("", "v1", "Binding")),
+            Self::Eviction => Some(("policy", "v1", "Eviction")),
+            Self::Token => Some(("authentication.k8s.io", "v1", "TokenRequest")),
+            Self::Status | Self::Finalize | Self::EphemeralContainers | Self::Resize | Self::Approval => None,
+        }
+    }
+}
+
+/// A resource.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// API group; empty is core.
+    pub group: &'static str,
+    /// Version.
+    pub version: &'static str,
+    /// As it stands in paths.
+    pub plural: &'static str,
+    /// As it may be typed.
+    pub singular: &'static str,
+    /// As it stands in objects.
+    pub kind: &'static str,
+    /// Whether its objects are in namespaces.
+    pub namespaced: bool,
+    /// Abbreviations kubectl understands.
+    pub short: &'static [&'static str],
+    /// `all` among them.
+    pub categories: &'static [&'static str],
+    /// Its subresources.
+    pub subs: &'static [Sub],
+    /// Whether objects are kept; otherwise a POST is a question (access reviews).
+    pub kept: bool,
+}
+
+impl Resource {
+    /// `v1`, `apps/v1`.
+    pub fn api_version(&self) -> String {
+        match self.group {
+            "" => self.version.to_owned(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+
+    /// As upstream names it in messages: `pods`, `deployments.apps`.
+    pub fn qualified(&self) -> String {
+        match self.group {
+            "" => self.plural.to_owned(),
+            group => format!("{}.{group}", self.plural),
+        }
+    }
+
+    /// As upstream names the kind in messages: `Pod`, `Deployment.apps`.
+    pub fn qualified_kind(&self) -> String {
+        match self.group {
+            "" => self.kind.to_owned(),
+            group => format!("{}.{group}", self.kind),
+        }
+    }
+
+    /// The resource at a path.
+    pub fn find(group: &str, version: &str, plural: &str) -> Option<Number> {
+        RESOURCES
+            .iter()
+            .position(|one| (one.group, one.version, one.plural) == (group, version, plural))
+            .and_then(Number::at)
+    }
+
+    /// The resource of an object.
+    pub fn of_kind(api_version: &str, kind: &str) -> Option<Number> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        RESOURCES
+            .iter()
+            .position(|one| (one.group, one.version, one.kind) == (group, version, kind))
+            .and_then(Number::at)
+    }
+
+    /// A subresource by its name in paths.
+    pub fn sub(&self, name: &str) -> Option<Sub> {
+        self.subs.iter().copied().find(|sub| sub.name() == name)
+    }
+}
+
+impl Number {
+    fn at(position: usize) -> Option<Self> {
+        u16::try_from(position).ok().map(Self)
+    }
+
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (0..RESOURCES.len()).filter_map(Self::at)
+    }
+
+    /// The resource itself.
+    pub fn get(self) -> &'static Resource {
+        &RESOURCES[usize::from(self.0)]
+    }
+
+    /// Where it stands in the table.
+    pub fn position(self) -> usize {
+        usize::from(self.0)
+    }
+
+    /// Where the objects of this resource are kept: two groups may show the same objects (events).
+    pub fn home(self) -> Self {
+        match self.get().kind {
+            "Event" => Resource::find("", "v1", "events").unwrap_or(self),
+            _ => self,
+        }
+    }
+}
+
+/// A resource of the table that is known to be there.
+///
+/// # Panics
+/// If it is not.
+pub fn known(group: &str, plural: &str) -> Number {
+    let position = RESOURCES.iter().position(|one| (one.group, one.plural) == (group, plural));
+    position.and_then(Number::at).unwrap_or_else(|| panic!("no resource {plural} in group {group:?}"))
+}

@@ -1,0 +1,157 @@
+//! # Table: the resources
+//! Room:     one line each.
+//! Comes in: nothing.
+//! Goes out: [`RESOURCES`], in the order discovery tells them.
+//! Not here: what they mean.
+
+use super::{Resource, Sub};
+use Sub::{Approval, Binding, EphemeralContainers, Eviction, Finalize, Resize, Scale, Status, Token};
+
+const ALL: &[&str] = &["all"];
+const NONE: &[&str] = &[];
+const STATUS: &[Sub] = &[Status];
+const SCALED: &[Sub] = &[Scale, Status];
+
+/// Kept objects in namespaces.
+const fn spaced(
+    (group, version): (&'static str, &'static str),
+    (plural, singular, kind): (&'static str, &'static str, &'static str),
+    (short, categories): (&'static [&'static str], &'static [&'static str]),
+    subs: &'static [Sub],
+) -> Resource {
+    Resource { group, version, plural, singular, kind, namespaced: true, short, categories, subs, kept: true }
+}
+
+/// Kept objects of the whole cluster.
+const fn global(
+    group: (&'static str, &'static str),
+    names: (&'static str, &'static str, &'static str),
+    short: &'static [&'static str],
+    subs: &'static [Sub],
+) -> Resource {
+    Resource { namespaced: false, ..spaced(group, names, (short, NONE), subs) }
+}
+
+/// Questions.
+const fn asked(
+    group: (&'static str, &'static str),
+    names: (&'static str, &'static str, &'static str),
+    namespaced: bool,
+) -> Resource {
+    Resource { namespaced, kept: false, ..spaced(group, names, (NONE, NONE), &[]) }
+}
+
+const CORE: (&str, &str) = ("", "v1");
+const APPS: (&str, &str) = ("apps", "v1");
+const BATCH: (&str, &str) = ("batch", "v1");
+const AUTHZ: (&str, &str) = ("authorization.k8s.io", "v1");
+const RBAC: (&str, &str) = ("rbac.authorization.k8s.io", "v1");
+const STORAGE: (&str, &str) = ("storage.k8s.io", "v1");
+const DRA: (&str, &str) = ("resource.k8s.io", "v1");
+const POD_SUBS: &[Sub] = &[Binding, EphemeralContainers, Eviction, Resize, Status];
+
+/// Everything that is served.
+pub static RESOURCES: &[Resource] = &[
+    spaced(CORE, ("configmaps", "configmap", "ConfigMap"), (&["cm"], NONE), &[]),
+    spaced(CORE, ("endpoints", "endpoints", "Endpoints"), (&["ep"], NONE), &[]),
+    spaced(CORE, ("events", "event", "Event"), (&["ev"], NONE), &[]),
+    spaced(CORE, ("limitranges", "limitrange", "LimitRange"), (&["limits"], NONE), &[]),
+    global(CORE, ("namespaces", "namespace", "Namespace"), &["ns"], &[Finalize, Status]),
+    global(CORE, ("nodes", "node", "Node"), &["no"], STATUS),
+    spaced(
+        CORE,
+        ("persistentvolumeclaims", "persistentvolumeclaim", "PersistentVolumeClaim"),
+        (&["pvc"], NONE),
+        STATUS,
+    ),
+    global(CORE, ("persistentvolumes", "persistentvolume", "PersistentVolume"), &["pv"], STATUS),
+    spaced(CORE, ("pods", "pod", "Pod"), (&["po"], ALL), POD_SUBS),
+    spaced(CORE, ("podtemplates", "podtemplate", "PodTemplate"), (NONE, NONE), &[]),
+    spaced(
+        CORE,
+        ("replicationcontrollers", "replicationcontroller", "ReplicationController"),
+        (&["rc"], ALL),
+        SCALED,
+    ),
+    spaced(CORE, ("resourcequotas", "resourcequota", "ResourceQuota"), (&["quota"], NONE), STATUS),
+    spaced(CORE, ("secrets", "secret", "Secret"), (NONE, NONE), &[]),
+    spaced(CORE, ("serviceaccounts", "serviceaccount", "ServiceAccount"), (&["sa"], NONE), &[Token]),
+    spaced(CORE, ("services", "service", "Service"), (&["svc"], ALL), STATUS),
+    spaced(APPS, ("controllerrevisions", "controllerrevision", "ControllerRevision"), (NONE, NONE), &[]),
+    spaced(APPS, ("daemonsets", "daemonset", "DaemonSet"), (&["ds"], ALL), STATUS),
+    spaced(APPS, ("deployments", "deployment", "Deployment"), (&["deploy"], ALL), SCALED),
+    spaced(APPS, ("replicasets", "replicaset", "ReplicaSet"), (&["rs"], ALL), SCALED),
+    spaced(APPS, ("statefulsets", "statefulset", "StatefulSet"), (&["sts"], ALL), SCALED),
+    asked(
+        ("authentication.k8s.io", "v1"),
+        ("selfsubjectreviews", "selfsubjectreview", "SelfSubjectReview"),
+        false,
+    ),
+    asked(("authentication.k8s.io", "v1"), ("tokenreviews", "tokenreview", "TokenReview"), false),
+    asked(AUTHZ, ("localsubjectaccessreviews", "localsubjectaccessreview", "LocalSubjectAccessReview"), true),
+    asked(AUTHZ, ("selfsubjectaccessreviews", "selfsubjectaccessreview", "SelfSubjectAccessReview"), false),
+    asked(AUTHZ, ("selfsubjectrulesreviews", "selfsubjectrulesreview", "SelfSubjectRulesReview"), false),
+    asked(AUTHZ, ("subjectaccessreviews", "subjectaccessreview", "SubjectAccessReview"), false),
+    spaced(
+        ("autoscaling", "v2"),
+        ("horizontalpodautoscalers", "horizontalpodautoscaler", "HorizontalPodAutoscaler"),
+        (&["hpa"], ALL),
+        STATUS,
+    ),
+    spaced(BATCH, ("cronjobs", "cronjob", "CronJob"), (&["cj"], ALL), STATUS),
+    spaced(BATCH, ("jobs", "job", "Job"), (NONE, ALL), STATUS),
+    global(
+        ("certificates.k8s.io", "v1"),
+        ("certificatesigningrequests", "certificatesigningrequest", "CertificateSigningRequest"),
+        &["csr"],
+        &[Approval, Status],
+    ),
+    spaced(("coordination.k8s.io", "v1"), ("leases", "lease", "Lease"), (NONE, NONE), &[]),
+    spaced(
+        ("discovery.k8s.io", "v1"),
+        ("endpointslices", "endpointslice", "EndpointSlice"),
+        (NONE, NONE),
+        &[],
+    ),
+    spaced(("events.k8s.io", "v1"), ("events", "event", "Event"), (&["ev"], NONE), &[]),
+    global(("networking.k8s.io", "v1"), ("ingressclasses", "ingressclass", "IngressClass"), NONE, &[]),
+    spaced(("networking.k8s.io", "v1"), ("ingresses", "ingress", "Ingress"), (&["ing"], NONE), STATUS),
+    spaced(
+        ("networking.k8s.io", "v1"),
+        ("networkpolicies", "networkpolicy", "NetworkPolicy"),
+        (&["netpol"], NONE),
+        &[],
+    ),
+    global(("node.k8s.io", "v1"), ("runtimeclasses", "runtimeclass", "RuntimeClass"), NONE, &[]),
+    spaced(
+        ("policy", "v1"),
+        ("poddisruptionbudgets", "poddisruptionbudget", "PodDisruptionBudget"),
+        (&["pdb"], NONE),
+        STATUS,
+    ),
+    global(RBAC, ("clusterrolebindings", "clusterrolebinding", "ClusterRoleBinding"), NONE, &[]),
+    global(RBAC, ("clusterroles", "clusterrole", "ClusterRole"), NONE, &[]),
+    spaced(RBAC, ("rolebindings", "rolebinding", "RoleBinding"), (NONE, NONE), &[]),
+    spaced(RBAC, ("roles", "role", "Role"), (NONE, NONE), &[]),
+    global(DRA, ("deviceclasses", "deviceclass", "DeviceClass"), NONE, &[]),
+    spaced(DRA, ("resourceclaims", "resourceclaim", "ResourceClaim"), (NONE, NONE), STATUS),
+    spaced(
+        DRA,
+        ("resourceclaimtemplates", "resourceclaimtemplate", "ResourceClaimTemplate"),
+        (NONE, NONE),
+        &[],
+    ),
+    global(DRA, ("resourceslices", "resourceslice", "ResourceSlice"), NONE, &[]),
+    global(("scheduling.k8s.io", "v1"), ("priorityclasses", "priorityclass", "PriorityClass"), &["pc"], &[]),
+    global(STORAGE, ("csidrivers", "csidriver", "CSIDriver"), NONE, &[]),
+    global(STORAGE, ("csinodes", "csinode", "CSINode"), NONE, &[]),
+    spaced(STORAGE, ("csistoragecapacities", "csistoragecapacity", "CSIStorageCapacity"), (NONE, NONE), &[]),
+    global(STORAGE, ("storageclasses", "storageclass", "StorageClass"), &["sc"], &[]),
+    global(STORAGE, ("volumeattachments", "volumeattachment", "VolumeAttachment"), NONE, STATUS),
+    global(
+        STORAGE,
+        ("volumeattributesclasses", "volumeattributesclass", "VolumeAttributesClass"),
+        &["vac"],
+        &[],
+    ),
+];

@@ -1,0 +1,172 @@
+//! # Fields: field selectors
+//! Room:     `metadata.name=x,spec.nodeName!=y`; which fields of which resource can be asked.
+//! Comes in: text.
+//! Goes out: [`Fields`].
+//! Not here: labels.
+
+use crate::failure::Failure;
+use crate::resource::Resource;
+use serde_json::Value;
+
+/// Requirements on fields; all must hold.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fields(Vec<Requirement>);
+
+#[derive(Clone, Debug)]
+struct Requirement {
+    path: String,
+    value: String,
+    equal: bool,
+}
+
+const POD: &[&str] = &[
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.schedulerName",
+    "spec.serviceAccountName",
+    "spec.hostNetwork",
+    "status.phase",
+    "status.podIP",
+    "status.nominatedNodeName",
+];
+const EVENT: &[&str] = &[
+    "involvedObject.kind",
+    "involvedObject.namespace",
+    "involvedObject.name",
+    "involvedObject.uid",
+    "involvedObject.apiVersion",
+    "involvedObject.resourceVersion",
+    "involvedObject.fieldPath",
+    "reason",
+    "reportingComponent",
+    "source",
+    "type",
+];
+const NEW_EVENT: &[&str] = &[
+    "regarding.kind",
+    "regarding.namespace",
+    "regarding.name",
+    "regarding.uid",
+    "regarding.apiVersion",
+    "regarding.resourceVersion",
+    "regarding.fieldPath",
+    "reason",
+    "reportingController",
+    "type",
+];
+
+/// The fields of a resource that can be asked, beside its name and namespace.
+fn selectable(resource: &Resource) -> &'static [&'static str] {
+    match (resource.group, resource.plural) {
+        ("", "pods") => POD,
+        ("", "nodes") => &["spec.unschedulable"],
+        ("", "events") => EVENT,
+        ("events.k8s.io", "events") => NEW_EVENT,
+        ("", "namespaces") => &["status.phase"],
+        ("", "secrets") => &["type"],
+        ("", "services") => &["spec.clusterIP", "spec.type"],
+        ("" | "apps", "replicationcontrollers" | "replicasets") => &["status.replicas"],
+        ("batch", "jobs") => &["status.successful"],
+        _ => &[],
+    }
+}
+
+impl Fields {
+    pub(super) fn read(resource: &Resource, text: &str) -> Result<Self, Failure> {
+        let mut requirements = Vec::new();
+        for part in split(text) {
+            let Some((path, value, equal)) = terms(&part) else {
+                let why = format!("invalid selector: '{text}'; can't understand '{part}'");
+                return Err(Failure::bad_request(why));
+            };
+            let namespace = path == "metadata.namespace" && resource.namespaced;
+            if path != "metadata.name" && !namespace && !selectable(resource).contains(&path) {
+                let why = match selectable(resource) {
+                    [] | ["spec.unschedulable"] | ["type"] => format!(
+                        "\"{path}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+                    ),
+                    _ => format!("field label not supported: {path}"),
+                };
+                return Err(Failure::bad_request(why));
+            }
+            requirements.push(Requirement { path: home(path).to_owned(), value, equal });
+        }
+        Ok(Self(requirements))
+    }
+
+    pub(super) fn is_all(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn name(&self) -> Option<&str> {
+        let named = self.0.iter().find(|one| one.equal && one.path == "metadata.name");
+        named.map(|one| one.value.as_str())
+    }
+
+    pub(super) fn match_object(&self, object: &Value) -> bool {
+        self.0.iter().all(|one| (text_at(object, &one.path) == one.value) == one.equal)
+    }
+}
+
+/// Events of both groups are kept in the form of the older one.
+fn home(path: &str) -> &str {
+    match path {
+        "reportingController" => "reportingComponent",
+        _ => match path.strip_prefix("regarding.") {
+            Some("kind") => "involvedObject.kind",
+            Some("namespace") => "involvedObject.namespace",
+            Some("name") => "involvedObject.name",
+            Some("uid") => "involvedObject.uid",
+            Some("apiVersion") => "involvedObject.apiVersion",
+            Some("resourceVersion") => "involvedObject.resourceVersion",
+            Some("fieldPath") => "involvedObject.fieldPath",
+            _ => path,
+        },
+    }
+}
+
+/// A field as text; absent is empty, and switches are `false` then.
+fn text_at(object: &Value, path: &str) -> String {
+    let found = match path {
+        "source" => &object["source"]["component"],
+        "status.successful" => &object["status"]["succeeded"],
+        _ => path.split('.').fold(object, |value, part| &value[part]),
+    };
+    match found {
+        Value::String(text) => text.clone(),
+        Value::Bool(is) => is.to_string(),
+        Value::Number(number) => number.to_string(),
+        _ => match path {
+            "spec.unschedulable" | "spec.hostNetwork" => "false".to_owned(),
+            "status.replicas" | "status.successful" => "0".to_owned(),
+            _ => String::new(),
+        },
+    }
+}
+
+/// Cuts at commas that are not escaped.
+fn split(text: &str) -> Vec<String> {
+    let (mut parts, mut part, mut escaped) = (Vec::new(), String::new(), false);
+    for letter in text.chars() {
+        match letter {
+            ',' if !escaped => parts.push(std::mem::take(&mut part)),
+            _ => part.push(letter),
+        }
+        escaped = letter == '\\' && !escaped;
+    }
+    parts.push(part);
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+fn terms(part: &str) -> Option<(&str, String, bool)> {
+    let (path, value, equal) = match part.split_once("!=") {
+        Some((path, value)) => (path, value, false),
+        None => match part.split_once("==") {
+            Some((path, value)) => (path, value, true),
+            None => part.split_once('=').map(|(path, value)| (path, value, true))?,
+        },
+    };
+    let plain = value.replace("\\,", ",").replace("\\=", "=").replace("\\\\", "\\");
+    Some((path, plain, equal))
+}

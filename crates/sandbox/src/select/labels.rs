@@ -1,0 +1,235 @@
+//! # Labels: label selectors
+//! Room:     `a=b,c!=d,e in (f,g),!h,i>5` and their form as objects.
+//! Comes in: text, or a `LabelSelector`.
+//! Goes out: [`Labels`].
+//! Not here: fields.
+
+use crate::failure::Failure;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Requirements on labels; all must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels {
+    requirements: Vec<Requirement>,
+    /// A selector that is absent matches nothing where an empty one matches all.
+    nothing: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Requirement {
+    key: String,
+    how: How,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum How {
+    In(BTreeSet<String>),
+    NotIn(BTreeSet<String>),
+    There,
+    NotThere,
+    Above(i64),
+    Below(i64),
+}
+
+impl Labels {
+    /// Reads the text of a query.
+    ///
+    /// # Errors
+    /// 400, in a real server's words.
+    pub fn read(text: &str) -> Result<Self, Failure> {
+        let unable = |why: String| Failure::bad_request(format!("unable to parse requirement: {why}"));
+        let mut words = Words { rest: text };
+        let mut requirements = Vec::new();
+        loop {
+            match words.peek() {
+                "" => return Ok(Self { requirements, nothing: false }),
+                "," => {
+                    words.next();
+                    continue;
+                }
+                _ => requirements.push(words.requirement().map_err(unable)?),
+            }
+            match words.next() {
+                "" | "," => {}
+                other => return Err(unable(format!("found '{other}', expected: ',' or 'end of string'"))),
+            }
+        }
+    }
+
+    /// Whether everything matches.
+    pub fn is_all(&self) -> bool {
+        self.requirements.is_empty() && !self.nothing
+    }
+
+    /// Whether an object's labels match.
+    pub fn match_object(&self, object: &Value) -> bool {
+        self.match_labels(&object["metadata"]["labels"])
+    }
+
+    /// Whether labels match.
+    pub fn match_labels(&self, labels: &Value) -> bool {
+        let holds = |one: &Requirement| {
+            let value = labels.get(&one.key).and_then(Value::as_str);
+            let number = || value.and_then(|value| value.parse::<i64>().ok());
+            match &one.how {
+                How::In(values) => value.is_some_and(|value| values.contains(value)),
+                How::NotIn(values) => value.is_none_or(|value| !values.contains(value)),
+                How::There => value.is_some(),
+                How::NotThere => value.is_none(),
+                How::Above(least) => number().is_some_and(|number| number > *least),
+                How::Below(most) => number().is_some_and(|number| number < *most),
+            }
+        };
+        !self.nothing && self.requirements.iter().all(holds)
+    }
+}
+
+/// Reads a `LabelSelector` object; none matches nothing, an empty one everything, and one that cannot be understood
+/// nothing.
+pub fn from_object(selector: &Value) -> Labels {
+    if selector.is_null() {
+        return Labels { requirements: Vec::new(), nothing: true };
+    }
+    let mut requirements = Vec::new();
+    for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
+        let value = value.as_str().unwrap_or_default().to_owned();
+        requirements.push(Requirement { key: key.clone(), how: How::In(BTreeSet::from([value])) });
+    }
+    let mut nothing = false;
+    for expression in selector["matchExpressions"].as_array().into_iter().flatten() {
+        let values = expression["values"].as_array().into_iter().flatten();
+        let values = values.filter_map(|value| value.as_str().map(String::from)).collect();
+        let how = match expression["operator"].as_str() {
+            Some("In") => How::In(values),
+            Some("NotIn") => How::NotIn(values),
+            Some("Exists") => How::There,
+            Some("DoesNotExist") => How::NotThere,
+            _ => {
+                nothing = true;
+                continue;
+            }
+        };
+        let key = expression["key"].as_str().unwrap_or_default().to_owned();
+        requirements.push(Requirement { key, how });
+    }
+    Labels { requirements, nothing }
+}
+
+/// The words of a selector.
+struct Words<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Words<'a> {
+    fn peek(&mut self) -> &'a str {
+        self.rest = self.rest.trim_start();
+        let special = |letter: char| "=!(),<>".contains(letter);
+        for symbol in ["==", "!=", "=", "!", "(", ")", ",", "<", ">"] {
+            if self.rest.starts_with(symbol) {
+                return &self.rest[..symbol.len()];
+            }
+        }
+        let end = self.rest.find(|letter: char| letter.is_whitespace() || special(letter));
+        &self.rest[..end.unwrap_or(self.rest.len())]
+    }
+
+    fn next(&mut self) -> &'a str {
+        let word = self.peek();
+        self.rest = &self.rest[word.len()..];
+        word
+    }
+
+    fn requirement(&mut self) -> Result<Requirement, String> {
+        let absent = self.peek() == "!";
+        if absent {
+            self.next();
+        }
+        let key = self.next().to_owned();
+        if !is_key(&key) {
+            return Err(format!("found '{key}', expected: !, identifier, or 'end of string'"));
+        }
+        if absent {
+            return Ok(Requirement { key, how: How::NotThere });
+        }
+        let how = match self.peek() {
+            "" | "," => How::There,
+            "=" | "==" => How::In(self.one()?),
+            "!=" => How::NotIn(self.one()?),
+            "in" => How::In(self.many()?),
+            "notin" => How::NotIn(self.many()?),
+            ">" => How::Above(self.number()?),
+            "<" => How::Below(self.number()?),
+            other => {
+                let known = "in, notin, =, ==, !=, gt, lt";
+                return Err(format!("found '{other}', expected: {known}"));
+            }
+        };
+        Ok(Requirement { key, how })
+    }
+
+    fn one(&mut self) -> Result<BTreeSet<String>, String> {
+        self.next();
+        let value = match self.peek() {
+            "" | "," => "",
+            _ => self.next(),
+        };
+        checked(value).map(|value| BTreeSet::from([value]))
+    }
+
+    fn number(&mut self) -> Result<i64, String> {
+        self.next();
+        let text = self.next();
+        text.parse().map_err(|_| {
+            format!("values[0][key]: Invalid value: \"{text}\": for 'Gt', 'Lt' operators, the value must be an integer")
+        })
+    }
+
+    fn many(&mut self) -> Result<BTreeSet<String>, String> {
+        self.next();
+        let mut values = BTreeSet::new();
+        match self.next() {
+            "(" => {}
+            other => return Err(format!("found '{other}' expected: '('")),
+        }
+        loop {
+            match self.next() {
+                ")" => return Ok(values),
+                "," => {}
+                "" => return Err("found '', expected: ',', ')' or identifier".to_owned()),
+                value => {
+                    values.insert(checked(value)?);
+                }
+            }
+        }
+    }
+}
+
+/// Whether this can be a label's key.
+fn is_key(key: &str) -> bool {
+    let name = key.rsplit_once('/').map_or(key, |(_, name)| name);
+    !name.is_empty() && is_word(name)
+}
+
+fn is_word(word: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let outer = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
+    word.len() <= 63
+        && word.bytes().all(inner)
+        && outer(word.as_bytes().first())
+        && outer(word.as_bytes().last())
+}
+
+fn checked(value: &str) -> Result<String, String> {
+    if is_word(value) {
+        return Ok(value.to_owned());
+    }
+    Err(format!(
+        "values[0][key]: Invalid value: \"{value}\": a valid label must be an empty string or consist of alphanumeric \
+         characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or \
+         'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,61 @@
+//! Selectors, both ways.
+
+use super::{Labels, from_object};
+use serde_json::{Value, json};
+
+fn matches(selector: &str, labels: &Value) -> bool {
+    Labels::read(selector).unwrap().match_labels(labels)
+}
+
+#[test]
+fn each_requirement_holds_and_does_not() {
+    let labels = json!({"app": "web", "tier": "front", "n": "7", "empty": ""});
+    for (selector, expected) in [
+        ("", true),
+        ("app=web", true),
+        ("app==web", true),
+        ("app = web , tier in (front, back)", true),
+        ("app=db", false),
+        ("app!=db", true),
+        ("app!=web", false),
+        ("other!=x", true),
+        ("app", true),
+        ("other", false),
+        ("!other", true),
+        ("!app", false),
+        ("tier in (back)", false),
+        ("tier notin (back)", true),
+        ("other notin (x)", true),
+        ("tier notin (front,back)", false),
+        ("n>6", true),
+        ("n>7", false),
+        ("n<8", true),
+        ("app<8", false),
+        ("empty=", true),
+        ("app=", false),
+        ("app=web,", true),
+    ] {
+        assert_eq!(matches(selector, &labels), expected, "{selector}");
+    }
+}
+
+#[test]
+fn nonsense_is_refused() {
+    for selector in
+        ["a b", "a in", "a in (", "a in x", "=", "a=b c", "a==!b", "a>x", "-a=b", "a=-b-", "a in (b"]
+    {
+        assert!(Labels::read(selector).is_err(), "{selector}");
+    }
+}
+
+#[test]
+fn objects_say_the_same() {
+    let labels = json!({"app": "web"});
+    let selector = json!({"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]});
+    assert!(from_object(&selector).match_labels(&labels));
+    assert!(!from_object(&selector).match_labels(&json!({"app": "web", "x": ""})));
+    assert!(from_object(&json!({})).match_labels(&labels), "empty is everything");
+    assert!(!from_object(&Value::Null).match_labels(&labels), "none is nothing");
+    let unknown = json!({"matchExpressions": [{"key": "app", "operator": "Like", "values": ["w"]}]});
+    assert!(!from_object(&unknown).match_labels(&labels), "what is not understood matches nothing");
+}

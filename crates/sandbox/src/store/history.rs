@@ -1,0 +1,67 @@
+//! # History: what changed
+//! Room:     one change, and its bytes for those who watch, encoded once for all of them.
+//! Comes in: objects before and after.
+//! Goes out: [`Event`]s.
+//! Not here: how long they are kept (`shelf.rs`); who hears of them.
+
+use super::Object;
+use bytes::Bytes;
+use std::sync::{Arc, OnceLock};
+
+/// What happened to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It was not there before.
+    Added,
+    /// It was there, otherwise.
+    Modified,
+    /// It is there no more.
+    Deleted,
+}
+
+/// A change.
+#[derive(Debug)]
+pub struct Event {
+    /// Its version.
+    pub version: u64,
+    /// What happened.
+    pub change: Change,
+    /// The object's key.
+    pub key: Box<str>,
+    /// After it; for a deletion the last state, with the deletion's version.
+    pub object: Arc<Object>,
+    /// Before it.
+    pub before: Option<Arc<Object>>,
+    json: OnceLock<Bytes>,
+    protobuf: OnceLock<Bytes>,
+}
+
+impl Event {
+    pub(super) fn new(
+        version: u64,
+        change: Change,
+        key: &str,
+        object: Arc<Object>,
+        before: Option<Arc<Object>>,
+    ) -> Self {
+        Self {
+            version,
+            change,
+            key: key.into(),
+            object,
+            before,
+            json: OnceLock::new(),
+            protobuf: OnceLock::new(),
+        }
+    }
+
+    /// The JSON bytes, made by the first who asks.
+    pub fn json(&self, make: impl FnOnce() -> Bytes) -> Bytes {
+        self.json.get_or_init(make).clone()
+    }
+
+    /// The protobuf bytes, made by the first who asks.
+    pub fn protobuf(&self, make: impl FnOnce() -> Bytes) -> Bytes {
+        self.protobuf.get_or_init(make).clone()
+    }
+}

@@ -1,0 +1,127 @@
+//! # Shelf: the objects of one resource
+//! Room:     the present objects by key, and the changes that led to them.
+//! Comes in: changes.
+//! Goes out: objects; lists of now or of before; changes after a version.
+//! Keeps:    at most so many changes and so many bytes of them.
+//! Not here: versions (`store.rs` gives them).
+
+use super::history::{Change, Event};
+use super::{Listed, Memory, Object, Range};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+
+pub(super) struct Shelf {
+    objects: BTreeMap<Box<str>, Arc<Object>>,
+    changes: VecDeque<Arc<Event>>,
+    memory: Memory,
+    bytes: usize,
+    /// Changes up to this version are no longer all there.
+    forgotten: u64,
+}
+
+impl Shelf {
+    pub(super) fn new(memory: Memory) -> Self {
+        Self { objects: BTreeMap::new(), changes: VecDeque::new(), memory, bytes: 0, forgotten: 0 }
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<Arc<Object>> {
+        self.objects.get(key).cloned()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Puts an object in the place of another, or takes it away; `None` if there was nothing to take away.
+    pub(super) fn change(
+        &mut self,
+        key: &str,
+        version: u64,
+        last: Arc<Object>,
+        stays: bool,
+    ) -> Option<Arc<Event>> {
+        let before = match stays {
+            true => self.objects.insert(key.into(), Arc::clone(&last)),
+            false => Some(self.objects.remove(key)?),
+        };
+        let change = match (stays, &before) {
+            (false, _) => Change::Deleted,
+            (true, None) => Change::Added,
+            (true, Some(_)) => Change::Modified,
+        };
+        let event = Arc::new(Event::new(version, change, key, last, before));
+        self.bytes += past(&event);
+        self.changes.push_back(Arc::clone(&event));
+        while self.changes.len() > self.memory.changes || self.bytes > self.memory.bytes {
+            self.forget_one();
+        }
+        Some(event)
+    }
+
+    fn forget_one(&mut self) {
+        if let Some(event) = self.changes.pop_front() {
+            self.bytes -= past(&event);
+            self.forgotten = event.version;
+        }
+    }
+
+    /// Forgets all changes up to a version.
+    pub(super) fn forget(&mut self, version: u64) {
+        while self.changes.front().is_some_and(|event| event.version <= version) {
+            self.forget_one();
+        }
+        self.forgotten = self.forgotten.max(version);
+    }
+
+    pub(super) fn changes(&self, after: u64, limit: usize) -> Option<Vec<Arc<Event>>> {
+        if after < self.forgotten {
+            return None;
+        }
+        let first = self.changes.partition_point(|event| event.version <= after);
+        Some(self.changes.range(first..).take(limit).cloned().collect())
+    }
+
+    /// The objects of a range as of a version.
+    pub(super) fn list(&self, range: Range<'_>, version: u64, of_the_past: bool) -> Option<Listed> {
+        let undone = if of_the_past { self.undone(version)? } else { HashMap::new() };
+        let prefix = range.namespace.map(|namespace| format!("{namespace}/")).unwrap_or_default();
+        let from = match range.after {
+            Some(after) if after >= prefix.as_str() => Bound::Excluded(after),
+            _ => Bound::Included(prefix.as_str()),
+        };
+        let inside = |key: &str| key.starts_with(&prefix) && range.after.is_none_or(|after| key > after);
+        let present = self.objects.range::<str, _>((from, Bound::Unbounded));
+        let present = present
+            .take_while(|(key, _)| key.starts_with(&prefix))
+            .filter(|(key, _)| !undone.contains_key(&***key));
+        let mut all: Vec<_> = present.map(|(key, object)| (key.clone(), Arc::clone(object))).collect();
+        if !undone.is_empty() {
+            let past = undone.iter().filter(|(key, _)| inside(key));
+            all.extend(past.filter_map(|(key, object)| Some(((*key).into(), Arc::clone(object.as_ref()?)))));
+            all.sort_by(|(one, _), (other, _)| one.cmp(other));
+        }
+        let kept = if range.limit == 0 { all.len() } else { range.limit.min(all.len()) };
+        let remaining = all.len() - kept;
+        all.truncate(kept);
+        Some(Listed { version, objects: all, remaining })
+    }
+
+    /// What was under the keys that changed after a version.
+    fn undone(&self, version: u64) -> Option<HashMap<&str, Option<&Arc<Object>>>> {
+        if version < self.forgotten {
+            return None;
+        }
+        let mut undone = HashMap::new();
+        let first = self.changes.partition_point(|event| event.version <= version);
+        for event in self.changes.range(first..) {
+            undone.entry(&*event.key).or_insert(event.before.as_ref());
+        }
+        Some(undone)
+    }
+}
+
+/// What remembering an event costs: the object before it is kept for nothing else.
+fn past(event: &Event) -> usize {
+    event.before.as_ref().map_or(0, |before| before.json.len()) + 200
+}
