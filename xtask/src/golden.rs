@@ -1,8 +1,8 @@
 //! # Golden: the Go functions' own answers
 //! Room:     runs xtask/cluster/golden and keeps what it prints.
 //! Comes in: a Go toolchain, the pinned modules.
-//! Goes out: crates/core/tests/golden/matching.txt.
-//! Not here: the inputs (main.go), the test that reads the answers (crates/core/tests).
+//! Goes out: crates/core/tests/golden/matching.txt and scheduling.txt.
+//! Not here: the inputs (main.go, scheduling.go), the tests that read the answers (crates/core/tests).
 
 use crate::sources;
 use anyhow::{Context as _, Result, bail};
@@ -10,14 +10,18 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 pub(crate) fn run() -> Result<()> {
-    keep("./golden", "crates/core/tests/golden/matching.txt")
+    for rows in ["matching", "scheduling"] {
+        keep(&["./golden", rows], &format!("crates/core/tests/golden/{rows}.txt"))?;
+    }
+    Ok(())
 }
 
-/// Runs a program of the cluster's module and keeps its words in a file of the project.
-pub(crate) fn keep(program: &str, file: &str) -> Result<()> {
+/// Runs a program of the cluster's module, with its arguments, and keeps its words in a file of the project.
+pub(crate) fn keep(program: &[&str], file: &str) -> Result<()> {
     eprintln!("building the program (about two minutes the first time)");
     let output = Command::new("go")
-        .args(["run", "-mod=readonly", program])
+        .args(["run", "-mod=readonly"])
+        .args(program)
         .current_dir(sources::root().join("xtask/cluster"))
         // As the control plane is built: what both have in common is built once.
         .env("CGO_ENABLED", "0")

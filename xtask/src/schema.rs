@@ -8,5 +8,5 @@ use crate::golden;
 use anyhow::Result;
 
 pub(crate) fn run() -> Result<()> {
-    golden::keep("./schema", "crates/sandbox/src/schema/kubernetes.txt")
+    golden::keep(&["./schema"], "crates/sandbox/src/schema/kubernetes.txt")
 }

@@ -133,7 +133,9 @@ fn every_rule_is_named_where_docs_say_it_lives() {
     let table = fs::read_to_string(root().join("docs/rules.md")).unwrap();
     let rows: Vec<Vec<&str>> = table
         .lines()
-        .filter(|line| ["| MATCH-", "| TE-", "| D"].iter().any(|start| line.starts_with(start)))
+        .filter(|line| {
+            ["| MATCH-", "| TE-", "| SC-", "| AD-", "| D"].iter().any(|start| line.starts_with(start))
+        })
         .map(|line| line.split('|').map(str::trim).collect())
         .collect();
     assert!(rows.len() > 40, "the table is there");
@@ -147,7 +149,8 @@ fn every_rule_is_named_where_docs_say_it_lives() {
             let text = fs::read_to_string(root().join(file)).unwrap_or_default().to_lowercase();
             let mentions = |name: &&str| {
                 let name = name.to_lowercase();
-                let is_rule = name.starts_with("te-") || name.starts_with("match-") || name.starts_with('d');
+                let is_rule =
+                    ["te-", "match-", "sc-", "ad-", "d"].iter().any(|start| name.starts_with(start));
                 let in_code = |name: &str| {
                     text.match_indices(name).any(|(at, _)| {
                         !text[at + name.len()..].starts_with(|next: char| next.is_ascii_digit())

@@ -13,11 +13,14 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod admission;
 pub mod effect;
 pub mod engine;
 pub mod fact;
 pub mod matching;
 pub mod names;
+pub mod quantity;
+pub mod scheduling;
 pub mod start;
 pub mod taint;
 pub mod time;

@@ -8,6 +8,8 @@ use crate::time::Wall;
 use alloc::boxed::Box;
 use core::fmt;
 
+pub mod keys;
+
 /// What a taint does to pods that do not tolerate it (MATCH-3). What is not one of the three is a value of its own
 /// and never evicts (D11).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

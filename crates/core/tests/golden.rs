@@ -4,6 +4,10 @@
 //! - D11: an operator or effect that Go does not know does not match there; here it is not understood, and only there.
 //! - D7: seconds that overflow in Go (above 9,223,372,036) saturate here.
 
+#[path = "golden/rows.rs"]
+mod rows;
+
+use rows::section;
 use std::collections::BTreeMap;
 use taintward_core::fact::Standing;
 use taintward_core::matching::{Answer, Match, NumericOperators, answer, answers, tolerates};
@@ -17,34 +21,6 @@ const ROWS: &str = include_str!("golden/matching.txt");
 
 /// The longest `tolerationSeconds` whose nanoseconds fit into 64 bits.
 const SECONDS_MAX: i64 = 9_223_372_036;
-
-/// The lines of a section, in columns.
-fn section(name: &str) -> impl Iterator<Item = Vec<String>> {
-    let heading = format!("[{name}]");
-    let lines = ROWS.lines().skip_while(move |line| *line != heading).skip(1);
-    lines
-        .take_while(|line| !line.starts_with('['))
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .map(|line| line.split('\t').map(unescaped).collect())
-}
-
-fn unescaped(column: &str) -> String {
-    let mut text = String::new();
-    let mut chars = column.chars();
-    while let Some(char) = chars.next() {
-        text.push(match char {
-            '\\' => match chars.next() {
-                Some('t') => '\t',
-                Some('n') => '\n',
-                Some('0') => '\0',
-                Some('\\') => '\\',
-                other => panic!("unknown escape {other:?} in {column}"),
-            },
-            char => char,
-        });
-    }
-    text
-}
 
 fn taint(columns: &[String]) -> Taint {
     let [key, value, effect] = columns else { panic!("{columns:?}") };
@@ -92,9 +68,10 @@ fn bit(bits: &str, at: usize) -> bool {
 
 /// MATCH-4, MATCH-6: every toleration against every taint.
 fn check_matches(name: &str) -> (usize, usize) {
-    let taints: Vec<_> = section(name).filter(|row| row[0] == "taint").map(|row| taint(&row[1..])).collect();
+    let taints: Vec<_> =
+        section(ROWS, name).filter(|row| row[0] == "taint").map(|row| taint(&row[1..])).collect();
     let (mut compared, mut not_understood) = (0, 0);
-    for row in section(name).filter(|row| row[0] == "row") {
+    for row in section(ROWS, name).filter(|row| row[0] == "row") {
         let switch = numeric(&row[1]);
         let toleration = toleration(&row[2..6], None);
         for (at, taint) in taints.iter().enumerate() {
@@ -142,7 +119,7 @@ struct Lists {
 impl Lists {
     fn read() -> Self {
         let mut lists = Self { tolerations: vec![], taints: vec![], nodes: vec![], stays: BTreeMap::new() };
-        for row in section("lists") {
+        for row in section(ROWS, "lists") {
             match row[0].as_str() {
                 "toleration" => lists.tolerations.push(toleration(&row[1..5], seconds(&row[5]))),
                 "taint" => lists.taints.push(taint(&row[1..])),
@@ -180,7 +157,7 @@ fn numbers(text: &str) -> Vec<usize> {
 fn match_9_is_gos() {
     let lists = Lists::read();
     let (mut compared, mut overflowing, mut not_understood) = (0, 0, 0);
-    for row in section("lists").filter(|row| row[0] == "row") {
+    for row in section(ROWS, "lists").filter(|row| row[0] == "row") {
         let switch = numeric(&row[1]);
         let pod: Vec<_> = numbers(&row[2]).into_iter().map(|at| lists.tolerations[at].clone()).collect();
         for (node, answer) in lists.nodes.iter().zip(row[3].split(' ')) {
@@ -288,7 +265,7 @@ fn check_patience(used: &[&Toleration], nanos: i64) -> usize {
 fn te_19_the_shortest_patience_is_gos() {
     let any = |seconds| toleration(&["".into(), "Exists".into(), "".into(), "".into()], seconds);
     let (mut rows, mut overflowing) = (0, 0);
-    for row in section("minimum") {
+    for row in section(ROWS, "minimum") {
         let used: Vec<_> = row[1].split(' ').map(|text| any(seconds(text))).collect();
         let used: Vec<_> = used.iter().collect();
         overflowing += check_patience(&used, row[2].parse().expect("nanoseconds"));

@@ -1,8 +1,8 @@
-// Golden rows: what the Kubernetes functions themselves answer about taints and tolerations.
+// Golden rows: what the Kubernetes functions themselves answer about taints and tolerations, and about scheduling.
 //
 // Room:     a small program in the cluster's module, so that it is linked with the very release the tests run against.
-// Comes in: nothing; every input is listed below.
-// Goes out: the text of crates/core/tests/golden/matching.txt on standard output; its header explains the format.
+// Comes in: which rows: "matching" (here) or "scheduling" (scheduling.go); every input is listed there.
+// Goes out: the text of that file of crates/core/tests/golden on standard output; its header explains the format.
 // Not here: any answer of our own. Where Taintward differs on purpose (D7, D11), the Rust test says so.
 package main
 
@@ -126,6 +126,17 @@ var out = bufio.NewWriter(os.Stdout)
 
 func main() {
 	defer out.Flush()
+	switch strings.Join(os.Args[1:], " ") {
+	case "matching":
+		writeMatching()
+	case "scheduling":
+		writeScheduling()
+	default:
+		panic("say which rows: matching or scheduling")
+	}
+}
+
+func writeMatching() {
 	fmt.Fprintf(out, header, release())
 	writeMatches("cross", product(keys, words, effects), product(keys, operators, words, effects))
 	writeMatches("numeric", product([]string{"k"}, numbers, []string{"NoExecute"}),

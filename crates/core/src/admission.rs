@@ -1,0 +1,99 @@
+//! # Admission: tolerations and taints that nobody asked for
+//! Room:     what an API server adds to pods (AD-2) and nodes (AD-6), and what a DaemonSet adds to its pods (DS-1).
+//! Comes in: the tolerations or taints as they were sent: the core's own types, which keep every text as it was written,
+//!           so that a caller who works on JSON converts there and back without loss.
+//! Goes out: what to append (AD-2, AD-6), or the whole new list (DS-1).
+//! Not here: when they are asked: AD-2 on creation and update, AD-6 on creation of a node only.
+
+use crate::taint::{Effect, Taint, keys};
+use crate::toleration::{Operator, Toleration};
+use alloc::vec::Vec;
+
+#[cfg(test)]
+mod tests;
+
+/// For how long a pod bears a node that is gone, if it does not say itself (AD-3). Any number is legal; zero and
+/// negative ones send the pod away at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DefaultSeconds {
+    /// A node that is not ready.
+    pub not_ready: i64,
+    /// A node that is not heard of.
+    pub unreachable: i64,
+}
+
+impl Default for DefaultSeconds {
+    fn default() -> Self {
+        Self { not_ready: 300, unreachable: 300 }
+    }
+}
+
+/// What to append to the tolerations of a pod that is created or updated, in this order (AD-2, AD-3, AD-4).
+///
+/// Only key and effect of what is there count: even a toleration that does not tolerate the real taint keeps the
+/// default away.
+pub fn default_tolerations(existing: &[Toleration], seconds: DefaultSeconds) -> Vec<Toleration> {
+    let missing = |key: &str| {
+        !existing.iter().any(|toleration| {
+            (toleration.key.is_empty() || *toleration.key == *key)
+                && matches!(toleration.effect, None | Some(Effect::NoExecute))
+        })
+    };
+    [(keys::NOT_READY, seconds.not_ready), (keys::UNREACHABLE, seconds.unreachable)]
+        .into_iter()
+        .filter(|(key, _)| missing(key))
+        .map(|(key, seconds)| Toleration { seconds: Some(seconds), ..exists(key, Effect::NoExecute) })
+        .collect()
+}
+
+/// What to append to the taints of a node that is created: it is not ready until it says so (AD-6). Without a time.
+pub fn new_node_taint(existing: &[Taint]) -> Option<Taint> {
+    let (key, value) = (keys::NOT_READY.into(), "".into());
+    let taint = Taint { key, value, effect: Effect::NoSchedule, time_added: None };
+    (!existing.iter().any(|other| other.is_same(&taint))).then_some(taint)
+}
+
+/// What every daemon pod bears for ever, in this order (DS-1).
+const DAEMON: [(&str, Effect); 6] = [
+    (keys::NOT_READY, Effect::NoExecute),
+    (keys::UNREACHABLE, Effect::NoExecute),
+    (keys::DISK_PRESSURE, Effect::NoSchedule),
+    (keys::MEMORY_PRESSURE, Effect::NoSchedule),
+    (keys::PID_PRESSURE, Effect::NoSchedule),
+    (keys::UNSCHEDULABLE, Effect::NoSchedule),
+];
+
+/// The tolerations of a DaemonSet's pods, from those of its template: a toleration of the same identity (MATCH-2) is
+/// replaced where it stands, and so loses its seconds; a new one comes at the end (DS-1, DS-2).
+pub fn daemon_tolerations(template: &[Toleration], host_network: bool) -> Vec<Toleration> {
+    let host = host_network.then_some((keys::NETWORK_UNAVAILABLE, Effect::NoSchedule));
+    let mut all = template.to_vec();
+    for (key, effect) in DAEMON.into_iter().chain(host) {
+        add_or_update(&mut all, &exists(key, effect));
+    }
+    all
+}
+
+fn add_or_update(all: &mut Vec<Toleration>, wanted: &Toleration) {
+    let mut found = false;
+    for same in all.iter_mut().filter(|toleration| is_same(toleration, wanted)) {
+        same.seconds = wanted.seconds;
+        found = true;
+    }
+    if !found {
+        all.push(wanted.clone());
+    }
+}
+
+/// Key, effect, operator and value agree (MATCH-2).
+fn is_same(one: &Toleration, other: &Toleration) -> bool {
+    one.key == other.key
+        && one.effect == other.effect
+        && one.operator == other.operator
+        && one.value == other.value
+}
+
+fn exists(key: &str, effect: Effect) -> Toleration {
+    let (key, value) = (key.into(), "".into());
+    Toleration { key, operator: Operator::Exists, value, effect: Some(effect), seconds: None }
+}

@@ -1,0 +1,155 @@
+//! Tables for what is added to pods and nodes.
+
+use super::*;
+use alloc::boxed::Box;
+use alloc::vec;
+use proptest::prelude::*;
+
+fn toleration(key: &str, operator: &str, value: &str, effect: &str, seconds: Option<i64>) -> Toleration {
+    let effect = (!effect.is_empty()).then(|| Effect::new(effect));
+    Toleration { key: key.into(), operator: Operator::new(operator), value: value.into(), effect, seconds }
+}
+
+fn taint(key: &str, value: &str, effect: &str) -> Taint {
+    Taint { key: key.into(), value: value.into(), effect: Effect::new(effect), time_added: None }
+}
+
+const READY: &str = "node.kubernetes.io/not-ready";
+const REACH: &str = "node.kubernetes.io/unreachable";
+
+fn appended(existing: &[Toleration]) -> Vec<Box<str>> {
+    default_tolerations(existing, DefaultSeconds::default()).into_iter().map(|added| added.key).collect()
+}
+
+#[test]
+fn ad_2_a_pod_without_tolerations_gets_both_for_300_seconds() {
+    let both = vec![
+        toleration(READY, "Exists", "", "NoExecute", Some(300)),
+        toleration(REACH, "Exists", "", "NoExecute", Some(300)),
+    ];
+    assert_eq!(default_tolerations(&[], DefaultSeconds::default()), both);
+}
+
+#[test]
+fn ad_2_only_key_and_effect_of_what_is_there_count() {
+    for (key, operator, value, effect, expected) in [
+        (READY, "Exists", "", "NoExecute", &[REACH][..]),
+        (READY, "Exists", "", "", &[REACH]),
+        (READY, "Equal", "x", "NoExecute", &[REACH]),
+        (READY, "nonsense", "x", "NoExecute", &[REACH]),
+        (REACH, "Exists", "", "NoExecute", &[READY]),
+        ("", "Exists", "", "NoExecute", &[]),
+        ("", "Exists", "", "", &[]),
+        ("", "Exists", "", "NoSchedule", &[READY, REACH]),
+        (READY, "Exists", "", "NoSchedule", &[READY, REACH]),
+        (READY, "Exists", "", "PreferNoSchedule", &[READY, REACH]),
+        (READY, "Exists", "", "noexecute", &[READY, REACH]),
+        ("Node.kubernetes.io/not-ready", "Exists", "", "", &[READY, REACH]),
+        ("not-ready", "Exists", "", "", &[READY, REACH]),
+    ] {
+        let existing =
+            [toleration("other", "Exists", "", "", None), toleration(key, operator, value, effect, None)];
+        let expected: Vec<Box<str>> = expected.iter().map(|&key| key.into()).collect();
+        assert_eq!(appended(&existing), expected, "{key} {operator} {value} {effect}");
+    }
+}
+
+#[test]
+fn ad_3_any_seconds_are_legal() {
+    for (not_ready, unreachable) in [(0, -1), (i64::MIN, i64::MAX), (1, 2)] {
+        let added = default_tolerations(&[], DefaultSeconds { not_ready, unreachable });
+        assert_eq!(added[0].seconds, Some(not_ready));
+        assert_eq!(added[1].seconds, Some(unreachable));
+    }
+}
+
+#[test]
+fn ad_6_a_new_node_is_not_ready() {
+    let added = taint(READY, "", "NoSchedule");
+    for (existing, expected) in [
+        (vec![], true),
+        (vec![taint("other", "", "NoSchedule")], true),
+        (vec![taint(READY, "", "NoExecute")], true),
+        (vec![taint(READY, "", "noschedule")], true),
+        (vec![taint(READY, "", "NoSchedule")], false),
+        (vec![taint("other", "", ""), taint(READY, "any value", "NoSchedule")], false),
+    ] {
+        assert_eq!(new_node_taint(&existing), expected.then(|| added.clone()), "{existing:?}");
+    }
+}
+
+fn daemons(host_network: bool) -> Vec<Toleration> {
+    let mut all: Vec<_> = [
+        (READY, "NoExecute"),
+        (REACH, "NoExecute"),
+        ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+        ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+        ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+        ("node.kubernetes.io/unschedulable", "NoSchedule"),
+        ("node.kubernetes.io/network-unavailable", "NoSchedule"),
+    ]
+    .into_iter()
+    .map(|(key, effect)| toleration(key, "Exists", "", effect, None))
+    .collect();
+    all.truncate(if host_network { 7 } else { 6 });
+    all
+}
+
+#[test]
+fn ds_1_the_tolerations_of_every_daemon_in_order() {
+    assert_eq!(daemon_tolerations(&[], false), daemons(false));
+    assert_eq!(daemon_tolerations(&[], true), daemons(true));
+}
+
+#[test]
+fn ds_2_the_same_identity_is_replaced_where_it_stands_and_loses_its_seconds() {
+    let own = toleration("own", "Exists", "", "NoExecute", Some(60));
+    let timed = toleration(REACH, "Exists", "", "NoExecute", Some(60));
+    let made = daemon_tolerations(&[timed.clone(), own.clone(), timed.clone()], false);
+    let endless = toleration(REACH, "Exists", "", "NoExecute", None);
+    assert_eq!(made[..3], [endless.clone(), own, endless]);
+    assert_eq!(made[3], daemons(false)[0]);
+    assert_eq!(made.len(), 3 + 5);
+}
+
+#[test]
+fn ds_2_another_identity_stays_beside() {
+    for other in [
+        toleration(READY, "", "", "NoExecute", Some(60)),
+        toleration(READY, "Equal", "", "NoExecute", Some(60)),
+        toleration(READY, "Exists", "x", "NoExecute", Some(60)),
+        toleration(READY, "Exists", "", "", Some(60)),
+        toleration(READY, "exists", "", "NoExecute", Some(60)),
+        toleration("", "Exists", "", "NoExecute", Some(60)),
+    ] {
+        let made = daemon_tolerations(core::slice::from_ref(&other), false);
+        assert_eq!(made[0], other);
+        assert_eq!(made[1..], daemons(false));
+    }
+}
+
+fn any_toleration() -> impl Strategy<Value = Toleration> {
+    let key = prop::sample::select(vec!["", READY, REACH, "node.kubernetes.io/unschedulable", "own"]);
+    let operator = prop::sample::select(vec!["", "Equal", "Exists", "Lt", "?"]);
+    let effect = prop::sample::select(vec!["", "NoExecute", "NoSchedule", "?"]);
+    let seconds = prop::option::of(any::<i64>());
+    (key, operator, prop::sample::select(vec!["", "v"]), effect, seconds)
+        .prop_map(|(key, operator, value, effect, seconds)| toleration(key, operator, value, effect, seconds))
+}
+
+proptest! {
+    /// AD-2, DS-2: what was added once is not added again, and nothing that was there has moved.
+    #[test]
+    fn adding_twice_is_adding_once(own in prop::collection::vec(any_toleration(), 0..8), host: bool) {
+        let made = daemon_tolerations(&own, host);
+        prop_assert_eq!(&daemon_tolerations(&made, host), &made);
+        for (before, after) in own.iter().zip(&made) {
+            prop_assert!(is_same(before, after));
+        }
+        let mut admitted = own;
+        admitted.extend(default_tolerations(&admitted, DefaultSeconds::default()));
+        prop_assert!(default_tolerations(&admitted, DefaultSeconds::default()).is_empty());
+        // A daemon's own tolerations keep the defaults away.
+        prop_assert!(default_tolerations(&made, DefaultSeconds::default()).is_empty());
+    }
+}

@@ -1,0 +1,224 @@
+//! # Quantity: how much of a resource, as the API writes it
+//! Room:     `100m`, `1Gi`, `1e3`, `0.5`: read exactly to a billionth, rounded away from zero below that, saturating.
+//! Comes in: text of a quantity, hostile or not; blanks around it are the reader's of JSON to take off.
+//! Goes out: [`Quantity`], as whole units or thousandths; [`QuantityError`] in the API server's words.
+//! Keeps:    the cost is linear in the text, whatever numbers it spells.
+//! Not here: the form in which an API server gives a quantity back (`quantity/canonical.rs`).
+
+use core::fmt;
+
+mod canonical;
+mod digits;
+#[cfg(test)]
+mod tests;
+
+pub use canonical::canonical;
+use digits::Digits;
+
+/// Which family of suffixes a quantity was written with; it is given back with the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// `m`, `k`, `M`, …
+    DecimalSi,
+    /// `Ki`, `Mi`, …
+    BinarySi,
+    /// `e3`.
+    DecimalExponent,
+}
+
+/// An amount, exact to a billionth. What is larger than 128 bits of billionths is as large as that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Quantity {
+    nanos: i128,
+    format: Format,
+}
+
+/// Why a text is no quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum QuantityError {
+    /// It has not the shape of a number with a suffix.
+    Shape,
+    /// There is no digit where one is needed.
+    Number,
+    /// The suffix is unknown, or its exponent beyond 32 bits.
+    Suffix,
+}
+
+impl fmt::Display for QuantityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Shape => {
+                "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+            }
+            Self::Number => "unable to parse numeric part of quantity",
+            Self::Suffix => "unable to parse quantity's suffix",
+        })
+    }
+}
+
+impl core::error::Error for QuantityError {}
+
+const NANOS: i128 = 1_000_000_000;
+
+/// What an API server holds at most of a quantity with a binary suffix.
+const BINARY_MAX: i128 = i64::MAX as i128 * NANOS;
+
+impl Quantity {
+    /// None of it.
+    pub const ZERO: Self = Self { nanos: 0, format: Format::DecimalSi };
+
+    /// So many thousandths.
+    pub fn from_milli(milli: i64) -> Self {
+        Self { nanos: i128::from(milli) * (NANOS / 1_000), format: Format::DecimalSi }
+    }
+
+    /// So many whole units.
+    pub fn from_units(units: i64) -> Self {
+        Self { nanos: i128::from(units) * NANOS, format: Format::DecimalSi }
+    }
+
+    /// Reads a quantity. Exponents that need more than 32 bits are refused here; an API server lets them wrap.
+    pub fn parse(text: &str) -> Result<Self, QuantityError> {
+        let written = Written::read(text)?;
+        let digits = written.digits();
+        if written.is_empty() && written.is_refused_without_digits() {
+            return Err(QuantityError::Number);
+        }
+        let magnitude = match written.suffix {
+            Suffix::Ten(exponent, _) => digits.decimal_nanos(exponent),
+            Suffix::Two(bits) => digits.binary_nanos(bits).min(BINARY_MAX),
+        };
+        let nanos = if written.negative { -magnitude } else { magnitude };
+        Ok(Self { nanos, format: written.suffix.format() })
+    }
+
+    /// In whole units, rounded away from zero.
+    pub fn units(self) -> i64 {
+        self.scaled(NANOS)
+    }
+
+    /// In thousandths, rounded away from zero.
+    pub fn milli(self) -> i64 {
+        self.scaled(NANOS / 1_000)
+    }
+
+    fn scaled(self, unit: i128) -> i64 {
+        let up = i128::from(self.nanos % unit != 0) * self.nanos.signum();
+        let whole = self.nanos / unit + up;
+        i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
+    }
+
+    /// Both together; the suffixes stay those of the first that is not zero.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let format = if self.nanos == 0 { other.format } else { self.format };
+        Self { nanos: self.nanos.saturating_add(other.nanos), format }
+    }
+
+    /// The larger of both; the first if they are equal.
+    #[must_use]
+    pub fn larger(self, other: Self) -> Self {
+        if other.nanos > self.nanos { other } else { self }
+    }
+}
+
+/// What a suffix multiplies by.
+#[derive(Clone, Copy, Debug)]
+enum Suffix {
+    /// A power of ten.
+    Ten(i32, Format),
+    /// A power of two.
+    Two(u32),
+}
+
+impl Suffix {
+    fn read(text: &str) -> Option<Self> {
+        let ten = |exponent| Some(Self::Ten(exponent, Format::DecimalSi));
+        match text {
+            "n" => ten(-9),
+            "u" => ten(-6),
+            "m" => ten(-3),
+            "" => ten(0),
+            "k" => ten(3),
+            "M" => ten(6),
+            "G" => ten(9),
+            "T" => ten(12),
+            "P" => ten(15),
+            "E" => ten(18),
+            "Ki" => Some(Self::Two(10)),
+            "Mi" => Some(Self::Two(20)),
+            "Gi" => Some(Self::Two(30)),
+            "Ti" => Some(Self::Two(40)),
+            "Pi" => Some(Self::Two(50)),
+            "Ei" => Some(Self::Two(60)),
+            _ => {
+                let exponent = text.strip_prefix(['e', 'E'])?.parse().ok()?;
+                Some(Self::Ten(exponent, Format::DecimalExponent))
+            }
+        }
+    }
+
+    fn format(self) -> Format {
+        match self {
+            Self::Ten(_, format) => format,
+            Self::Two(_) => Format::BinarySi,
+        }
+    }
+}
+
+/// A quantity as it is written, in its parts.
+struct Written<'t> {
+    negative: bool,
+    /// The digits before the point, without leading zeros.
+    whole: &'t str,
+    /// Whether there was any digit before the point.
+    has_whole: bool,
+    /// The digits behind the point.
+    fraction: &'t str,
+    suffix: Suffix,
+}
+
+impl<'t> Written<'t> {
+    fn read(text: &'t str) -> Result<Self, QuantityError> {
+        if text.is_empty() {
+            return Err(QuantityError::Shape);
+        }
+        let negative = text.starts_with('-');
+        let rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+        let (whole, rest) = split(rest, |c| c.is_ascii_digit());
+        let (fraction, rest) = match rest.strip_prefix('.') {
+            Some(rest) => split(rest, |c| c.is_ascii_digit()),
+            None => ("", rest),
+        };
+        let (_, exponent) = split(rest, |c| "eEinumkKMGTP".contains(c));
+        let digits = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(QuantityError::Shape);
+        }
+        let suffix = Suffix::read(rest).ok_or(QuantityError::Suffix)?;
+        let has_whole = !whole.is_empty();
+        Ok(Self { negative, whole: whole.trim_start_matches('0'), has_whole, fraction, suffix })
+    }
+
+    fn digits(&self) -> Digits<'t> {
+        Digits { whole: self.whole, fraction: self.fraction }
+    }
+
+    /// Whether there is no digit at all.
+    fn is_empty(&self) -> bool {
+        !self.has_whole && self.fraction.is_empty()
+    }
+
+    /// Without any digit it is zero to an API server, unless the suffix makes it read the number the long way.
+    fn is_refused_without_digits(&self) -> bool {
+        match self.suffix {
+            Suffix::Ten(exponent, _) => exponent < -9,
+            Suffix::Two(bits) => bits > 40,
+        }
+    }
+}
+
+/// The longest start that consists of such characters, and the rest.
+fn split(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {
+    text.split_at(text.find(|c| !belongs(c)).unwrap_or(text.len()))
+}

@@ -1,0 +1,192 @@
+//! Tables for quantities; `tests/golden_scheduling.rs` holds them against the Go functions.
+
+use super::*;
+use alloc::format;
+use alloc::string::{String, ToString};
+use proptest::prelude::*;
+
+#[test]
+fn amounts() {
+    for (text, units, milli) in [
+        ("0", 0, 0),
+        ("1", 1, 1_000),
+        ("100m", 1, 100),
+        ("1Gi", 1 << 30, (1 << 30) * 1_000),
+        ("1e3", 1_000, 1_000_000),
+        ("1E3", 1_000, 1_000_000),
+        ("1E", 1_000_000_000_000_000_000, i64::MAX),
+        ("1e-3", 1, 1),
+        ("0.5", 1, 500),
+        (".5", 1, 500),
+        ("5.", 5, 5_000),
+        ("+5", 5, 5_000),
+        ("-5", -5, -5_000),
+        ("-100m", -1, -100),
+        ("007", 7, 7_000),
+        ("1.5Gi", 3 << 29, (3 << 29) * 1_000),
+        ("0.1Ki", 103, 102_400),
+        ("1n", 1, 1),
+        ("1u", 1, 1),
+        ("1001u", 1, 2),
+        ("0.1m", 1, 1),
+        ("128974848", 128_974_848, 128_974_848_000),
+        ("129e6", 129_000_000, 129_000_000_000),
+        ("123Mi", 128_974_848, 128_974_848_000),
+        ("2k", 2_000, 2_000_000),
+        ("1M", 1_000_000, 1_000_000_000),
+        ("0.000000000000000000001", 1, 1),
+        ("1e-2000000000", 1, 1),
+        ("0e2000000000", 0, 0),
+    ] {
+        let quantity = Quantity::parse(text).expect(text);
+        assert_eq!((quantity.units(), quantity.milli()), (units, milli), "{text}");
+    }
+}
+
+#[test]
+fn what_is_too_large_saturates() {
+    for text in ["9223372036854775808", "1e19", "1e2000000000", "10E", "8Ei", "99999Ei", &"9".repeat(100_000)]
+    {
+        assert_eq!(Quantity::parse(text).expect("a quantity").units(), i64::MAX);
+        assert_eq!(Quantity::parse(&format!("-{text}")).expect("a quantity").milli(), i64::MIN);
+    }
+    let most = Quantity::parse("1e2000000000").expect("a quantity");
+    assert_eq!(most.plus(most), most);
+    assert_eq!(Quantity::parse("9223372036854775807").expect("a quantity").units(), i64::MAX);
+    assert_eq!(Quantity::parse("7Ei").expect("a quantity").units(), 7 << 60);
+}
+
+#[test]
+fn what_is_no_quantity_says_why() {
+    use QuantityError::{Number, Shape, Suffix};
+    for (text, error) in [
+        ("", Shape),
+        (" ", Shape),
+        ("1 ", Shape),
+        (" 1", Shape),
+        ("1 Gi", Shape),
+        ("1.2.3", Shape),
+        ("--1", Suffix),
+        ("1e3.5", Shape),
+        ("1_000", Shape),
+        ("1,5", Shape),
+        ("0x10", Shape),
+        ("one", Shape),
+        ("NaN", Shape),
+        ("１", Shape),
+        ("1\0", Shape),
+        ("1g", Shape),
+        ("1Gib", Shape),
+        ("1K", Suffix),
+        ("1ki", Suffix),
+        ("1mi", Suffix),
+        ("1e", Suffix),
+        ("1e+", Suffix),
+        ("1Gi3", Suffix),
+        ("1-5", Suffix),
+        ("1+", Suffix),
+        ("1mm", Suffix),
+        ("1e99999999999999999999", Suffix),
+        ("1e2147483648", Suffix),
+        ("Pi", Number),
+        ("-Ei", Number),
+        (".e-20", Number),
+    ] {
+        assert_eq!(Quantity::parse(text), Err(error), "{text:?}");
+        assert_eq!(canonical(text), Err(error), "{text:?}");
+    }
+    assert_eq!(Suffix.to_string(), "unable to parse quantity's suffix");
+}
+
+/// Strange, but an API server takes them.
+#[test]
+fn without_digits_it_is_zero() {
+    for text in ["-", "+", ".", "Ki", "Ti", "e5", "m", "-.", "0Pi", "."] {
+        assert_eq!(Quantity::parse(text).expect(text).units(), 0, "{text}");
+        assert_eq!(canonical(text).expect(text), "0", "{text}");
+    }
+}
+
+#[test]
+fn the_form_it_is_given_back_in() {
+    for (text, form) in [
+        ("0", "0"),
+        ("00", "0"),
+        ("-0", "0"),
+        ("1", "1"),
+        ("+5", "+5"),
+        ("007", "007"),
+        ("1000", "1k"),
+        ("1500", "1500"),
+        ("0.5", "500m"),
+        ("1.5", "1500m"),
+        ("1.500", "1.500"),
+        ("100m", "100m"),
+        ("1000m", "1"),
+        ("1024", "1024"),
+        ("1024Ki", "1Mi"),
+        ("1024Mi", "1Gi"),
+        ("1025Mi", "1025Mi"),
+        ("8Mi", "8Mi"),
+        ("0.5Gi", "512Mi"),
+        ("0.5Ki", "512"),
+        ("0.1Ki", "102400m"),
+        ("1e3", "1e3"),
+        ("1E3", "1E3"),
+        ("10e3", "10e3"),
+        ("1e4", "10e3"),
+        ("1e0", "1e0"),
+        ("0.1n", "1n"),
+        ("-1.5", "-1500m"),
+        ("-1024Ki", "-1Mi"),
+    ] {
+        assert_eq!(canonical(text).expect(text), form, "{text}");
+    }
+}
+
+#[test]
+fn sums() {
+    let of = |text| Quantity::parse(text).expect("a quantity");
+    assert_eq!(of("100m").plus(of("1.9")).milli(), 2_000);
+    assert_eq!(of("0.1m").plus(of("0.1m")).plus(of("0.1m")).milli(), 1);
+    assert_eq!(Quantity::ZERO.plus(of("1Gi")).to_string(), "1Gi");
+    assert_eq!(of("8Ei").plus(of("8Ei")).plus(of("1")).units(), i64::MAX);
+    assert_eq!(of("1").larger(of("999m")), of("1"));
+    assert_eq!(of("1").larger(of("1001m")).milli(), 1_001);
+    assert_eq!(Quantity::from_milli(1_500), of("1.5"));
+    assert_eq!(Quantity::from_units(i64::MIN).units(), i64::MIN);
+}
+
+const SUFFIXES: [&str; 18] =
+    ["", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "e3", "E-7"];
+
+fn written() -> impl Strategy<Value = String> {
+    ("[+-]?[0-9]{1,24}(\\.[0-9]{0,24})?", prop::sample::select(&SUFFIXES[..]))
+        .prop_map(|(number, suffix)| number + suffix)
+}
+
+proptest! {
+    #[test]
+    fn no_text_breaks_it(text in ".{0,40}") {
+        let read = Quantity::parse(&text);
+        prop_assert_eq!(canonical(&text).map(|_| ()), read.map(|_| ()));
+    }
+
+    #[test]
+    fn the_canonical_form_is_the_same_amount_and_canonical(text in written()) {
+        let quantity = Quantity::parse(&text).expect("a quantity");
+        let form = quantity.to_string();
+        let again = Quantity::parse(&form).expect("a quantity");
+        prop_assert_eq!(again.nanos, quantity.nanos, "{} {}", text, form);
+        prop_assert_eq!(again.to_string(), form);
+    }
+
+    /// Against arithmetic on whole numbers.
+    #[test]
+    fn units_and_thousandths_round_away_from_zero(milli in any::<i64>()) {
+        let quantity = Quantity::parse(&format!("{milli}m")).expect("a quantity");
+        prop_assert_eq!(quantity.milli(), milli);
+        let (whole, part) = (milli / 1_000, milli % 1_000);
+        prop_assert_eq!(quantity.units(), whole + part.signum());
+    }
+}

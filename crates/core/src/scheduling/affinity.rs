@@ -1,0 +1,177 @@
+//! # Affinity: which nodes a pod asks for
+//! Room:     node selector terms: labels, and the name of the node.
+//! Comes in: terms as they stand in the pod; labels and name of a node.
+//! Goes out: whether they match; which nodes a pod names, if it does.
+//! Keeps:    a term with a requirement that makes no sense matches no node.
+//! Not here: required or preferred (`filter.rs`, `score.rs`); whether keys and values could be labels (API server).
+
+use super::{Labels, Wish};
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+/// How the value of a label is compared.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum NodeOperator {
+    /// It is one of these.
+    In,
+    /// It is none of these, or the label is not there.
+    NotIn,
+    /// The label is there.
+    Exists,
+    /// The label is not there.
+    DoesNotExist,
+    /// It is a whole number above this one.
+    Gt,
+    /// It is a whole number below this one.
+    Lt,
+    /// An operator this version does not know: matches nothing.
+    Unknown(Box<str>),
+}
+
+impl NodeOperator {
+    /// Reads an operator; case counts.
+    pub fn new(text: &str) -> Self {
+        match text {
+            "In" => Self::In,
+            "NotIn" => Self::NotIn,
+            "Exists" => Self::Exists,
+            "DoesNotExist" => Self::DoesNotExist,
+            "Gt" => Self::Gt,
+            "Lt" => Self::Lt,
+            other => Self::Unknown(other.into()),
+        }
+    }
+}
+
+/// One requirement of a term.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NodeRequirement {
+    /// The label, or the field.
+    pub key: Box<str>,
+    /// How it is compared.
+    pub operator: NodeOperator,
+    /// What with.
+    pub values: Vec<Box<str>>,
+}
+
+/// The only field of a node that can be asked for.
+const NAME_FIELD: &str = "metadata.name";
+
+impl NodeRequirement {
+    /// Whether a number of values goes with the operator; a requirement of another form spoils its term.
+    fn makes_sense_of_a_label(&self) -> bool {
+        match self.operator {
+            NodeOperator::In | NodeOperator::NotIn => !self.values.is_empty(),
+            NodeOperator::Exists | NodeOperator::DoesNotExist => self.values.is_empty(),
+            NodeOperator::Gt | NodeOperator::Lt => self.bound().is_some(),
+            NodeOperator::Unknown(_) => false,
+        }
+    }
+
+    fn bound(&self) -> Option<i64> {
+        match &self.values[..] {
+            [only] => only.parse().ok(),
+            _ => None,
+        }
+    }
+
+    fn matches_label(&self, labels: &Labels) -> bool {
+        let value = labels.get(&self.key);
+        let number = || value.and_then(|value| value.parse::<i64>().ok());
+        match self.operator {
+            NodeOperator::In => value.is_some_and(|value| self.values.contains(value)),
+            NodeOperator::NotIn => value.is_none_or(|value| !self.values.contains(value)),
+            NodeOperator::Exists => value.is_some(),
+            NodeOperator::DoesNotExist => value.is_none(),
+            NodeOperator::Gt => number().zip(self.bound()).is_some_and(|(number, bound)| number > bound),
+            NodeOperator::Lt => number().zip(self.bound()).is_some_and(|(number, bound)| number < bound),
+            NodeOperator::Unknown(_) => false,
+        }
+    }
+
+    /// A field that a node does not have is the empty text.
+    fn matches_field(&self, name: &str) -> bool {
+        let [only] = &self.values[..] else { return false };
+        let value = if *self.key == *NAME_FIELD { name } else { "" };
+        match self.operator {
+            NodeOperator::In => **only == *value,
+            NodeOperator::NotIn => **only != *value,
+            _ => false,
+        }
+    }
+
+    fn names(&self) -> Option<&[Box<str>]> {
+        (*self.key == *NAME_FIELD && self.operator == NodeOperator::In).then_some(&self.values)
+    }
+}
+
+/// One term: everything in it must match. An empty one matches nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct NodeTerm {
+    /// `matchExpressions`: about labels.
+    pub expressions: Vec<NodeRequirement>,
+    /// `matchFields`: about `metadata.name`.
+    pub fields: Vec<NodeRequirement>,
+}
+
+impl NodeTerm {
+    /// Whether a node with this name and these labels is meant.
+    pub fn matches(&self, name: &str, labels: &Labels) -> bool {
+        let empty = self.expressions.is_empty() && self.fields.is_empty();
+        let expression = |one: &NodeRequirement| one.makes_sense_of_a_label() && one.matches_label(labels);
+        !empty
+            && self.expressions.iter().all(expression)
+            && self.fields.iter().all(|one| one.matches_field(name))
+    }
+
+    /// The nodes that the term names, if it names any; a node must be in every one of its lists.
+    fn named(&self) -> Option<BTreeSet<&str>> {
+        let mut lists = self.fields.iter().filter_map(NodeRequirement::names);
+        let first: BTreeSet<&str> = lists.next()?.iter().map(AsRef::as_ref).collect();
+        Some(lists.fold(first, |left, list| {
+            list.iter().map(AsRef::as_ref).filter(|name: &&str| left.contains(name)).collect()
+        }))
+    }
+}
+
+/// A term that is worth something.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PreferredTerm {
+    /// How much; an API server wants 1 to 100.
+    pub weight: i32,
+    /// What the node should be like.
+    pub term: NodeTerm,
+}
+
+/// The nodes a pod asks for by name.
+pub(super) enum Named<'w> {
+    /// It names none: any may do.
+    Any,
+    /// Only these may do.
+    Only(BTreeSet<&'w str>),
+    /// What it says of names cannot be.
+    Conflict,
+}
+
+impl Wish {
+    /// Which nodes the required affinity names. One term without a name makes every node possible.
+    pub(super) fn named(&self) -> Named<'_> {
+        let terms = self.required.as_deref().unwrap_or_default();
+        let named: Option<Vec<_>> = terms.iter().map(NodeTerm::named).collect();
+        match named {
+            None => Named::Any,
+            Some(sets) if sets.is_empty() => Named::Any,
+            Some(sets) => {
+                let union: BTreeSet<_> = sets.into_iter().flatten().collect();
+                if union.is_empty() { Named::Conflict } else { Named::Only(union) }
+            }
+        }
+    }
+
+    /// Whether selector and required affinity match a node.
+    pub(super) fn matches(&self, name: &str, labels: &Labels) -> bool {
+        self.node_selector.iter().all(|(key, value)| labels.get(key) == Some(value))
+            && self.required.as_ref().is_none_or(|terms| terms.iter().any(|term| term.matches(name, labels)))
+    }
+}

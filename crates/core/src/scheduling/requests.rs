@@ -1,0 +1,110 @@
+//! # Requests: what a pod takes
+//! Room:     from the requests of containers to those of the pod.
+//! Comes in: quantities by resource, as they stand in the pod.
+//! Goes out: a [`Load`].
+//! Not here: limits, and what becomes of requests while a pod is resized in place.
+
+use super::{CPU, Load, MEMORY, Resources};
+use crate::quantity::Quantity;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+/// Quantities by resource.
+pub type Amounts = BTreeMap<Box<str>, Quantity>;
+
+/// What scores assume of a container that asks for no CPU, in thousandths.
+const CPU_ASSUMED_MILLI: i64 = 100;
+
+/// What scores assume of a container that asks for no memory, in bytes.
+const MEMORY_ASSUMED: i64 = 200 * 1024 * 1024;
+
+/// A resource's amount in the unit that scheduling counts it in.
+pub fn units(resource: &str, quantity: Quantity) -> i64 {
+    if resource == CPU { quantity.milli() } else { quantity.units() }
+}
+
+/// The requests of a container.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Container {
+    /// `resources.requests`.
+    pub requests: Amounts,
+    /// Whether it is an init container that goes on running beside the others: `restartPolicy` is `Always`.
+    pub sidecar: bool,
+}
+
+/// Everything in a pod that says what it takes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodRequests {
+    /// `spec.containers`.
+    pub containers: Vec<Container>,
+    /// `spec.initContainers`, in order.
+    pub init_containers: Vec<Container>,
+    /// `spec.resources.requests`, which for CPU, memory and huge pages stands above those of the containers.
+    pub pod: Amounts,
+    /// `spec.overhead`.
+    pub overhead: Amounts,
+}
+
+impl PodRequests {
+    /// What the pod takes: containers and sidecars run together; before them, each init container runs beside the
+    /// sidecars started before it. Only the sum is rounded.
+    pub fn load(&self) -> Load {
+        let requested = self.total(|container| container.requests.clone());
+        let assumed = self.total(|container| {
+            let mut all = container.requests.clone();
+            all.entry(CPU.into()).or_insert(Quantity::from_milli(CPU_ASSUMED_MILLI));
+            all.entry(MEMORY.into()).or_insert(Quantity::from_units(MEMORY_ASSUMED));
+            all
+        });
+        let assumed = assumed.into_iter().filter(|(name, _)| [CPU, MEMORY].contains(&&**name)).collect();
+        Load { requested: counted(requested), assumed: counted(assumed) }
+    }
+
+    fn total(&self, requests: impl Fn(&Container) -> Amounts) -> Amounts {
+        let mut together = Amounts::new();
+        for container in &self.containers {
+            add(&mut together, &requests(container));
+        }
+        let (mut sidecars, mut highest) = (Amounts::new(), Amounts::new());
+        for container in &self.init_containers {
+            let mut now = requests(container);
+            if container.sidecar {
+                add(&mut together, &now);
+                add(&mut sidecars, &now);
+                now = sidecars.clone();
+            } else {
+                add(&mut now, &sidecars);
+            }
+            merge(&mut highest, &now, Quantity::larger);
+        }
+        merge(&mut together, &highest, Quantity::larger);
+        let whole = self.pod.iter().filter(|(name, _)| is_of_the_pod(name));
+        together.extend(whole.map(|(name, quantity)| (name.clone(), *quantity)));
+        add(&mut together, &self.overhead);
+        together
+    }
+}
+
+/// Whether a pod as a whole can ask for it.
+fn is_of_the_pod(resource: &str) -> bool {
+    [CPU, MEMORY].contains(&resource) || resource.starts_with("hugepages-")
+}
+
+fn add(into: &mut Amounts, from: &Amounts) {
+    merge(into, from, Quantity::plus);
+}
+
+fn merge(into: &mut Amounts, from: &Amounts, how: fn(Quantity, Quantity) -> Quantity) {
+    for (name, &quantity) in from {
+        into.entry(name.clone()).and_modify(|sum| *sum = how(*sum, quantity)).or_insert(quantity);
+    }
+}
+
+fn counted(amounts: Amounts) -> Resources {
+    let counted = amounts.into_iter().map(|(name, quantity)| {
+        let units = units(&name, quantity);
+        (name, units)
+    });
+    counted.collect()
+}

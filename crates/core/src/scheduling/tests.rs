@@ -1,0 +1,77 @@
+//! Tables for the scheduler's questions; `tests/golden_scheduling.rs` holds them against the Go functions.
+
+use super::*;
+use crate::matching::NumericOperators::{self, Off, On};
+use crate::quantity::Quantity;
+use crate::taint::Effect;
+use crate::toleration::Operator;
+use alloc::string::ToString;
+use alloc::vec;
+
+mod affinities;
+mod choices;
+mod filters;
+mod loads;
+mod properties;
+mod sentences;
+
+const GI: i64 = 1 << 30;
+
+pub(super) fn resources(of: &[(&str, i64)]) -> Resources {
+    of.iter().map(|&(name, amount)| (name.into(), amount)).collect()
+}
+
+/// What asks for so much, in thousandths of CPU and bytes.
+pub(super) fn load(cpu: i64, memory: i64) -> Load {
+    let requested = resources(&[(CPU, cpu), (MEMORY, memory)]);
+    Load { assumed: requested.clone(), requested }
+}
+
+/// A node with 4 CPUs, 8 GiB, room for 10 pods, and nothing on it.
+pub(super) fn node(name: &str) -> Candidate {
+    Candidate {
+        name: NodeName::new(name),
+        labels: Labels::new(),
+        unschedulable: false,
+        taints: vec![],
+        allocatable: resources(&[(CPU, 4_000), (MEMORY, 8 * GI)]),
+        pods_max: 10,
+        pods: 0,
+        used: Load::default(),
+    }
+}
+
+pub(super) fn pod() -> Wish {
+    Wish {
+        tolerations: vec![],
+        node_selector: Labels::new(),
+        required: None,
+        preferred: vec![],
+        load: Load::default(),
+        priority: 0,
+        preempts: true,
+    }
+}
+
+pub(super) fn taint(key: &str, value: &str, effect: &str) -> Taint {
+    Taint { key: key.into(), value: value.into(), effect: Effect::new(effect), time_added: None }
+}
+
+pub(super) fn toleration(key: &str, operator: &str, value: &str, effect: &str) -> Toleration {
+    let effect = (!effect.is_empty()).then(|| Effect::new(effect));
+    let (key, value) = (key.into(), value.into());
+    Toleration { key, operator: Operator::new(operator), value, effect, seconds: None }
+}
+
+pub(super) fn requirement(key: &str, operator: &str, values: &[&str]) -> NodeRequirement {
+    let values = values.iter().map(|&value| value.into()).collect();
+    NodeRequirement { key: key.into(), operator: NodeOperator::new(operator), values }
+}
+
+pub(super) fn labelled(key: &str, operator: &str, values: &[&str]) -> NodeTerm {
+    NodeTerm { expressions: vec![requirement(key, operator, values)], fields: vec![] }
+}
+
+pub(super) fn named(names: &[&str]) -> NodeTerm {
+    NodeTerm { expressions: vec![], fields: vec![requirement("metadata.name", "In", names)] }
+}

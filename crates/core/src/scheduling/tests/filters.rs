@@ -1,0 +1,171 @@
+//! Who says no, why, and whether preemption could help.
+
+use super::*;
+
+fn asked(
+    wish: &Wish,
+    candidate: &Candidate,
+    numeric: NumericOperators,
+) -> Option<(Plugin, Vec<Reason>, bool)> {
+    let unfit = filter(wish, candidate, numeric).err()?;
+    Some((unfit.by, unfit.reasons, unfit.preemption_may_help))
+}
+
+fn taints_say_no(tolerations: &[Toleration], taints: &[Taint], numeric: NumericOperators) -> bool {
+    let wish = Wish { tolerations: tolerations.to_vec(), ..pod() };
+    let said = asked(&wish, &Candidate { taints: taints.to_vec(), ..node("n") }, numeric);
+    let no = Some((Plugin::TaintToleration, vec![Reason::UntoleratedTaint], false));
+    assert!(said.is_none() || said == no, "{said:?}");
+    said.is_some()
+}
+
+#[test]
+fn sc_1_no_schedule_and_no_execute_keep_off() {
+    for (effect, no) in [
+        ("NoSchedule", true),
+        ("NoExecute", true),
+        ("PreferNoSchedule", false),
+        ("noschedule", false),
+        ("", false),
+    ] {
+        assert_eq!(taints_say_no(&[], &[taint("k", "v", effect)], Off), no, "{effect}");
+    }
+}
+
+/// MATCH-8: one that is not tolerated is enough, wherever it stands.
+#[test]
+fn sc_1_each_taint_needs_a_toleration() {
+    let taints =
+        [taint("a", "1", "NoSchedule"), taint("b", "2", "NoExecute"), taint("c", "", "PreferNoSchedule")];
+    for (tolerations, no) in [
+        (vec![toleration("a", "Exists", "", "")], true),
+        (
+            vec![toleration("a", "Exists", "", "NoSchedule"), toleration("b", "Equal", "2", "NoExecute")],
+            false,
+        ),
+        (vec![toleration("a", "Exists", "", "NoExecute"), toleration("b", "Equal", "2", "NoExecute")], true),
+        (vec![toleration("a", "", "1", ""), toleration("b", "Equal", "x", "")], true),
+        (vec![toleration("", "Exists", "", "")], false),
+        (vec![toleration("", "Exists", "", "NoSchedule")], true),
+        (vec![toleration("a", "exists", "", ""), toleration("b", "Exists", "", "")], true),
+        (vec![toleration("a", "exists", "", ""), toleration("", "Exists", "", "")], false),
+        (vec![toleration("", "Exists", "", "?"), toleration("", "Exists", "", "")], false),
+        (vec![toleration("", "Exists", "", "?")], true),
+    ] {
+        assert_eq!(taints_say_no(&tolerations, &taints, Off), no, "{tolerations:?}");
+    }
+}
+
+#[test]
+fn sc_1_numbers_count_with_the_switch_on() {
+    let taints = [taint("a", "5", "NoSchedule")];
+    let less = [toleration("a", "Lt", "6", "")];
+    assert!(taints_say_no(&less, &taints, Off));
+    assert!(!taints_say_no(&less, &taints, On));
+}
+
+#[test]
+fn sc_4_a_cordoned_node_is_for_who_tolerates_its_taint() {
+    let cordoned = Candidate { unschedulable: true, ..node("n") };
+    let key = "node.kubernetes.io/unschedulable";
+    for (tolerations, no) in [
+        (vec![], true),
+        (vec![toleration(key, "Exists", "", "NoSchedule")], false),
+        (vec![toleration(key, "", "", "")], false),
+        (vec![toleration(key, "Equal", "x", "")], true),
+        (vec![toleration(key, "Exists", "", "NoExecute")], true),
+        (vec![toleration("", "Exists", "", "")], false),
+        (vec![toleration("other", "Exists", "", "")], true),
+    ] {
+        let said = asked(&Wish { tolerations, ..pod() }, &cordoned, Off);
+        assert_eq!(said, no.then(|| (Plugin::NodeUnschedulable, vec![Reason::Unschedulable], false)));
+    }
+    // The taint that comes with the cordon is not counted beside it.
+    let both = Candidate { taints: vec![taint(key, "", "NoSchedule")], ..cordoned };
+    assert_eq!(asked(&pod(), &both, Off).map(|said| said.0), Some(Plugin::NodeUnschedulable));
+}
+
+#[test]
+fn sc_5_seconds_play_no_part() {
+    for seconds in [None, Some(0), Some(-1), Some(300)] {
+        let bearing = Toleration { seconds, ..toleration("a", "Exists", "", "NoExecute") };
+        assert!(!taints_say_no(&[bearing], &[taint("a", "", "NoExecute")], Off), "{seconds:?}");
+    }
+}
+
+#[test]
+fn the_first_no_counts() {
+    let wish =
+        Wish { node_selector: Labels::from([("disk".into(), "ssd".into())]), load: load(9_000, 0), ..pod() };
+    let mut candidate =
+        Candidate { unschedulable: true, taints: vec![taint("a", "", "NoSchedule")], ..node("n") };
+    let by = |candidate: &Candidate| asked(&wish, candidate, Off).map(|said| said.0);
+    assert_eq!(by(&candidate), Some(Plugin::NodeUnschedulable));
+    candidate.unschedulable = false;
+    assert_eq!(by(&candidate), Some(Plugin::TaintToleration));
+    candidate.taints.clear();
+    assert_eq!(by(&candidate), Some(Plugin::NodeAffinity));
+    candidate.labels.insert("disk".into(), "ssd".into());
+    assert_eq!(by(&candidate), Some(Plugin::NodeResourcesFit));
+    candidate.allocatable.insert(CPU.into(), 9_000);
+    assert_eq!(by(&candidate), None);
+}
+
+#[test]
+fn what_is_missing_and_whether_preemption_could_help() {
+    let gpu = "example.com/gpu";
+    let full = Candidate { used: load(3_000, 7 * GI), pods: 9, ..node("n") };
+    let insufficient = |name: &str| Reason::Insufficient(name.into());
+    for (requested, pods, expected) in [
+        (vec![], 9, None),
+        (vec![(CPU, 1_000), (MEMORY, GI)], 9, None),
+        (vec![(CPU, 1_001)], 9, Some((vec![insufficient(CPU)], true))),
+        (vec![(CPU, 4_000)], 9, Some((vec![insufficient(CPU)], true))),
+        (vec![(CPU, 4_001)], 9, Some((vec![insufficient(CPU)], false))),
+        (vec![(MEMORY, GI + 1)], 9, Some((vec![insufficient(MEMORY)], true))),
+        (
+            vec![(CPU, 2_000), (MEMORY, 9 * GI)],
+            9,
+            Some((vec![insufficient(CPU), insufficient(MEMORY)], false)),
+        ),
+        (vec![], 10, Some((vec![Reason::TooManyPods], true))),
+        (vec![(CPU, 2_000)], 11, Some((vec![Reason::TooManyPods, insufficient(CPU)], true))),
+        (vec![(gpu, 1)], 9, Some((vec![insufficient(gpu)], false))),
+        (vec![(gpu, 0)], 9, None),
+        (vec![(CPU, -5)], 9, None),
+        (vec![(CPU, i64::MAX)], 9, Some((vec![insufficient(CPU)], false))),
+    ] {
+        let load = Load { requested: resources(&requested), assumed: Resources::new() };
+        let said = asked(&Wish { load, ..pod() }, &Candidate { pods, ..full.clone() }, Off);
+        let expected = expected.map(|(reasons, may_help)| (Plugin::NodeResourcesFit, reasons, may_help));
+        assert_eq!(said, expected, "{requested:?} {pods}");
+    }
+}
+
+#[test]
+fn a_node_that_holds_more_than_it_has_still_takes_who_asks_for_nothing() {
+    let over = Candidate { used: load(9_000, i64::MAX), ..node("n") };
+    assert_eq!(asked(&pod(), &over, Off), None);
+    assert!(asked(&Wish { load: load(1, 0), ..pod() }, &over, Off).is_some());
+    let hostile =
+        Candidate { allocatable: resources(&[(CPU, i64::MIN)]), used: load(i64::MAX, 0), ..node("n") };
+    assert!(asked(&Wish { load: load(1, 0), ..pod() }, &hostile, Off).is_some());
+}
+
+#[test]
+fn sc_3_only_what_lets_the_pod_in_is_worth_asking_again() {
+    let wish = Wish { tolerations: vec![toleration("borne", "Exists", "", "")], ..pod() };
+    let off = [taint("other", "", "NoSchedule")];
+    let open = [taint("borne", "", "NoExecute"), taint("other", "", "PreferNoSchedule")];
+    for (before, after, expected) in [
+        (None, &open[..], true),
+        (None, &off[..], false),
+        (Some(&off[..]), &open[..], true),
+        (Some(&off[..]), &[], true),
+        (Some(&off[..]), &off[..], false),
+        (Some(&open[..]), &off[..], false),
+        (Some(&open[..]), &[], false),
+    ] {
+        assert_eq!(taints_help(&wish, before, after, Off), expected, "{before:?} {after:?}");
+    }
+}

@@ -1,0 +1,116 @@
+//! What holds for any pod and any nodes.
+
+use super::*;
+use proptest::prelude::*;
+
+fn any_taint() -> impl Strategy<Value = Taint> {
+    let effect = prop::sample::select(vec!["NoSchedule", "PreferNoSchedule", "NoExecute", "?"]);
+    (prop::sample::select(vec!["a", "b"]), prop::sample::select(vec!["", "5"]), effect)
+        .prop_map(|(key, value, effect)| taint(key, value, effect))
+}
+
+fn any_toleration() -> impl Strategy<Value = Toleration> {
+    let operator = prop::sample::select(vec!["", "Exists", "Lt", "?"]);
+    let effect = prop::sample::select(vec!["", "NoSchedule", "PreferNoSchedule", "NoExecute", "?"]);
+    (prop::sample::select(vec!["", "a", "b"]), operator, prop::sample::select(vec!["", "5", "6"]), effect)
+        .prop_map(|(key, operator, value, effect)| toleration(key, operator, value, effect))
+}
+
+fn any_term() -> impl Strategy<Value = NodeTerm> {
+    let operator = prop::sample::select(vec!["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "?"]);
+    let values = prop::collection::vec(prop::sample::select(vec!["n0", "n1", "5"]), 0..3);
+    let one = (prop::sample::select(vec!["l", "m", "metadata.name"]), operator, values);
+    let some = || {
+        prop::collection::vec(
+            one.clone().prop_map(|(key, operator, values)| requirement(key, operator, &values)),
+            0..3,
+        )
+    };
+    (some(), some()).prop_map(|(expressions, fields)| NodeTerm { expressions, fields })
+}
+
+fn any_load() -> impl Strategy<Value = Load> {
+    let amount = || prop_oneof![8 => 0..6_000_i64, 1 => any::<i64>()];
+    (amount(), amount(), amount(), amount()).prop_map(|(cpu, memory, assumed_cpu, assumed_memory)| Load {
+        requested: resources(&[(CPU, cpu), (MEMORY, memory)]),
+        assumed: resources(&[(CPU, assumed_cpu), (MEMORY, assumed_memory)]),
+    })
+}
+
+fn any_pod() -> impl Strategy<Value = Wish> {
+    let preferred = (any::<i32>(), any_term()).prop_map(|(weight, term)| PreferredTerm { weight, term });
+    let tolerations = prop::collection::vec(any_toleration(), 0..4);
+    let required = prop::option::weighted(0.3, prop::collection::vec(any_term(), 0..3));
+    (tolerations, required, prop::collection::vec(preferred, 0..3), any_load(), any::<bool>()).prop_map(
+        |(tolerations, required, preferred, load, preempts)| Wish {
+            tolerations,
+            required,
+            preferred,
+            load,
+            preempts,
+            ..pod()
+        },
+    )
+}
+
+fn any_node() -> impl Strategy<Value = Candidate> {
+    let label = prop::option::of(prop::sample::select(vec!["n0", "5", "x"]));
+    let taints = prop::collection::vec(any_taint(), 0..3);
+    (0..3_u8, label, any::<bool>(), taints, any_load(), any_load(), 0..12_i64).prop_map(
+        |(name, label, unschedulable, taints, allocatable, used, pods)| Candidate {
+            labels: label.into_iter().map(|value| ("l".into(), value.into())).collect(),
+            unschedulable,
+            taints,
+            allocatable: allocatable.requested,
+            used,
+            pods,
+            ..node(&alloc::format!("n{name}"))
+        },
+    )
+}
+
+proptest! {
+    /// The node chosen is possible and none that is possible has a higher score; who goes nowhere fits nowhere.
+    #[test]
+    fn the_choice_is_possible_and_best(
+        wish in any_pod(),
+        nodes in prop::collection::vec(any_node(), 0..8),
+        numeric in prop::sample::select(vec![Off, On]),
+        tie: u64,
+    ) {
+        let possible: Vec<&Candidate> = nodes.iter().filter(|node| filter(&wish, node, numeric).is_ok()).collect();
+        let scores = score(&wish, &possible, numeric);
+        for one in &scores {
+            for part in [one.taints, one.affinity, one.room, one.balance] {
+                prop_assert!((0..=100).contains(&part), "{:?}", one);
+            }
+        }
+        match choose(&wish, &nodes, numeric, tie) {
+            Choice::Node(at) => {
+                let place = possible.iter().position(|node| core::ptr::eq(*node, &nodes[at]));
+                let chosen = scores[place.expect("it is possible")].total();
+                prop_assert_eq!(Some(chosen), scores.iter().map(Score::total).max());
+            }
+            Choice::Nowhere(unfit) => {
+                prop_assert!(possible.is_empty() && unfit.len() == nodes.len());
+                prop_assert!(unfit.iter().all(|one| !one.reasons.is_empty()));
+                let said = why_none(&wish, &unfit);
+                let start = alloc::format!("0/{} nodes are available: ", nodes.len());
+                prop_assert!(nodes.is_empty() || said.starts_with(&start), "{}", said);
+            }
+        }
+    }
+
+    /// SC-3: a hint is given exactly where the filter's answer about taints turns.
+    #[test]
+    fn a_hint_is_a_no_that_became_a_yes(
+        tolerations in prop::collection::vec(any_toleration(), 0..4),
+        before in prop::collection::vec(any_taint(), 0..3),
+        after in prop::collection::vec(any_taint(), 0..3),
+    ) {
+        let wish = Wish { tolerations, ..pod() };
+        let may = |taints: &[Taint]| filter(&wish, &Candidate { taints: taints.to_vec(), ..node("n") }, On).is_ok();
+        prop_assert_eq!(taints_help(&wish, Some(&before), &after, On), !may(&before) && may(&after));
+        prop_assert_eq!(taints_help(&wish, None, &after, On), may(&after));
+    }
+}

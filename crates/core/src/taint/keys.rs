@@ -1,0 +1,22 @@
+//! # Keys: the taints that Kubernetes itself puts on nodes (MATCH-10)
+//! Room:     their names; admission, the scheduler and DaemonSets know some of them.
+//! Comes in: nothing.
+//! Goes out: constants.
+//! Not here: what they mean to a pod; to matching and eviction they are keys like any other.
+
+/// The node is not ready.
+pub const NOT_READY: &str = "node.kubernetes.io/not-ready";
+/// The node has not been heard of.
+pub const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+/// The node is cordoned.
+pub const UNSCHEDULABLE: &str = "node.kubernetes.io/unschedulable";
+/// The node is short of memory.
+pub const MEMORY_PRESSURE: &str = "node.kubernetes.io/memory-pressure";
+/// The node is short of disk.
+pub const DISK_PRESSURE: &str = "node.kubernetes.io/disk-pressure";
+/// The node is short of process ids.
+pub const PID_PRESSURE: &str = "node.kubernetes.io/pid-pressure";
+/// The node's network is not set up.
+pub const NETWORK_UNAVAILABLE: &str = "node.kubernetes.io/network-unavailable";
+/// A person says that the node is off.
+pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";

@@ -1,0 +1,291 @@
+//! Answers of the Go functions themselves (`golden/scheduling.txt`, its header says how they were made) against ours:
+//! quantities, requests, room, scores, affinity, messages; AD-2, DS-1, DS-2.
+
+#[path = "golden/rows.rs"]
+mod rows;
+
+use rows::section;
+use taintward_core::admission::{DefaultSeconds, daemon_tolerations, default_tolerations};
+use taintward_core::matching::NumericOperators::Off;
+use taintward_core::names::NodeName;
+use taintward_core::quantity::{Quantity, QuantityError, canonical};
+use taintward_core::scheduling::{
+    Candidate, Container, Labels, Load, NodeOperator, NodeRequirement, NodeTerm, Plugin, PodRequests, Reason,
+    Resources, Unfit, Wish, filter, score, why_none,
+};
+use taintward_core::taint::Effect;
+use taintward_core::toleration::{Operator, Toleration};
+
+const ROWS: &str = include_str!("golden/scheduling.txt");
+
+fn number(text: &str) -> i64 {
+    text.parse().expect("a whole number")
+}
+
+/// Below zero Go rounds one way or the other and overflows within 64 bits, depending on how it was written; nobody can
+/// ask for less than nothing.
+fn check_amount(ours: i64, go: &str, text: &str) {
+    match go {
+        "max" => assert_eq!(ours, i64::MAX, "{text:?}"),
+        "min" => assert_eq!(ours, i64::MIN, "{text:?}"),
+        _ if text.starts_with('-') => assert!(ours <= 0, "{text:?}"),
+        go => assert_eq!(ours, number(go), "{text:?}"),
+    }
+}
+
+/// The form must be Go's, but for numbers beyond all use: Go's form of `1000E` is `1`, and above 128 bits of billionths
+/// there is one amount here. Whether it is such a number.
+fn check_form(text: &str, amount: Quantity, go: &str) -> bool {
+    let ours = canonical(text).expect("it is a quantity");
+    if ours == go {
+        return false;
+    }
+    assert!(amount.units() == i64::MAX || amount.units() == i64::MIN, "{text:?}: {ours:?} {go:?}");
+    assert_eq!(Quantity::parse(&ours).map(Quantity::units), Ok(amount.units()), "{text:?}: {ours:?} {go:?}");
+    true
+}
+
+#[test]
+fn quantities_are_gos() {
+    let (mut read, mut refused, mut strange) = (0, 0, 0);
+    for row in section(ROWS, "quantity") {
+        let text = &row[1];
+        match &row[2..] {
+            [error] => {
+                let expected = match error.as_str() {
+                    "shape" => QuantityError::Shape,
+                    "number" => QuantityError::Number,
+                    "suffix" => QuantityError::Suffix,
+                    other => panic!("{other}"),
+                };
+                assert_eq!(Quantity::parse(text), Err(expected), "{text:?}");
+                refused += 1;
+            }
+            [units, milli, form] => {
+                let ours = Quantity::parse(text).unwrap_or_else(|error| panic!("{text:?}: {error}"));
+                check_amount(ours.units(), units, text);
+                check_amount(ours.milli(), milli, text);
+                strange += usize::from(check_form(text, ours, form));
+                read += 1;
+            }
+            _ => panic!("{row:?}"),
+        }
+    }
+    assert!(read > 800 && refused > 800 && strange < 40, "{read} {refused} {strange}");
+}
+
+fn containers(texts: &str) -> Vec<Container> {
+    let one = |text: &str| {
+        let (sidecar, amount) = text.strip_prefix('*').map_or((false, text), |amount| (true, amount));
+        let amount = Quantity::parse(amount).expect("a quantity");
+        Container { requests: [("cpu".into(), amount)].into(), sidecar }
+    };
+    texts.split(' ').filter(|text| !text.is_empty()).map(one).collect()
+}
+
+#[test]
+fn requests_are_gos() {
+    let mut compared = 0;
+    for row in section(ROWS, "requests") {
+        let (containers, init_containers) = (containers(&row[1]), containers(&row[2]));
+        let pod = PodRequests { containers, init_containers, ..PodRequests::default() };
+        let cpu = pod.load().requested.get("cpu").copied().unwrap_or(0);
+        assert_eq!(cpu, number(&row[3]), "{row:?}");
+        compared += 1;
+    }
+    assert!(compared > 3_000, "{compared}");
+}
+
+fn resources(of: &[(&str, i64)]) -> Resources {
+    of.iter().map(|&(name, amount)| (name.into(), amount)).collect()
+}
+
+fn load(of: &[(&str, i64)]) -> Load {
+    Load { requested: resources(of), assumed: resources(of) }
+}
+
+fn node(allocatable: &[(&str, i64)]) -> Candidate {
+    Candidate {
+        name: NodeName::new("n"),
+        labels: Labels::new(),
+        unschedulable: false,
+        taints: vec![],
+        allocatable: resources(allocatable),
+        pods_max: 3,
+        pods: 0,
+        used: Load::default(),
+    }
+}
+
+fn pod(load: Load) -> Wish {
+    Wish {
+        tolerations: vec![],
+        node_selector: Labels::new(),
+        required: None,
+        preferred: vec![],
+        load,
+        priority: 0,
+        preempts: true,
+    }
+}
+
+#[test]
+fn fits_is_gos() {
+    let (mut fitting, mut unfit) = (0, 0);
+    for row in section(ROWS, "fits") {
+        let [cpu, memory, gpu, used_cpu, used_memory, pods] = [1, 2, 3, 4, 5, 6].map(|at| number(&row[at]));
+        let mut wanted = vec![("cpu", cpu), ("memory", memory)];
+        wanted.extend((gpu >= 0).then_some(("example.com/gpu", gpu)));
+        let used = load(&[("cpu", used_cpu), ("memory", used_memory)]);
+        let candidate = Candidate { used, pods, ..node(&[("cpu", 4_000), ("memory", 1_000)]) };
+        let go: Vec<&str> = row[7].split(';').filter(|reason| !reason.is_empty()).collect();
+        match filter(&pod(load(&wanted)), &candidate, Off) {
+            Ok(()) => {
+                fitting += 1;
+                assert!(go.is_empty(), "{row:?}");
+            }
+            Err(ours) => {
+                unfit += 1;
+                assert_eq!(
+                    ours.preemption_may_help,
+                    go.iter().all(|reason| !reason.starts_with('!')),
+                    "{row:?}"
+                );
+                let mut reasons: Vec<String> = ours.reasons.iter().map(ToString::to_string).collect();
+                let mut go: Vec<&str> = go.into_iter().map(|reason| reason.trim_start_matches('!')).collect();
+                reasons.sort();
+                go.sort();
+                assert_eq!(reasons, go, "{row:?}");
+            }
+        }
+    }
+    assert!(fitting > 10 && unfit > 100, "{fitting} {unfit}");
+}
+
+#[test]
+fn balance_is_gos() {
+    let mut compared = 0;
+    for row in section(ROWS, "balance") {
+        let [cpu, memory, used_cpu, used_memory, all_cpu, all_memory, go] =
+            [1, 2, 3, 4, 5, 6, 7].map(|at| number(&row[at]));
+        let used = load(&[("cpu", used_cpu), ("memory", used_memory)]);
+        let candidate = Candidate { used, ..node(&[("cpu", all_cpu), ("memory", all_memory)]) };
+        let ours = score(&pod(load(&[("cpu", cpu), ("memory", memory)])), &[&candidate], Off)[0].balance;
+        // A pod that asks for nothing is not asked about.
+        assert_eq!(ours, if cpu == 0 && memory == 0 { 0 } else { go }, "{row:?}");
+        compared += 1;
+    }
+    assert!(compared > 10_000, "{compared}");
+}
+
+#[test]
+fn room_is_gos() {
+    let mut compared = 0;
+    for row in section(ROWS, "room") {
+        let candidate =
+            Candidate { used: load(&[("cpu", number(&row[1]))]), ..node(&[("cpu", number(&row[2]))]) };
+        assert_eq!(score(&pod(Load::default()), &[&candidate], Off)[0].room, number(&row[3]), "{row:?}");
+        compared += 1;
+    }
+    assert!(compared > 200, "{compared}");
+}
+
+#[test]
+fn affinity_is_gos() {
+    let nodes: Vec<(String, Labels)> = section(ROWS, "affinity")
+        .filter(|row| row[0] == "node")
+        .map(|row| {
+            (
+                row[1].clone(),
+                (row[2] != "-").then(|| ("k".into(), row[2].as_str().into())).into_iter().collect(),
+            )
+        })
+        .collect();
+    let mut compared = 0;
+    for row in section(ROWS, "affinity").filter(|row| row[0] == "row") {
+        let requirement = NodeRequirement {
+            key: row[2].as_str().into(),
+            operator: NodeOperator::new(&row[3]),
+            values: row[4].split('/').skip(1).map(Into::into).collect(),
+        };
+        let term = match row[1].as_str() {
+            "label" => NodeTerm { expressions: vec![requirement], fields: vec![] },
+            _ => NodeTerm { expressions: vec![], fields: vec![requirement] },
+        };
+        for ((name, labels), go) in nodes.iter().zip(row[5].chars()) {
+            assert_eq!(term.matches(name, labels), go == '1', "{row:?} {name} {labels:?}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 10_000, "{compared}");
+}
+
+fn reason(text: &str) -> Reason {
+    match text {
+        "node(s) were unschedulable" => Reason::Unschedulable,
+        "node(s) had untolerated taint(s)" => Reason::UntoleratedTaint,
+        "node(s) didn't match Pod's node affinity/selector" => Reason::NodeAffinity,
+        "Too many pods" => Reason::TooManyPods,
+        other => Reason::Insufficient(other.strip_prefix("Insufficient ").expect("a known reason").into()),
+    }
+}
+
+/// SC-1, SC-4.
+#[test]
+fn messages_are_gos() {
+    let mut compared = 0;
+    for row in section(ROWS, "message") {
+        let unfit = |reason: Reason| {
+            let by = match &reason {
+                Reason::Unschedulable => Plugin::NodeUnschedulable,
+                Reason::UntoleratedTaint => Plugin::TaintToleration,
+                Reason::NodeAffinity => Plugin::NodeAffinity,
+                _ => Plugin::NodeResourcesFit,
+            };
+            Unfit { by, reasons: vec![reason], preemption_may_help: by == Plugin::NodeResourcesFit }
+        };
+        let unfit: Vec<Unfit> = row[1].split(';').map(reason).map(unfit).collect();
+        assert_eq!(why_none(&pod(Load::default()), &unfit), row[2]);
+        compared += 1;
+    }
+    assert!(compared > 300, "{compared}");
+}
+
+fn tolerations(text: &str) -> Vec<Toleration> {
+    let one = |text: &str| {
+        let [key, operator, value, effect, seconds] = text.split(',').collect::<Vec<_>>()[..] else {
+            panic!("{text}")
+        };
+        Toleration {
+            key: key.into(),
+            operator: Operator::new(operator),
+            value: value.into(),
+            effect: (!effect.is_empty()).then(|| Effect::new(effect)),
+            seconds: (seconds != "-").then(|| number(seconds)),
+        }
+    };
+    text.split(';').filter(|text| !text.is_empty()).map(one).collect()
+}
+
+#[test]
+fn ds_1_and_ds_2_are_gos() {
+    let mut compared = 0;
+    for row in section(ROWS, "daemon") {
+        let made = daemon_tolerations(&tolerations(&row[2]), row[1] == "true");
+        assert_eq!(made, tolerations(&row[3]), "{row:?}");
+        compared += 1;
+    }
+    assert!(compared > 200, "{compared}");
+}
+
+#[test]
+fn ad_2_is_gos() {
+    let mut compared = 0;
+    for row in section(ROWS, "defaults") {
+        let mut all = tolerations(&row[1]);
+        all.extend(default_tolerations(&all, DefaultSeconds::default()));
+        assert_eq!(all, tolerations(&row[2]), "{row:?}");
+        compared += 1;
+    }
+    assert!(compared > 100, "{compared}");
+}
