@@ -21,6 +21,8 @@ pub use delete::{Deletion, Gone};
 pub use update::Patch;
 
 pub(crate) use events::{from_home as shown, is_shown_otherwise};
+pub(crate) use eviction::{is_ready, set_condition};
+pub(crate) use meta::{is_ending, is_held};
 pub(crate) use scale::patched as patched_scale;
 
 use crate::clock::Clock;

@@ -7,13 +7,17 @@
 pub mod api;
 pub mod clock;
 pub mod columns;
+pub mod facts;
 pub mod failure;
 pub mod http;
 pub mod ids;
+pub mod life;
 pub mod normal;
 pub mod protobuf;
 pub mod resource;
+pub mod sample;
 pub mod schema;
 pub mod select;
 pub mod serve;
 pub mod store;
+pub mod world;

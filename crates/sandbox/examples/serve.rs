@@ -1,0 +1,24 @@
+//! # Serve: a sandbox on a port, for trying things out
+//! Room:     a world, its life, plain HTTP.
+//! Comes in: an address.
+//! Goes out: answers, until interrupted.
+//! Not here: anything for newcomers (`taintward sandbox`).
+#![allow(clippy::print_stdout, reason = "telling is its purpose")]
+
+use std::error::Error;
+use taintward_sandbox::sample;
+use taintward_sandbox::serve::Listening;
+use taintward_sandbox::world::{Settings, World};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:0".to_owned()).parse()?;
+    let world = World::new(&Settings::default());
+    sample::furnish(&world);
+    let listening = Listening::open(address, false).await?;
+    println!("{}", listening.url());
+    let life = tokio::spawn(world.life().run());
+    listening.serve(world.server().clone()).await;
+    life.abort();
+    Ok(())
+}

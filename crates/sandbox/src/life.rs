@@ -1,0 +1,187 @@
+//! # Life: what goes on in a cluster
+//! Room:     one loop in which every part takes its step: kubelets, scheduler, workload controllers, garbage collector.
+//! Comes in: changes of the store; the cluster's time.
+//! Goes out: writes, as any client would make them, under the part's own name.
+//! Keeps:    level-triggered: a part looks at what is, never at what happened; the same seed gives the same life.
+//! Not here: Taintward's own controllers; the API (`api`).
+
+mod budgets;
+mod daemons;
+mod deployments;
+mod garbage;
+mod kubelets;
+mod mirror;
+mod namespaces;
+mod nodes;
+mod pods;
+mod replicas;
+mod scheduler;
+mod tell;
+
+pub use mirror::Mirror;
+
+use crate::api::Server;
+use crate::resource::{Number, known};
+use futures::future::{FutureExt as _, select_all};
+use jiff::{SignedDuration, Timestamp};
+use mirror::Changed;
+use std::time::Duration;
+
+/// A part of the cluster's life, to be left out when a real one is to take its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// kubelets of all nodes.
+    Kubelets,
+    /// Taints of conditions and of cordoned nodes.
+    Nodes,
+    /// kube-scheduler.
+    Scheduler,
+    /// Deployments.
+    Deployments,
+    /// ReplicaSets.
+    ReplicaSets,
+    /// DaemonSets.
+    DaemonSets,
+    /// Status of PodDisruptionBudgets.
+    Budgets,
+    /// The end of what nobody owns any more.
+    Garbage,
+    /// The end of namespaces, and what each has from its beginning.
+    Namespaces,
+}
+
+impl Role {
+    /// All of them, in the order in which they take their steps.
+    pub const ALL: [Self; 9] = [
+        Self::Namespaces,
+        Self::Nodes,
+        Self::Deployments,
+        Self::ReplicaSets,
+        Self::DaemonSets,
+        Self::Scheduler,
+        Self::Kubelets,
+        Self::Budgets,
+        Self::Garbage,
+    ];
+
+    /// As it is typed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kubelets => "kubelets",
+            Self::Nodes => "nodes",
+            Self::Scheduler => "scheduler",
+            Self::Deployments => "deployments",
+            Self::ReplicaSets => "replicasets",
+            Self::DaemonSets => "daemonsets",
+            Self::Budgets => "budgets",
+            Self::Garbage => "garbage",
+            Self::Namespaces => "namespaces",
+        }
+    }
+}
+
+/// What a part sees when it takes a step.
+pub(crate) struct View<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) mirror: &'a Mirror,
+    pub(crate) changed: &'a Changed,
+    pub(crate) now: Timestamp,
+}
+
+/// A part.
+trait Part: Send {
+    /// Looks, and does what is to be done; says when it wants to look again though nothing has changed.
+    fn step(&mut self, view: &View<'_>) -> Option<Timestamp>;
+}
+
+/// The resources the parts look at.
+const WATCHED: [(&str, &str); 12] = [
+    ("", "namespaces"),
+    ("", "nodes"),
+    ("", "pods"),
+    ("", "serviceaccounts"),
+    ("", "configmaps"),
+    ("apps", "deployments"),
+    ("apps", "replicasets"),
+    ("apps", "daemonsets"),
+    ("apps", "statefulsets"),
+    ("apps", "controllerrevisions"),
+    ("batch", "jobs"),
+    ("policy", "poddisruptionbudgets"),
+];
+
+/// Changes that follow each other closely are looked at together.
+const BREATH: Duration = Duration::from_millis(2);
+
+/// The life of a cluster.
+pub struct Life {
+    server: Server,
+    mirror: Mirror,
+    parts: Vec<(Box<dyn Part>, Option<Timestamp>)>,
+    watched: Vec<Number>,
+}
+
+impl Life {
+    /// With these parts.
+    pub fn new(server: Server, roles: &[Role]) -> Self {
+        let watched: Vec<Number> = WATCHED.iter().map(|(group, plural)| known(group, plural)).collect();
+        let part = |role: &Role| -> Box<dyn Part> {
+            match role {
+                Role::Kubelets => Box::<kubelets::Kubelets>::default(),
+                Role::Nodes => Box::new(nodes::Nodes),
+                Role::Scheduler => Box::<scheduler::Scheduler>::default(),
+                Role::Deployments => Box::<deployments::Deployments>::default(),
+                Role::ReplicaSets => Box::<replicas::ReplicaSets>::default(),
+                Role::DaemonSets => Box::<daemons::DaemonSets>::default(),
+                Role::Budgets => Box::<budgets::Budgets>::default(),
+                Role::Garbage => Box::<garbage::Garbage>::default(),
+                Role::Namespaces => Box::new(namespaces::Namespaces),
+            }
+        };
+        let parts =
+            Role::ALL.iter().filter(|role| roles.contains(role)).map(|role| (part(role), None)).collect();
+        let mirror = Mirror::new(&watched);
+        Self { server, mirror, parts, watched }
+    }
+
+    /// Lives until dropped.
+    pub async fn run(mut self) -> std::convert::Infallible {
+        let mut moved: Vec<_> =
+            self.watched.iter().map(|number| self.server.store().moved(*number)).collect();
+        loop {
+            let wake = self.step();
+            let changed = select_all(moved.iter_mut().map(|moved| moved.changed().boxed()));
+            let clock = self.server.clock().clone();
+            let pause = wake.map(|wake| until(clock.now(), wake));
+            match pause {
+                Some(pause) => tokio::select! {
+                    _ = changed => tokio::time::sleep(BREATH).await,
+                    () = clock.sleep(pause) => {}
+                },
+                None => {
+                    changed.await;
+                    tokio::time::sleep(BREATH).await;
+                }
+            }
+        }
+    }
+
+    /// One round; says when the next is due at the latest.
+    pub fn step(&mut self) -> Option<Timestamp> {
+        let changed = self.mirror.refresh(self.server.store());
+        let now = self.server.clock().now();
+        for (part, wake) in &mut self.parts {
+            if !changed.is_empty() || wake.is_some_and(|wake| wake <= now) {
+                let (server, mirror) = (&self.server, &self.mirror);
+                *wake = part.step(&View { server, mirror, changed: &changed, now });
+            }
+        }
+        self.parts.iter().filter_map(|(_, wake)| *wake).min()
+    }
+}
+
+/// From now until then; a little at least, so that a clock that rounds makes no busy loop.
+fn until(now: Timestamp, then: Timestamp) -> Duration {
+    let left = then.duration_since(now).max(SignedDuration::from_millis(1));
+    left.unsigned_abs()
+}

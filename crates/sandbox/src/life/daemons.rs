@@ -1,0 +1,192 @@
+//! # Daemons: DaemonSets
+//! Room:     a pod on every node that takes one (DS-1..DS-5); replacement when the template changes; status.
+//! Comes in: DaemonSets, nodes, pods.
+//! Goes out: pods made and deleted.
+//! Not here: where they go: each names its node, and the scheduler binds it.
+
+use super::pods::{controller_of, is_active, is_over, name, pods, uid};
+use super::tell::mix;
+use super::{Part, View};
+use crate::resource::{Number, known};
+use crate::{api, facts};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use taintward_core::admission::daemon_tolerations;
+use taintward_core::matching::{Answer, NumericOperators, answer};
+use taintward_core::taint::Effect;
+
+const NAME: &str = "daemonset-controller";
+const HASH: &str = "controller-revision-hash";
+
+#[derive(Default)]
+pub(super) struct DaemonSets {
+    dirty: BTreeSet<String>,
+}
+
+fn sets() -> Number {
+    known("apps", "daemonsets")
+}
+
+impl Part for DaemonSets {
+    fn step(&mut self, view: &View<'_>) -> Option<Timestamp> {
+        self.dirty.extend(view.changed.of(sets()).map(String::from));
+        if view.changed.any(known("", "nodes")) || view.changed.any(pods()) {
+            self.dirty.extend(view.mirror.all(sets()).map(|(key, _)| key.to_owned()));
+        }
+        for key in std::mem::take(&mut self.dirty) {
+            if let Some(set) = view.mirror.get(sets(), &key).filter(|set| !api::is_ending(set)) {
+                tend(view, set);
+            }
+        }
+        None
+    }
+}
+
+/// Whether a node gets a daemon pod, and whether one that is there may stay (DS-3, DS-4).
+fn belongs(pod: &Value, node: &Value) -> (bool, bool) {
+    let (wish, mut candidate) = (facts::wish(pod), facts::candidate(node));
+    let taints = std::mem::take(&mut candidate.taints);
+    candidate.unschedulable = false;
+    // Room is the scheduler's affair; only what the node is counts here.
+    (candidate.pods_max, candidate.allocatable) = (i64::MAX, wish.load.requested.clone());
+    let fits = taintward_core::scheduling::filter(&wish, &candidate, NumericOperators::Off).is_ok();
+    let borne = |effects: &[Effect]| {
+        let mut counted = taints.iter().filter(|taint| effects.contains(&taint.effect));
+        counted.all(|taint| {
+            matches!(answer(&wish.tolerations, taint, NumericOperators::Off), Answer::Tolerated(_))
+        })
+    };
+    (fits && borne(&[Effect::NoSchedule, Effect::NoExecute]), fits && borne(&[Effect::NoExecute]))
+}
+
+/// A daemon pod for a node.
+fn daemon(set: &Value, node: &str, hash: &str) -> Value {
+    let mut pod = super::pods::from_template(set, &set["spec"]["template"]);
+    pod["metadata"]["labels"][HASH] = json!(hash);
+    let spec = &mut pod["spec"];
+    let host = spec["hostNetwork"] == true;
+    let tolerations = daemon_tolerations(&facts::tolerations(spec), host);
+    spec["tolerations"] = Value::Array(tolerations.iter().map(facts::toleration).collect());
+    let named = json!([{"key": "metadata.name", "operator": "In", "values": [node]}]);
+    let required = &mut spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    match required["nodeSelectorTerms"].as_array_mut() {
+        Some(terms) => terms.iter_mut().for_each(|term| term["matchFields"] = named.clone()),
+        None => required["nodeSelectorTerms"] = json!([{"matchFields": named}]),
+    }
+    pod
+}
+
+/// The node a daemon pod is for, bound or not.
+fn node_of(pod: &Value) -> Option<&str> {
+    let bound = pod["spec"]["nodeName"].as_str().filter(|node| !node.is_empty());
+    bound.or_else(|| {
+        let affinity =
+            &pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+        affinity["nodeSelectorTerms"][0]["matchFields"][0]["values"][0].as_str()
+    })
+}
+
+#[derive(Default)]
+struct Count {
+    desired: i64,
+    current: i64,
+    misplaced: i64,
+    ready: i64,
+    updated: i64,
+}
+
+fn tend(view: &View<'_>, set: &Arc<Value>) {
+    let hash = format!("{:x}", mix(&[&set["spec"]["template"].to_string()]) & 0xff_ffff_ffff);
+    let owned = view.mirror.owned(uid(set), pods()).map(|(_, pod)| pod);
+    let mut by_node: BTreeMap<&str, Vec<&Arc<Value>>> = BTreeMap::new();
+    for pod in owned.filter(|pod| controller_of(pod) == Some(uid(set))) {
+        if let Some(node) = node_of(pod) {
+            by_node.entry(node).or_default().push(pod);
+        }
+    }
+    let mut count = Count::default();
+    let mut old = Vec::new();
+    for (_, node) in view.mirror.all(known("", "nodes")) {
+        let name = name(node);
+        let wanted = daemon(set, name, &hash);
+        let (runs, stays) = belongs(&wanted, node);
+        let here = by_node.remove(name).unwrap_or_default();
+        tend_node(view, set, (runs, stays), &here, wanted);
+        let active: Vec<_> = here.into_iter().filter(|pod| is_active(pod)).collect();
+        count.desired += i64::from(runs);
+        match (runs, active.first()) {
+            (true, Some(pod)) => {
+                count.current += 1;
+                count.ready += i64::from(api::is_ready(pod));
+                let updated = pod["metadata"]["labels"][HASH] == hash;
+                count.updated += i64::from(updated);
+                if !updated {
+                    old.push(Arc::clone(pod));
+                }
+            }
+            (false, Some(_)) => count.misplaced += 1,
+            _ => {}
+        }
+    }
+    // Nodes that are no more.
+    by_node.values().flatten().filter(|pod| is_active(pod)).for_each(|pod| view.delete_pod(NAME, set, pod));
+    renew(view, set, &count, &old);
+    set_status(view, set, &count);
+}
+
+fn tend_node(view: &View<'_>, set: &Value, (runs, stays): (bool, bool), here: &[&Arc<Value>], wanted: Value) {
+    let (over, alive): (Vec<&Arc<Value>>, Vec<&Arc<Value>>) =
+        here.iter().copied().partition(|pod| is_over(pod));
+    over.iter().filter(|pod| !api::is_ending(pod)).for_each(|pod| view.delete_pod(NAME, set, pod));
+    let mut active = alive.iter().filter(|pod| !api::is_ending(pod));
+    let keep = usize::from(runs || stays);
+    if keep == 1 && alive.is_empty() && over.is_empty() && runs {
+        view.create_pod(NAME, set, wanted);
+    } else {
+        // The oldest stays.
+        active.by_ref().take(keep).for_each(drop);
+        active.for_each(|pod| view.delete_pod(NAME, set, pod));
+    }
+}
+
+/// Pods of an older template go, as many at once as may be missing.
+fn renew(view: &View<'_>, set: &Value, count: &Count, old: &[Arc<Value>]) {
+    if set["spec"]["updateStrategy"]["type"] == "OnDelete" {
+        return;
+    }
+    let share = &set["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"];
+    let most = match share {
+        Value::String(text) => {
+            let percent = text.trim_end_matches('%').parse::<i64>().unwrap_or(0);
+            (count.desired * percent + 99) / 100
+        }
+        other => other.as_i64().unwrap_or(1),
+    };
+    let missing = count.desired - count.ready;
+    let idle = old.iter().filter(|pod| !api::is_ready(pod));
+    let busy = old.iter().filter(|pod| api::is_ready(pod));
+    idle.for_each(|pod| view.delete_pod(NAME, set, pod));
+    let room = usize::try_from(most.max(1) - missing).unwrap_or(0);
+    busy.take(room).for_each(|pod| view.delete_pod(NAME, set, pod));
+}
+
+fn set_status(view: &View<'_>, set: &Value, count: &Count) {
+    let mut status = json!({
+        "currentNumberScheduled": count.current, "numberMisscheduled": count.misplaced,
+        "desiredNumberScheduled": count.desired, "numberReady": count.ready,
+        "observedGeneration": set["metadata"]["generation"],
+    });
+    let missing = count.desired - count.ready;
+    for (field, count) in [
+        ("updatedNumberScheduled", count.updated),
+        ("numberAvailable", count.ready),
+        ("numberUnavailable", missing),
+    ] {
+        if count > 0 {
+            status[field] = json!(count);
+        }
+    }
+    view.set_status(sets(), set, NAME, &status);
+}

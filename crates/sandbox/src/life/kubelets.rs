@@ -1,0 +1,272 @@
+//! # Kubelets: stand-ins for all nodes
+//! Room:     leases and status of nodes; pods started, refused (KU-1) and ended.
+//! Comes in: nodes and their pods; the annotations by which a node is made to misbehave.
+//! Goes out: what kubelets write.
+//! Keeps:    a silent node's kubelet writes nothing.
+//! Not here: which pods go (controllers), where they go (the scheduler).
+
+use super::pods::{is_over, name, namespace, on, pods, uid};
+use super::{Part, View};
+use crate::api::{self, Deletion, On, Wish};
+use crate::facts;
+use crate::resource::{Sub, known};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use taintward_core::matching::{Answer, NumericOperators, answer};
+use taintward_core::taint::Effect;
+
+const NAME: &str = "kubelet";
+
+/// A node with this annotation says nothing any more (`"true"`), or only now and then (`"flap"`).
+pub const SILENCE: &str = "sandbox.taintward.io/silence";
+/// A node with this annotation reports pressure: `memory`, `disk`, `pid`, with commas.
+pub const PRESSURE: &str = "sandbox.taintward.io/pressure";
+
+/// How often a kubelet renews its lease.
+const RENEW: SignedDuration = SignedDuration::from_secs(10);
+/// A flapping node is silent for this long, then speaks for as long.
+const FLAP: i64 = 60;
+/// How long a pod takes to start and to stop.
+const START: SignedDuration = SignedDuration::from_millis(700);
+const STOP: SignedDuration = SignedDuration::from_millis(900);
+
+#[derive(Default)]
+pub(super) struct Kubelets {
+    renew_at: Option<Timestamp>,
+    /// By the UID of pods that are about to start or to stop: when that is done.
+    busy: BTreeMap<String, Timestamp>,
+}
+
+impl Part for Kubelets {
+    fn step(&mut self, view: &View<'_>) -> Option<Timestamp> {
+        let nodes = known("", "nodes");
+        let due = self.renew_at.is_none_or(|at| at <= view.now);
+        for (_, node) in view.mirror.all(nodes).filter(|(_, node)| speaks(node, view.now)) {
+            if due {
+                renew(view, node);
+            }
+            post(view, node);
+        }
+        if due {
+            self.renew_at = Some(view.now + RENEW);
+        }
+        let mut wake = self.renew_at;
+        let mut busy = BTreeMap::new();
+        let bound = view.mirror.all(pods()).filter(|(_, pod)| pod["spec"]["nodeName"].is_string());
+        for (_, pod) in bound {
+            let node = view.mirror.get(nodes, pod["spec"]["nodeName"].as_str().unwrap_or_default());
+            let Some(node) = node.filter(|node| speaks(node, view.now)) else { continue };
+            if let Some(next) = self.tend(view, node, pod) {
+                busy.insert(uid(pod).to_owned(), next);
+                wake = wake.into_iter().chain([next]).min();
+            }
+        }
+        self.busy = busy;
+        wake
+    }
+}
+
+/// Whether a node's kubelet works.
+fn speaks(node: &Value, now: Timestamp) -> bool {
+    match node["metadata"]["annotations"][SILENCE].as_str() {
+        None | Some("" | "false") => true,
+        Some("flap") => (now.as_second() / FLAP) % 2 == 0,
+        Some(_) => false,
+    }
+}
+
+impl Kubelets {
+    /// One pod; says when to look again.
+    fn tend(&self, view: &View<'_>, node: &Arc<Value>, pod: &Arc<Value>) -> Option<Timestamp> {
+        let at = |length| self.busy.get(uid(pod)).copied().unwrap_or(view.now + length);
+        if api::is_ending(pod) {
+            if api::is_held(pod) && is_over(pod) {
+                return None;
+            }
+            let grace = pod["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+            let done = at(STOP.min(SignedDuration::from_secs(grace)));
+            if done > view.now {
+                return Some(done);
+            }
+            stop(view, pod);
+            return None;
+        }
+        if pod["status"]["phase"] != "Pending" {
+            return None;
+        }
+        if refuses(node, pod) {
+            refuse(view, pod);
+            return None;
+        }
+        let done = at(START);
+        if done > view.now {
+            return Some(done);
+        }
+        start(view, node, pod);
+        None
+    }
+}
+
+/// KU-1: only NoExecute counts.
+fn refuses(node: &Value, pod: &Value) -> bool {
+    let tolerations = facts::tolerations(&pod["spec"]);
+    let mut taints = facts::taints(node).into_iter().filter(|taint| taint.effect == Effect::NoExecute);
+    taints.any(|taint| matches!(answer(&tolerations, &taint, NumericOperators::Off), Answer::Untolerated))
+}
+
+fn refuse(view: &View<'_>, pod: &Value) {
+    let message =
+        "Pod was rejected: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate";
+    let started = view.server.clock().stamp();
+    let _ = view.server.change(&on(pods(), pod).part(Sub::Status), NAME, |pod| {
+        pod["status"]["phase"] = json!("Failed");
+        pod["status"]["reason"] = json!("TaintToleration");
+        pod["status"]["message"] = json!(message);
+        pod["status"]["startTime"] = json!(started);
+    });
+}
+
+fn start(view: &View<'_>, node: &Value, pod: &Value) {
+    let now = view.server.clock().stamp();
+    let address = node["status"]["addresses"][0]["address"].clone();
+    let number = view.server.ids().number();
+    let ip = format!("10.244.{}.{}", number % 250, 2 + (number >> 16) % 250);
+    let container = |one: &Value| {
+        let image = one["image"].as_str().unwrap_or_default();
+        json!({
+            "name": one["name"], "image": image, "imageID": format!("sandbox://{image}"), "ready": true, "started": true,
+            "restartCount": 0, "lastState": {}, "state": {"running": {"startedAt": now}},
+            "containerID": format!("sandbox://{:016x}", view.server.ids().number()),
+        })
+    };
+    let statuses: Vec<Value> = facts::list(&pod["spec"]["containers"]).map(container).collect();
+    let generation = pod["metadata"]["generation"].clone();
+    let _ = view.server.change(&on(pods(), pod).part(Sub::Status), NAME, |pod| {
+        for kind in ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"] {
+            api::set_condition(
+                pod,
+                json!({
+                    "type": kind, "status": "True", "observedGeneration": generation,
+                    "lastProbeTime": Value::Null, "lastTransitionTime": now,
+                }),
+            );
+        }
+        let status = &mut pod["status"];
+        status["phase"] = json!("Running");
+        status["startTime"] = json!(now);
+        status["hostIP"] = address.clone();
+        status["hostIPs"] = json!([{"ip": address}]);
+        status["podIP"] = json!(ip);
+        status["podIPs"] = json!([{"ip": ip}]);
+        status["containerStatuses"] = json!(statuses);
+        status["observedGeneration"] = generation;
+    });
+}
+
+/// A pod's containers have stopped: it may go.
+fn stop(view: &View<'_>, pod: &Value) {
+    if !is_over(pod) {
+        let now = view.server.clock().stamp();
+        let _ = view.server.change(&on(pods(), pod).part(Sub::Status), NAME, |pod| {
+            for condition in pod["status"]["conditions"].as_array_mut().into_iter().flatten() {
+                if condition["type"] == "Ready" || condition["type"] == "ContainersReady" {
+                    condition["status"] = json!("False");
+                    condition["reason"] = json!("PodCompleted");
+                    condition["lastTransitionTime"] = json!(now);
+                }
+            }
+            for status in pod["status"]["containerStatuses"].as_array_mut().into_iter().flatten() {
+                status["ready"] = json!(false);
+                status["started"] = json!(false);
+                status["state"] =
+                    json!({"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": now}});
+            }
+            pod["status"]["phase"] = json!("Succeeded");
+        });
+    }
+    let how = Deletion { uid: Some(uid(pod).to_owned()), grace: Some(0), ..Deletion::default() };
+    let _ = view.server.delete(&on(pods(), pod), &how, &Wish::by(NAME));
+}
+
+/// The node's sign of life.
+fn renew(view: &View<'_>, node: &Value) {
+    let leases = known("coordination.k8s.io", "leases");
+    let on = On::object(leases, "kube-node-lease", name(node));
+    let now = view.server.clock().micro_stamp();
+    let renewed = view.server.change(&on, NAME, |lease| lease["spec"]["renewTime"] = json!(now));
+    if renewed.is_err() {
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": name(node), "namespace": "kube-node-lease", "ownerReferences": [{
+                "apiVersion": "v1", "kind": "Node", "name": name(node), "uid": uid(node),
+            }]},
+            "spec": {"holderIdentity": name(node), "leaseDurationSeconds": 40, "renewTime": now},
+        });
+        let _ = view.server.create(&On { name: String::new(), ..on }, lease, &Wish::by(NAME));
+    }
+}
+
+/// The node's conditions, when they are not as they should be.
+fn post(view: &View<'_>, node: &Arc<Value>) {
+    let pressure = node["metadata"]["annotations"][PRESSURE].as_str().unwrap_or_default();
+    let under = |what: &str| pressure.split(',').any(|one| one.trim() == what);
+    let now = view.server.clock().stamp();
+    let mut after = Value::clone(node);
+    for (kind, what, good, bad) in [
+        ("MemoryPressure", "memory", "KubeletHasSufficientMemory", "KubeletHasInsufficientMemory"),
+        ("DiskPressure", "disk", "KubeletHasNoDiskPressure", "KubeletHasDiskPressure"),
+        ("PIDPressure", "pid", "KubeletHasSufficientPID", "KubeletHasInsufficientPID"),
+    ] {
+        let (status, reason) = if under(what) { ("True", bad) } else { ("False", good) };
+        let condition = json!({
+            "type": kind, "status": status, "reason": reason, "message": words(reason),
+            "lastHeartbeatTime": now, "lastTransitionTime": now,
+        });
+        report(&mut after, condition);
+    }
+    report(
+        &mut after,
+        json!({
+            "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status",
+            "lastHeartbeatTime": now, "lastTransitionTime": now,
+        }),
+    );
+    if after["status"] != node["status"] {
+        let status = after["status"].clone();
+        let on = on(known("", "nodes"), node).part(Sub::Status);
+        let _ =
+            view.server.change(&on, NAME, |node| node["status"]["conditions"] = status["conditions"].clone());
+    }
+}
+
+/// Puts a condition in, unless it says so already: a heartbeat alone is the lease's affair.
+fn report(node: &mut Value, condition: Value) {
+    let same = facts::list(&node["status"]["conditions"]).any(|old| {
+        old["type"] == condition["type"]
+            && old["status"] == condition["status"]
+            && old["reason"] == condition["reason"]
+    });
+    if !same {
+        api::set_condition(node, condition);
+    }
+}
+
+fn words(reason: &str) -> &'static str {
+    match reason {
+        "KubeletHasSufficientMemory" => "kubelet has sufficient memory available",
+        "KubeletHasInsufficientMemory" => "kubelet has insufficient memory available",
+        "KubeletHasNoDiskPressure" => "kubelet has no disk pressure",
+        "KubeletHasDiskPressure" => "kubelet has disk pressure",
+        "KubeletHasSufficientPID" => "kubelet has sufficient PID available",
+        _ => "kubelet has insufficient PID available",
+    }
+}
+
+/// Where a node's lease is.
+#[must_use]
+pub fn lease_of(node: &Value) -> (&'static str, &str) {
+    let _ = namespace(node);
+    ("kube-node-lease", name(node))
+}

@@ -1,0 +1,59 @@
+//! # Sample: something to play with
+//! Room:     a small shop: workloads that bear taints in different ways.
+//! Comes in: a world.
+//! Goes out: its workloads.
+//! Not here: anything a real cluster would have by itself.
+
+use crate::world::World;
+use serde_json::{Value, json};
+
+/// The namespace of all of it.
+pub const NAMESPACE: &str = "shop";
+
+/// Puts it in.
+pub fn furnish(world: &World) {
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
+    world.create("", "namespaces", "", namespace);
+    let key = "maintenance";
+    let for_seconds = |seconds: i64| json!([{"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}]);
+    let web = workload("Deployment", "web", Some(6), json!([]));
+    let cart = workload("Deployment", "cart", Some(3), for_seconds(20));
+    let search = workload("Deployment", "search", Some(3), for_seconds(90));
+    let agent = workload("DaemonSet", "agent", None, json!([{"operator": "Exists"}]));
+    for deployment in [web, cart, search] {
+        world.create("apps", "deployments", NAMESPACE, deployment);
+    }
+    world.create("apps", "daemonsets", NAMESPACE, agent);
+    world.create(
+        "policy",
+        "poddisruptionbudgets",
+        NAMESPACE,
+        json!({
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"},
+            "spec": {"minAvailable": 4, "selector": {"matchLabels": {"app": "web"}}},
+        }),
+    );
+}
+
+fn workload(kind: &str, name: &str, replicas: Option<u32>, tolerations: Value) -> Value {
+    let mut workload = json!({
+        "apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "labels": {"app": name}},
+        "spec": {
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {
+                    "tolerations": tolerations,
+                    "containers": [{
+                        "name": "main", "image": format!("registry.example/{name}:1"),
+                        "resources": {"requests": {"cpu": "200m", "memory": "256Mi"}},
+                    }],
+                },
+            },
+        },
+    });
+    if let Some(replicas) = replicas {
+        workload["spec"]["replicas"] = json!(replicas);
+    }
+    workload
+}

@@ -1,0 +1,130 @@
+//! # World: a whole cluster
+//! Room:     the server, what every cluster has from its beginning, its nodes, and the life in it.
+//! Comes in: how many nodes and zones; a seed; a clock.
+//! Goes out: [`World`].
+//! Not here: sockets (`serve.rs`), workloads to play with (`sample.rs`).
+
+use crate::api::{Admission, On, Server, Wish};
+use crate::clock::Clock;
+use crate::life::{Life, Role};
+use crate::resource::known;
+use crate::store::Store;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// Who writes what every cluster has from its beginning.
+const NAME: &str = "sandbox";
+
+/// What a world is like.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The same seed gives the same names and the same life.
+    pub seed: u64,
+    /// The cluster's time at the beginning.
+    pub start: Timestamp,
+    /// How much faster than ours its time runs.
+    pub speed: f64,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// In how many zones.
+    pub zones: usize,
+    /// What goes on in it.
+    pub roles: Vec<Role>,
+    /// What is done to objects on their way in.
+    pub admission: Admission,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            start: Timestamp::now(),
+            speed: 1.0,
+            nodes: 6,
+            zones: 3,
+            roles: Role::ALL.to_vec(),
+            admission: Admission::default(),
+        }
+    }
+}
+
+/// A cluster.
+pub struct World {
+    server: Server,
+    roles: Vec<Role>,
+}
+
+impl World {
+    /// Begins one.
+    pub fn new(settings: &Settings) -> Self {
+        let clock = Clock::starting(settings.start, settings.speed);
+        let server = Server::new(Store::default(), clock, settings.seed, settings.admission);
+        let world = Self { server, roles: settings.roles.clone() };
+        world.begin();
+        (0..settings.nodes).for_each(|index| world.create("", "nodes", "", node(index, settings.zones)));
+        world
+    }
+
+    /// Its API server.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// The life in it, to be run.
+    pub fn life(&self) -> Life {
+        Life::new(self.server.clone(), &self.roles)
+    }
+
+    /// Puts an object in; one that is there already stays as it is.
+    pub fn create(&self, group: &str, plural: &str, namespace: &str, object: Value) {
+        let on = On::object(known(group, plural), namespace, "");
+        let _ = self.server.create(&on, object, &Wish::by(NAME));
+    }
+
+    fn begin(&self) {
+        for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
+            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            self.create("", "namespaces", "", namespace);
+        }
+        for (name, value) in
+            [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)]
+        {
+            self.create(
+                "scheduling.k8s.io",
+                "priorityclasses",
+                "",
+                json!({
+                    "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name},
+                    "value": value, "preemptionPolicy": "PreemptLowerPriority",
+                }),
+            );
+        }
+    }
+}
+
+/// A node as a kubelet registers it.
+pub fn node(index: usize, zones: usize) -> Value {
+    let name = format!("n{}", index + 1);
+    let zone = format!("z{}", index % zones.max(1) + 1);
+    let capacity = json!({"cpu": "8", "memory": "32Gi", "ephemeral-storage": "100Gi", "pods": "110"});
+    json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {"name": name, "labels": {
+            "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
+            "topology.kubernetes.io/zone": zone, "topology.kubernetes.io/region": "sandbox",
+        }},
+        "spec": {"podCIDR": format!("10.{}.{}.0/24", 244 + index / 250 % 10, index % 250), "providerID": format!("sandbox://{name}")},
+        "status": {
+            "capacity": capacity, "allocatable": capacity,
+            "addresses": [
+                {"type": "InternalIP", "address": format!("10.0.{}.{}", index / 250, index % 250 + 1)},
+                {"type": "Hostname", "address": name},
+            ],
+            "nodeInfo": {
+                "kubeletVersion": "v1.36.3", "kubeProxyVersion": "", "osImage": "Taintward sandbox",
+                "kernelVersion": "none", "containerRuntimeVersion": "sandbox://1", "operatingSystem": "linux",
+                "architecture": "amd64", "machineID": "", "systemUUID": "", "bootID": "",
+            },
+        },
+    })
+}
