@@ -19,7 +19,7 @@ mod storage;
 mod workloads;
 
 use jiff::Timestamp;
-use read::given;
+use read::{entry, given};
 use serde_json::{Map, Value, json};
 
 /// What a row carries of its object (`includeObject`); a server that is not told otherwise sends the metadata.
@@ -55,6 +55,8 @@ pub fn table(group: &str, resource: &str, objects: &[&Value], now: Timestamp, in
     })
 }
 
+const LAST_OF_INITIAL: &str = "k8s.io/initial-events-end";
+
 fn row(sheet: &Sheet, object: &Value, now: Timestamp, include: Include) -> Value {
     let mut row = Map::new();
     row.insert("cells".into(), (sheet.cells)(object, now).into());
@@ -62,8 +64,11 @@ fn row(sheet: &Sheet, object: &Value, now: Timestamp, include: Include) -> Value
         row.insert("conditions".into(), conditions);
     }
     let object = match include {
-        Include::None => Value::Null,
-        Include::Metadata => json!({
+        // The bookmark that ends a watch's first events is known by its annotation, and so it is never left out.
+        Include::None if entry(object, "metadata.annotations", LAST_OF_INITIAL) != Some("true") => {
+            Value::Null
+        }
+        Include::None | Include::Metadata => json!({
             "kind": "PartialObjectMetadata",
             "apiVersion": "meta.k8s.io/v1",
             "metadata": given(object, "metadata").cloned().unwrap_or_else(|| json!({})),

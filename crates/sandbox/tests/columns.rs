@@ -149,6 +149,17 @@ fn a_row_carries_as_much_of_its_object_as_was_asked_for() {
 }
 
 #[test]
+fn the_bookmark_that_ends_initial_events_keeps_its_annotation() {
+    let bookmark = |said: &str| {
+        let pod = json!({"kind": "Pod", "metadata": {"annotations": {"k8s.io/initial-events-end": said}}});
+        table("", "pods", &[&pod], now().0, Include::None)["rows"][0]["object"].clone()
+    };
+    assert_eq!(bookmark("true")["kind"], "PartialObjectMetadata");
+    assert_eq!(bookmark("true")["metadata"]["annotations"]["k8s.io/initial-events-end"], "true");
+    assert_eq!(bookmark("false"), Value::Null);
+}
+
+#[test]
 fn a_table_is_a_table_without_rows_too() {
     let empty = table("", "pods", &[], now().0, Include::default());
     assert_eq!(empty["kind"], "Table");
