@@ -1,5 +1,5 @@
 //! # xtask: developer commands
-//! Room:     what a developer types: `cargo xtask test`, `demo`, `cluster`, `golden`, `schema`, `bench`.
+//! Room:     what a developer types: `cargo xtask test`, `demo`, `cluster`, `golden`, `schema`, `columns`, `bench`.
 //! Comes in: arguments.
 //! Goes out: text, and an exit code that can be trusted.
 //! Not here: anything that ships.
@@ -7,6 +7,7 @@
 
 mod bench;
 mod cluster;
+mod columns;
 mod contender;
 mod demo;
 mod golden;
@@ -39,6 +40,8 @@ enum Command {
     Golden,
     /// Read the fields of the Kubernetes API again from the Go types
     Schema,
+    /// Ask the API server's own printers again for the rows of sample objects
+    Columns,
     /// Compare with kube-controller-manager and with the floor; writes docs/benchmarks.md
     Bench(bench::Arguments),
 }
@@ -51,6 +54,7 @@ async fn main() -> ExitCode {
         Command::Cluster(arguments) => cluster::run(arguments).await,
         Command::Golden => golden::run(),
         Command::Schema => schema::run(),
+        Command::Columns => columns::run(),
         Command::Bench(arguments) => bench::run(&arguments).await,
     };
     match done {

@@ -154,7 +154,7 @@ fn aggregated(core: bool) -> Value {
 
 fn aggregated_group(group: &str, versions: &[&str]) -> Value {
     let version = |version: &&str| {
-        let resources: Vec<Value> = of_version(group, version).map(|one| aggregated_resource(one)).collect();
+        let resources: Vec<Value> = of_version(group, version).map(aggregated_resource).collect();
         json!({"version": version, "resources": resources, "freshness": "Current"})
     };
     let versions: Vec<Value> = versions.iter().map(version).collect();

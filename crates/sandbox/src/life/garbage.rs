@@ -4,7 +4,7 @@
 //! Goes out: deletions; finalizers taken off.
 //! Not here: namespaces (`namespaces.rs`).
 
-use super::pods::{name, namespace, on, uid};
+use super::pods::{namespace, on, uid};
 use super::{Part, View};
 use crate::api::{self, Deletion, On, Propagation, Wish};
 use crate::facts;
@@ -109,7 +109,6 @@ fn settle(view: &View<'_>, number: Number, object: &Arc<Value>) {
 }
 
 fn release(view: &View<'_>, number: Number, object: &Value, finalizer: &str) {
-    let _ = name(object);
     let _ = view.server.change(&on(number, object), NAME, |object| {
         if let Some(finalizers) = object["metadata"]["finalizers"].as_array_mut() {
             finalizers.retain(|one| one != finalizer);

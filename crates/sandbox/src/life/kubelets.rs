@@ -5,7 +5,7 @@
 //! Keeps:    a silent node's kubelet writes nothing.
 //! Not here: which pods go (controllers), where they go (the scheduler).
 
-use super::pods::{is_over, name, namespace, on, pods, uid};
+use super::pods::{is_over, name, on, pods, uid};
 use super::{Part, View};
 use crate::api::{self, Deletion, On, Wish};
 use crate::facts;
@@ -262,11 +262,4 @@ fn words(reason: &str) -> &'static str {
         "KubeletHasSufficientPID" => "kubelet has sufficient PID available",
         _ => "kubelet has insufficient PID available",
     }
-}
-
-/// Where a node's lease is.
-#[must_use]
-pub fn lease_of(node: &Value) -> (&'static str, &str) {
-    let _ = namespace(node);
-    ("kube-node-lease", name(node))
 }

@@ -37,7 +37,7 @@ impl Part for Scheduler {
             return None;
         }
         self.candidates =
-            view.mirror.all(nodes).map(|(key, node)| (key.to_owned(), self::candidate(view, node))).collect();
+            view.mirror.all(nodes).map(|(key, node)| (key.to_owned(), candidate(view, node))).collect();
         let mut unplaced = false;
         for pod in waiting {
             unplaced |= !self.place(view, pod);
@@ -103,7 +103,7 @@ impl Scheduler {
             Choice::Nowhere(unfit) => {
                 let message = why_none(&wish, &unfit);
                 let message = message.trim_end();
-                let told = super::pods::on(pods(), pod);
+                let told = on(pods(), pod);
                 let conditions = facts::list(&pod["status"]["conditions"]);
                 let same = conditions
                     .filter(|one| one["type"] == "PodScheduled")

@@ -1,0 +1,167 @@
+//! # Columns: objects as a table
+//! Room:     what a server answers to `as=Table;v=v1;g=meta.k8s.io`, cell by cell what a real one prints.
+//! Comes in: a resource, its objects, the time.
+//! Goes out: a `meta.k8s.io/v1` Table.
+//! Not here: who asks for tables and for what part of the objects (the API server); widths and padding (kubectl).
+
+mod age;
+mod autoscaling;
+mod batch;
+mod cluster;
+mod events;
+mod network;
+mod nodes;
+mod objects;
+mod pods;
+mod read;
+mod selector;
+mod storage;
+mod workloads;
+
+use jiff::Timestamp;
+use read::{entry, given};
+use serde_json::{Map, Value, json};
+
+/// What a row carries of its object (`includeObject`); a server that is not told otherwise sends the metadata.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Include {
+    /// Nothing.
+    None,
+    /// A PartialObjectMetadata.
+    #[default]
+    Metadata,
+    /// All of it.
+    Object,
+}
+
+/// The objects as a table, one row each and in their order. `resource` is the plural, with `/scale` or `/status` behind
+/// it for a subresource. All columns are there, the wide ones with priority 1, as a server always sends them.
+///
+/// `metadata` is empty: the list's `resourceVersion`, `continue` and `remainingItemCount` are the caller's. So is
+/// leaving `columnDefinitions` out (`null`), as `noHeaders` and all but the first event of a watch want it.
+///
+/// Quantities are printed as they stand; a server keeps them in their canonical form.
+pub fn table(group: &str, resource: &str, objects: &[&Value], now: Timestamp, include: Include) -> Value {
+    let sheet = sheet(group, resource);
+    let rows: Vec<Value> = objects.iter().map(|object| row(sheet, object, now, include)).collect();
+    // Where a resource has no columns of its own, a server's list of rows is not made before the first row.
+    let rows = if rows.is_empty() && std::ptr::eq(sheet, &PLAIN) { Value::Null } else { rows.into() };
+    json!({
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": {},
+        "columnDefinitions": sheet.columns.iter().map(Column::definition).collect::<Vec<_>>(),
+        "rows": rows,
+    })
+}
+
+const LAST_OF_INITIAL: &str = "k8s.io/initial-events-end";
+
+fn row(sheet: &Sheet, object: &Value, now: Timestamp, include: Include) -> Value {
+    let mut row = Map::new();
+    row.insert("cells".into(), (sheet.cells)(object, now).into());
+    if let Some(conditions) = (sheet.conditions)(object) {
+        row.insert("conditions".into(), conditions);
+    }
+    let object = match include {
+        // The bookmark that ends a watch's first events is known by its annotation, and so it is never left out.
+        Include::None if entry(object, "metadata.annotations", LAST_OF_INITIAL) != Some("true") => {
+            Value::Null
+        }
+        Include::None | Include::Metadata => json!({
+            "kind": "PartialObjectMetadata",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": given(object, "metadata").cloned().unwrap_or_else(|| json!({})),
+        }),
+        Include::Object => object.clone(),
+    };
+    row.insert("object".into(), object);
+    row.into()
+}
+
+/// How the objects of one resource are printed.
+struct Sheet {
+    /// `apps deployments`: the group, which is nothing for the core, and the plural.
+    of: &'static str,
+    columns: &'static [Column],
+    cells: fn(&Value, Timestamp) -> Vec<Value>,
+    conditions: fn(&Value) -> Option<Value>,
+}
+
+impl Sheet {
+    const fn new(
+        of: &'static str,
+        columns: &'static [Column],
+        cells: fn(&Value, Timestamp) -> Vec<Value>,
+    ) -> Self {
+        Self { of, columns, cells, conditions: |_| None }
+    }
+}
+
+/// What has no columns of its own: roles, limit ranges, whatever this room does not know.
+static PLAIN: Sheet = Sheet::new("", &[NAME, Column { type_: "date", ..text("Created At") }], objects::plain);
+
+fn sheet(group: &str, resource: &str) -> &'static Sheet {
+    let (resource, part) = resource.split_once('/').unwrap_or((resource, ""));
+    let (group, resource) = if part == "scale" { ("autoscaling", "scales") } else { (group, resource) };
+    let sheets = [
+        pods::SHEETS,
+        nodes::SHEETS,
+        workloads::SHEETS,
+        batch::SHEETS,
+        events::SHEETS,
+        objects::SHEETS,
+        network::SHEETS,
+        storage::SHEETS,
+        autoscaling::SHEETS,
+        cluster::SHEETS,
+    ];
+    let of = |sheet: &&Sheet| sheet.of.split_once(' ') == Some((group, resource));
+    sheets.into_iter().flatten().find(of).unwrap_or(&PLAIN)
+}
+
+/// A column's definition. What is in its cells need not be of its type: a real server's often is not.
+struct Column {
+    name: &'static str,
+    type_: &'static str,
+    format: &'static str,
+    priority: i32,
+}
+
+const NAME: Column = Column { format: "name", ..text("Name") };
+const AGE: Column = text("Age");
+
+const fn text(name: &'static str) -> Column {
+    Column { name, type_: "string", format: "", priority: 0 }
+}
+
+const fn integer(name: &'static str) -> Column {
+    Column { type_: "integer", ..text(name) }
+}
+
+const fn boolean(name: &'static str) -> Column {
+    Column { type_: "boolean", ..text(name) }
+}
+
+/// Shown only with `-o wide`.
+const fn wide(name: &'static str) -> Column {
+    Column { priority: 1, ..text(name) }
+}
+
+impl Column {
+    fn definition(&self) -> Value {
+        json!({
+            "name": self.name,
+            "type": self.type_,
+            "format": self.format,
+            "description": "",
+            "priority": self.priority,
+        })
+    }
+}
+
+/// Cells of different types in a row.
+macro_rules! cells {
+    ($($cell:expr),* $(,)?) => { vec![$(::serde_json::Value::from($cell)),*] };
+}
+use cells;
