@@ -19,7 +19,7 @@ pub struct Clock(Source);
 #[derive(Clone, Debug)]
 enum Source {
     System,
-    Runtime { origin: Instant, wall: Wall },
+    Runtime { origin: Instant, wall: Wall, speed: f64 },
 }
 
 impl Clock {
@@ -32,15 +32,24 @@ impl Clock {
     /// A clock that follows the runtime's: with the runtime's time paused, it is virtual. Both kinds of time begin
     /// now, the wall clock at `wall`.
     pub fn of_runtime(wall: Wall) -> Self {
-        Self(Source::Runtime { origin: Instant::now(), wall })
+        Self::of_runtime_at(wall, 1.0)
+    }
+
+    /// The same, running this many times as fast: for a cluster whose time does.
+    ///
+    /// # Panics
+    /// If `speed` is not a positive number.
+    pub fn of_runtime_at(wall: Wall, speed: f64) -> Self {
+        assert!(speed.is_finite() && speed > 0.0, "a clock that stands still");
+        Self(Source::Runtime { origin: Instant::now(), wall, speed })
     }
 
     /// Reads both clocks.
     pub fn now(&self) -> Now {
         match self.0 {
             Source::System => Now { mono: since_boot(), wall: wall() },
-            Source::Runtime { origin, wall } => {
-                let passed = micros(origin.elapsed());
+            Source::Runtime { origin, wall, speed } => {
+                let passed = micros(origin.elapsed().mul_f64(speed));
                 let wall = Wall::from_micros(wall.as_micros().saturating_add(passed));
                 Now { mono: Mono::from_micros(passed), wall }
             }
@@ -55,7 +64,11 @@ impl Clock {
                 return;
             }
             let left = Duration::from_micros(left.as_micros().unsigned_abs());
-            tokio::time::sleep(left.min(NAP_MAX)).await;
+            let left = match self.0 {
+                Source::System => left.min(NAP_MAX),
+                Source::Runtime { speed, .. } => left.div_f64(speed).clamp(Duration::from_micros(1), NAP_MAX),
+            };
+            tokio::time::sleep(left).await;
         }
     }
 }
@@ -113,5 +126,14 @@ mod tests {
         assert_eq!(end.wall, Wall::from_secs(8200));
         clock.sleep_until(Mono::from_micros(-5)).await;
         assert_eq!(clock.now(), end);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_fast_clock_waits_for_its_own_time() {
+        let clock = Clock::of_runtime_at(Wall::from_secs(1000), 60.0);
+        let (real, start) = (Instant::now(), clock.now());
+        clock.sleep_until(start.mono.plus(Span::from_secs(600))).await;
+        assert!(clock.now().mono.since(start.mono) >= Span::from_secs(600));
+        assert!((10..12).contains(&real.elapsed().as_secs()), "{:?}", real.elapsed());
     }
 }

@@ -58,8 +58,7 @@ const BATCHES_WAITING: usize = 2;
 ///
 /// # Errors
 /// If the controller cannot start.
-pub async fn run(settings: Settings, mut shutdown: Shutdown) -> Result<(), RunError> {
-    let clock = Clock::system();
+pub async fn run(settings: Settings, shutdown: Shutdown) -> Result<(), RunError> {
     let listening = Listening::open(&settings.serving).await?;
     let connected = connect(&connect::Settings {
         kubeconfig: settings.cluster.kubeconfig.clone(),
@@ -67,6 +66,30 @@ pub async fn run(settings: Settings, mut shutdown: Shutdown) -> Result<(), RunEr
         ..connect::Settings::default()
     })
     .await?;
+    run_in(connected, Clock::system(), listening, settings, shutdown).await
+}
+
+/// Runs the controller on a cluster that is at hand already, by the clock of that cluster.
+///
+/// # Errors
+/// If the controller cannot start.
+pub async fn run_on(
+    cluster: connect::Connected,
+    clock: Clock,
+    settings: Settings,
+    shutdown: Shutdown,
+) -> Result<(), RunError> {
+    let listening = Listening::open(&settings.serving).await?;
+    run_in(cluster, clock, listening, settings, shutdown).await
+}
+
+async fn run_in(
+    connected: connect::Connected,
+    clock: Clock,
+    listening: Listening,
+    settings: Settings,
+    mut shutdown: Shutdown,
+) -> Result<(), RunError> {
     let rules = settings.election.as_ref().map(rules).transpose()?;
     tracing::info!(mode = mode(&settings), cluster = connected.where_from, "taintward starts");
     let connect::Connected { client, streams, lease: lease_client, .. } = connected;
