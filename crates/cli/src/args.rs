@@ -9,15 +9,18 @@ mod duration;
 mod gates;
 mod names;
 mod run;
+mod sandbox;
 mod settle;
 mod switch;
 #[cfg(test)]
 mod tests;
 
+use crate::sandbox::SandboxPlan;
 use clap::error::{Error, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use run::RunArgs;
+use sandbox::SandboxArgs;
 use settle::{Complaint, Explicit, settle};
 use std::ffi::OsString;
 use taintward_controller::logging::Logging;
@@ -28,6 +31,8 @@ use taintward_controller::settings::Settings;
 pub(crate) enum Command {
     /// Run the controller.
     Run(Box<Plan>),
+    /// Run a cluster of our own.
+    Sandbox(Box<SandboxPlan>),
     /// Print a text.
     Print(String),
     /// Print the reference.
@@ -75,6 +80,9 @@ enum Verb {
             written as in Go: 500ms, 15s, 1m30s. Exit codes: 0 asked to stop, 1 could not go on, 2 wrong flag."
     )]
     Run(Box<RunArgs>),
+    /// Runs a whole cluster in this process, with everything in it; prints a kubeconfig for kubectl
+    #[command(args_override_self = true)]
+    Sandbox(Box<SandboxArgs>),
     /// Prints the version
     Version,
     /// Prints docs/reference.md
@@ -102,18 +110,22 @@ fn parse_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
             let explicit = matches.subcommand_matches("run").map(explicit).unwrap_or_default();
             match settle(*arguments, explicit) {
                 Ok(plan) => Ok(Command::Run(Box::new(plan))),
-                Err(complaint) => Err(blame_run(complaint)),
+                Err(complaint) => Err(blame("run", complaint)),
             }
         }
+        Some(Verb::Sandbox(arguments)) => match sandbox::settle(*arguments) {
+            Ok(plan) => Ok(Command::Sandbox(Box::new(plan))),
+            Err(complaint) => Err(blame("sandbox", complaint)),
+        },
     }
 }
 
-/// A complaint about the flags of `run`, with the usage beside it.
-fn blame_run(complaint: Complaint) -> Error {
+/// A complaint about the flags of a command, with the usage beside it.
+fn blame(verb: &str, complaint: Complaint) -> Error {
     let mut command = Cli::command();
     command.build();
-    let mut run = command.find_subcommand("run").cloned().unwrap_or(command);
-    run.error(ErrorKind::ValueValidation, complaint)
+    let mut blamed = command.find_subcommand(verb).cloned().unwrap_or(command);
+    blamed.error(ErrorKind::ValueValidation, complaint)
 }
 
 /// Which choices the operator made, as opposed to those that are defaults.

@@ -3,6 +3,7 @@
 mod args;
 mod docs;
 mod program;
+mod sandbox;
 
 fn main() -> std::process::ExitCode {
     program::main()

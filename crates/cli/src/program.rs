@@ -6,6 +6,7 @@
 
 use crate::args::{self, Command, Plan};
 use crate::docs;
+use crate::sandbox::{self, SandboxPlan};
 use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -33,6 +34,7 @@ enum Failure {
 pub(crate) fn main() -> ExitCode {
     match args::parse() {
         Ok(Command::Run(plan)) => controller(*plan),
+        Ok(Command::Sandbox(plan)) => play(*plan),
         Ok(Command::Print(text)) => print(&text),
         Ok(Command::Reference) => print(&docs::reference()),
         Err(complaint) => {
@@ -66,6 +68,23 @@ fn drive(plan: Plan) -> Result<(), Failure> {
         let shutdown = Shutdown::on_signals()?;
         Ok(run(plan.settings, shutdown).await?)
     })
+}
+
+/// Runs the sandbox. Its log says nothing but what goes wrong; the board says the rest.
+fn play(plan: SandboxPlan) -> ExitCode {
+    let played = || -> Result<(), Box<dyn Error>> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let done = runtime.block_on(sandbox::run(plan));
+        runtime.shutdown_background();
+        done
+    };
+    match played() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            let _ = writeln!(io::stderr(), "error: {why}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Prints to standard output; a reader who has seen enough (`| head`) is no failure.

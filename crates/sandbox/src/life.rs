@@ -18,13 +18,14 @@ mod replicas;
 mod scheduler;
 mod tell;
 
-pub use mirror::Mirror;
+pub use kubelets::{PRESSURE, SILENCE};
+pub use mirror::{Changed, Mirror};
 
 use crate::api::Server;
 use crate::resource::{Number, known};
 use futures::future::{FutureExt as _, select_all};
 use jiff::{SignedDuration, Timestamp};
-use mirror::Changed;
+
 use std::time::Duration;
 
 /// A part of the cluster's life, to be left out when a real one is to take its place.
@@ -159,7 +160,7 @@ impl Life {
                     () = clock.sleep(pause) => {}
                 },
                 None => {
-                    changed.await;
+                    let _ = changed.await;
                     tokio::time::sleep(BREATH).await;
                 }
             }

@@ -10,14 +10,17 @@ use serde_json::{Value, json};
 /// The namespace of all of it.
 pub const NAMESPACE: &str = "shop";
 
+/// How long cart bears the maintenance taint.
+pub const CART_SECONDS: u64 = 10;
+
 /// Puts it in.
 pub fn furnish(world: &World) {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}});
     world.create("", "namespaces", "", namespace);
     let key = "maintenance";
-    let for_seconds = |seconds: i64| json!([{"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}]);
+    let for_seconds = |seconds: u64| json!([{"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}]);
     let web = workload("Deployment", "web", Some(6), json!([]));
-    let cart = workload("Deployment", "cart", Some(3), for_seconds(20));
+    let cart = workload("Deployment", "cart", Some(3), for_seconds(CART_SECONDS));
     let search = workload("Deployment", "search", Some(3), for_seconds(90));
     let agent = workload("DaemonSet", "agent", None, json!([{"operator": "Exists"}]));
     for deployment in [web, cart, search] {

@@ -12,20 +12,21 @@ use std::sync::Arc;
 
 /// What changed since the last look, by resource.
 #[derive(Debug, Default)]
-pub(crate) struct Changed(BTreeMap<Number, BTreeSet<Box<str>>>);
+pub struct Changed(BTreeMap<Number, BTreeSet<Box<str>>>);
 
 impl Changed {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether nothing did.
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The keys of a resource.
-    pub(crate) fn of(&self, number: Number) -> impl Iterator<Item = &str> {
+    pub fn of(&self, number: Number) -> impl Iterator<Item = &str> {
         self.0.get(&number).into_iter().flatten().map(|key| &**key)
     }
 
     /// Whether anything of it changed.
-    pub(crate) fn any(&self, number: Number) -> bool {
+    pub fn any(&self, number: Number) -> bool {
         self.0.contains_key(&number)
     }
 }
@@ -53,7 +54,7 @@ impl Mirror {
     }
 
     /// Takes in what changed.
-    pub(crate) fn refresh(&mut self, store: &Store) -> Changed {
+    pub fn refresh(&mut self, store: &Store) -> Changed {
         let mut changed = Changed::default();
         let numbers: Vec<Number> = self.shelves.keys().copied().collect();
         for number in numbers {

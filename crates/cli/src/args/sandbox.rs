@@ -1,0 +1,106 @@
+//! # Sandbox: the flags of `taintward sandbox`
+//! Room:     flags, defaults, words.
+//! Comes in: arguments and environment.
+//! Goes out: a [`SandboxPlan`], or a complaint.
+//! Not here: what the choices do.
+
+use super::settle::Complaint;
+use crate::sandbox::SandboxPlan;
+use clap::Args;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use taintward_controller::settings::{Marking, Mode, Serving, Settings};
+use taintward_sandbox::life::Role;
+use taintward_sandbox::world;
+
+#[derive(Debug, Args)]
+pub(crate) struct SandboxArgs {
+    /// How many nodes there are
+    #[arg(long, default_value_t = 6, value_name = "N")]
+    nodes: usize,
+    /// In how many zones
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    zones: usize,
+    /// Where the API server listens; port 0 takes any that is free
+    #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS:PORT")]
+    listen: SocketAddr,
+    /// Speak HTTPS, with a certificate made for this run
+    #[arg(long)]
+    tls: bool,
+    /// Write the kubeconfig here; without it, to a file in the folder for temporary files that goes when this ends
+    #[arg(long, value_name = "FILE")]
+    kubeconfig_out: Option<PathBuf>,
+    /// The cluster's time runs this many times as fast as ours
+    #[arg(long, default_value_t = 1.0, value_name = "TIMES")]
+    speed: f64,
+    /// The same seed gives the same names and the same life
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Start without workloads to play with
+    #[arg(long)]
+    empty: bool,
+    /// Leave parts out, for a real one to take their place: taintward, kubelets, nodes, scheduler, deployments,
+    /// replicasets, daemonsets, budgets, garbage, namespaces
+    #[arg(long, value_delimiter = ',', value_name = "PART,...")]
+    without: Vec<String>,
+    /// Show in half a minute what taints do, then end; needs no kubectl
+    #[arg(long)]
+    tour: bool,
+    /// Print plain lines instead of a live board
+    #[arg(long)]
+    plain: bool,
+}
+
+/// The name of Taintward among the parts.
+const OURS: &str = "taintward";
+
+/// Nodes beyond this are more than one process should pretend to be.
+const NODES_MOST: usize = 10_000;
+
+/// Checks the flags against each other.
+pub(crate) fn settle(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
+    if !(args.speed.is_finite() && (0.01..=10_000.0).contains(&args.speed)) {
+        let why = format!("--speed {}: expected a number between 0.01 and 10000", args.speed);
+        return Err(Complaint(why));
+    }
+    if args.nodes > NODES_MOST {
+        return Err(Complaint(format!("--nodes {}: expected at most {NODES_MOST}", args.nodes)));
+    }
+    let known: Vec<&str> = Role::ALL.iter().map(|role| role.name()).chain([OURS]).collect();
+    if let Some(unknown) = args.without.iter().find(|part| !known.contains(&part.as_str())) {
+        return Err(Complaint(format!("--without {unknown}: expected one of {}", known.join(", "))));
+    }
+    if args.tour && (args.empty || args.nodes < 3 || !args.without.is_empty()) {
+        let why = "--tour needs the workloads, at least 3 nodes and all parts: leave --empty, --nodes and --without out";
+        return Err(Complaint(why.to_owned()));
+    }
+    let left_out = |name: &str| args.without.iter().any(|part| part == name);
+    let controller = (!left_out(OURS)).then(|| Settings {
+        cluster: taintward_controller::settings::Cluster::default(),
+        mode: Mode::Enforce,
+        marking: Marking::Always,
+        stamp_taints: false,
+        numeric_operators: false,
+        election: None,
+        serving: Serving { bind_address: args.listen.ip(), metrics_port: None, secure: None },
+    });
+    let roles = Role::ALL.into_iter().filter(|role| !left_out(role.name())).collect();
+    let world = world::Settings {
+        seed: args.seed,
+        speed: args.speed,
+        nodes: args.nodes,
+        zones: args.zones,
+        roles,
+        ..world::Settings::default()
+    };
+    Ok(SandboxPlan {
+        world,
+        listen: args.listen,
+        tls: args.tls,
+        kubeconfig_out: args.kubeconfig_out,
+        empty: args.empty,
+        tour: args.tour,
+        plain: args.plain,
+        controller,
+    })
+}

@@ -1,0 +1,113 @@
+//! # Feed: a line for each thing that happens, and why
+//! Room:     what of all changes people want to hear of, in words.
+//! Comes in: the sandbox's commit log.
+//! Goes out: lines.
+//! Not here: where they are shown.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use taintward_sandbox::facts;
+use taintward_sandbox::resource::{Number, known};
+use taintward_sandbox::store::{Change, Event};
+use taintward_sandbox::world::World;
+use tokio::sync::mpsc;
+
+/// Lines that may wait to be shown; what comes on top is not shown.
+const WAITING_MOST: usize = 10_000;
+
+/// Follows a world from now on.
+pub(crate) fn follow(world: &World) -> mpsc::Receiver<String> {
+    let (out, lines) = mpsc::channel(WAITING_MOST);
+    world.server().store().follow(Box::new(move |number, event| {
+        for line in words(number, event) {
+            // A reader that is far behind misses lines; the cluster does not wait for it.
+            let _ = out.try_send(line);
+        }
+    }));
+    lines
+}
+
+/// Plain lines, for ever.
+pub(crate) async fn run(world: &World, introduction: &[String]) {
+    let mut lines = follow(world);
+    let mut out = std::io::stdout();
+    for line in introduction {
+        let _ = writeln!(out, "{line}");
+    }
+    while let Some(line) = lines.recv().await {
+        let now = jiff::Zoned::now().strftime("%H:%M:%S").to_string();
+        if writeln!(out, "{now}  {line}").and_then(|()| out.flush()).is_err() {
+            // Nobody reads any more (`| head`).
+            return;
+        }
+    }
+}
+
+/// What a change means to people.
+fn words(number: Number, event: &Event) -> Vec<String> {
+    if number == known("", "nodes") {
+        return of_node(event);
+    }
+    if number == known("", "pods") {
+        return of_pod(event);
+    }
+    if number == known("", "events") && event.change != Change::Deleted {
+        return of_event(&event.object.value());
+    }
+    Vec::new()
+}
+
+fn name(object: &Value) -> &str {
+    object["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+fn of_node(event: &Event) -> Vec<String> {
+    let (before, after) =
+        (event.before.as_ref().map(|one| one.value()).unwrap_or_default(), event.object.value());
+    let node = name(&after);
+    match event.change {
+        Change::Added => return vec![format!("node {node} is there")],
+        Change::Deleted => return vec![format!("node {node} is gone")],
+        Change::Modified => {}
+    }
+    let taints =
+        |node: &Value| -> BTreeSet<String> { facts::taints(node).iter().map(ToString::to_string).collect() };
+    let (old, new) = (taints(&before), taints(&after));
+    let mut lines: Vec<String> =
+        new.difference(&old).map(|taint| format!("node {node}: taint {taint}")).collect();
+    lines.extend(old.difference(&new).map(|taint| format!("node {node}: taint {taint} taken off")));
+    lines
+}
+
+fn of_pod(event: &Event) -> Vec<String> {
+    let (before, after) =
+        (event.before.as_ref().map(|one| one.value()).unwrap_or_default(), event.object.value());
+    let (pod, node) = (name(&after), after["spec"]["nodeName"].as_str().unwrap_or("no node"));
+    if event.change == Change::Deleted {
+        return vec![format!("pod {pod} is gone from {node}")];
+    }
+    let target = |pod: &Value| {
+        let conditions = facts::list(&pod["status"]["conditions"]);
+        conditions.filter(|one| one["type"] == "DisruptionTarget").map(|one| one["reason"].clone()).next()
+    };
+    if before["spec"]["nodeName"].is_null() && after["spec"]["nodeName"].is_string() {
+        return vec![format!("pod {pod} goes to {node}")];
+    }
+    match (target(&before), target(&after)) {
+        (None, Some(reason)) if reason == "EvictionByEvictionAPI" => {
+            vec![format!("pod {pod} must leave {node}: drained, and its budget allows it")]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn of_event(event: &Value) -> Vec<String> {
+    let about = event["involvedObject"]["name"].as_str().unwrap_or_default();
+    let message = event["message"].as_str().unwrap_or_default();
+    match event["reason"].as_str() {
+        Some("TaintManagerEviction") => vec![format!("pod {about} had to leave: {message}")],
+        Some("FailedScheduling") => vec![format!("pod {about} finds no node: {message}")],
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,132 @@
+//! # Scene: the cluster as the board tells of it
+//! Room:     nodes with their taints; pods with their verdicts, from the same function that decides.
+//! Comes in: the sandbox's objects.
+//! Goes out: [`Row`]s.
+//! Not here: drawing.
+
+use serde_json::Value;
+use std::collections::HashMap;
+use taintward_core::matching::NumericOperators;
+use taintward_core::start::{Arrival, ArrivalSource, Start, StartSource};
+use taintward_core::taint::Effect;
+use taintward_core::time::{Mono, Now, Span, Wall};
+use taintward_core::verdict::{Outcome, Subject, TaintInstance, judge};
+use taintward_sandbox::api::Server;
+use taintward_sandbox::facts;
+use taintward_sandbox::life::Mirror;
+use taintward_sandbox::resource::{Number, known};
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) zone: String,
+    /// `Ready`, `NotReady`, with `,cordoned`.
+    pub(crate) state: String,
+    pub(crate) taints: Vec<String>,
+    pub(crate) pods: usize,
+    /// Pods that will leave, and in how long; the next first.
+    pub(crate) leaving: Vec<(String, Span)>,
+}
+
+/// The objects, and since when each taint is there.
+pub(crate) struct Scene {
+    server: Server,
+    mirror: Mirror,
+    taints: HashMap<(String, String, String), Mono>,
+    pods: HashMap<String, Mono>,
+}
+
+fn nodes() -> Number {
+    known("", "nodes")
+}
+
+fn pods() -> Number {
+    known("", "pods")
+}
+
+impl Scene {
+    pub(crate) fn new(server: Server) -> Self {
+        let mirror = Mirror::new(&[nodes(), pods()]);
+        Self { server, mirror, taints: HashMap::new(), pods: HashMap::new() }
+    }
+
+    /// Looks again.
+    pub(crate) fn rows(&mut self) -> Vec<Row> {
+        self.mirror.refresh(self.server.store());
+        let now = self.now();
+        self.remember(now.mono);
+        self.mirror.all(nodes()).map(|(_, node)| self.row(node, now)).collect()
+    }
+
+    fn now(&self) -> Now {
+        let at = self.server.clock().now().as_microsecond();
+        Now { mono: Mono::from_micros(at), wall: Wall::from_micros(at) }
+    }
+
+    /// Notes what is new, and forgets what is gone.
+    fn remember(&mut self, now: Mono) {
+        let mut taints = HashMap::new();
+        for (_, node) in self.mirror.all(nodes()) {
+            for taint in facts::taints(node) {
+                let key = (text(node, "uid"), taint.key.to_string(), taint.effect.as_str().to_owned());
+                let since = self.taints.get(&key).copied().unwrap_or(now);
+                taints.insert(key, since);
+            }
+        }
+        self.taints = taints;
+        let bound = self.mirror.all(pods()).filter(|(_, pod)| pod["spec"]["nodeName"].is_string());
+        self.pods = bound
+            .map(|(_, pod)| text(pod, "uid"))
+            .map(|uid| (uid.clone(), self.pods.get(&uid).copied().unwrap_or(now)))
+            .collect();
+    }
+
+    fn row(&self, node: &Value, now: Now) -> Row {
+        let name = text(node, "name");
+        let ready = facts::list(&node["status"]["conditions"])
+            .any(|one| one["type"] == "Ready" && one["status"] == "True");
+        let cordoned = node["spec"]["unschedulable"] == true;
+        let instances = self.instances(node, now.mono);
+        let (mut leaving, mut count) = (Vec::new(), 0);
+        for key in self.mirror.pods_on(&name) {
+            let Some(pod) = self.mirror.get(pods(), key) else { continue };
+            count += 1;
+            let tolerations = facts::tolerations(&pod["spec"]);
+            let at = self.pods.get(&text(pod, "uid")).copied().unwrap_or(now.mono);
+            let arrival = Arrival { at, source: ArrivalSource::SeenLive, clamped: false };
+            let subject = Subject { tolerations: &tolerations, arrival, exemption: None };
+            let due = match judge(&subject, &instances, NumericOperators::Off, now).outcome {
+                Outcome::Stays(_) => continue,
+                Outcome::StaysUntil(due) => due.since(now.mono),
+                Outcome::Goes { .. } => Span::ZERO,
+            };
+            leaving.push((text(pod, "name"), due));
+        }
+        leaving.sort_by_key(|(name, due)| (due.as_micros(), name.clone()));
+        let state = format!(
+            "{}{}",
+            if ready { "Ready" } else { "NotReady" },
+            if cordoned { ",cordoned" } else { "" }
+        );
+        let zone =
+            node["metadata"]["labels"]["topology.kubernetes.io/zone"].as_str().unwrap_or_default().to_owned();
+        let taints = facts::taints(node).iter().map(ToString::to_string).collect();
+        Row { name, zone, state, taints, pods: count, leaving }
+    }
+
+    fn instances(&self, node: &Value, now: Mono) -> Vec<TaintInstance> {
+        let uid = text(node, "uid");
+        let counted = facts::taints(node).into_iter().filter(|taint| taint.effect == Effect::NoExecute);
+        let instance = |taint: taintward_core::taint::Taint| {
+            let key = (uid.clone(), taint.key.to_string(), taint.effect.as_str().to_owned());
+            let at = self.taints.get(&key).copied().unwrap_or(now);
+            TaintInstance { start: Start { at, source: StartSource::SeenLive, clamped: false }, taint }
+        };
+        counted.map(instance).collect()
+    }
+}
+
+fn text(object: &Value, field: &str) -> String {
+    object["metadata"][field].as_str().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,234 @@
+//! # Tour: half a minute of taints
+//! Room:     five steps, each told, done and checked.
+//! Comes in: a furnished world with Taintward in it.
+//! Goes out: sentences; an error if something did not happen as told.
+//! Not here: the board.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::time::Duration;
+use taintward_sandbox::api::{Deletion, On, Server, Wish};
+use taintward_sandbox::facts;
+use taintward_sandbox::resource::{Sub, known};
+use taintward_sandbox::sample::{CART_SECONDS, NAMESPACE};
+use taintward_sandbox::store::Range;
+use taintward_sandbox::world::World;
+
+type Step = Result<(), String>;
+
+/// The taint the tour works with.
+const TAINT: &str = "maintenance";
+
+/// How long something that happens at once may take.
+const SOON: Duration = Duration::from_secs(8);
+
+/// The whole tour.
+pub(crate) async fn run(world: &World) -> Step {
+    let tour = Tour { server: world.server().clone() };
+    say("Taintward's tour: a sandbox cluster in this process, and what NoExecute taints do to its pods.");
+    tour.begin().await?;
+    let (node, other) = tour.two_nodes_with_cart()?;
+    tour.taint(&node).await?;
+    tour.take_back(&node).await?;
+    tour.let_run_out(&other).await?;
+    tour.drain().await?;
+    say("\nThat was the tour. `taintward sandbox` keeps a cluster running for you and kubectl.");
+    Ok(())
+}
+
+fn say(text: &str) {
+    let mut out = std::io::stdout();
+    // Nobody listens any more: the steps are done all the same.
+    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+}
+
+struct Tour {
+    server: Server,
+}
+
+impl Tour {
+    fn pods(&self) -> Vec<Value> {
+        let all = Range { namespace: Some(NAMESPACE), after: None, limit: 0 };
+        let listed = self.server.store().list(known("", "pods"), all, None);
+        listed.map(|listed| listed.objects.iter().map(|(_, pod)| pod.value()).collect()).unwrap_or_default()
+    }
+
+    /// Names of the pods of an app that run on a node, or anywhere.
+    fn of(&self, app: &str, node: Option<&str>) -> Vec<String> {
+        let matches = |pod: &Value| {
+            pod["metadata"]["labels"]["app"] == app
+                && pod["metadata"]["deletionTimestamp"].is_null()
+                && node.is_none_or(|node| pod["spec"]["nodeName"] == node)
+                && pod["status"]["phase"] == "Running"
+        };
+        let pods = self.pods().into_iter().filter(matches);
+        pods.filter_map(|pod| pod["metadata"]["name"].as_str().map(String::from)).collect()
+    }
+
+    async fn until(&self, what: &str, limit: Duration, done: impl Fn(&Self) -> bool) -> Step {
+        let end = tokio::time::Instant::now() + limit;
+        while !done(self) {
+            if tokio::time::Instant::now() > end {
+                return Err(format!("{what} did not happen within {} s", limit.as_secs()));
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(())
+    }
+
+    async fn begin(&self) -> Step {
+        say(
+            "\n1. Six nodes; a shop with web (bears no taint), cart (bears maintenance for a while), search (longer) and",
+        );
+        say("   an agent on every node (bears everything). They start:");
+        self.until("the start of all pods", SOON, |tour| {
+            tour.of("web", None).len() == 6
+                && tour.of("cart", None).len() == 3
+                && tour.of("agent", None).len() == 6
+        })
+        .await?;
+        say("   18 pods run.");
+        Ok(())
+    }
+
+    /// Two nodes that have a cart pod and at least one of which has web.
+    fn two_nodes_with_cart(&self) -> Result<(String, String), String> {
+        let mut nodes: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+        for pod in self.pods() {
+            let node = pod["spec"]["nodeName"].as_str().unwrap_or_default().to_owned();
+            let counts = nodes.entry(node).or_default();
+            match pod["metadata"]["labels"]["app"].as_str() {
+                Some("cart") => counts.0 += 1,
+                Some("web") => counts.1 += 1,
+                _ => {}
+            }
+        }
+        let mut with_cart: Vec<_> = nodes.into_iter().filter(|(_, (cart, _))| *cart > 0).collect();
+        with_cart.sort_by_key(|(node, (_, web))| (*web == 0, node.clone()));
+        match with_cart.as_slice() {
+            [(one, _), (other, _), ..] => Ok((one.clone(), other.clone())),
+            _ => Err("cart does not run on two nodes".to_owned()),
+        }
+    }
+
+    fn set_taint(&self, node: &str, on: bool) -> Step {
+        let object = On::object(known("", "nodes"), "", node);
+        let changed = self.server.change(&object, "tour", |node| {
+            let mut taints: Vec<Value> = facts::list(&node["spec"]["taints"]).cloned().collect();
+            taints.retain(|taint| taint["key"] != TAINT);
+            if on {
+                taints.push(json!({"key": TAINT, "value": "now", "effect": "NoExecute"}));
+            }
+            node["spec"]["taints"] = Value::Array(taints);
+        });
+        changed.map(drop).map_err(|failure| failure.message)
+    }
+
+    async fn taint(&self, node: &str) -> Step {
+        let (web, cart) = (self.of("web", Some(node)), self.of("cart", Some(node)));
+        say(&format!("\n2. kubectl taint nodes {node} {TAINT}=now:NoExecute"));
+        self.set_taint(node, true)?;
+        self.until("web leaving the node at once", SOON, |tour| tour.of("web", Some(node)).is_empty())
+            .await?;
+        say(&format!("   web does not tolerate it and left at once: {}.", listed(&web)));
+        self.until("web running elsewhere", SOON, |tour| tour.of("web", None).len() == 6).await?;
+        say("   Its Deployment made others, and the scheduler found them other nodes: 6 of web run again.");
+        if self.of("cart", Some(node)) != cart {
+            return Err("cart left before its time".to_owned());
+        }
+        say(&format!(
+            "   cart tolerates it for {CART_SECONDS} s and is still there, counting down: {}.",
+            listed(&cart)
+        ));
+        let agents = self.of("agent", Some(node));
+        if agents.len() != 1 {
+            return Err("the agent left though it tolerates everything".to_owned());
+        }
+        say(&format!("   the agent tolerates everything and stays: {}.", listed(&agents)));
+        Ok(())
+    }
+
+    async fn take_back(&self, node: &str) -> Step {
+        let cart = self.of("cart", Some(node));
+        say(&format!("\n3. kubectl taint nodes {node} {TAINT}-   (in time)"));
+        self.set_taint(node, false)?;
+        say("   We wait until cart's countdown would have ended ...");
+        self.server.clock().sleep(Duration::from_secs(CART_SECONDS)).await;
+        if self.of("cart", Some(node)) != cart {
+            return Err("cart left though the taint was taken back in time".to_owned());
+        }
+        say(&format!("   Nobody left: {} stays, because the reason is gone.", listed(&cart)));
+        Ok(())
+    }
+
+    async fn let_run_out(&self, node: &str) -> Step {
+        let cart = self.of("cart", Some(node));
+        say(&format!("\n4. The same taint on {node}, and nobody takes it back."));
+        let began = self.server.clock().now();
+        self.set_taint(node, true)?;
+        let limit = Duration::from_secs(CART_SECONDS) + SOON;
+        self.until("cart leaving when its time was over", limit, |tour| {
+            tour.of("cart", Some(node)).is_empty()
+        })
+        .await?;
+        let took = self.server.clock().now().duration_since(began).as_secs_f64();
+        if took < CART_SECONDS as f64 {
+            return Err(format!("cart left after {took:.1} s, before its {CART_SECONDS} s were over"));
+        }
+        say(&format!(
+            "   {} left after {took:.1} s: not before its {CART_SECONDS} s were over.",
+            listed(&cart)
+        ));
+        self.set_taint(node, false)
+    }
+
+    async fn drain(&self) -> Step {
+        let node = self.busiest("web");
+        let web = self.of("web", Some(&node));
+        say(&format!(
+            "\n5. kubectl drain {node}   (its web pods are evicted one by one; the budget wants 4 of 6 at all times)"
+        ));
+        let on = On::object(known("", "nodes"), "", &node);
+        let cordon = self.server.change(&on, "tour", |node| node["spec"]["unschedulable"] = json!(true));
+        cordon.map_err(|failure| failure.message)?;
+        let mut least = usize::MAX;
+        for pod in &web {
+            let on = On::object(known("", "pods"), NAMESPACE, pod).part(Sub::Eviction);
+            let end = tokio::time::Instant::now() + SOON;
+            while let Err(refusal) = self.server.evict(&on, &Deletion::default(), &Wish::by("tour")) {
+                if refusal.code != 429 || tokio::time::Instant::now() > end {
+                    return Err(refusal.message);
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            least = least.min(self.of("web", None).len());
+        }
+        self.until("the node being empty of web", SOON, |tour| {
+            tour.of("web", Some(&node)).is_empty() && tour.of("web", None).len() == 6
+        })
+        .await?;
+        if least < 4 {
+            return Err(format!("only {least} of web were running during the drain"));
+        }
+        say(&format!("   {} moved; never fewer than {least} of web were running.", listed(&web)));
+        Ok(())
+    }
+
+    /// The node with most pods of an app.
+    fn busiest(&self, app: &str) -> String {
+        let all = Range { namespace: None, after: None, limit: 0 };
+        let nodes = self.server.store().list(known("", "nodes"), all, None);
+        let names = nodes
+            .map(|listed| listed.objects.into_iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>());
+        names
+            .unwrap_or_default()
+            .into_iter()
+            .max_by_key(|node| self.of(app, Some(node)).len())
+            .unwrap_or_default()
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "nobody".to_owned() } else { names.join(", ") }
+}
