@@ -7,6 +7,10 @@
 use crate::resource::Resource;
 use serde_json::{Value, json};
 
+/// The reasons that other parts of this server give.
+const REASONS: [&str; 6] =
+    ["Invalid", "Conflict", "BadRequest", "RequestEntityTooLarge", "UnsupportedMediaType", "NotFound"];
+
 /// A refused request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
@@ -28,6 +32,18 @@ impl Failure {
     /// A refusal without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         Self { code, reason, message: message.into(), details: None, retry_after: None, onward: None }
+    }
+
+    /// What a `Status` says.
+    pub fn of_status(status: &Value) -> Self {
+        let text = |field: &str| status[field].as_str().unwrap_or_default();
+        let code = status["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
+        let reason = REASONS.iter().copied().find(|reason| *reason == text("reason")).unwrap_or("");
+        let failure = Self::new(code, reason, text("message"));
+        match &status["details"] {
+            Value::Null => failure,
+            details => failure.with(details.clone()),
+        }
     }
 
     /// With details: resource and name, and what else belongs to the reason.

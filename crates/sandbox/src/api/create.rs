@@ -56,6 +56,7 @@ impl Server {
         rules::begin(resource, &mut body);
         admit::create(self, txn, resource, &mut body)?;
         rules::check_new(resource, &body)?;
+        body = rules::complete(body);
         let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let key = super::key(&on.namespace, &name);
         if txn.get(on.number, &key).is_some() {

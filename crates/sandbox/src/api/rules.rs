@@ -4,59 +4,184 @@
 //! Goes out: bodies as a real server keeps them, or a refusal.
 //! Not here: the rules themselves.
 
-use super::{On, Patch, Strictness, Wish};
+use super::{On, Patch, Strictness, Wish, meta};
 use crate::clock::Clock;
 use crate::failure::Failure;
+use crate::normal::normal;
+use crate::patch::{self, PatchError, Writer};
 use crate::resource::{Resource, Sub};
-use serde_json::{Value, json};
+use crate::schema::{Schema, TypeId};
+use crate::{defaults, validate};
+use serde_json::Value;
 
-pub(super) fn read(resource: &Resource, body: Value, _: Strictness) -> Result<(Value, Vec<String>), Failure> {
-    let mut body = body;
-    body["apiVersion"] = json!(resource.api_version());
-    body["kind"] = json!(resource.kind);
-    Ok((body, Vec::new()))
+/// Reads a body as what the resource is: unknown fields dropped, warned of or refused; wrong types refused.
+pub(super) fn read(
+    resource: &Resource,
+    body: Value,
+    strictness: Strictness,
+) -> Result<(Value, Vec<String>), Failure> {
+    let read = normal(&resource.api_version(), resource.kind, body).map_err(|fault| {
+        let (kind, version) = (resource.kind, resource.version);
+        Failure::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {fault}"))
+    })?;
+    let complaints = super::create::strict(&read.unknown, strictness).map_err(|why| {
+        let (kind, version) = (resource.kind, resource.version);
+        Failure::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
+    })?;
+    Ok((read.value, complaints))
 }
 
-pub(super) fn begin(_: &Resource, _: &mut Value) {}
-
-pub(super) fn again(_: &Resource, _: &Value, _: &mut Value) {}
-
-pub(super) fn check_new(_: &Resource, _: &Value) -> Result<(), Failure> {
-    Ok(())
+/// What a new object is given.
+pub(super) fn begin(resource: &Resource, body: &mut Value) {
+    defaults::apply_defaults(resource.group, resource.plural, body);
+    defaults::on_create(resource.group, resource.plural, body);
 }
 
-pub(super) fn check_changed(_: &Resource, _: Option<Sub>, _: &Value, _: &Value) -> Result<(), Failure> {
-    Ok(())
+/// What a changed object is given, and what of it stays as it was.
+pub(super) fn again(resource: &Resource, sub: Option<Sub>, old: &Value, body: &mut Value) {
+    defaults::apply_defaults(resource.group, resource.plural, body);
+    defaults::on_update(resource.group, resource.plural, sub.map_or("", Sub::name), old, body);
 }
 
-pub(super) fn generation(_: &Resource, _: Option<&Value>, _: &mut Value) {}
+/// The zero values that a real server writes, too.
+pub(super) fn complete(body: Value) -> Value {
+    let text = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
+    match normal(&text("apiVersion"), &text("kind"), body.clone()) {
+        Ok(complete) => complete.value,
+        Err(_) => body,
+    }
+}
 
-pub(super) fn track(_: &Resource, _: Option<&Value>, _: &mut Value, _: &Wish, _: Option<Sub>, _: &Clock) {}
+fn refused(resource: &Resource, object: &Value, faults: &[validate::Invalid]) -> Result<(), Failure> {
+    if faults.is_empty() {
+        return Ok(());
+    }
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    Err(Failure::of_status(&validate::status(resource.group, resource.kind, name, faults)))
+}
 
+/// Whether a new object may be.
+pub(super) fn check_new(resource: &Resource, body: &Value) -> Result<(), Failure> {
+    refused(resource, body, &validate::on_create(resource.group, resource.plural, body))
+}
+
+/// Whether a change may be.
+pub(super) fn check_changed(
+    resource: &Resource,
+    sub: Option<Sub>,
+    old: &Value,
+    body: &Value,
+) -> Result<(), Failure> {
+    let sub = sub.map_or("", Sub::name);
+    refused(resource, body, &validate::on_update(resource.group, resource.plural, sub, old, body))
+}
+
+/// `metadata.generation`.
+pub(super) fn generation(resource: &Resource, old: Option<&Value>, body: &mut Value) {
+    defaults::generation(old, body, resource.plural);
+}
+
+/// Kinds of which an update must say which version it was made from.
+pub(super) fn without_version(resource: &Resource, body: &Value) -> Option<Failure> {
+    let status = validate::without_version(resource.group, resource.plural, body)?;
+    Some(Failure::of_status(&status))
+}
+
+/// Who owns which fields now. What was applied is owned already: then nobody is named.
+pub(super) fn track(
+    resource: &Resource,
+    old: Option<&Value>,
+    body: &mut Value,
+    wish: &Wish,
+    sub: Option<Sub>,
+    clock: &Clock,
+) {
+    if wish.manager.is_empty() {
+        return;
+    }
+    let Some(of) = type_of(resource, body) else { return };
+    let (now, version) = (clock.stamp(), resource.api_version());
+    let subresource = sub.map_or("", Sub::name);
+    let writer = Writer { manager: &wish.manager, subresource, version: &version, now: &now };
+    let fields = patch::track(old, body, of, &writer);
+    let metadata = meta::metadata(body);
+    match fields.is_null() {
+        true => metadata.remove("managedFields"),
+        false => metadata.insert("managedFields".into(), fields),
+    };
+}
+
+fn type_of(resource: &Resource, body: &Value) -> Option<TypeId> {
+    let version = body["apiVersion"].as_str().map_or_else(|| resource.api_version(), String::from);
+    Schema::get().kind(&version, resource.kind)
+}
+
+fn unfit(error: &PatchError) -> Failure {
+    Failure::of_status(&error.status())
+}
+
+/// An object after a patch.
 pub(super) fn patched(
-    _: &Resource,
-    _: &On,
+    resource: &Resource,
+    on: &On,
     live: Option<&Value>,
     patch: &Patch,
-    _: &Wish,
-    _: &Clock,
+    wish: &Wish,
+    clock: &Clock,
 ) -> Result<Value, Failure> {
-    let (Patch::Json(patch) | Patch::Merge(patch) | Patch::Strategic(patch) | Patch::Apply(patch)) = patch;
-    let mut object = live.cloned().unwrap_or_default();
-    merge(&mut object, patch);
-    Ok(object)
+    let nothing = Value::Null;
+    let Some(of) = Schema::get().kind(&resource.api_version(), resource.kind) else {
+        return Err(Failure::no_such_path());
+    };
+    match patch {
+        Patch::Apply(applied) => {
+            let (now, version) = (clock.stamp(), resource.api_version());
+            let subresource = on.sub.map_or("", Sub::name);
+            let writer = Writer { manager: &wish.manager, subresource, version: &version, now: &now };
+            let (applied, _) = read_applied(resource, on, applied, wish)?;
+            let done = patch::apply(live, &applied, of, &writer, wish.force);
+            done.map_err(|error| Failure::of_status(&error.status()))
+        }
+        other => by_kind(live.unwrap_or(&nothing), other, of),
+    }
 }
 
-fn merge(object: &mut Value, patch: &Value) {
-    let Some(patch) = patch.as_object() else {
-        *object = patch.clone();
-        return;
-    };
-    for (key, value) in patch {
-        match value {
-            Value::Null => _ = object.as_object_mut().map(|map| map.remove(key)),
-            value => merge(&mut object[key], value),
-        }
+/// What is applied must be what the path says; unknown fields are as in any other body.
+fn read_applied(
+    resource: &Resource,
+    on: &On,
+    applied: &Value,
+    wish: &Wish,
+) -> Result<(Value, Vec<String>), Failure> {
+    let mut applied = applied.clone();
+    let (_, complaints) = read(resource, applied.clone(), wish.strictness)?;
+    let metadata = meta::metadata(&mut applied);
+    let said = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
+    if !said.is_empty() && said != on.name {
+        let why = format!("the name of the object ({said}) does not match the name on the URL ({})", on.name);
+        return Err(Failure::bad_request(why));
+    }
+    metadata.insert("name".into(), on.name.clone().into());
+    if resource.namespaced && !metadata.contains_key("namespace") {
+        metadata.insert("namespace".into(), on.namespace.clone().into());
+    }
+    Ok((applied, complaints))
+}
+
+fn by_kind(live: &Value, patch: &Patch, of: TypeId) -> Result<Value, Failure> {
+    match patch {
+        Patch::Json(patch) => patch::json_patch(live, patch),
+        Patch::Merge(patch) => patch::merge_patch(live, patch),
+        Patch::Strategic(patch) | Patch::Apply(patch) => patch::strategic(live, patch, of),
+    }
+    .map_err(|error| unfit(&error))
+}
+
+/// A Scale after a patch.
+pub(super) fn patched_scale(scale: &Value, patch: &Patch) -> Result<Value, Failure> {
+    match Schema::get().kind("autoscaling/v1", "Scale") {
+        Some(of) => by_kind(scale, patch, of),
+        None => Err(Failure::no_such_path()),
     }
 }
 
@@ -74,35 +199,4 @@ pub(super) fn made_by_update(resource: &Resource) -> bool {
             | "ClusterRole"
             | "ClusterRoleBinding"
     )
-}
-
-/// Kinds of which an update must say which version it was made from.
-pub(super) fn needs_version(resource: &Resource) -> bool {
-    matches!(resource.kind, "Lease" | "PodDisruptionBudget" | "HorizontalPodAutoscaler" | "EndpointSlice")
-}
-
-pub(super) fn no_version(resource: &Resource, name: &str) -> Failure {
-    let why = "must be specified for an update";
-    let message = format!("metadata.resourceVersion: Invalid value: 0: {why}");
-    let cause = json!({
-        "reason": "FieldValueInvalid", "message": format!("Invalid value: 0: {why}"), "field": "metadata.resourceVersion",
-    });
-    Failure::invalid(resource.group, resource.kind, name, &[message], vec![cause])
-}
-
-/// What an update of the status leaves alone, beside metadata.
-pub(super) fn outside_status(_: &Resource) -> [&'static str; 1] {
-    ["spec"]
-}
-
-/// Pods and nodes take labels and annotations with their status.
-pub(super) fn status_may_change_metadata(_: &Resource) -> bool {
-    true
-}
-
-pub(super) fn patched_scale(scale: &Value, patch: &Patch) -> Result<Value, Failure> {
-    let (Patch::Json(patch) | Patch::Merge(patch) | Patch::Strategic(patch) | Patch::Apply(patch)) = patch;
-    let mut object = scale.clone();
-    merge(&mut object, patch);
-    Ok(object)
 }

@@ -8,7 +8,7 @@
 use super::create::unkept;
 use super::{Made, On, Server, Wish, admit, events, meta, rules};
 use crate::failure::Failure;
-use crate::resource::{Resource, Sub};
+use crate::resource::Resource;
 use crate::store::{Object, Txn};
 use serde_json::Value;
 use std::sync::Arc;
@@ -104,11 +104,13 @@ impl Server {
         check_preconditions(resource, on, &before, &body)?;
         meta::carry_over(&before, &mut body);
         events::to_home(resource, &mut body);
-        keep_other_part(resource, on.sub, &before, &mut body);
-        rules::again(resource, &before, &mut body);
+        rules::again(resource, on.sub, &before, &mut body);
         admit::update(self, resource, on.sub, &mut body);
         rules::check_changed(resource, on.sub, &before, &body)?;
-        rules::generation(resource, Some(&before), &mut body);
+        if on.sub.is_none() {
+            rules::generation(resource, Some(&before), &mut body);
+        }
+        let mut body = rules::complete(body);
         if is_same(&before, &body) {
             return Ok(Made { object: Arc::clone(old), new: false, warnings });
         }
@@ -139,40 +141,10 @@ fn check_preconditions(resource: &Resource, on: &On, old: &Value, body: &Value) 
     }
     let (asked, is) = (of(body, "resourceVersion"), of(old, "resourceVersion"));
     match asked.as_str() {
-        "" | "0" if rules::needs_version(resource) => Err(rules::no_version(resource, &on.name)),
-        "" | "0" => Ok(()),
+        "" | "0" => rules::without_version(resource, body).map_or(Ok(()), Err),
         asked if asked == is => Ok(()),
         _ => Err(Failure::modified(resource, &on.name)),
     }
-}
-
-/// An update of the whole leaves the status alone, and one of the status all else.
-fn keep_other_part(resource: &Resource, sub: Option<Sub>, old: &Value, body: &mut Value) {
-    let has_status = resource.subs.contains(&Sub::Status);
-    match sub {
-        None if has_status => copy(old, body, "status"),
-        Some(Sub::Status) => {
-            for field in rules::outside_status(resource) {
-                copy(old, body, field);
-            }
-            let kept = ["labels", "annotations", "finalizers", "ownerReferences"];
-            if !rules::status_may_change_metadata(resource) {
-                for field in kept {
-                    let (old, new) = (&old["metadata"], &mut body["metadata"]);
-                    copy(old, new, field);
-                }
-            }
-        }
-        _ => {}
-    }
-}
-
-fn copy(from: &Value, to: &mut Value, field: &str) {
-    let Some(map) = to.as_object_mut() else { return };
-    match from.get(field) {
-        Some(value) => map.insert(field.to_owned(), value.clone()),
-        None => map.remove(field),
-    };
 }
 
 /// Whether nothing but bookkeeping differs.
