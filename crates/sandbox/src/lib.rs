@@ -4,4 +4,8 @@
 //! Goes out: answers, watches, a log of every commit.
 //! Not here: Taintward's own controllers; terminal output (the command line).
 
+pub mod defaults;
+pub mod parts;
+pub mod quantity;
 pub mod schema;
+pub mod validate;
