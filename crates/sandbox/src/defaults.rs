@@ -37,6 +37,7 @@ pub fn apply_defaults(group: &str, resource: &str, object: &mut Value) {
         ("", "nodes") => node(object),
         ("", "services") => service(object),
         ("", "secrets") => secret(object),
+        ("coordination.k8s.io", "leases") => lease(object),
         ("scheduling.k8s.io", "priorityclasses") => fill(object, "preemptionPolicy", "PreemptLowerPriority"),
         ("apps" | "batch", _) => workload::workload(resource, object),
         _ => {}
@@ -130,7 +131,8 @@ fn keep(new: &mut Value, old: &Value, path: &[&str]) {
 pub fn generation(old: Option<&Value>, new: &mut Value, resource: &str) {
     if !COUNTED.contains(&resource) {
         if resource == "priorityclasses" {
-            object(new, "metadata")["generation"] = old.map_or(json!(1), |old| old["metadata"]["generation"].clone());
+            object(new, "metadata")["generation"] =
+                old.map_or(json!(1), |old| old["metadata"]["generation"].clone());
         }
         return;
     }
@@ -141,7 +143,8 @@ pub fn generation(old: Option<&Value>, new: &mut Value, resource: &str) {
     let was = parts::number(&old["metadata"], "generation").unwrap_or_default();
     let same = same_field(text(new, "apiVersion"), text(new, "kind"), "spec", old, new)
         && (resource != "deployments"
-            || parts::entries(&old["metadata"], "annotations").eq(parts::entries(&new["metadata"], "annotations")));
+            || parts::entries(&old["metadata"], "annotations")
+                .eq(parts::entries(&new["metadata"], "annotations")));
     object(new, "metadata")["generation"] = json!(if same { was } else { was + 1 });
 }
 
@@ -160,6 +163,14 @@ fn node(node: &mut Value) {
     }
     if has(status, "capacity") {
         fill(status, "allocatable", status["capacity"].clone());
+    }
+}
+
+/// Coordinated elections are off unless asked for, and their fields are dropped.
+fn lease(lease: &mut Value) {
+    if let Some(spec) = lease.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.remove("strategy");
+        spec.remove("preferredHolder");
     }
 }
 

@@ -28,7 +28,12 @@ pub fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
 
 /// The entries of a field, in the order of their names.
 pub fn entries<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = (&'a str, &'a Value)> + use<'a> {
-    value.get(name).and_then(Value::as_object).into_iter().flatten().map(|(name, value)| (name.as_str(), value))
+    value
+        .get(name)
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| (name.as_str(), value))
 }
 
 /// Whether a field is there, and not `null`.

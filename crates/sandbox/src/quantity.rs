@@ -148,7 +148,8 @@ impl fmt::Display for Quantity {
         if self.nanos == 0 {
             return f.write_str("0");
         }
-        let binary = self.format == Format::Binary && self.nanos % NANO == 0 && self.nanos.abs() >= 1024 * NANO;
+        let binary =
+            self.format == Format::Binary && self.nanos % NANO == 0 && self.nanos.abs() >= 1024 * NANO;
         if binary {
             let mut whole = self.nanos / NANO;
             let mut suffix = 0;

@@ -24,6 +24,7 @@ mod workload;
 pub use found::{Invalid, Kind, Shown, status};
 pub(crate) use go::same_field;
 
+use crate::parts::text;
 use found::Faults;
 
 /// Resources whose objects are in no namespace.
@@ -37,6 +38,18 @@ pub fn on_create(group: &str, resource: &str, object: &Value) -> Vec<Invalid> {
         meta::whole(&mut faults, object, !CLUSTER_WIDE.contains(&resource), words::path_segment);
     }
     faults.0
+}
+
+/// The status that answers an update without a `resourceVersion`, of a kind that wants one. It calls the kind by its
+/// resource. Of other kinds, such an update is of whatever version there is.
+pub fn without_version(group: &str, resource: &str, new: &Value) -> Option<Value> {
+    let unnamed = text(&new["metadata"], "resourceVersion").is_empty();
+    let strict = ["leases", "leasecandidates", "poddisruptionbudgets"].contains(&resource);
+    (unnamed && strict).then(|| {
+        let mut faults = Faults::default();
+        faults.invalid("metadata.resourceVersion", 0, "must be specified for an update");
+        status(group, resource, text(&new["metadata"], "name"), &faults.0)
+    })
 }
 
 /// What is wrong with a change. `subresource` is empty or `status`, or `finalize` of a namespace. Empty: it may be made.
@@ -57,7 +70,7 @@ pub fn on_update(group: &str, resource: &str, subresource: &str, old: &Value, ne
 }
 
 fn itself(faults: &mut Faults, group: &str, resource: &str, object: &Value, create: bool) {
-    let mut meta = |namespaced: bool, name: meta::Name| meta::whole(faults, object, namespaced, name);
+    let mut meta = |namespaced: bool, name: meta::Name| meta::known(faults, object, namespaced, name);
     match (group, resource) {
         ("", "pods") => return pod::create(faults, object),
         ("", "events") => return simple::event(faults, object),
@@ -67,9 +80,10 @@ fn itself(faults: &mut Faults, group: &str, resource: &str, object: &Value, crea
         ("", "nodes") | ("scheduling.k8s.io", "priorityclasses") => meta(false, words::dns_subdomain),
         ("", "services") => meta(true, words::dns_1035_label),
         ("apps", "statefulsets") => meta(true, words::dns_label),
-        ("", "configmaps" | "secrets" | "serviceaccounts") | ("apps" | "batch" | "coordination.k8s.io", _) => {
+        ("", "configmaps" | "secrets" | "serviceaccounts") | ("apps" | "batch", _) => {
             meta(true, words::dns_subdomain);
         }
+        ("coordination.k8s.io", _) => meta::whole(faults, object, true, words::dns_subdomain),
         _ => return,
     }
     match (group, resource) {
@@ -99,40 +113,44 @@ fn changed(faults: &mut Faults, group: &str, resource: &str, old: &Value, new: &
         ("", "pods") => pod_update::update(faults, old, new),
         ("", "nodes") => {
             itself(faults, group, resource, new, false);
-            meta::update(faults, old, new);
+            meta::known_update(faults, old, new);
             simple::node_update(faults, old, new);
         }
         ("", "namespaces") => {
             itself(faults, group, resource, new, false);
-            meta::update(faults, old, new);
+            meta::known_update(faults, old, new);
         }
         ("", "configmaps") => {
-            meta::update(faults, old, new);
+            meta::known_update(faults, old, new);
             simple::immutable(faults, old, new, &["data", "binaryData"]);
             itself(faults, group, resource, new, false);
         }
         ("", "secrets") => {
-            meta::update(faults, old, new);
-            let kind = |object: &Value| crate::parts::text(object, "type").to_owned();
-            if kind(old) != kind(new) {
-                faults.invalid("type", kind(new).as_str(), "field is immutable");
+            meta::known_update(faults, old, new);
+            if text(old, "type") != text(new, "type") {
+                faults.invalid("type", text(new, "type"), "field is immutable");
             }
             simple::immutable(faults, old, new, &["data"]);
             itself(faults, group, resource, new, false);
         }
         ("", "events") => simple::event(faults, new),
         ("policy", "poddisruptionbudgets") => simple::budget(faults, new),
-        ("apps" | "batch" | "coordination.k8s.io" | "scheduling.k8s.io", _) => grouped(faults, resource, old, new),
+        ("apps" | "batch" | "coordination.k8s.io" | "scheduling.k8s.io", _) => {
+            grouped(faults, resource, old, new)
+        }
         _ => {}
     }
 }
 
 fn grouped(faults: &mut Faults, resource: &str, old: &Value, new: &Value) {
     if resource == "jobs" {
-        meta::whole(faults, new, true, words::dns_subdomain);
+        meta::known(faults, new, true, words::dns_subdomain);
         batch::job(faults, new);
     }
-    meta::update(faults, old, new);
+    match resource {
+        "leases" => meta::update(faults, old, new),
+        _ => meta::known_update(faults, old, new),
+    }
     match resource {
         "deployments" => {
             workload::deployment(faults, new);
@@ -162,31 +180,31 @@ fn status_changed(faults: &mut Faults, group: &str, resource: &str, old: &Value,
     match (group, resource) {
         ("", "pods") => pod_update::status(faults, old, new),
         ("", "nodes") => {
-            meta::update(faults, old, new);
+            meta::known_update(faults, old, new);
             simple::node_update(faults, old, new);
         }
         ("", "namespaces") => {
-            meta::update(faults, old, new);
+            meta::known_update(faults, old, new);
             simple::namespace_status(faults, new);
         }
         ("apps", "deployments") => {
-            meta::update(faults, old, new);
+            meta::known_update(faults, old, new);
             workload::status(faults, "Deployment", new);
         }
         ("apps", "replicasets") => {
-            meta::update(faults, old, new);
+            meta::known_update(faults, old, new);
             workload::status(faults, "ReplicaSet", new);
         }
         ("apps", "daemonsets") => {
-            meta::update(faults, old, new);
+            meta::known_update(faults, old, new);
             workload::status(faults, "DaemonSet", new);
         }
         ("apps", "statefulsets") => {
             workload::status(faults, "StatefulSet", new);
-            meta::update(faults, old, new);
+            meta::known_update(faults, old, new);
         }
         ("batch", "jobs") => {
-            meta::update(faults, old, new);
+            meta::known_update(faults, old, new);
             batch::job_status(faults, new);
         }
         ("policy", "poddisruptionbudgets") => simple::budget_status(faults, new),

@@ -102,7 +102,9 @@ fn is_latest(image: &str) -> bool {
 }
 
 fn probe(probe: &mut Value) {
-    for (name, value) in [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)] {
+    for (name, value) in
+        [("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)]
+    {
         if probe.get(name).and_then(Value::as_i64).unwrap_or_default() == 0 {
             probe[name] = json!(value);
         }
@@ -121,7 +123,9 @@ fn http(handler: &mut Value) {
 }
 
 fn volume(volume: &mut Value) {
-    let sourced = volume.as_object().is_some_and(|fields| fields.iter().any(|(name, it)| name != "name" && !it.is_null()));
+    let sourced = volume
+        .as_object()
+        .is_some_and(|fields| fields.iter().any(|(name, it)| name != "name" && !it.is_null()));
     if !sourced {
         fill(volume, "emptyDir", json!({}));
     }
@@ -133,7 +137,8 @@ fn volume(volume: &mut Value) {
     if has(volume, "hostPath") && !has(&volume["hostPath"], "type") {
         volume["hostPath"]["type"] = json!("");
     }
-    let sources = volume.get_mut("projected").into_iter().flat_map(|projected| list_mut(projected, "sources"));
+    let sources =
+        volume.get_mut("projected").into_iter().flat_map(|projected| list_mut(projected, "sources"));
     for source in sources {
         if has(source, "serviceAccountToken") {
             fill(&mut source["serviceAccountToken"], "expirationSeconds", 3600);
@@ -164,7 +169,8 @@ fn requests(container: &mut Value) {
 
 /// Amounts as the server writes them: in canonical form, nothing smaller than a milli.
 pub(super) fn amounts(of: &mut Value, name: &str) {
-    for value in of.get_mut(name).and_then(Value::as_object_mut).into_iter().flat_map(|map| map.values_mut()) {
+    for value in of.get_mut(name).and_then(Value::as_object_mut).into_iter().flat_map(|map| map.values_mut())
+    {
         if let Some(quantity) = Quantity::read(value) {
             *value = quantity.round_to_milli().to_string().into();
         }

@@ -55,7 +55,8 @@ fn quality_of_service_comes_from_resources() {
 
 #[test]
 fn the_generation_counts_changes_of_the_spec_only() {
-    let mut old = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {}, "spec": {"replicas": 1}});
+    let mut old =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {}, "spec": {"replicas": 1}});
     generation(None, &mut old, "deployments");
     assert_eq!(old["metadata"]["generation"], 1);
     let after = |change: &dyn Fn(&mut Value)| {
@@ -74,7 +75,11 @@ fn the_generation_counts_changes_of_the_spec_only() {
 
 #[test]
 fn a_node_may_leave_out_what_can_be_used() {
-    let node = created("", "nodes", json!({"metadata": {"name": "n"}, "status": {"capacity": {"cpu": "4000m"}}}));
+    let node =
+        created("", "nodes", json!({"metadata": {"name": "n"}, "status": {"capacity": {"cpu": "4000m"}}}));
     assert_eq!(node["status"]["allocatable"], json!({"cpu": "4"}));
-    assert_eq!(node["spec"]["taints"], json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]));
+    assert_eq!(
+        node["spec"]["taints"],
+        json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}])
+    );
 }

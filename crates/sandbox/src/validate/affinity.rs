@@ -4,7 +4,7 @@
 //! Goes out: faults.
 //! Not here: what they pick (the scheduler).
 
-use super::found::Faults;
+use super::found::{Faults, Shown};
 use super::{selector, words};
 use crate::parts::{has, list, number, text};
 use serde_json::Value;
@@ -61,7 +61,9 @@ fn field(faults: &mut Faults, wanted: &Value, path: &str) {
             faults.required(format!("{path}.values"), detail);
         }
         "In" | "NotIn" => {}
-        other => faults.invalid(format!("{path}.operator"), other, "not a valid selector operator"),
+        other => {
+            faults.invalid(format!("{path}.operator"), Shown::word(other), "not a valid selector operator")
+        }
     }
     match text(wanted, "key") {
         "metadata.name" => {
@@ -113,7 +115,7 @@ pub(super) fn spread(faults: &mut Faults, spec: &Value, path: &str) {
         let path = format!("{path}.topologySpreadConstraints[{index}]");
         let skew = number(constraint, "maxSkew").unwrap_or_default();
         if skew <= 0 {
-            faults.invalid(format!("{path}.maxSkew"), skew, "must be greater than 0");
+            faults.invalid(format!("{path}.maxSkew"), skew, "must be greater than zero");
         }
         let (key, otherwise) = (text(constraint, "topologyKey"), text(constraint, "whenUnsatisfiable"));
         if key.is_empty() {

@@ -113,8 +113,9 @@ fn completion_mode(faults: &mut Faults, spec: &Value, path: &str) {
             }
             let parallelism = number(spec, "parallelism").unwrap_or_default();
             if parallelism > INDEXED_PARALLELISM {
-                let detail =
-                    format!("must be less than or equal to {INDEXED_PARALLELISM} when completion mode is Indexed");
+                let detail = format!(
+                    "must be less than or equal to {INDEXED_PARALLELISM} when completion mode is Indexed"
+                );
                 faults.invalid(format!("{path}.parallelism"), parallelism, &detail);
             }
         }
@@ -201,7 +202,11 @@ pub(super) fn cron_job(faults: &mut Faults, job: &Value) {
         faults.invalid("spec.jobTemplate.spec.selector", shown, "`selector` will be auto-generated");
     }
     if template["manualSelector"] == json!(true) {
-        faults.unsupported("spec.jobTemplate.spec.manualSelector", &json!(true), &["nil", "false"]);
+        faults.unsupported_value(
+            "spec.jobTemplate.spec.manualSelector",
+            Shown::Value(json!(true)),
+            &["nil", "false"],
+        );
     }
     for name in ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"] {
         faults.not_negative(format!("spec.{name}"), number(spec, name));
@@ -223,7 +228,9 @@ pub(super) fn job_status(faults: &mut Faults, new: &Value) {
         faults.not_negative(format!("status.{name}"), number(status, name));
     }
     let is = |kind: &str| {
-        list(status, "conditions").iter().any(|one| text(one, "type") == kind && text(one, "status") == "True")
+        list(status, "conditions")
+            .iter()
+            .any(|one| text(one, "type") == kind && text(one, "status") == "True")
     };
     let wrong = |faults: &mut Faults, detail: &str| {
         faults.0.push(super::Invalid {

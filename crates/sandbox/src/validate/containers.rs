@@ -62,7 +62,8 @@ pub(super) fn containers(faults: &mut Faults, around: &Around<'_>, path: &str) {
 
 /// `spec.initContainers`.
 pub(super) fn init_containers(faults: &mut Faults, around: &Around<'_>, path: &str) {
-    let mut names: HashSet<&str> = list(around.spec, "containers").iter().map(|one| text(one, "name")).collect();
+    let mut names: HashSet<&str> =
+        list(around.spec, "containers").iter().map(|one| text(one, "name")).collect();
     for (index, container) in list(around.spec, "initContainers").iter().enumerate() {
         let path_here = format!("{path}[{index}]");
         container_itself(faults, container, around, &path_here);
@@ -166,7 +167,8 @@ fn environment(faults: &mut Faults, container: &Value, path: &str) {
         let path = format!("{path}.valueFrom");
         let from = &variable["valueFrom"];
         for name in ["configMapKeyRef", "secretKeyRef"].into_iter().filter(|name| has(from, name)) {
-            let (path, object, key) = (format!("{path}.{name}"), text(&from[name], "name"), text(&from[name], "key"));
+            let (path, object, key) =
+                (format!("{path}.{name}"), text(&from[name], "name"), text(&from[name], "key"));
             faults.each(&format!("{path}.name"), object, words::dns_subdomain(object));
             match key {
                 "" => faults.required(format!("{path}.key"), ""),
@@ -266,7 +268,9 @@ fn is_native(name: &str) -> bool {
 }
 
 fn is_extended(name: &str) -> bool {
-    !is_native(name) && !name.starts_with("requests.") && words::qualified_name(&format!("requests.{name}")).is_empty()
+    !is_native(name)
+        && !name.starts_with("requests.")
+        && words::qualified_name(&format!("requests.{name}")).is_empty()
 }
 
 fn resource_name(faults: &mut Faults, name: &str, path: &str) {
@@ -294,6 +298,10 @@ fn security(faults: &mut Faults, security: &Value, path: &str) {
     }
     if security["allowPrivilegeEscalation"] == json!(false) && security["privileged"] == json!(true) {
         let shown = super::found::Shown::Json(super::go::object("core/v1.SecurityContext", security).line());
-        faults.invalid(path, shown, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
+        faults.invalid(
+            path,
+            shown,
+            "cannot set `allowPrivilegeEscalation` to false and `privileged` to true",
+        );
     }
 }

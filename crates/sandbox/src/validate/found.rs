@@ -4,7 +4,7 @@
 //! Goes out: [`Invalid`]: its text, and its place among the causes of a Status.
 //! Not here: who finds faults (the other files of this folder).
 
-use super::go::quoted;
+use super::go::{escaped, quoted};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fmt;
@@ -69,6 +69,13 @@ pub enum Shown {
     Value(Value),
     /// JSON whose order of fields is given.
     Json(String),
+}
+
+impl Shown {
+    /// A word of a few the API knows: the server writes it as JSON, and not as text.
+    pub(super) fn word(word: &str) -> Self {
+        Self::Json(escaped(&Value::from(word).to_string()))
+    }
 }
 
 impl From<&str> for Shown {
@@ -171,10 +178,14 @@ impl Faults {
         self.push(field.into(), Kind::Invalid, Some(value.into()), detail);
     }
 
-    pub(super) fn unsupported(&mut self, field: impl Into<String>, value: impl Into<Shown>, known: &[&str]) {
+    pub(super) fn unsupported(&mut self, field: impl Into<String>, word: &str, known: &[&str]) {
+        self.unsupported_value(field, Shown::word(word), known);
+    }
+
+    pub(super) fn unsupported_value(&mut self, field: impl Into<String>, value: Shown, known: &[&str]) {
         let known: Vec<String> = known.iter().map(|word| quoted(word)).collect();
         let detail = format!("supported values: {}", known.join(", "));
-        self.push(field.into(), Kind::NotSupported, Some(value.into()), &detail);
+        self.push(field.into(), Kind::NotSupported, Some(value), &detail);
     }
 
     pub(super) fn duplicate(&mut self, field: impl Into<String>, value: impl Into<Shown>, detail: &str) {

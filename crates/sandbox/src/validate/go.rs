@@ -110,7 +110,9 @@ fn collect(field: &Field, value: &Value, own: Names, found: &mut Vec<(String, Go
 fn is_empty(entry: &Go, field: &Field) -> bool {
     match entry {
         Go::Nil => true,
-        Go::Leaf(value) => !field.pointer && (*value == json!("") || *value == json!(0) || *value == json!(false)),
+        Go::Leaf(value) => {
+            !field.pointer && (*value == json!("") || *value == json!(0) || *value == json!(false))
+        }
         Go::List(elements) => elements.is_empty(),
         Go::Map(entries) => entries.is_empty(),
         Go::Fields(_) | Go::Amount(_) => false,
@@ -128,7 +130,9 @@ fn shaped(shape: &Shape, value: &Value) -> Go {
     let or = |zero: Value| Go::Leaf(if value.is_null() { zero } else { value.clone() });
     match shape {
         Shape::Bool => or(json!(false)),
-        Shape::Int32 | Shape::Int64 | Shape::Uint32 | Shape::Uint64 | Shape::Float64 | Shape::IntOrString => or(json!(0)),
+        Shape::Int32 | Shape::Int64 | Shape::Uint32 | Shape::Uint64 | Shape::Float64 | Shape::IntOrString => {
+            or(json!(0))
+        }
         Shape::String => or(json!("")),
         Shape::Duration => or(json!("0s")),
         Shape::Quantity => match Quantity::read(value) {
@@ -136,7 +140,11 @@ fn shaped(shape: &Shape, value: &Value) -> Go {
             None => or(json!("0")),
         },
         Shape::Bytes | Shape::Time | Shape::MicroTime | Shape::Raw | Shape::Fields => {
-            if value.is_null() { Go::Nil } else { Go::Leaf(value.clone()) }
+            if value.is_null() {
+                Go::Nil
+            } else {
+                Go::Leaf(value.clone())
+            }
         }
         Shape::Object(inner) => fields(*inner, value),
         Shape::List(inner) => match value.as_array() {
@@ -156,7 +164,9 @@ impl Go {
     /// Whether the server takes the two for the same: an empty list or map is none at all.
     pub(super) fn same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Fields(a), Self::Fields(b)) | (Self::Map(a), Self::Map(b)) if !a.is_empty() || !b.is_empty() => {
+            (Self::Fields(a), Self::Fields(b)) | (Self::Map(a), Self::Map(b))
+                if !a.is_empty() || !b.is_empty() =>
+            {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.0 == b.0 && a.1.same(&b.1))
             }
             (Self::List(a), Self::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b)),
@@ -224,7 +234,7 @@ fn write_all<T>(
 }
 
 /// Go's JSON is safe to put into HTML.
-fn escaped(json: &str) -> String {
+pub(super) fn escaped(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 

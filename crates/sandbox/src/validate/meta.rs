@@ -43,6 +43,29 @@ pub(super) fn whole(faults: &mut Faults, object: &Value, namespaced: bool, name_
     finalizers(faults, meta);
 }
 
+/// As [`whole`], for kinds that also know which finalizers have a name of their own.
+pub(super) fn known(faults: &mut Faults, object: &Value, namespaced: bool, name_format: Name) {
+    whole(faults, object, namespaced, name_format);
+    known_finalizers(faults, &object["metadata"]["finalizers"], "metadata.finalizers", true);
+}
+
+/// As [`update`], for the same kinds.
+pub(super) fn known_update(faults: &mut Faults, old: &Value, new: &Value) {
+    update(faults, old, new);
+    known_finalizers(faults, &new["metadata"]["finalizers"], "metadata.finalizers", true);
+}
+
+/// Finalizers without a domain are the few that Kubernetes knows. `each`: the path names which.
+pub(super) fn known_finalizers(faults: &mut Faults, names: &Value, path: &str, each: bool) {
+    let names = names.as_array().into_iter().flatten().filter_map(Value::as_str);
+    for (index, name) in names.enumerate() {
+        if !name.contains('/') && !["kubernetes", "orphan", "foregroundDeletion"].contains(&name) {
+            let path = if each { format!("{path}[{index}]") } else { path.to_owned() };
+            faults.invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified");
+        }
+    }
+}
+
 /// On update.
 pub(super) fn update(faults: &mut Faults, old: &Value, new: &Value) {
     let (old, new) = (&old["metadata"], &new["metadata"]);
@@ -55,12 +78,10 @@ pub(super) fn update(faults: &mut Faults, old: &Value, new: &Value) {
         added.sort_unstable();
         if !added.is_empty() {
             let added: Vec<String> = added.iter().map(|name| go::quoted(name)).collect();
-            let detail = "no new finalizers can be added if the object is being deleted, found new finalizers";
+            let detail =
+                "no new finalizers can be added if the object is being deleted, found new finalizers";
             faults.forbidden("metadata.finalizers", &format!("{detail} []string{{{}}}", added.join(", ")));
         }
-    }
-    if text(new, "resourceVersion").is_empty() {
-        faults.invalid("metadata.resourceVersion", "", "must be specified for an update");
     }
     let generation = |meta| number(meta, "generation").unwrap_or_default();
     if generation(new) < generation(old) {
@@ -150,6 +171,6 @@ fn finalizers(faults: &mut Faults, meta: &Value) {
         faults.each(path, name, words::qualified_name(name));
     }
     if names.contains(&"orphan") && names.contains(&"foregroundDeletion") {
-        faults.invalid(path, &json!(names), "finalizer foregroundDeletion and orphan cannot be both set");
+        faults.invalid(path, &json!(names), "finalizer orphan and foregroundDeletion cannot be both set");
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn create(faults: &mut Faults, pod: &Value) {
 
 /// On create, and again on update.
 pub(super) fn whole(faults: &mut Faults, pod: &Value) {
-    meta::whole(faults, pod, true, words::dns_subdomain);
+    meta::known(faults, pod, true, words::dns_subdomain);
     pod_annotations(faults, &pod["metadata"], &pod["spec"], "metadata.annotations");
     spec(faults, &pod["spec"], "spec", true);
     for name in ["containers", "initContainers"] {
@@ -47,7 +47,10 @@ pub(super) fn template(faults: &mut Faults, template: &Value, path: &str) {
     pod_annotations(faults, meta, &template["spec"], &format!("{path}.annotations"));
     spec(faults, &template["spec"], &format!("{path}.spec"), false);
     if !list(&template["spec"], "ephemeralContainers").is_empty() {
-        faults.forbidden(format!("{path}.spec.ephemeralContainers"), "ephemeral containers not allowed in pod template");
+        faults.forbidden(
+            format!("{path}.spec.ephemeralContainers"),
+            "ephemeral containers not allowed in pod template",
+        );
     }
 }
 
@@ -60,7 +63,8 @@ fn pod_annotations(faults: &mut Faults, meta: &Value, spec: &Value, path: &str) 
                 faults.invalid(format!("{path}[{key}]"), value, detail);
             }
             "controller.kubernetes.io/pod-deletion-cost" => {
-                let plain = !value.starts_with('+') && (value == "0" || !value.trim_start_matches('-').starts_with('0'));
+                let plain = !value.starts_with('+')
+                    && (value == "0" || !value.trim_start_matches('-').starts_with('0'));
                 if !value.is_empty() && (value.parse::<i32>().is_err() || !plain) {
                     faults.invalid(format!("{path}[{key}]"), value, "must be a 32bit integer");
                 }
@@ -85,7 +89,11 @@ fn spec(faults: &mut Faults, spec: &Value, path: &str, is_pod: bool) {
     affinity::affinity(faults, &spec["affinity"], &format!("{path}.affinity"));
     for (index, gate) in list(spec, "readinessGates").iter().enumerate() {
         let name = text(gate, "conditionType");
-        faults.each(&format!("{path}.readinessGates[{index}].conditionType"), name, words::qualified_name(name));
+        faults.each(
+            &format!("{path}.readinessGates[{index}].conditionType"),
+            name,
+            words::qualified_name(name),
+        );
     }
     scheduling_gates(faults, spec, &format!("{path}.schedulingGates"));
     affinity::spread(faults, spec, path);
@@ -139,7 +147,8 @@ fn source(faults: &mut Faults, volume: &Value, path: &str) {
             faults.required(format!("{path}.{name}.{needs}"), "");
         }
     }
-    let others = volume.as_object().is_some_and(|fields| fields.len() > count + usize::from(has(volume, "name")));
+    let others =
+        volume.as_object().is_some_and(|fields| fields.len() > count + usize::from(has(volume, "name")));
     if count == 0 && !others {
         faults.required(path, "must specify a volume type");
     }
@@ -180,8 +189,14 @@ fn names(faults: &mut Faults, spec: &Value, path: &str) {
     };
     check("serviceAccountName", words::dns_subdomain);
     check("nodeName", words::dns_subdomain);
-    if let Some(deadline) = number(spec, "activeDeadlineSeconds").filter(|it| !(1..=i64::from(i32::MAX)).contains(it)) {
-        faults.invalid(format!("{path}.activeDeadlineSeconds"), deadline, &words::between(1, i64::from(i32::MAX)));
+    if let Some(deadline) =
+        number(spec, "activeDeadlineSeconds").filter(|it| !(1..=i64::from(i32::MAX)).contains(it))
+    {
+        faults.invalid(
+            format!("{path}.activeDeadlineSeconds"),
+            deadline,
+            &words::between(1, i64::from(i32::MAX)),
+        );
     }
     let mut check = |name: &str| {
         let value = text(spec, name);
@@ -209,6 +224,10 @@ fn priority(faults: &mut Faults, spec: &Value, path: &str) {
 pub(super) fn picked(faults: &mut Faults, picks: &Value, template: &Value, path: &str) {
     let labels = &template["metadata"]["labels"];
     if (picks.is_null() || !selector::is_empty(picks)) && !selector::picks(picks, labels) {
-        faults.invalid(format!("{path}.metadata.labels"), labels, "`selector` does not match template `labels`");
+        faults.invalid(
+            format!("{path}.metadata.labels"),
+            labels,
+            "`selector` does not match template `labels`",
+        );
     }
 }

@@ -15,7 +15,7 @@ const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].ima
 
 /// On update.
 pub(super) fn update(faults: &mut Faults, old: &Value, new: &Value) {
-    meta::update(faults, old, new);
+    meta::known_update(faults, old, new);
     pod::whole(faults, new);
     for name in ["containers", "initContainers"] {
         if containers(faults, old, new, name) {
@@ -101,7 +101,10 @@ fn rest(faults: &mut Faults, old: &Value, new: &Value) {
     let (old, new) = (go::object("core/v1.PodSpec", old), go::object("core/v1.PodSpec", &put_back));
     if !old.same(&new) {
         let changes = go::unified(&old.lines(), &new.lines());
-        faults.forbidden("spec", &format!("pod updates may not change fields other than {CHANGEABLE}\n{changes}"));
+        faults.forbidden(
+            "spec",
+            &format!("pod updates may not change fields other than {CHANGEABLE}\n{changes}"),
+        );
     }
 }
 
@@ -115,7 +118,8 @@ fn put(to: &mut Value, from: &Value, name: &str) {
 
 /// A pod that is not yet to be scheduled may say more exactly where it wants to be.
 fn gated(faults: &mut Faults, old: &Value, put_back: &mut Value) {
-    let kept = crate::parts::entries(old, "nodeSelector").all(|(key, value)| put_back["nodeSelector"][key] == *value);
+    let kept = crate::parts::entries(old, "nodeSelector")
+        .all(|(key, value)| put_back["nodeSelector"][key] == *value);
     if !kept {
         let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
         let shown = Shown::Value(put_back["nodeSelector"].clone());
@@ -134,12 +138,17 @@ fn gated(faults: &mut Faults, old: &Value, put_back: &mut Value) {
 
 /// On update of the status.
 pub(super) fn status(faults: &mut Faults, old: &Value, new: &Value) {
-    meta::update(faults, old, new);
+    meta::known_update(faults, old, new);
     let system = ["PodScheduled", "Ready", "Initialized"];
     for (index, condition) in list(&new["status"], "conditions").iter().enumerate() {
         let (path, kind) = (format!("status.conditions[{index}]"), text(condition, "type"));
-        if let Some(generation) = number(condition, "observedGeneration").filter(|generation| *generation < 0) {
-            faults.invalid(format!("{path}.observedGeneration"), generation, "must be a non-negative integer");
+        if let Some(generation) = number(condition, "observedGeneration").filter(|generation| *generation < 0)
+        {
+            faults.invalid(
+                format!("{path}.observedGeneration"),
+                generation,
+                "must be a non-negative integer",
+            );
         }
         if !system.contains(&kind) {
             faults.each(&format!("{path}.Type"), kind, words::qualified_name(kind));
@@ -149,7 +158,10 @@ pub(super) fn status(faults: &mut Faults, old: &Value, new: &Value) {
     if was != is && !is.is_empty() {
         faults.each("status.nominatedNodeName", is, words::dns_subdomain(is));
         if !text(&old["spec"], "nodeName").is_empty() {
-            faults.forbidden("status.nominatedNodeName", "may not be set on pods that are already bound to a node");
+            faults.forbidden(
+                "status.nominatedNodeName",
+                "may not be set on pods that are already bound to a node",
+            );
         }
     }
     if text(&old["status"], "qosClass") != text(&new["status"], "qosClass") {

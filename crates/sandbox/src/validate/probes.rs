@@ -26,7 +26,9 @@ pub(super) fn all(faults: &mut Faults, container: &Value, path: &str) {
 
 fn probe(faults: &mut Faults, probe: &Value, name: &str, path: &str) {
     handler(faults, probe, path);
-    for name in ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"] {
+    for name in
+        ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"]
+    {
         faults.not_negative(format!("{path}.{name}"), number(probe, name));
     }
     let grace = number(probe, "terminationGracePeriodSeconds");
@@ -44,7 +46,8 @@ fn probe(faults: &mut Faults, probe: &Value, name: &str, path: &str) {
 }
 
 fn handler(faults: &mut Faults, handler: &Value, path: &str) {
-    let there = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"].into_iter().filter(|name| has(handler, name));
+    let there =
+        ["exec", "httpGet", "tcpSocket", "grpc", "sleep"].into_iter().filter(|name| has(handler, name));
     let mut count = 0;
     for name in there {
         count += 1;

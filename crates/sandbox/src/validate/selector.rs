@@ -40,7 +40,9 @@ pub(super) fn operator(faults: &mut Faults, wanted: &Value, path: &str, single: 
                 faults.required(format!("{path}.values"), detail);
             }
         }
-        other => faults.invalid(format!("{path}.operator"), other, "not a valid selector operator"),
+        other => {
+            faults.invalid(format!("{path}.operator"), Shown::word(other), "not a valid selector operator")
+        }
     }
 }
 

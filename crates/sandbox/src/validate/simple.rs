@@ -7,7 +7,7 @@
 use super::containers::amount;
 use super::found::{Faults, Shown};
 use super::workload::{at_most_all, share};
-use super::{go, selector, taints, words};
+use super::{go, meta, selector, taints, words};
 use crate::parts::{entries, has, list, number, text};
 use crate::quantity::Quantity;
 use serde_json::{Value, json};
@@ -32,7 +32,11 @@ pub(super) fn node(faults: &mut Faults, node: &Value) {
     }
     let six = |cidr: &Value| cidr.as_str().is_some_and(|cidr| cidr.contains(':'));
     if cidrs.len() > 2 || (cidrs.len() == 2 && six(&cidrs[0]) == six(&cidrs[1])) {
-        faults.invalid("spec.podCIDRs", &json!(cidrs), "may specify no more than one CIDR for each IP family");
+        faults.invalid(
+            "spec.podCIDRs",
+            &json!(cidrs),
+            "may specify no more than one CIDR for each IP family",
+        );
     }
 }
 
@@ -77,7 +81,8 @@ pub(super) fn node_update(faults: &mut Faults, old: &Value, new: &Value) {
     }
     let was = text(&old["spec"], "providerID");
     if !was.is_empty() && was != text(&new["spec"], "providerID") {
-        faults.forbidden("spec.providerID", "node updates may not change providerID except from \"\" to valid");
+        faults
+            .forbidden("spec.providerID", "node updates may not change providerID except from \"\" to valid");
     }
     taints::taints(faults, new);
 }
@@ -88,9 +93,7 @@ pub(super) fn namespace(faults: &mut Faults, namespace: &Value, each: bool) {
         let name = name.as_str().unwrap_or_default();
         let path = if each { format!("spec.finalizers[{index}]") } else { "spec.finalizers".to_owned() };
         faults.each(&path, name, words::qualified_name(name));
-        if !name.contains('/') && !["kubernetes", "orphan", "foregroundDeletion"].contains(&name) {
-            faults.invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified");
-        }
+        meta::known_finalizers(faults, &json!([name]), &path, false);
     }
 }
 
@@ -129,7 +132,7 @@ pub(super) fn config_map(faults: &mut Faults, map: &Value) {
         size += decoded(value);
     }
     if size > DATA_LIMIT {
-        faults.too_long("", DATA_LIMIT);
+        faults.too_long("[]", DATA_LIMIT);
     }
 }
 
@@ -154,7 +157,9 @@ pub(super) fn secret(faults: &mut Faults, secret: &Value) {
         }
         "kubernetes.io/dockercfg" => &[".dockercfg"],
         "kubernetes.io/dockerconfigjson" => &[".dockerconfigjson"],
-        "kubernetes.io/basic-auth" if !has(data, "username") && !has(data, "password") => &["username", "password"],
+        "kubernetes.io/basic-auth" if !has(data, "username") && !has(data, "password") => {
+            &["username", "password"]
+        }
         "kubernetes.io/ssh-auth" => &["ssh-privatekey"],
         "kubernetes.io/tls" => &["tls.crt", "tls.key"],
         _ => &[],
@@ -252,18 +257,6 @@ pub(super) fn lease(faults: &mut Faults, lease: &Value) {
         faults.invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0");
     }
     faults.not_negative("spec.leaseTransitions", number(spec, "leaseTransitions"));
-    let strategy = text(spec, "strategy");
-    if has(spec, "strategy") {
-        let path = "spec.strategy.strategy";
-        if strategy.contains('/') {
-            faults.each(path, strategy, words::qualified_name(strategy));
-        } else if strategy != "OldestEmulationVersion" {
-            faults.unsupported(path, strategy, &["OldestEmulationVersion"]);
-        }
-    }
-    if !text(spec, "preferredHolder").is_empty() && strategy.is_empty() {
-        faults.forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined");
-    }
 }
 
 /// A PriorityClass.
@@ -272,7 +265,9 @@ pub(super) fn priority_class(faults: &mut Faults, class: &Value) {
     if name.starts_with("system-") {
         let why = match SYSTEM_PRIORITIES.iter().find(|(known, _)| *known == name) {
             None => Some(format!("{name} is not a known system priority class")),
-            Some((_, known)) if *known != value => Some(format!("value of {name} PriorityClass must be {known}")),
+            Some((_, known)) if *known != value => {
+                Some(format!("value of {name} PriorityClass must be {known}"))
+            }
             Some(_) if class["globalDefault"] == json!(true) => {
                 Some(format!("globalDefault of {name} PriorityClass must be false"))
             }

@@ -49,12 +49,13 @@ pub(super) fn tolerations(faults: &mut Faults, spec: &Value, path: &str) {
         if !key.is_empty() {
             faults.each(&format!("{path}.key"), key, words::qualified_name(key));
         } else if text(toleration, "operator") != "Exists" {
-            let detail = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
-            faults.invalid(format!("{path}.operator"), text(toleration, "operator"), detail);
+            let detail =
+                "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
+            faults.invalid(format!("{path}.operator"), Shown::word(text(toleration, "operator")), detail);
         }
         if has(toleration, "tolerationSeconds") && effect != "NoExecute" {
             let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
-            faults.invalid(format!("{path}.effect"), effect, detail);
+            faults.invalid(format!("{path}.effect"), Shown::word(effect), detail);
         }
         operator(faults, toleration, &path);
         if !effect.is_empty() {

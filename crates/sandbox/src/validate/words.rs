@@ -6,8 +6,7 @@
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const KEY: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
-const KEY_WORDS: &str =
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+const KEY_WORDS: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 
 fn pattern(words: &str, pattern: &str, examples: &[&str]) -> String {
     let examples: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();
@@ -103,7 +102,9 @@ pub(super) fn qualified_name(text: &str) -> Vec<String> {
             *name
         }
         [prefix, name] => {
-            messages.extend(dns_subdomain_in(prefix, "bytes").iter().map(|message| format!("prefix part {message}")));
+            messages.extend(
+                dns_subdomain_in(prefix, "bytes").iter().map(|message| format!("prefix part {message}")),
+            );
             *name
         }
         _ => {
@@ -130,7 +131,10 @@ pub(super) fn label_value(text: &str) -> Vec<String> {
         messages.push(longest(63, "bytes"));
     }
     if !text.is_empty() && !is_key_name(text) {
-        let words = format!("a valid label must be an empty string or consist of {}", &KEY_WORDS["must consist of ".len()..]);
+        let words = format!(
+            "a valid label must be an empty string or consist of {}",
+            &KEY_WORDS["must consist of ".len()..]
+        );
         messages.push(pattern(&words, &format!("({KEY})?"), &["MyValue", "my_value", "12345"]));
     }
     messages
@@ -161,7 +165,10 @@ pub(super) fn env_name(text: &str) -> Vec<String> {
     if text.chars().all(printable) {
         return Vec::new();
     }
-    vec!["a valid environment variable name must consist only of printable ASCII characters other than '='".to_owned()]
+    vec![
+        "a valid environment variable name must consist only of printable ASCII characters other than '='"
+            .to_owned(),
+    ]
 }
 
 /// A port's number.
@@ -200,7 +207,11 @@ pub(super) fn path_segment(text: &str) -> Vec<String> {
     if text == "." || text == ".." {
         return vec![format!("may not be '{text}'")];
     }
-    ["/", "%"].iter().filter(|sign| text.contains(**sign)).map(|sign| format!("may not contain '{sign}'")).collect()
+    ["/", "%"]
+        .iter()
+        .filter(|sign| text.contains(**sign))
+        .map(|sign| format!("may not contain '{sign}'"))
+        .collect()
 }
 
 /// What is said of a number out of its range.

@@ -11,7 +11,13 @@ use crate::schema::Schema;
 use serde_json::Value;
 
 /// A selector that must be there and pick the template's pods.
-fn required_selector(faults: &mut Faults, spec: &Value, whose: &str, broken: &str, template: impl Fn(&mut Faults)) {
+fn required_selector(
+    faults: &mut Faults,
+    spec: &Value,
+    whose: &str,
+    broken: &str,
+    template: impl Fn(&mut Faults),
+) {
     let picks = &spec["selector"];
     if picks.is_null() {
         faults.required("spec.selector", "");
@@ -77,7 +83,7 @@ pub(super) fn deployment(faults: &mut Faults, object: &Value) {
         }
         _ => {
             let shown = Shown::Json(go::object("apps/v1.DeploymentStrategy", strategy).line());
-            faults.unsupported("spec.strategy", shown, &["Recreate", "RollingUpdate"]);
+            faults.unsupported_value("spec.strategy", shown, &["Recreate", "RollingUpdate"]);
         }
     }
     not_negative(faults, spec, &["minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"]);
@@ -116,10 +122,12 @@ pub(super) fn daemon_set(faults: &mut Faults, object: &Value) {
     let strategy = &spec["updateStrategy"];
     match text(strategy, "type") {
         "OnDelete" => {}
-        "RollingUpdate" => rolling_daemons(faults, &strategy["rollingUpdate"], "spec.updateStrategy.rollingUpdate"),
+        "RollingUpdate" => {
+            rolling_daemons(faults, &strategy["rollingUpdate"], "spec.updateStrategy.rollingUpdate")
+        }
         _ => {
             let shown = Shown::Json(go::object("apps/v1.DaemonSetUpdateStrategy", strategy).line());
-            faults.unsupported("spec.updateStrategy", shown, &["RollingUpdate", "OnDelete"]);
+            faults.unsupported_value("spec.updateStrategy", shown, &["RollingUpdate", "OnDelete"]);
         }
     }
     not_negative(faults, spec, &["revisionHistoryLimit"]);
@@ -158,7 +166,11 @@ pub(super) fn stateful_set(faults: &mut Faults, object: &Value) {
     match text(strategy, "type") {
         "OnDelete" if !rolling.is_null() => {
             let shown = Shown::Json(go::object("apps/v1.RollingUpdateStatefulSetStrategy", rolling).line());
-            faults.invalid("spec.updateStrategy.rollingUpdate", shown, "only allowed for updateStrategy 'RollingUpdate'");
+            faults.invalid(
+                "spec.updateStrategy.rollingUpdate",
+                shown,
+                "only allowed for updateStrategy 'RollingUpdate'",
+            );
         }
         "OnDelete" => {}
         "RollingUpdate" => {
@@ -199,9 +211,9 @@ fn with_claims(spec: &Value) -> Value {
         fields.remove("hostname");
         if !claims.is_empty() {
             let names: Vec<&str> = claims.iter().map(|claim| text(&claim["metadata"], "name")).collect();
-            let claimed = names.iter().map(|name| {
-                serde_json::json!({"name": name, "persistentVolumeClaim": {"claimName": name}})
-            });
+            let claimed = names
+                .iter()
+                .map(|name| serde_json::json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
             let own = list(&spec["template"]["spec"], "volumes").iter();
             let own = own.filter(|volume| !names.contains(&text(volume, "name"))).cloned();
             fields.insert("volumes".to_owned(), claimed.chain(own).collect());
@@ -278,7 +290,14 @@ pub(super) fn status(faults: &mut Faults, kind: &str, new: &Value) {
     let Some(crate::schema::Shape::Object(id)) = known.map(|field| &field.shape) else { return };
     let (numbers, parts): (&[&str], &[&str]) = match kind {
         "Deployment" => (
-            &["observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas"],
+            &[
+                "observedGeneration",
+                "replicas",
+                "updatedReplicas",
+                "readyReplicas",
+                "availableReplicas",
+                "unavailableReplicas",
+            ],
             &["updatedReplicas", "readyReplicas", "availableReplicas"],
         ),
         "ReplicaSet" => (
@@ -286,7 +305,14 @@ pub(super) fn status(faults: &mut Faults, kind: &str, new: &Value) {
             &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
         ),
         "StatefulSet" => (
-            &["replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration"],
+            &[
+                "replicas",
+                "readyReplicas",
+                "currentReplicas",
+                "updatedReplicas",
+                "availableReplicas",
+                "observedGeneration",
+            ],
             &["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"],
         ),
         _ => (

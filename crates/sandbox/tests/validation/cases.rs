@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use std::fmt;
 use taintward_sandbox::{defaults, validate};
 
+const UID: &str = "5ad5ee4a-2c3e-4a6e-8f1b-3c7a5b1f0e01";
+
 /// What a server says of an object: that it is refused and why, or what became of it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Verdict(Value);
@@ -15,14 +17,16 @@ impl Verdict {
         Self(serde_json::from_str(text).unwrap())
     }
 
-    /// Of an answer with this code and body, where `name` is the object's.
-    pub(crate) fn of(code: u16, mut body: Value, name: &str) -> Self {
+    /// Of an answer with this code and body, where `name` and `uid` are the object's.
+    pub(crate) fn of(code: u16, mut body: Value, name: &str, uid: &str) -> Self {
         if code < 300 {
             return Self::accepted(body);
         }
-        let text = body.to_string().replace(name, "NAME");
+        let text = body.to_string().replace(name, "NAME").replace(uid, "UID");
         body = serde_json::from_str(&text).unwrap();
-        Self(json!({"code": code, "message": body["message"], "reason": body["reason"], "details": body["details"]}))
+        Self(
+            json!({"code": code, "message": body["message"], "reason": body["reason"], "details": body["details"]}),
+        )
     }
 
     /// An object without what is drawn or counted, and without what is empty.
@@ -31,6 +35,10 @@ impl Verdict {
         meta.retain(|name, _| ["labels", "annotations", "generation", "finalizers"].contains(&name.as_str()));
         for name in ["apiVersion", "kind"] {
             object.as_object_mut().unwrap().remove(name);
+        }
+        // The stage's server does not taint new nodes; a sandbox does.
+        if let Some(taints) = object["spec"]["taints"].as_array_mut() {
+            taints.retain(|taint| taint["key"] != "node.kubernetes.io/not-ready");
         }
         strip(&mut object);
         Self(json!({ "object": object }))
@@ -45,22 +53,35 @@ fn strip(value: &mut Value) {
     if let Some(fields) = value.as_object_mut() {
         fields.values_mut().for_each(strip);
         fields.retain(|name, value| {
-            let drawn = name.contains("controller-uid") || name == "observedGeneration";
+            let drawn = name.contains("controller-uid")
+                || name == "observedGeneration"
+                || name == "lastTransitionTime";
             let empty = value.is_null()
                 || value.as_object().is_some_and(serde_json::Map::is_empty)
                 || value.as_array().is_some_and(Vec::is_empty)
                 || *value == json!("");
             // Numbers of a status are written even when they are 0.
             let zero = *value == json!(0) && STATUS_NUMBERS.contains(&name.as_str());
-            !drawn && !empty && !zero && !["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "job-name",
-                "batch.kubernetes.io/job-name", "kubernetes.io/metadata.name"].contains(&name.as_str())
+            !drawn
+                && !empty
+                && !zero
+                && ![
+                    "clusterIP",
+                    "clusterIPs",
+                    "ipFamilies",
+                    "ipFamilyPolicy",
+                    "job-name",
+                    "batch.kubernetes.io/job-name",
+                    "kubernetes.io/metadata.name",
+                ]
+                .contains(&name.as_str())
         });
     } else if let Some(elements) = value.as_array_mut() {
         elements.iter_mut().for_each(strip);
     }
 }
 
-const STATUS_NUMBERS: [&str; 10] = [
+const STATUS_NUMBERS: [&str; 11] = [
     "replicas",
     "availableReplicas",
     "currentNumberScheduled",
@@ -71,6 +92,7 @@ const STATUS_NUMBERS: [&str; 10] = [
     "desiredHealthy",
     "disruptionsAllowed",
     "expectedPods",
+    "Port",
 ];
 
 impl fmt::Display for Verdict {
@@ -158,7 +180,7 @@ impl Case {
         if path(resource).contains("/namespaces/") && object["metadata"].get("namespace").is_none() {
             object["metadata"]["namespace"] = json!("default");
         }
-        object["metadata"]["uid"] = json!("5ad5ee4a-2c3e-4a6e-8f1b-3c7a5b1f0e01");
+        object["metadata"]["uid"] = json!(UID);
         defaults::apply_defaults(&group, resource, &mut object);
         defaults::on_create(&group, resource, &mut object);
         defaults::generation(None, &mut object, resource);
@@ -171,6 +193,9 @@ impl Case {
         object["metadata"]["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
         let mut new = self.second(object.clone());
         defaults::apply_defaults(&group, resource, &mut new);
+        if let Some(status) = validate::without_version(&group, resource, &new) {
+            return Verdict::of(422, status, name, UID);
+        }
         defaults::on_update(&group, resource, &self.subresource, &object, &mut new);
         if self.subresource.is_empty() {
             defaults::generation(Some(&object), &mut new, resource);
@@ -185,7 +210,7 @@ impl Case {
         }
         let kind = bases()[&self.resource]["kind"].as_str().unwrap().to_owned();
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
-        Verdict::of(422, validate::status(group, &kind, name, found), "case-0")
+        Verdict::of(422, validate::status(group, &kind, name, found), "case-0", UID)
     }
 }
 
@@ -203,7 +228,9 @@ fn edit(object: &mut Value, edits: &str) {
         });
         match (value, last.parse::<usize>()) {
             (None, _) => drop(target.as_object_mut().and_then(|fields| fields.remove(last))),
-            (Some(value), Ok(index)) if target.is_array() => target[index] = serde_json::from_str(value).unwrap(),
+            (Some(value), Ok(index)) if target.is_array() => {
+                target[index] = serde_json::from_str(value).unwrap()
+            }
             (Some(value), _) => {
                 let value = value.strip_prefix("long ").map_or_else(
                     || serde_json::from_str(value).unwrap_or_else(|error| panic!("{value}: {error}")),

@@ -25,14 +25,15 @@ impl Server {
         let (path, object) = (path(&case.resource), case.first(&name));
         if case.edits.is_none() {
             let (code, body) = self.send("POST", &format!("{path}?dryRun=All"), &object).await;
-            return Verdict::of(code, body, &name);
+            return Verdict::of(code, body, &name, "no uid");
         }
         let (code, created) = self.send("POST", &path, &object).await;
         assert!(code < 300, "{}: {code} {created}", case.line);
         let sub = if case.subresource.is_empty() { String::new() } else { format!("/{}", case.subresource) };
+        let uid = created["metadata"]["uid"].as_str().unwrap().to_owned();
         let (code, body) =
             self.send("PUT", &format!("{path}/{name}{sub}?dryRun=All"), &case.second(created)).await;
-        Verdict::of(code, body, &name)
+        Verdict::of(code, body, &name, &uid)
     }
 
     async fn send(&self, verb: &str, path: &str, object: &Value) -> (u16, Value) {

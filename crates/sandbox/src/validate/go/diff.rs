@@ -88,7 +88,11 @@ fn groups(mut all: Vec<Stretch>) -> Vec<Vec<Stretch>> {
 
 fn head(stretch: &Stretch) -> Stretch {
     let len = stretch.a.len().min(CONTEXT);
-    Stretch { same: true, a: stretch.a.start..stretch.a.start + len, b: stretch.b.start..stretch.b.start + len }
+    Stretch {
+        same: true,
+        a: stretch.a.start..stretch.a.start + len,
+        b: stretch.b.start..stretch.b.start + len,
+    }
 }
 
 fn tail(stretch: &Stretch) -> Stretch {
@@ -194,6 +198,9 @@ mod tests {
     #[test]
     fn far_changes_stand_apart() {
         let (a, b) = (lines("1 2 3 4 5 6 7 8 9 10"), lines("x 2 3 4 5 6 7 8 9 10 11"));
-        assert_eq!(unified(&a, &b), "@@ -1,4 +1,4 @@\n-1\n+x\n 2\n 3\n 4\n@@ -8,3 +8,4 @@\n 8\n 9\n 10\n+11\n");
+        assert_eq!(
+            unified(&a, &b),
+            "@@ -1,4 +1,4 @@\n-1\n+x\n 2\n 3\n 4\n@@ -8,3 +8,4 @@\n 8\n 9\n 10\n+11\n"
+        );
     }
 }
