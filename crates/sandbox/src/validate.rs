@@ -94,7 +94,7 @@ fn itself(faults: &mut Faults, group: &str, resource: &str, object: &Value, crea
         ("apps", "deployments") => workload::deployment(faults, object),
         ("apps", "replicasets") => workload::replica_set(faults, object),
         ("apps", "daemonsets") => workload::daemon_set(faults, object),
-        ("apps", "statefulsets") => workload::stateful_set(faults, object),
+        ("apps", "statefulsets") => workload::stateful_set(faults, object, create),
         ("batch", "jobs") => batch::job(faults, object),
         ("batch", "cronjobs") => {
             batch::cron_job(faults, object);
@@ -165,7 +165,7 @@ fn grouped(faults: &mut Faults, resource: &str, old: &Value, new: &Value) {
             workload::daemon_set(faults, new);
         }
         "statefulsets" => {
-            workload::stateful_set(faults, new);
+            workload::stateful_set(faults, new, false);
             workload::stateful_set_update(faults, old, new);
         }
         "jobs" => batch::job_update(faults, old, new),

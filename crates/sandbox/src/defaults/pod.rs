@@ -87,18 +87,21 @@ fn container(container: &mut Value) {
     }
 }
 
-/// The tag of an image is `latest`, or there is neither tag nor digest. What is no image name counts as another.
+/// The tag of an image is `latest`, or it has neither tag nor digest. What is no image's name has no tag either.
 fn is_latest(image: &str) -> bool {
-    let name = image.rsplit('/').next().unwrap_or_default();
-    let known = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@".contains(&byte);
-    let host_only_capitals = image.split(['/', ':', '@']).next_back().is_some();
-    if image.is_empty() || !host_only_capitals || !image.bytes().all(known) || image.contains('@') {
-        return false;
-    }
-    match name.split_once(':') {
-        Some((_, tag)) => tag == "latest",
-        None => !name.is_empty() && !name.bytes().any(|byte| byte.is_ascii_uppercase()),
-    }
+    let (name, digest) = image.split_once('@').map_or((image, false), |(name, _)| (name, true));
+    let last = name.rfind('/').map_or(0, |slash| slash + 1);
+    let (path, tag) = match name[last..].split_once(':') {
+        Some((end, tag)) => (&name[..last + end.len()], Some(tag)),
+        None => (name, None),
+    };
+    let is_host = |part: &str| {
+        part == "localhost" || part.contains(['.', ':']) || part.bytes().any(|byte| byte.is_ascii_uppercase())
+    };
+    let path = path.split_once('/').filter(|(host, _)| is_host(host)).map_or(path, |(_, path)| path);
+    let small = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_.".contains(&byte);
+    let is_name = path.split('/').all(|part| !part.is_empty() && part.bytes().all(small));
+    is_name && tag.map_or(!digest, |tag| tag == "latest")
 }
 
 fn probe(probe: &mut Value) {

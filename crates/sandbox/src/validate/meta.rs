@@ -19,9 +19,10 @@ pub(super) fn whole(faults: &mut Faults, object: &Value, namespaced: bool, name_
     let meta = &object["metadata"];
     let (name, generate) = (text(meta, "name"), text(meta, "generateName"));
     if !generate.is_empty() {
-        let masked = match generate.strip_suffix('-') {
-            Some(rest) if !rest.is_empty() => format!("{rest}a"),
-            _ => generate.to_owned(),
+        // The server puts a letter in place of the dash and of what is before it.
+        let masked = match generate.strip_suffix('-').and_then(|rest| rest.char_indices().next_back()) {
+            Some((last, _)) => format!("{}a", &generate[..last]),
+            None => generate.to_owned(),
         };
         faults.each("metadata.generateName", generate, name_format(&masked));
     }

@@ -155,7 +155,7 @@ fn rolling_daemons(faults: &mut Faults, rolling: &Value, path: &str) {
 }
 
 /// A StatefulSet.
-pub(super) fn stateful_set(faults: &mut Faults, object: &Value) {
+pub(super) fn stateful_set(faults: &mut Faults, object: &Value, create: bool) {
     let spec = &object["spec"];
     let management = text(spec, "podManagementPolicy");
     if !["OrderedReady", "Parallel"].contains(&management) {
@@ -190,7 +190,7 @@ pub(super) fn stateful_set(faults: &mut Faults, object: &Value) {
     }
     not_negative(faults, spec, &["replicas", "minReadySeconds"]);
     let service = text(spec, "serviceName");
-    if !service.is_empty() && object["metadata"]["generation"].as_i64().unwrap_or(1) <= 1 {
+    if create && !service.is_empty() {
         faults.each("spec.serviceName", service, words::dns_label(service));
     }
     required_selector(faults, spec, "statefulset", "", |faults| {

@@ -1,5 +1,6 @@
 //! Cases: one a line. `pods + EDITS` creates the pod of `bases.json` with the edits; `pods EDITS ~ EDITS` creates it
-//! with the first and replaces it with the second on top; `pods/status` replaces its status. Edits are divided by ` ; `:
+//! with the first and replaces it with the second on top; `pods/status` replaces its status; `~-` deletes it
+//! before, so that it waits for its finalizers. Edits are divided by ` ; `:
 //! `path=JSON`, or `!path` to remove; paths have dots, and `~1` for a dot within a name.
 
 use serde_json::{Value, json};
@@ -107,6 +108,8 @@ pub(crate) struct Case {
     pub(crate) resource: String,
     pub(crate) subresource: String,
     before: String,
+    /// The object is deleted, and waits for its finalizers.
+    pub(crate) deleted: bool,
     /// The edits of an update; none for a create.
     pub(crate) edits: Option<String>,
 }
@@ -141,13 +144,14 @@ impl Case {
             Some(edits) => (edits, None),
             None => {
                 let (before, edits) = rest.split_once('~').unwrap();
-                (before, Some(edits.trim().to_owned()))
+                (before, Some(edits.trim_start_matches('-').trim().to_owned()))
             }
         };
         Self {
             line: line.to_owned(),
             resource: resource.to_owned(),
             subresource: subresource.to_owned(),
+            deleted: rest.contains("~- "),
             before: before.trim().to_owned(),
             edits,
         }
@@ -191,6 +195,13 @@ impl Case {
         }
         object["metadata"]["resourceVersion"] = json!("1");
         object["metadata"]["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
+        if self.deleted {
+            object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            object["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+            if let Some(generation) = object["metadata"]["generation"].as_i64() {
+                object["metadata"]["generation"] = json!(generation + 1);
+            }
+        }
         let mut new = self.second(object.clone());
         defaults::apply_defaults(&group, resource, &mut new);
         if let Some(status) = validate::without_version(&group, resource, &new) {

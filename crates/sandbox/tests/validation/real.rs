@@ -27,8 +27,11 @@ impl Server {
             let (code, body) = self.send("POST", &format!("{path}?dryRun=All"), &object).await;
             return Verdict::of(code, body, &name, "no uid");
         }
-        let (code, created) = self.send("POST", &path, &object).await;
+        let (code, mut created) = self.send("POST", &path, &object).await;
         assert!(code < 300, "{}: {code} {created}", case.line);
+        if case.deleted {
+            created = self.send("DELETE", &format!("{path}/{name}"), &serde_json::json!({})).await.1;
+        }
         let sub = if case.subresource.is_empty() { String::new() } else { format!("/{}", case.subresource) };
         let uid = created["metadata"]["uid"].as_str().unwrap().to_owned();
         let (code, body) =
