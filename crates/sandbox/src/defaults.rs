@@ -5,6 +5,7 @@
 //! Not here: names, UIDs, times, cluster IPs (they are drawn or allocated); whether the object is right (`validate.rs`).
 
 use crate::parts::{self, at, fill, has, list, list_mut, object, text};
+use crate::quantity;
 use crate::validate::same_field;
 use serde_json::{Value, json};
 
@@ -31,6 +32,7 @@ const COUNTED: [&str; 11] = [
 
 /// Fills in what a reader of the API may rely on, at every create and update.
 pub fn apply_defaults(group: &str, resource: &str, object: &mut Value) {
+    quantity::canonical(object);
     match (group, resource) {
         ("", "pods") => pod::pod(object),
         ("", "namespaces") => namespace(object),
@@ -174,8 +176,30 @@ fn lease(lease: &mut Value) {
     }
 }
 
+/// Text for a Secret is written in the clear and kept as bytes.
 fn secret(secret: &mut Value) {
+    if let Some(Value::Object(texts)) = secret.as_object_mut().and_then(|fields| fields.remove("stringData"))
+    {
+        let data = object(secret, "data");
+        for (key, text) in texts {
+            data[&key] = base64(text.as_str().unwrap_or_default().as_bytes()).into();
+        }
+    }
     fill(secret, "type", "Opaque");
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let bits = (0..3)
+            .fold(0_usize, |bits, at| bits << 8 | usize::from(chunk.get(at).copied().unwrap_or_default()));
+        for at in 0..4 {
+            let digit = DIGITS[bits >> (18 - 6 * at) & 63];
+            text.push(if at > chunk.len() { '=' } else { char::from(digit) });
+        }
+    }
+    text
 }
 
 fn service(service: &mut Value) {

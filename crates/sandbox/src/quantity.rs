@@ -5,6 +5,8 @@
 //! Keeps:    nothing smaller than a nano; smaller amounts are rounded up, as the API does.
 //! Not here: what resources there are (`validate/containers.rs`).
 
+use crate::parts::text;
+use crate::schema::{Schema, Shape};
 use serde_json::Value;
 use std::fmt;
 
@@ -111,6 +113,42 @@ impl PartialOrd for Quantity {
 impl Ord for Quantity {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.nanos.cmp(&other.nanos)
+    }
+}
+
+/// Writes all amounts of an object as the API does, wherever its kind has some.
+pub fn canonical(object: &mut Value) {
+    if let Some(kind) = Schema::get().kind(text(object, "apiVersion"), text(object, "kind")) {
+        canonical_in(&Shape::Object(kind), object);
+    }
+}
+
+fn canonical_in(shape: &Shape, value: &mut Value) {
+    match shape {
+        Shape::Quantity => {
+            if let Some(quantity) = Quantity::read(value) {
+                *value = quantity.to_string().into();
+            }
+        }
+        Shape::Object(id) => {
+            let Some(fields) = value.as_object_mut() else { return };
+            for (name, value) in fields {
+                if let Some(field) = Schema::get().field(*id, name) {
+                    canonical_in(&field.shape, value);
+                }
+            }
+        }
+        Shape::List(inner) => {
+            value.as_array_mut().into_iter().flatten().for_each(|it| canonical_in(inner, it))
+        }
+        Shape::Map(inner) => {
+            value
+                .as_object_mut()
+                .into_iter()
+                .flat_map(|map| map.values_mut())
+                .for_each(|it| canonical_in(inner, it));
+        }
+        _ => {}
     }
 }
 

@@ -86,6 +86,7 @@ fn spec(faults: &mut Faults, spec: &Value, path: &str, is_pod: bool) {
     one_of(faults, spec, "restartPolicy", &["Always", "OnFailure", "Never"], path);
     one_of(faults, spec, "dnsPolicy", &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"], path);
     meta::label_map(faults, &spec["nodeSelector"], &format!("{path}.nodeSelector"));
+    security(faults, spec, &format!("{path}.securityContext"));
     affinity::affinity(faults, &spec["affinity"], &format!("{path}.affinity"));
     for (index, gate) in list(spec, "readinessGates").iter().enumerate() {
         let name = text(gate, "conditionType");
@@ -151,6 +152,20 @@ fn source(faults: &mut Faults, volume: &Value, path: &str) {
         volume.as_object().is_some_and(|fields| fields.len() > count + usize::from(has(volume, "name")));
     if count == 0 && !others {
         faults.required(path, "must specify a volume type");
+    }
+}
+
+/// What a pod shares with its node, and as whom it runs.
+fn security(faults: &mut Faults, spec: &Value, path: &str) {
+    if spec["shareProcessNamespace"] == json!(true) && spec["hostPID"] == json!(true) {
+        let detail = "ShareProcessNamespace and HostPID cannot both be enabled";
+        faults.invalid(format!("{path}.shareProcessNamespace"), &json!(true), detail);
+    }
+    for name in ["fsGroup", "runAsUser", "runAsGroup"] {
+        let most = i64::from(i32::MAX);
+        if let Some(id) = number(&spec["securityContext"], name).filter(|id| !(0..=most).contains(id)) {
+            faults.invalid(format!("{path}.{name}"), id, &words::between(0, most));
+        }
     }
 }
 
