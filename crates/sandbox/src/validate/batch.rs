@@ -178,7 +178,7 @@ fn template(faults: &mut Faults, was: &Value, is: &Value) {
     }
 }
 
-/// A CronJob. `old` is absent on create.
+/// A CronJob.
 pub(super) fn cron_job(faults: &mut Faults, job: &Value) {
     let spec = &job["spec"];
     let schedule = text(spec, "schedule");
