@@ -43,30 +43,12 @@ struct Shared {
     store: Store,
     clock: Clock,
     ids: Ids,
-    admission: Admission,
-}
-
-/// Which of the built-in admission steps run.
-#[derive(Clone, Copy, Debug)]
-pub struct Admission {
-    /// AD-2..4: seconds for not-ready and unreachable; `None` switches it off.
-    pub default_toleration_seconds: Option<(i64, i64)>,
-    /// AD-6: new nodes are not ready until somebody says so.
-    pub taint_new_nodes: bool,
-    /// Numeric toleration operators (MATCH-6).
-    pub numeric_operators: bool,
-}
-
-impl Default for Admission {
-    fn default() -> Self {
-        Self { default_toleration_seconds: Some((300, 300)), taint_new_nodes: true, numeric_operators: false }
-    }
 }
 
 impl Server {
     /// A server with nothing in it.
-    pub fn new(store: Store, clock: Clock, seed: u64, admission: Admission) -> Self {
-        Self { shared: Arc::new(Shared { store, clock, ids: Ids::new(seed), admission }) }
+    pub fn new(store: Store, clock: Clock, seed: u64) -> Self {
+        Self { shared: Arc::new(Shared { store, clock, ids: Ids::new(seed) }) }
     }
 
     /// The objects.

@@ -4,7 +4,7 @@
 //! Goes out: [`World`].
 //! Not here: sockets (`serve.rs`), workloads to play with (`sample.rs`).
 
-use crate::api::{Admission, On, Server, Wish};
+use crate::api::{On, Server, Wish};
 use crate::clock::Clock;
 use crate::life::{Life, Role};
 use crate::resource::known;
@@ -30,8 +30,6 @@ pub struct Settings {
     pub zones: usize,
     /// What goes on in it.
     pub roles: Vec<Role>,
-    /// What is done to objects on their way in.
-    pub admission: Admission,
 }
 
 impl Default for Settings {
@@ -43,7 +41,6 @@ impl Default for Settings {
             nodes: 6,
             zones: 3,
             roles: Role::ALL.to_vec(),
-            admission: Admission::default(),
         }
     }
 }
@@ -58,7 +55,7 @@ impl World {
     /// Begins one.
     pub fn new(settings: &Settings) -> Self {
         let clock = Clock::starting(settings.start, settings.speed);
-        let server = Server::new(Store::default(), clock, settings.seed, settings.admission);
+        let server = Server::new(Store::default(), clock, settings.seed);
         let world = Self { server, roles: settings.roles.clone() };
         world.begin();
         (0..settings.nodes).for_each(|index| world.create("", "nodes", "", node(index, settings.zones)));

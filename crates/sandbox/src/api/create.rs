@@ -53,8 +53,9 @@ impl Server {
         }
         meta::begin(resource, &mut body, self);
         events::to_home(resource, &mut body);
+        let class = admit::check(txn, resource, &body)?;
         rules::begin(resource, &mut body);
-        admit::create(self, txn, resource, &mut body)?;
+        admit::prioritise(class.as_ref(), &mut body);
         rules::check_new(resource, &body)?;
         body = rules::complete(body);
         let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();

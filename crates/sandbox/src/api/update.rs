@@ -6,7 +6,7 @@
 //! Not here: how patches work (`patch.rs`).
 
 use super::create::unkept;
-use super::{Made, On, Server, Wish, admit, events, meta, rules};
+use super::{Made, On, Server, Wish, events, meta, rules};
 use crate::failure::Failure;
 use crate::resource::Resource;
 use crate::store::{Object, Txn};
@@ -105,7 +105,6 @@ impl Server {
         meta::carry_over(&before, &mut body);
         events::to_home(resource, &mut body);
         rules::again(resource, on.sub, &before, &mut body);
-        admit::update(self, resource, on.sub, &mut body);
         rules::check_changed(resource, on.sub, &before, &body)?;
         if on.sub.is_none() {
             rules::generation(resource, Some(&before), &mut body);

@@ -1,0 +1,237 @@
+//! # Defaults: what the API server fills in
+//! Room:     values for fields that were left out; what admission and creation set; the generation.
+//! Comes in: objects as they were sent; on update, as they were.
+//! Goes out: the same objects, filled in.
+//! Not here: names, UIDs, times, cluster IPs (they are drawn or allocated); whether the object is right (`validate.rs`).
+
+use crate::parts::{self, at, fill, has, list, list_mut, object, text};
+use crate::quantity;
+use crate::validate::same_field;
+use serde_json::{Value, json};
+
+mod admitted;
+mod pod;
+mod workload;
+
+pub use admitted::{priority, tolerations};
+
+/// Kinds whose generation counts the changes of their `spec`.
+const COUNTED: [&str; 11] = [
+    "pods",
+    "deployments",
+    "replicasets",
+    "daemonsets",
+    "statefulsets",
+    "jobs",
+    "cronjobs",
+    "poddisruptionbudgets",
+    "podtemplates",
+    "replicationcontrollers",
+    "networkpolicies",
+];
+
+/// Fills in what a reader of the API may rely on, at every create and update.
+pub fn apply_defaults(group: &str, resource: &str, object: &mut Value) {
+    quantity::canonical(object);
+    match (group, resource) {
+        ("", "pods") => pod::pod(object),
+        ("", "namespaces") => namespace(object),
+        ("", "nodes") => node(object),
+        ("", "services") => service(object),
+        ("", "secrets") => secret(object),
+        ("coordination.k8s.io", "leases") => lease(object),
+        ("scheduling.k8s.io", "priorityclasses") => fill(object, "preemptionPolicy", "PreemptLowerPriority"),
+        ("apps" | "batch", _) => workload::workload(resource, object),
+        _ => {}
+    }
+}
+
+/// What admission and creation set besides, after the defaults; the name, namespace and UID are known by now.
+pub fn on_create(group: &str, resource: &str, new: &mut Value) {
+    match (group, resource) {
+        ("", "pods") => admitted::pod_created(new),
+        ("", "nodes") => admitted::node_created(new),
+        ("", "namespaces") => {
+            new["status"] = json!({"phase": "Active"});
+            let spec = object(new, "spec");
+            if !list(spec, "finalizers").contains(&json!("kubernetes")) {
+                let mut names = list(spec, "finalizers").to_vec();
+                names.push(json!("kubernetes"));
+                spec["finalizers"] = names.into();
+            }
+        }
+        ("", "services") => new["status"] = json!({"loadBalancer": {}}),
+        ("batch", "jobs") => {
+            admitted::job_created(new);
+            new["status"] = json!({});
+        }
+        ("apps", "daemonsets") => {
+            object(object(new, "metadata"), "annotations")[admitted::TEMPLATE_GENERATION] = json!("1");
+            new["status"] = json!({});
+        }
+        ("apps", "deployments" | "replicasets" | "statefulsets")
+        | ("batch", "cronjobs")
+        | ("policy", "poddisruptionbudgets") => new["status"] = json!({}),
+        _ => {}
+    }
+}
+
+/// What an update leaves as it was: the status, or everything but the status; what the system keeps in the metadata.
+pub fn on_update(group: &str, resource: &str, subresource: &str, old: &Value, new: &mut Value) {
+    let (was, meta) = (&old["metadata"], object(new, "metadata"));
+    fill(meta, "uid", was["uid"].clone());
+    for name in ["creationTimestamp", "deletionTimestamp"] {
+        if has(was, name) {
+            meta[name] = was[name].clone();
+        }
+    }
+    if has(was, "deletionGracePeriodSeconds") && !has(meta, "deletionGracePeriodSeconds") {
+        meta["deletionGracePeriodSeconds"] = was["deletionGracePeriodSeconds"].clone();
+    }
+    keep(new, old, &["metadata", "generation"]);
+    let with_status = ["pods", "nodes", "namespaces", "services", "poddisruptionbudgets"].contains(&resource)
+        || ["apps", "batch"].contains(&group);
+    match subresource {
+        "" if with_status => {
+            keep(new, old, &["status"]);
+            match resource {
+                "pods" => tolerations(new),
+                "namespaces" => keep(new, old, &["spec", "finalizers"]),
+                "daemonsets" => admitted::template_generation(old, new),
+                _ => {}
+            }
+        }
+        "status" => {
+            keep(new, old, &["spec"]);
+            if ["deployments", "pods"].contains(&resource) {
+                let name = if resource == "pods" { "ownerReferences" } else { "labels" };
+                keep(new, old, &["metadata", name]);
+            }
+            if resource == "pods" && !has(&new["status"], "qosClass") {
+                keep(new, old, &["status", "qosClass"]);
+            }
+        }
+        "finalize" => keep(new, old, &["status"]),
+        _ => {}
+    }
+}
+
+/// The field of the old object, or none if it had none.
+fn keep(new: &mut Value, old: &Value, path: &[&str]) {
+    let Some((name, before)) = path.split_last() else { return };
+    let target = before.iter().fold(new, |value, name| object(value, name));
+    match at(old, path) {
+        Value::Null => {
+            target.as_object_mut().map(|fields| fields.remove(*name));
+        }
+        kept => target[*name] = kept.clone(),
+    }
+}
+
+/// Sets `metadata.generation`: 1 on create, one more when the `spec` is another. A Deployment's annotations count too:
+/// they are copied to its ReplicaSets. Not for changes of a status.
+pub fn generation(old: Option<&Value>, new: &mut Value, resource: &str) {
+    if !COUNTED.contains(&resource) {
+        if resource == "priorityclasses" {
+            object(new, "metadata")["generation"] =
+                old.map_or(json!(1), |old| old["metadata"]["generation"].clone());
+        }
+        return;
+    }
+    let Some(old) = old else {
+        object(new, "metadata")["generation"] = json!(1);
+        return;
+    };
+    let was = parts::number(&old["metadata"], "generation").unwrap_or_default();
+    let same = same_field(text(new, "apiVersion"), text(new, "kind"), "spec", old, new)
+        && (resource != "deployments"
+            || parts::entries(&old["metadata"], "annotations")
+                .eq(parts::entries(&new["metadata"], "annotations")));
+    object(new, "metadata")["generation"] = json!(if same { was } else { was + 1 });
+}
+
+fn namespace(namespace: &mut Value) {
+    let name = text(&namespace["metadata"], "name").to_owned();
+    if !name.is_empty() {
+        object(object(namespace, "metadata"), "labels")["kubernetes.io/metadata.name"] = name.into();
+    }
+    fill(object(namespace, "status"), "phase", "Active");
+}
+
+fn node(node: &mut Value) {
+    let Some(status) = node.get_mut("status").filter(|status| status.is_object()) else { return };
+    for list in ["capacity", "allocatable"] {
+        pod::amounts(status, list);
+    }
+    if has(status, "capacity") {
+        fill(status, "allocatable", status["capacity"].clone());
+    }
+}
+
+/// Coordinated elections are off unless asked for, and their fields are dropped.
+fn lease(lease: &mut Value) {
+    if let Some(spec) = lease.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.remove("strategy");
+        spec.remove("preferredHolder");
+    }
+}
+
+/// Text for a Secret is written in the clear and kept as bytes.
+fn secret(secret: &mut Value) {
+    if let Some(Value::Object(texts)) = secret.as_object_mut().and_then(|fields| fields.remove("stringData"))
+    {
+        let data = object(secret, "data");
+        for (key, text) in texts {
+            data[&key] = base64(text.as_str().unwrap_or_default().as_bytes()).into();
+        }
+    }
+    fill(secret, "type", "Opaque");
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let bits = (0..3)
+            .fold(0_usize, |bits, at| bits << 8 | usize::from(chunk.get(at).copied().unwrap_or_default()));
+        for at in 0..4 {
+            let digit = DIGITS[bits >> (18 - 6 * at) & 63];
+            text.push(if at > chunk.len() { '=' } else { char::from(digit) });
+        }
+    }
+    text
+}
+
+fn service(service: &mut Value) {
+    let spec = object(service, "spec");
+    fill(spec, "sessionAffinity", "None");
+    match text(spec, "sessionAffinity") {
+        "ClientIP" if !has(&spec["sessionAffinityConfig"]["clientIP"], "timeoutSeconds") => {
+            spec["sessionAffinityConfig"] = json!({"clientIP": {"timeoutSeconds": 10800}});
+        }
+        "None" => {
+            spec.as_object_mut().map(|fields| fields.remove("sessionAffinityConfig"));
+        }
+        _ => {}
+    }
+    fill(spec, "type", "ClusterIP");
+    for port in list_mut(spec, "ports") {
+        fill(port, "protocol", "TCP");
+        if !has(port, "targetPort") || port["targetPort"] == json!(0) || port["targetPort"] == json!("") {
+            port["targetPort"] = port["port"].clone();
+        }
+    }
+    let kind = text(spec, "type").to_owned();
+    if ["NodePort", "LoadBalancer"].contains(&kind.as_str()) || !list(spec, "externalIPs").is_empty() {
+        fill(spec, "externalTrafficPolicy", "Cluster");
+    }
+    if ["NodePort", "LoadBalancer", "ClusterIP"].contains(&kind.as_str()) {
+        fill(spec, "internalTrafficPolicy", "Cluster");
+    }
+    if kind == "LoadBalancer" {
+        fill(spec, "allocateLoadBalancerNodePorts", true);
+    }
+}
+
+#[cfg(test)]
+mod tests;

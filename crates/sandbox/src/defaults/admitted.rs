@@ -1,0 +1,131 @@
+//! # Admitted: what admission and creation set
+//! Room:     service account, priority, default tolerations (AD-2), a new node's taint (AD-6), a pod's first status, a
+//!           Job's selector.
+//! Comes in: new objects with their defaults.
+//! Goes out: the same, filled in.
+//! Not here: admission that needs other objects, but for the PriorityClass that is handed in.
+
+use crate::facts;
+use crate::parts::{fill, has, list, number, object, text};
+use crate::quantity::Quantity;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use taintward_core::admission::{DefaultSeconds, default_tolerations, new_node_taint};
+
+/// The annotation that counts the changes of a DaemonSet's template.
+pub(super) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+/// A new pod.
+pub(super) fn pod_created(pod: &mut Value) {
+    let spec = object(pod, "spec");
+    fill(spec, "serviceAccountName", "default");
+    spec["serviceAccount"] = spec["serviceAccountName"].clone();
+    priority(pod, None);
+    tolerations(pod);
+    let mut status = json!({"phase": "Pending", "qosClass": qos(&pod["spec"])});
+    if !list(&pod["spec"], "schedulingGates").is_empty() {
+        status["conditions"] = json!([{
+            "type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "lastProbeTime": null,
+            "lastTransitionTime": null, "message": "Scheduling is blocked due to non-empty scheduling gates",
+        }]);
+    }
+    pod["status"] = status;
+}
+
+/// A pod's priority, from the PriorityClass it names or that is the default. Without a class it is 0, or what the two
+/// classes of the system have.
+pub fn priority(pod: &mut Value, class: Option<&Value>) {
+    let spec = object(pod, "spec");
+    let (value, policy) = match (class, text(spec, "priorityClassName")) {
+        (Some(class), name) => {
+            let value = number(class, "value").unwrap_or_default();
+            if name.is_empty() {
+                spec["priorityClassName"] = class["metadata"]["name"].clone();
+            }
+            (value, text(class, "preemptionPolicy"))
+        }
+        (None, "") => (0, ""),
+        (None, "system-node-critical") => (2_000_001_000, ""),
+        (None, "system-cluster-critical") => (2_000_000_000, ""),
+        (None, _) => return,
+    };
+    spec["priority"] = json!(value);
+    fill(spec, "preemptionPolicy", if policy.is_empty() { "PreemptLowerPriority" } else { policy });
+}
+
+/// AD-2, AD-4: a pod that says nothing of nodes that are not ready, or not reachable, bears them for five minutes.
+pub fn tolerations(pod: &mut Value) {
+    let spec = object(pod, "spec");
+    let missing = default_tolerations(&facts::tolerations(spec), DefaultSeconds::default());
+    let mut all = list(spec, "tolerations").to_vec();
+    all.extend(missing.iter().map(facts::toleration));
+    spec["tolerations"] = all.into();
+}
+
+/// AD-6: a new node is not ready yet.
+pub(super) fn node_created(node: &mut Value) {
+    let Some(taint) = new_node_taint(&facts::taints(node)) else { return };
+    let spec = object(node, "spec");
+    let mut taints = list(spec, "taints").to_vec();
+    taints.push(json!({"key": &*taint.key, "effect": taint.effect.as_str()}));
+    spec["taints"] = taints.into();
+}
+
+/// A new Job's labels and selector, unless it brings its own.
+pub(super) fn job_created(job: &mut Value) {
+    if job["spec"]["manualSelector"] == json!(true) {
+        return;
+    }
+    let (name, uid) = (job["metadata"]["name"].clone(), job["metadata"]["uid"].clone());
+    let spec = object(job, "spec");
+    let labels = object(object(object(spec, "template"), "metadata"), "labels");
+    for (key, value) in [
+        ("job-name", &name),
+        ("batch.kubernetes.io/job-name", &name),
+        ("controller-uid", &uid),
+        ("batch.kubernetes.io/controller-uid", &uid),
+    ] {
+        fill(labels, key, value.clone());
+    }
+    fill(object(object(spec, "selector"), "matchLabels"), "batch.kubernetes.io/controller-uid", uid);
+}
+
+/// Counts a change of a DaemonSet's template.
+pub(super) fn template_generation(old: &Value, new: &mut Value) {
+    let was = text(&old["metadata"]["annotations"], TEMPLATE_GENERATION).parse().unwrap_or(1_i64);
+    let templates = |object: &Value| json!({"spec": {"template": object["spec"]["template"].clone()}});
+    let same = crate::validate::same_field("apps/v1", "DaemonSet", "spec", &templates(old), &templates(new));
+    let count = if same { was } else { was + 1 };
+    object(object(new, "metadata"), "annotations")[TEMPLATE_GENERATION] = json!(count.to_string());
+}
+
+/// The quality of service a pod's resources give it.
+fn qos(spec: &Value) -> &'static str {
+    let mut sums: [BTreeMap<&str, Quantity>; 2] = [BTreeMap::new(), BTreeMap::new()];
+    let mut guaranteed = true;
+    let pod_level = has(spec, "resources");
+    let containers = list(spec, "containers").iter().chain(list(spec, "initContainers"));
+    let all: Vec<&Value> = if pod_level { vec![spec] } else { containers.collect() };
+    for one in all {
+        for (sum, name) in sums.iter_mut().zip(["requests", "limits"]) {
+            let mut found = 0;
+            for resource in ["cpu", "memory"] {
+                let Some(amount) = Quantity::read(&one["resources"][name][resource]) else { continue };
+                if amount.is_positive() {
+                    found += 1;
+                    let total = sum.get(resource).map_or(amount, |total| total.plus(amount));
+                    sum.insert(resource, total);
+                }
+            }
+            guaranteed &= name == "requests" || found == 2;
+        }
+    }
+    let [requests, limits] = sums;
+    if requests.is_empty() && limits.is_empty() {
+        "BestEffort"
+    } else if guaranteed && requests == limits {
+        "Guaranteed"
+    } else {
+        "Burstable"
+    }
+}

@@ -1,0 +1,85 @@
+//! What is filled in, and what is left alone.
+
+use super::{apply_defaults, generation, on_create, on_update};
+use serde_json::{Value, json};
+
+fn created(group: &str, resource: &str, mut object: Value) -> Value {
+    apply_defaults(group, resource, &mut object);
+    on_create(group, resource, &mut object);
+    object
+}
+
+fn pod(containers: Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": containers}})
+}
+
+#[test]
+fn a_pod_gets_what_it_did_not_say() {
+    let pod = created("", "pods", pod(json!([{"name": "c", "image": "x"}])));
+    let spec = &pod["spec"];
+    assert_eq!(spec["restartPolicy"], "Always");
+    assert_eq!(spec["terminationGracePeriodSeconds"], 30);
+    assert_eq!((&spec["priority"], &spec["preemptionPolicy"]), (&json!(0), &json!("PreemptLowerPriority")));
+    assert_eq!(spec["containers"][0]["imagePullPolicy"], "Always");
+    assert_eq!(pod["status"], json!({"phase": "Pending", "qosClass": "BestEffort"}));
+    let mut again = pod.clone();
+    apply_defaults("", "pods", &mut again);
+    assert_eq!(again, pod, "what is filled in stays");
+}
+
+#[test]
+fn what_a_pod_says_is_left_alone() {
+    let mut own = pod(json!([{"name": "c", "image": "x:1", "imagePullPolicy": "Never"}]));
+    own["spec"]["restartPolicy"] = json!("Never");
+    own["spec"]["terminationGracePeriodSeconds"] = json!(0);
+    let bears = json!([{"operator": "Exists"}]);
+    own["spec"]["tolerations"] = bears.clone();
+    let pod = created("", "pods", own);
+    assert_eq!(pod["spec"]["restartPolicy"], "Never");
+    assert_eq!(pod["spec"]["terminationGracePeriodSeconds"], 0);
+    assert_eq!(pod["spec"]["tolerations"], bears, "AD-2: an empty key speaks of every taint");
+    assert_eq!(pod["spec"]["containers"][0]["imagePullPolicy"], "Never");
+}
+
+#[test]
+fn quality_of_service_comes_from_resources() {
+    let with = |resources: Value| {
+        let pod = created("", "pods", pod(json!([{"name": "c", "image": "x", "resources": resources}])));
+        pod["status"]["qosClass"].clone()
+    };
+    assert_eq!(with(json!({"limits": {"cpu": "1", "memory": "1Gi"}})), "Guaranteed");
+    assert_eq!(with(json!({"limits": {"cpu": "1"}})), "Burstable");
+    assert_eq!(with(json!({"requests": {"cpu": "1"}})), "Burstable");
+    assert_eq!(with(json!({"limits": {"example.com/x": "1"}})), "BestEffort");
+}
+
+#[test]
+fn the_generation_counts_changes_of_the_spec_only() {
+    let mut old =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {}, "spec": {"replicas": 1}});
+    generation(None, &mut old, "deployments");
+    assert_eq!(old["metadata"]["generation"], 1);
+    let after = |change: &dyn Fn(&mut Value)| {
+        let mut new = old.clone();
+        change(&mut new);
+        on_update("apps", "deployments", "", &old, &mut new);
+        generation(Some(&old), &mut new, "deployments");
+        new["metadata"]["generation"].clone()
+    };
+    assert_eq!(after(&|new| new["spec"]["replicas"] = json!(2)), 2);
+    assert_eq!(after(&|new| new["spec"]["paused"] = json!(false)), 1, "false is what it was");
+    assert_eq!(after(&|new| new["metadata"]["labels"] = json!({"a": "b"})), 1);
+    assert_eq!(after(&|new| new["metadata"]["annotations"] = json!({"a": "b"})), 2);
+    assert_eq!(after(&|new| new["status"] = json!({"replicas": 1})), 1);
+}
+
+#[test]
+fn a_node_may_leave_out_what_can_be_used() {
+    let node =
+        created("", "nodes", json!({"metadata": {"name": "n"}, "status": {"capacity": {"cpu": "4000m"}}}));
+    assert_eq!(node["status"]["allocatable"], json!({"cpu": "4"}));
+    assert_eq!(
+        node["spec"]["taints"],
+        json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}])
+    );
+}

@@ -1,0 +1,177 @@
+//! # Meta: what every object has
+//! Room:     `metadata`: names, labels, annotations, owners, finalizers; what of it may not change.
+//! Comes in: objects.
+//! Goes out: faults.
+//! Not here: what a kind's name must look like besides (`validate.rs`).
+
+use super::found::{Faults, Shown};
+use super::{go, words};
+use crate::parts::{at, entries, has, list, number, text};
+use serde_json::{Value, json};
+
+const ANNOTATIONS_LIMIT: usize = 256 * 1024;
+
+/// What a name must look like.
+pub(super) type Name = fn(&str) -> Vec<String>;
+
+/// On create, and again on update.
+pub(super) fn whole(faults: &mut Faults, object: &Value, namespaced: bool, name_format: Name) {
+    let meta = &object["metadata"];
+    let (name, generate) = (text(meta, "name"), text(meta, "generateName"));
+    if !generate.is_empty() {
+        // The server puts a letter in place of the dash and of what is before it.
+        let masked = match generate.strip_suffix('-').and_then(|rest| rest.char_indices().next_back()) {
+            Some((last, _)) => format!("{}a", &generate[..last]),
+            None => generate.to_owned(),
+        };
+        faults.each("metadata.generateName", generate, name_format(&masked));
+    }
+    if name.is_empty() {
+        faults.required("metadata.name", "name or generateName is required");
+    } else {
+        faults.each("metadata.name", name, name_format(name));
+    }
+    match (namespaced, text(meta, "namespace")) {
+        (true, "") => faults.required("metadata.namespace", ""),
+        (true, namespace) => faults.each("metadata.namespace", namespace, words::dns_label(namespace)),
+        (false, "") => {}
+        (false, _) => faults.forbidden("metadata.namespace", "not allowed on this type"),
+    }
+    faults.not_negative("metadata.generation", number(meta, "generation"));
+    labels(faults, meta, "metadata.labels");
+    annotations(faults, meta, "metadata.annotations");
+    owners(faults, meta);
+    finalizers(faults, meta);
+}
+
+/// As [`whole`], for kinds that also know which finalizers have a name of their own.
+pub(super) fn known(faults: &mut Faults, object: &Value, namespaced: bool, name_format: Name) {
+    whole(faults, object, namespaced, name_format);
+    known_finalizers(faults, &object["metadata"]["finalizers"], "metadata.finalizers", true);
+}
+
+/// As [`update`], for the same kinds.
+pub(super) fn known_update(faults: &mut Faults, old: &Value, new: &Value) {
+    update(faults, old, new);
+    known_finalizers(faults, &new["metadata"]["finalizers"], "metadata.finalizers", true);
+}
+
+/// Finalizers without a domain are the few that Kubernetes knows. `each`: the path names which.
+pub(super) fn known_finalizers(faults: &mut Faults, names: &Value, path: &str, each: bool) {
+    let names = names.as_array().into_iter().flatten().filter_map(Value::as_str);
+    for (index, name) in names.enumerate() {
+        if !name.contains('/') && !["kubernetes", "orphan", "foregroundDeletion"].contains(&name) {
+            let path = if each { format!("{path}[{index}]") } else { path.to_owned() };
+            faults.invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified");
+        }
+    }
+}
+
+/// On update.
+pub(super) fn update(faults: &mut Faults, old: &Value, new: &Value) {
+    let (old, new) = (&old["metadata"], &new["metadata"]);
+    if has(old, "deletionTimestamp") {
+        let mut added: Vec<&str> = list(new, "finalizers")
+            .iter()
+            .filter(|name| !list(old, "finalizers").contains(name))
+            .filter_map(Value::as_str)
+            .collect();
+        added.sort_unstable();
+        if !added.is_empty() {
+            let added: Vec<String> = added.iter().map(|name| go::quoted(name)).collect();
+            let detail =
+                "no new finalizers can be added if the object is being deleted, found new finalizers";
+            faults.forbidden("metadata.finalizers", &format!("{detail} []string{{{}}}", added.join(", ")));
+        }
+    }
+    let generation = |meta| number(meta, "generation").unwrap_or_default();
+    if generation(new) < generation(old) {
+        faults.invalid("metadata.generation", generation(new), "must not be decremented");
+    }
+    for name in ["name", "namespace", "uid"] {
+        if text(old, name) != text(new, name) {
+            faults.invalid(format!("metadata.{name}"), text(new, name), "field is immutable");
+        }
+    }
+    for name in ["creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        if at(old, &[name]) != at(new, &[name]) {
+            faults.invalid(format!("metadata.{name}"), at(new, &[name]), "field is immutable");
+        }
+    }
+    labels(faults, new, "metadata.labels");
+    annotations(faults, new, "metadata.annotations");
+    owners(faults, new);
+}
+
+/// The field `labels` of `of`.
+pub(super) fn labels(faults: &mut Faults, of: &Value, path: &str) {
+    label_map(faults, &of["labels"], path);
+}
+
+/// Labels, or what picks by them.
+pub(super) fn label_map(faults: &mut Faults, labels: &Value, path: &str) {
+    for (key, value) in labels.as_object().into_iter().flatten() {
+        faults.each(path, key, words::qualified_name(key));
+        let value = value.as_str().unwrap_or_default();
+        faults.each(path, value, words::label_value(value));
+    }
+}
+
+/// The field `annotations` of `of`.
+pub(super) fn annotations(faults: &mut Faults, of: &Value, path: &str) {
+    let mut size = 0;
+    for (key, value) in entries(of, "annotations") {
+        faults.each(path, key, words::qualified_name(&key.to_lowercase()));
+        size += key.len() + value.as_str().unwrap_or_default().len();
+    }
+    if size > ANNOTATIONS_LIMIT {
+        faults.too_long(path, ANNOTATIONS_LIMIT);
+    }
+}
+
+fn owners(faults: &mut Faults, meta: &Value) {
+    let path = "metadata.ownerReferences";
+    let mut controller: Option<String> = None;
+    let owners = list(meta, "ownerReferences");
+    for owner in owners {
+        if text(owner, "apiVersion").is_empty() {
+            faults.invalid(format!("{path}.apiVersion"), "", "version must not be empty");
+        }
+        for name in ["kind", "name", "uid"] {
+            if text(owner, name).is_empty() {
+                faults.invalid(format!("{path}.{name}"), "", "must not be empty");
+            }
+        }
+        if (text(owner, "apiVersion"), text(owner, "kind")) == ("v1", "Event") {
+            let shown = go::object("meta/v1.OwnerReference", owner).line();
+            faults.invalid(path, Shown::Json(shown), "/v1, Kind=Event is disallowed from being an owner");
+        }
+        if owner["controller"] == json!(true) {
+            let this = format!("{}/{}", text(owner, "kind"), text(owner, "name"));
+            match &controller {
+                Some(first) => {
+                    let detail = "Only one reference can have Controller set to true. Found \"true\" in references for";
+                    faults.invalid(path, owners_shown(owners), &format!("{detail} {first} and {this}"));
+                }
+                None => controller = Some(this),
+            }
+        }
+    }
+}
+
+fn owners_shown(owners: &[Value]) -> Shown {
+    let shown: Vec<String> =
+        owners.iter().map(|owner| go::object("meta/v1.OwnerReference", owner).line()).collect();
+    Shown::Json(format!("[{}]", shown.join(",")))
+}
+
+fn finalizers(faults: &mut Faults, meta: &Value) {
+    let path = "metadata.finalizers";
+    let names: Vec<&str> = list(meta, "finalizers").iter().filter_map(Value::as_str).collect();
+    for name in &names {
+        faults.each(path, name, words::qualified_name(name));
+    }
+    if names.contains(&"orphan") && names.contains(&"foregroundDeletion") {
+        faults.invalid(path, &json!(names), "finalizer orphan and foregroundDeletion cannot be both set");
+    }
+}

@@ -1,0 +1,189 @@
+//! # Pod update: what of a pod may still change
+//! Room:     changes of pods: of their spec (VAL-6), of their status.
+//! Comes in: a pod as it was and as it shall be.
+//! Goes out: faults; among them the one that shows what changed, line by line.
+//! Not here: whether the new pod is right by itself (`pod.rs`).
+
+use super::found::{Faults, Shown};
+use super::{go, meta, pod, taints, words};
+use crate::parts::{has, list, number, text};
+use serde_json::Value;
+
+const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
+    `spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be \
+    set to 1 if it was previously negative)";
+
+/// On update.
+pub(super) fn update(faults: &mut Faults, old: &Value, new: &Value) {
+    meta::known_update(faults, old, new);
+    pod::whole(faults, new);
+    for name in ["containers", "initContainers"] {
+        if containers(faults, old, new, name) {
+            return;
+        }
+    }
+    if deadline(faults, &old["spec"], &new["spec"]) {
+        return;
+    }
+    taints::only_added(faults, old, new);
+    gates(faults, &old["spec"], &new["spec"]);
+    rest(faults, &old["spec"], &new["spec"]);
+}
+
+/// True if nothing more can be said.
+fn containers(faults: &mut Faults, old: &Value, new: &Value, name: &str) -> bool {
+    let (old, new) = (list(&old["spec"], name), list(&new["spec"], name));
+    if old.len() != new.len() {
+        faults.forbidden(format!("spec.{name}"), "pod updates may not add or remove containers");
+        return true;
+    }
+    for (index, container) in new.iter().enumerate() {
+        let (path, image) = (format!("spec.{name}[{index}].image"), text(container, "image"));
+        if image.is_empty() {
+            faults.required(path, "");
+        } else if image.trim() != image {
+            faults.invalid(path, image, "must not have leading or trailing whitespace");
+        }
+    }
+    false
+}
+
+/// True if nothing more can be said.
+fn deadline(faults: &mut Faults, old: &Value, new: &Value) -> bool {
+    let name = "activeDeadlineSeconds";
+    let path = "spec.activeDeadlineSeconds";
+    match (number(old, name), number(new, name)) {
+        (_, Some(new)) if !(0..=i64::from(i32::MAX)).contains(&new) => {
+            faults.invalid(path, new, &words::between(0, i64::from(i32::MAX)));
+            true
+        }
+        (Some(old), Some(new)) if old < new => {
+            faults.invalid(path, new, "must be less than or equal to previous value");
+            true
+        }
+        (Some(_), None) => {
+            faults.invalid(path, &Value::Null, "must not update from a positive integer to nil value");
+            false
+        }
+        _ => false,
+    }
+}
+
+fn gates(faults: &mut Faults, old: &Value, new: &Value) {
+    let was = |name: &str| list(old, "schedulingGates").iter().any(|gate| text(gate, "name") == name);
+    for (index, gate) in list(new, "schedulingGates").iter().enumerate() {
+        let name = text(gate, "name");
+        if !was(name) {
+            let detail = format!("only deletion is allowed, but found new scheduling gate '{name}'");
+            faults.forbidden(format!("spec.schedulingGates[{index}].name"), &detail);
+        }
+    }
+}
+
+/// Everything else stays: the new spec with what may change put back is the old one.
+fn rest(faults: &mut Faults, old: &Value, new: &Value) {
+    let mut put_back = new.clone();
+    for name in ["activeDeadlineSeconds", "schedulingGates", "tolerations"] {
+        put(&mut put_back, old, name);
+    }
+    for name in ["containers", "initContainers"] {
+        for (index, container) in list(old, name).iter().enumerate() {
+            put(&mut put_back[name][index], container, "image");
+        }
+    }
+    let grace = "terminationGracePeriodSeconds";
+    if number(old, grace).is_some_and(|grace| grace < 0) && number(new, grace) == Some(1) {
+        put(&mut put_back, old, grace);
+    }
+    if !list(old, "schedulingGates").is_empty() {
+        gated(faults, old, &mut put_back);
+    }
+    let (old, new) = (go::object("core/v1.PodSpec", old), go::object("core/v1.PodSpec", &put_back));
+    if !old.same(&new) {
+        let changes = go::unified(&old.lines(), &new.lines());
+        faults.forbidden(
+            "spec",
+            &format!("pod updates may not change fields other than {CHANGEABLE}\n{changes}"),
+        );
+    }
+}
+
+fn put(to: &mut Value, from: &Value, name: &str) {
+    let Some(fields) = to.as_object_mut() else { return };
+    match from.get(name) {
+        Some(value) => fields.insert(name.to_owned(), value.clone()),
+        None => fields.remove(name),
+    };
+}
+
+/// A pod that is not yet to be scheduled may say more exactly where it wants to be.
+fn gated(faults: &mut Faults, old: &Value, put_back: &mut Value) {
+    let kept = crate::parts::entries(old, "nodeSelector")
+        .all(|(key, value)| put_back["nodeSelector"][key] == *value);
+    if !kept {
+        let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
+        let shown = Shown::Value(put_back["nodeSelector"].clone());
+        faults.invalid("spec.nodeSelector", shown, detail);
+    }
+    put(put_back, old, "nodeSelector");
+    if !has(&old["affinity"]["nodeAffinity"], "requiredDuringSchedulingIgnoredDuringExecution") {
+        let affinity = old["affinity"]["nodeAffinity"].clone();
+        if has(old, "affinity") {
+            crate::parts::object(put_back, "affinity")["nodeAffinity"] = affinity;
+        } else if !["podAffinity", "podAntiAffinity"].iter().any(|name| has(&put_back["affinity"], name)) {
+            put(put_back, old, "affinity");
+        }
+    }
+}
+
+/// On update of the status.
+pub(super) fn status(faults: &mut Faults, old: &Value, new: &Value) {
+    meta::known_update(faults, old, new);
+    let system = ["PodScheduled", "Ready", "Initialized"];
+    for (index, condition) in list(&new["status"], "conditions").iter().enumerate() {
+        let (path, kind) = (format!("status.conditions[{index}]"), text(condition, "type"));
+        if let Some(generation) = number(condition, "observedGeneration").filter(|generation| *generation < 0)
+        {
+            faults.invalid(
+                format!("{path}.observedGeneration"),
+                generation,
+                "must be a non-negative integer",
+            );
+        }
+        if !system.contains(&kind) {
+            faults.each(&format!("{path}.Type"), kind, words::qualified_name(kind));
+        }
+    }
+    let (was, is) = (text(&old["status"], "nominatedNodeName"), text(&new["status"], "nominatedNodeName"));
+    if was != is && !is.is_empty() {
+        faults.each("status.nominatedNodeName", is, words::dns_subdomain(is));
+        if !text(&old["spec"], "nodeName").is_empty() {
+            faults.forbidden(
+                "status.nominatedNodeName",
+                "may not be set on pods that are already bound to a node",
+            );
+        }
+    }
+    if text(&old["status"], "qosClass") != text(&new["status"], "qosClass") {
+        faults.invalid("status.qosClass", text(&new["status"], "qosClass"), "field is immutable");
+    }
+    if text(&old["spec"], "restartPolicy") != "Always" {
+        terminated(faults, old, new);
+    }
+}
+
+/// A container that has ended and is not to be started again stays ended.
+fn terminated(faults: &mut Faults, old: &Value, new: &Value) {
+    let never = text(&old["spec"], "restartPolicy") == "Never";
+    for (index, was) in list(&old["status"], "containerStatuses").iter().enumerate() {
+        let ended = &was["state"]["terminated"];
+        if ended.is_null() || (!never && number(ended, "exitCode") != Some(0)) {
+            continue;
+        }
+        let runs = |is: &Value| text(is, "name") == text(was, "name") && is["state"]["terminated"].is_null();
+        if list(&new["status"], "containerStatuses").iter().any(runs) {
+            let path = format!("status.containerStatuses[{index}].state");
+            faults.forbidden(path, "may not be transitioned to non-terminated state");
+        }
+    }
+}

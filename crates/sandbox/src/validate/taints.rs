@@ -1,0 +1,100 @@
+//! # Taints: of nodes, and what pods bear of them
+//! Room:     taints (VAL-8, VAL-9) and tolerations (VAL-1 to VAL-6).
+//! Comes in: `spec.taints`, `spec.tolerations`.
+//! Goes out: faults.
+//! Not here: which toleration answers which taint (the core).
+
+use super::found::{Faults, Shown};
+use super::{go, words};
+use crate::parts::{has, list, text};
+use serde_json::Value;
+use std::collections::HashSet;
+
+const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+/// VAL-8: the path is not the field's.
+pub(super) fn taints(faults: &mut Faults, node: &Value) {
+    let mut seen = HashSet::new();
+    for (index, taint) in list(&node["spec"], "taints").iter().enumerate() {
+        let path = format!("metadata.taints[{index}]");
+        let (key, value, effect) = (text(taint, "key"), text(taint, "value"), text(taint, "effect"));
+        faults.each(&format!("{path}.key"), key, words::qualified_name(key));
+        let wrong = words::label_value(value);
+        if !wrong.is_empty() {
+            faults.invalid(format!("{path}.value"), value, &wrong.join(";"));
+        }
+        if effect.is_empty() {
+            faults.required(format!("{path}.effect"), "");
+        } else {
+            known_effect(faults, effect, &path);
+        }
+        if !seen.insert((key, effect)) {
+            let shown = Shown::Json(go::object("core/v1.Taint", taint).line());
+            faults.duplicate(path, shown, "taints must be unique by key and effect pair");
+        }
+    }
+}
+
+fn known_effect(faults: &mut Faults, effect: &str, path: &str) {
+    if !EFFECTS.contains(&effect) {
+        faults.unsupported(format!("{path}.effect"), effect, &EFFECTS);
+    }
+}
+
+/// VAL-1 to VAL-5, of `spec.tolerations` of a pod or a template.
+pub(super) fn tolerations(faults: &mut Faults, spec: &Value, path: &str) {
+    for (index, toleration) in list(spec, "tolerations").iter().enumerate() {
+        let path = format!("{path}[{index}]");
+        let (key, effect) = (text(toleration, "key"), text(toleration, "effect"));
+        if !key.is_empty() {
+            faults.each(&format!("{path}.key"), key, words::qualified_name(key));
+        } else if text(toleration, "operator") != "Exists" {
+            let detail =
+                "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
+            faults.invalid(format!("{path}.operator"), Shown::word(text(toleration, "operator")), detail);
+        }
+        if has(toleration, "tolerationSeconds") && effect != "NoExecute" {
+            let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
+            faults.invalid(format!("{path}.effect"), Shown::word(effect), detail);
+        }
+        operator(faults, toleration, &path);
+        if !effect.is_empty() {
+            known_effect(faults, effect, &path);
+        }
+    }
+}
+
+/// VAL-3, and VAL-4 without the comparison operators, which are off unless asked for.
+fn operator(faults: &mut Faults, toleration: &Value, path: &str) {
+    let value = text(toleration, "value");
+    let path = format!("{path}.operator");
+    match text(toleration, "operator") {
+        "" | "Equal" => {
+            let wrong = words::label_value(value);
+            if !wrong.is_empty() {
+                faults.invalid(path, value, &wrong.join(";"));
+            }
+        }
+        "Exists" => {
+            if !value.is_empty() {
+                faults.invalid(path, value, "value must be empty when `operator` is 'Exists'");
+            }
+        }
+        operator @ ("Lt" | "Gt") => faults.unsupported(path, operator, &["Equal", "Exists", "Lt", "Gt"]),
+        other => faults.unsupported(path, other, &["Equal", "Exists"]),
+    }
+}
+
+/// VAL-6: those there were are still there, but for their seconds.
+pub(super) fn only_added(faults: &mut Faults, old: &Value, new: &Value) {
+    let same = |a: &Value, b: &Value| {
+        ["key", "operator", "value", "effect"].iter().all(|name| text(a, name) == text(b, name))
+    };
+    let kept = |old: &Value| list(&new["spec"], "tolerations").iter().any(|new| same(old, new));
+    if list(&old["spec"], "tolerations").iter().all(kept) {
+        tolerations(faults, &new["spec"], "spec.tolerations");
+    } else {
+        let detail = "existing toleration can not be modified except its tolerationSeconds";
+        faults.forbidden("spec.tolerations", detail);
+    }
+}

@@ -1,0 +1,220 @@
+//! # Words: what names, labels and ports may look like
+//! Room:     the formats of text in the API, and what is said of text that has another.
+//! Comes in: text.
+//! Goes out: messages; none if the text is right.
+//! Not here: which field has which format (the other files of this folder).
+
+const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const KEY: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+const KEY_WORDS: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+
+fn pattern(words: &str, pattern: &str, examples: &[&str]) -> String {
+    let examples: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();
+    format!("{words} (e.g. {}regex used for validation is '{pattern}')", examples.join(" or "))
+}
+
+fn longest(limit: usize, unit: &str) -> String {
+    format!("must be no more than {limit} {unit}")
+}
+
+/// Text is not empty, starts and ends with `end`, and has only `inner` between.
+fn framed(text: &str, end: impl Fn(u8) -> bool, inner: impl Fn(u8) -> bool) -> bool {
+    let bytes = text.as_bytes();
+    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return false };
+    end(*first) && end(*last) && bytes.iter().all(|byte| inner(*byte))
+}
+
+fn lower(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit()
+}
+
+fn is_label(text: &str) -> bool {
+    framed(text, lower, |byte| lower(byte) || byte == b'-')
+}
+
+fn is_subdomain(text: &str) -> bool {
+    text.split('.').all(is_label)
+}
+
+/// RFC 1123, one part.
+pub(super) fn dns_label(text: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    if text.len() > 63 {
+        messages.push(longest(63, "characters"));
+    }
+    if !is_label(text) {
+        messages.push(if is_subdomain(text) {
+            "must not contain dots".to_owned()
+        } else {
+            let words = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', \
+                         and must start and end with an alphanumeric character";
+            pattern(words, LABEL, &["my-name", "123-abc"])
+        });
+    }
+    messages
+}
+
+/// RFC 1123, parts with dots between.
+pub(super) fn dns_subdomain(text: &str) -> Vec<String> {
+    dns_subdomain_in(text, "characters")
+}
+
+fn dns_subdomain_in(text: &str, unit: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    if text.len() > 253 {
+        messages.push(longest(253, unit));
+    }
+    if !is_subdomain(text) {
+        let words = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
+                     and must start and end with an alphanumeric character";
+        messages.push(pattern(words, &format!("{LABEL}(\\.{LABEL})*"), &["example.com"]));
+    }
+    messages
+}
+
+/// RFC 1035: as RFC 1123, but it starts with a letter.
+pub(super) fn dns_1035_label(text: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    if text.len() > 63 {
+        messages.push(longest(63, "characters"));
+    }
+    if !is_label(text) || !text.starts_with(|first: char| first.is_ascii_lowercase()) {
+        let words = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an \
+                     alphabetic character, and end with an alphanumeric character";
+        messages.push(pattern(words, "[a-z]([-a-z0-9]*[a-z0-9])?", &["my-name", "abc-123"]));
+    }
+    messages
+}
+
+fn is_key_name(text: &str) -> bool {
+    let end = |byte: u8| byte.is_ascii_alphanumeric();
+    framed(text, end, |byte| end(byte) || b"-_.".contains(&byte))
+}
+
+/// A label's key, a taint's, a finalizer: a name, perhaps after a domain.
+pub(super) fn qualified_name(text: &str) -> Vec<String> {
+    let examples = ["MyName", "my.name", "123-abc"];
+    let mut messages = Vec::new();
+    let name = match text.split('/').collect::<Vec<_>>().as_slice() {
+        [name] => *name,
+        ["", name] => {
+            messages.push("prefix part must be non-empty".to_owned());
+            *name
+        }
+        [prefix, name] => {
+            messages.extend(
+                dns_subdomain_in(prefix, "bytes").iter().map(|message| format!("prefix part {message}")),
+            );
+            *name
+        }
+        _ => {
+            let words = format!("a valid label key {KEY_WORDS}");
+            let optional = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+            return vec![pattern(&words, KEY, &examples) + optional];
+        }
+    };
+    if name.is_empty() {
+        messages.push("name part must be non-empty".to_owned());
+    } else if name.len() > 63 {
+        messages.push(format!("name part {}", longest(63, "bytes")));
+    }
+    if !is_key_name(name) {
+        messages.push(format!("name part {}", pattern(KEY_WORDS, KEY, &examples)));
+    }
+    messages
+}
+
+/// A label's value, a taint's.
+pub(super) fn label_value(text: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    if text.len() > 63 {
+        messages.push(longest(63, "bytes"));
+    }
+    if !text.is_empty() && !is_key_name(text) {
+        let words = format!(
+            "a valid label must be an empty string or consist of {}",
+            &KEY_WORDS["must consist of ".len()..]
+        );
+        messages.push(pattern(&words, &format!("({KEY})?"), &["MyValue", "my_value", "12345"]));
+    }
+    messages
+}
+
+/// A key of a ConfigMap or Secret.
+pub(super) fn config_key(text: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    if text.len() > 253 {
+        messages.push(longest(253, "characters"));
+    }
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if text.is_empty() || !text.bytes().all(known) {
+        let words = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'";
+        messages.push(pattern(words, "[-._a-zA-Z0-9]+", &["key.name", "KEY_NAME", "key-name"]));
+    }
+    match text {
+        "." | ".." => messages.push(format!("must not be '{text}'")),
+        _ if text.starts_with("..") => messages.push("must not start with '..'".to_owned()),
+        _ => {}
+    }
+    messages
+}
+
+/// The name of an environment variable.
+pub(super) fn env_name(text: &str) -> Vec<String> {
+    let printable = |c: char| (' '..='~').contains(&c) && c != '=';
+    if text.chars().all(printable) {
+        return Vec::new();
+    }
+    vec![
+        "a valid environment variable name must consist only of printable ASCII characters other than '='"
+            .to_owned(),
+    ]
+}
+
+/// A port's number.
+pub(super) fn port_number(port: i64) -> Vec<String> {
+    if (1..=65535).contains(&port) { Vec::new() } else { vec![between(1, 65535)] }
+}
+
+/// A port's name.
+pub(super) fn port_name(text: &str) -> Vec<String> {
+    let mut messages = Vec::new();
+    let mut check = |wrong: bool, message: &str| messages.extend(wrong.then(|| message.to_owned()));
+    check(text.len() > 15, &longest(15, "characters"));
+    let known = |byte: u8| lower(byte) || byte == b'-';
+    check(
+        text.is_empty() || !text.bytes().all(known),
+        "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)",
+    );
+    check(!text.bytes().any(|byte| byte.is_ascii_lowercase()), "must contain at least one letter (a-z)");
+    check(text.contains("--"), "must not contain consecutive hyphens");
+    check(text.starts_with('-') || text.ends_with('-'), "must not begin or end with a hyphen");
+    messages
+}
+
+/// A percentage.
+pub(super) fn percent(text: &str) -> Vec<String> {
+    let number = text.strip_suffix('%').unwrap_or_default();
+    if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Vec::new();
+    }
+    let words = "a valid percent string must be a numeric string followed by an ending '%'";
+    vec![pattern(words, "[0-9]+%", &["1%", "93%"])]
+}
+
+/// A name that can be a segment of a URL's path.
+pub(super) fn path_segment(text: &str) -> Vec<String> {
+    if text == "." || text == ".." {
+        return vec![format!("may not be '{text}'")];
+    }
+    ["/", "%"]
+        .iter()
+        .filter(|sign| text.contains(**sign))
+        .map(|sign| format!("may not contain '{sign}'"))
+        .collect()
+}
+
+/// What is said of a number out of its range.
+pub(super) fn between(low: i64, high: i64) -> String {
+    format!("must be between {low} and {high}, inclusive")
+}

@@ -1,0 +1,63 @@
+//! What the sandbox says of objects is what a real API server says of them: the cases in `validation/cases.txt`, with
+//! the real server's answers in `validation/answers.txt`.
+
+#![allow(clippy::unwrap_used, reason = "a test that can't go on may stop")]
+
+#[path = "validation/cases.rs"]
+mod cases;
+#[path = "validation/real.rs"]
+mod real;
+
+use cases::{Case, Verdict};
+use std::collections::BTreeMap;
+use taintward_cluster::{Cluster, Options, tools};
+
+const ANSWERS: &str = include_str!("validation/answers.txt");
+
+/// Answers by case, one line each: the case, a tab, the answer as JSON.
+fn recorded() -> BTreeMap<&'static str, Verdict> {
+    ANSWERS
+        .lines()
+        .filter_map(|line| line.split_once('\t'))
+        .map(|(case, answer)| (case, Verdict::read(answer)))
+        .collect()
+}
+
+fn assert_same(cases: &[Case], theirs: impl Fn(&Case) -> Verdict) {
+    let mut wrong = 0;
+    for case in cases {
+        let (ours, theirs) = (case.judge(), theirs(case));
+        if ours != theirs {
+            wrong += 1;
+            eprintln!("{}\n  ours:   {ours}\n  theirs: {theirs}\n", case.line);
+        }
+    }
+    assert_eq!(wrong, 0, "of {} cases", cases.len());
+}
+
+#[test]
+fn the_sandbox_answers_as_the_real_server_did() {
+    let (cases, recorded) = (cases::all(), recorded());
+    assert!(cases.len() >= 120, "{} cases", cases.len());
+    let refused = recorded.values().filter(|verdict| verdict.is_refusal()).count();
+    assert!(refused >= 60 && refused + 20 <= recorded.len(), "{refused} refusals of {}", recorded.len());
+    assert_same(&cases, |case| recorded.get(case.line.as_str()).expect("a recorded answer").clone());
+}
+
+#[tokio::test]
+async fn the_sandbox_answers_as_the_real_server_does() {
+    let Some(tools) = tools::for_test("the_sandbox_answers_as_the_real_server_does") else { return };
+    let cluster = Cluster::start(&tools, Options::default()).await.unwrap();
+    let server = real::Server::of(&cluster).await;
+    let cases = cases::all();
+    let mut answers = BTreeMap::new();
+    for (index, case) in cases.iter().enumerate() {
+        answers.insert(case.line.as_str(), server.judge(case, index).await);
+    }
+    if let Ok(file) = std::env::var("TAINTWARD_RECORD") {
+        let text: String =
+            cases.iter().map(|case| format!("{}\t{}\n", case.line, answers[case.line.as_str()])).collect();
+        std::fs::write(file, text).unwrap();
+    }
+    assert_same(&cases, |case| answers[case.line.as_str()].clone());
+}

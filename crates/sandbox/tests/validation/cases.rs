@@ -1,0 +1,254 @@
+//! Cases: one a line. `pods + EDITS` creates the pod of `bases.json` with the edits; `pods EDITS ~ EDITS` creates it
+//! with the first and replaces it with the second on top; `pods/status` replaces its status; `~-` deletes it
+//! before, so that it waits for its finalizers. Edits are divided by ` ; `:
+//! `path=JSON`, or `!path` to remove; paths have dots, and `~1` for a dot within a name.
+
+use serde_json::{Value, json};
+use std::fmt;
+use taintward_sandbox::{defaults, validate};
+
+const UID: &str = "5ad5ee4a-2c3e-4a6e-8f1b-3c7a5b1f0e01";
+
+/// What a server says of an object: that it is refused and why, or what became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Verdict(Value);
+
+impl Verdict {
+    pub(crate) fn read(text: &str) -> Self {
+        Self(serde_json::from_str(text).unwrap())
+    }
+
+    /// Of an answer with this code and body, where `name` and `uid` are the object's.
+    pub(crate) fn of(code: u16, mut body: Value, name: &str, uid: &str) -> Self {
+        if code < 300 {
+            return Self::accepted(body);
+        }
+        let text = body.to_string().replace(name, "NAME").replace(uid, "UID");
+        body = serde_json::from_str(&text).unwrap();
+        Self(
+            json!({"code": code, "message": body["message"], "reason": body["reason"], "details": body["details"]}),
+        )
+    }
+
+    /// An object without what is drawn or counted, and without what is empty.
+    fn accepted(mut object: Value) -> Self {
+        let meta = object["metadata"].as_object_mut().unwrap();
+        meta.retain(|name, _| ["labels", "annotations", "generation", "finalizers"].contains(&name.as_str()));
+        for name in ["apiVersion", "kind"] {
+            object.as_object_mut().unwrap().remove(name);
+        }
+        // The stage's server does not taint new nodes; a sandbox does.
+        if let Some(taints) = object["spec"]["taints"].as_array_mut() {
+            taints.retain(|taint| taint["key"] != "node.kubernetes.io/not-ready");
+        }
+        strip(&mut object);
+        Self(json!({ "object": object }))
+    }
+
+    pub(crate) fn is_refusal(&self) -> bool {
+        self.0.get("message").is_some()
+    }
+}
+
+fn strip(value: &mut Value) {
+    if let Some(fields) = value.as_object_mut() {
+        fields.values_mut().for_each(strip);
+        fields.retain(|name, value| {
+            let drawn = name.contains("controller-uid")
+                || name == "observedGeneration"
+                || name == "lastTransitionTime";
+            let empty = value.is_null()
+                || value.as_object().is_some_and(serde_json::Map::is_empty)
+                || value.as_array().is_some_and(Vec::is_empty)
+                || *value == json!("");
+            // Numbers of a status are written even when they are 0.
+            let zero = *value == json!(0) && STATUS_NUMBERS.contains(&name.as_str());
+            !drawn
+                && !empty
+                && !zero
+                && ![
+                    "clusterIP",
+                    "clusterIPs",
+                    "ipFamilies",
+                    "ipFamilyPolicy",
+                    "job-name",
+                    "batch.kubernetes.io/job-name",
+                    "kubernetes.io/metadata.name",
+                ]
+                .contains(&name.as_str())
+        });
+    } else if let Some(elements) = value.as_array_mut() {
+        elements.iter_mut().for_each(strip);
+    }
+}
+
+const STATUS_NUMBERS: [&str; 11] = [
+    "replicas",
+    "availableReplicas",
+    "currentNumberScheduled",
+    "numberMisscheduled",
+    "desiredNumberScheduled",
+    "numberReady",
+    "currentHealthy",
+    "desiredHealthy",
+    "disruptionsAllowed",
+    "expectedPods",
+    "Port",
+];
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+/// One request, and what must be there before.
+pub(crate) struct Case {
+    pub(crate) line: String,
+    pub(crate) resource: String,
+    pub(crate) subresource: String,
+    before: String,
+    /// The object is deleted, and waits for its finalizers.
+    pub(crate) deleted: bool,
+    /// The edits of an update; none for a create.
+    pub(crate) edits: Option<String>,
+}
+
+/// All cases.
+pub(crate) fn all() -> Vec<Case> {
+    let lines = include_str!("cases.txt").lines();
+    lines.filter(|line| !line.is_empty() && !line.starts_with('#')).map(Case::read).collect()
+}
+
+/// The path of a resource's objects.
+pub(crate) fn path(resource: &str) -> String {
+    let base = &bases()[resource];
+    let version = base["apiVersion"].as_str().unwrap();
+    let root = if version.contains('/') { format!("/apis/{version}") } else { format!("/api/{version}") };
+    if ["nodes", "namespaces", "priorityclasses"].contains(&resource) {
+        format!("{root}/{resource}")
+    } else {
+        format!("{root}/namespaces/default/{resource}")
+    }
+}
+
+fn bases() -> Value {
+    serde_json::from_str(include_str!("bases.json")).unwrap()
+}
+
+impl Case {
+    fn read(line: &str) -> Self {
+        let (place, rest) = line.split_once(' ').unwrap();
+        let (resource, subresource) = place.split_once('/').unwrap_or((place, ""));
+        let (before, edits) = match rest.strip_prefix("+") {
+            Some(edits) => (edits, None),
+            None => {
+                let (before, edits) = rest.split_once('~').unwrap();
+                (before, Some(edits.trim_start_matches('-').trim().to_owned()))
+            }
+        };
+        Self {
+            line: line.to_owned(),
+            resource: resource.to_owned(),
+            subresource: subresource.to_owned(),
+            deleted: rest.contains("~- "),
+            before: before.trim().to_owned(),
+            edits,
+        }
+    }
+
+    /// The object that is created.
+    pub(crate) fn first(&self, name: &str) -> Value {
+        let mut object = bases()[&self.resource].clone();
+        object["metadata"]["name"] = json!(name);
+        edit(&mut object, &self.before);
+        object
+    }
+
+    /// The object that replaces another.
+    pub(crate) fn second(&self, mut object: Value) -> Value {
+        edit(&mut object, self.edits.as_deref().unwrap());
+        object
+    }
+
+    fn group(&self) -> String {
+        let version = bases()[&self.resource]["apiVersion"].as_str().unwrap().to_owned();
+        version.split_once('/').map(|(group, _)| group.to_owned()).unwrap_or_default()
+    }
+
+    /// What the sandbox says.
+    pub(crate) fn judge(&self) -> Verdict {
+        let name = "case-0";
+        let (group, resource) = (self.group(), self.resource.as_str());
+        let mut object = self.first(name);
+        if path(resource).contains("/namespaces/") && object["metadata"].get("namespace").is_none() {
+            object["metadata"]["namespace"] = json!("default");
+        }
+        object["metadata"]["uid"] = json!(UID);
+        defaults::apply_defaults(&group, resource, &mut object);
+        defaults::on_create(&group, resource, &mut object);
+        defaults::generation(None, &mut object, resource);
+        let found = validate::on_create(&group, resource, &object);
+        if self.edits.is_none() || !found.is_empty() {
+            assert!(self.edits.is_none(), "{}: {found:?}", self.line);
+            return self.verdict(&group, object, &found);
+        }
+        object["metadata"]["resourceVersion"] = json!("1");
+        object["metadata"]["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
+        if self.deleted {
+            object["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            object["metadata"]["deletionGracePeriodSeconds"] = json!(0);
+            if let Some(generation) = object["metadata"]["generation"].as_i64() {
+                object["metadata"]["generation"] = json!(generation + 1);
+            }
+        }
+        let mut new = self.second(object.clone());
+        defaults::apply_defaults(&group, resource, &mut new);
+        if let Some(status) = validate::without_version(&group, resource, &new) {
+            return Verdict::of(422, status, name, UID);
+        }
+        defaults::on_update(&group, resource, &self.subresource, &object, &mut new);
+        if self.subresource.is_empty() {
+            defaults::generation(Some(&object), &mut new, resource);
+        }
+        let found = validate::on_update(&group, resource, &self.subresource, &object, &new);
+        self.verdict(&group, new, &found)
+    }
+
+    fn verdict(&self, group: &str, object: Value, found: &[validate::Invalid]) -> Verdict {
+        if found.is_empty() {
+            return Verdict::accepted(object);
+        }
+        let kind = bases()[&self.resource]["kind"].as_str().unwrap().to_owned();
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        Verdict::of(422, validate::status(group, &kind, name, found), "case-0", UID)
+    }
+}
+
+fn edit(object: &mut Value, edits: &str) {
+    for edit in edits.split(" ; ").map(str::trim).filter(|edit| !edit.is_empty()) {
+        let (path, value) = match edit.strip_prefix('!') {
+            Some(path) => (path, None),
+            None => edit.split_once('=').map(|(path, value)| (path, Some(value))).unwrap(),
+        };
+        let path: Vec<String> = path.split('.').map(|name| name.replace("~1", ".")).collect();
+        let (last, before) = path.split_last().unwrap();
+        let target = before.iter().fold(&mut *object, |value, name| match name.parse::<usize>() {
+            Ok(index) if value.is_array() => &mut value[index],
+            _ => &mut value[name.as_str()],
+        });
+        match (value, last.parse::<usize>()) {
+            (None, _) => drop(target.as_object_mut().and_then(|fields| fields.remove(last))),
+            (Some(value), Ok(index)) if target.is_array() => {
+                target[index] = serde_json::from_str(value).unwrap()
+            }
+            (Some(value), _) => {
+                let value = value.strip_prefix("long ").map_or_else(
+                    || serde_json::from_str(value).unwrap_or_else(|error| panic!("{value}: {error}")),
+                    |length| json!("a".repeat(length.parse().unwrap())),
+                );
+                target[last.as_str()] = value;
+            }
+        }
+    }
+}
