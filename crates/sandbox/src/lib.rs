@@ -4,4 +4,5 @@
 //! Goes out: answers, watches, a log of every commit.
 //! Not here: Taintward's own controllers; terminal output (the command line).
 
+pub mod patch;
 pub mod schema;
