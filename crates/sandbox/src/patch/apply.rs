@@ -1,12 +1,12 @@
 //! # Apply: server-side apply
 //! Room:     merges a configuration into an object, takes away what is not applied any more, finds conflicts.
 //! Comes in: the object as it is, if it is; a configuration; whether conflicts are to be overridden.
-//! Goes out: the object with its managedFields, yet without defaults for what is new; or the conflicts.
+//! Goes out: the object with its managedFields, yet without defaults for what is new, and with nulls where nothing
+//!           is left; or the conflicts.
 //! Not here: writes of other kinds (`track.rs`).
 
 use super::check::check;
 use super::ledger::{self, Ledger, Line, Operation};
-use super::merge::without_nulls;
 use super::prune::prune;
 use super::rule::Rule;
 use super::track::{difference, settable, write};
@@ -208,7 +208,6 @@ impl Turn<'_> {
             None => merged,
             Some(last) => prune(&merged, &last.fields, &ledger.owned().union(&line.fields), rule),
         };
-        let object = without_nulls(&object);
         let difference = difference(self.live, &object, self.of, self.writer);
         let written = difference.written();
         let conflicts = conflicts(&ledger, &written);
@@ -216,7 +215,7 @@ impl Turn<'_> {
             return Err(conflicts);
         }
         ledger.release(&written.union(&difference.removed));
-        let changed = object != without_nulls(self.live);
+        let changed = object != *self.live;
         line.time = if changed { Some(self.writer.now.to_owned()) } else { last.and_then(|last| last.time) };
         line.fields = ledger::ownable(&line.fields);
         if !line.fields.is_empty() {

@@ -62,7 +62,7 @@ fn walk_items(items: &[Value], rule: Rule, path: &mut String, faults: &mut Vec<S
     for (index, item) in items.iter().enumerate() {
         let length = path.len();
         let step = match rule.grain {
-            Grain::Keyed(_) | Grain::Set => match item_step(item, rule.grain) {
+            Grain::Keyed(_) | Grain::Set => match item_step(item, rule) {
                 Ok(step) => readable(&step),
                 Err(what) => {
                     faults.push(format!("{path}: element {index}: {what}"));

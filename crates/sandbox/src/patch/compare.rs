@@ -63,8 +63,8 @@ impl Comparison {
 
     /// Items that occur more than once are one place.
     fn walk_items(&mut self, old: &[Value], new: &[Value], rule: Rule, path: &mut Vec<String>) {
-        let old = by_step(old, rule.grain);
-        let new = by_step(new, rule.grain);
+        let old = by_step(old, rule);
+        let new = by_step(new, rule);
         let then: BTreeMap<&str, &Vec<&Value>> =
             old.iter().map(|(step, same)| (step.as_str(), same)).collect();
         let now: BTreeMap<&str, &Vec<&Value>> =

@@ -45,7 +45,7 @@ fn merge_fields(into: &mut Map<String, Value>, patch: &Map<String, Value>) {
 }
 
 /// A value without the fields that are null; nulls in lists stay.
-pub(super) fn without_nulls(value: &Value) -> Value {
+fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
             let fields = fields.iter().filter(|(_, value)| !value.is_null());

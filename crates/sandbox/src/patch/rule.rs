@@ -4,7 +4,7 @@
 //! Goes out: [`Rule`], one for each field.
 //! Not here: values; who owns what.
 
-use crate::schema::{Field, Schema, Shape, TypeId};
+use crate::schema::{Field, Omit, Schema, Shape, TypeId};
 use serde_json::{Map, Value};
 
 /// Types that are owned as a whole.
@@ -76,11 +76,6 @@ impl Keys {
             Self::One(key) => std::slice::from_ref(key),
             Self::Many(keys) => keys,
         }
-    }
-
-    /// What a missing key stands for.
-    pub(super) fn default_of(key: &str) -> Option<&'static str> {
-        (key == "protocol").then_some("TCP")
     }
 }
 
@@ -194,6 +189,21 @@ impl Rule {
         match self.what {
             What::List(of) => Self::of_shape(of),
             _ => Self::ANY,
+        }
+    }
+
+    /// What a missing key of an item stands for: fields that are never left out have a default.
+    pub(super) fn key_default(&self, key: &str) -> Option<Value> {
+        let What::List(Shape::Object(id)) = self.what else { return None };
+        let (of, field) = declared(*id, key)?;
+        match (&field.shape, key) {
+            (_, "protocol") => Some("TCP".into()),
+            (Shape::String, _) if field.omit == Omit::Never => Some("".into()),
+            (Shape::String, "name") if Schema::get().at(of).name == "core/v1.LocalObjectReference" => {
+                Some("".into())
+            }
+            (Shape::Int32, _) if field.omit == Omit::Never => Some(0.into()),
+            _ => None,
         }
     }
 

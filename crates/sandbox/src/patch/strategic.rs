@@ -67,11 +67,13 @@ impl Spot {
     }
 
     fn field(self, name: &str) -> Result<Known, PatchError> {
-        let Self::Object(id) = self else {
-            let Self::Other(kind) = self else { unreachable!() };
-            return Err(PatchError::plain(format!(
-                "merging an object in json but data type is not struct, instead is: {kind}"
-            )));
+        let id = match self {
+            Self::Object(id) => id,
+            Self::Other(kind) => {
+                return Err(PatchError::plain(format!(
+                    "merging an object in json but data type is not struct, instead is: {kind}"
+                )));
+            }
         };
         let schema = Schema::get();
         let of = schema.at(id);

@@ -6,13 +6,13 @@
 
 use super::fields::{Fields, field_step, key_step, value_step};
 use super::go;
-use super::rule::{Form, Grain, Keys, Rule};
+use super::rule::{Form, Grain, Rule, What};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What tells an item of a list apart, or why nothing does.
-pub(super) fn item_step(item: &Value, grain: Grain) -> Result<String, String> {
-    let Grain::Keyed(keys) = grain else {
+pub(super) fn item_step(item: &Value, list: Rule) -> Result<String, String> {
+    let Grain::Keyed(keys) = list.grain else {
         return match item {
             Value::Object(_) => Err("associative list without keys has an element that's a map type".into()),
             Value::Array(_) => Err("not supported: associative list with lists as elements".into()),
@@ -26,7 +26,7 @@ pub(super) fn item_step(item: &Value, grain: Grain) -> Result<String, String> {
         _ => return Err("associative list with keys may not have non-map elements".into()),
     };
     let values = keys.names().iter().filter_map(|key| {
-        let value = fields.get(*key).cloned().or_else(|| Keys::default_of(key).map(Value::from))?;
+        let value = fields.get(*key).cloned().or_else(|| list.key_default(key))?;
         Some(((*key).to_owned(), value))
     });
     let values: Map<String, Value> = values.collect();
@@ -42,11 +42,11 @@ pub(super) fn item_step(item: &Value, grain: Grain) -> Result<String, String> {
 }
 
 /// The items of a list by what tells them apart, in the order they first occur; those without a step are left out.
-pub(super) fn by_step(items: &[Value], grain: Grain) -> Vec<(String, Vec<&Value>)> {
+pub(super) fn by_step(items: &[Value], list: Rule) -> Vec<(String, Vec<&Value>)> {
     let mut found: Vec<(String, Vec<&Value>)> = Vec::new();
     let mut places = BTreeMap::new();
     for item in items {
-        let Ok(step) = item_step(item, grain) else { continue };
+        let Ok(step) = item_step(item, list) else { continue };
         match places.get(&step) {
             Some(place) => {
                 let (_, same): &mut (_, Vec<_>) = &mut found[*place];
@@ -73,7 +73,7 @@ fn collect(value: &Value, rule: Rule, path: &mut Vec<String>, into: &mut Fields)
         Form::Leaf => {
             let parts =
                 rule.grain != Grain::Whole && (value.is_null() || value.is_object() || value.is_array());
-            let unknown_list = matches!(rule.what, super::rule::What::Any) && value.is_array();
+            let unknown_list = matches!(rule.what, What::Any) && value.is_array();
             if !parts || unknown_list {
                 into.insert(path);
             }
@@ -90,7 +90,7 @@ fn collect(value: &Value, rule: Rule, path: &mut Vec<String>, into: &mut Fields)
             }
         }
         Form::Items(items, _) => {
-            for (step, same) in by_step(items, rule.grain) {
+            for (step, same) in by_step(items, rule) {
                 path.push(step);
                 if let [item] = same.as_slice() {
                     collect(item, rule.item(), path, into);
@@ -124,7 +124,7 @@ pub(super) fn merge(live: Option<&Value>, config: Option<&Value>, rule: Rule) ->
 
 /// Items that both have stand in the order of `config`; items of `live` alone stay where they are among them.
 fn merge_items(live: &[Value], config: &[Value], rule: Rule) -> Vec<Value> {
-    let step = |item| item_step(item, rule.grain).ok();
+    let step = |item| item_step(item, rule).ok();
     let live: Vec<(String, &Value)> = live.iter().filter_map(|item| Some((step(item)?, item))).collect();
     let config: Vec<(String, &Value)> = config.iter().filter_map(|item| Some((step(item)?, item))).collect();
     // A doubled item can't be merged with: it is as if there were null.
@@ -169,7 +169,7 @@ fn merge_items(live: &[Value], config: &[Value], rule: Rule) -> Vec<Value> {
     merged
 }
 
-/// `value` without the places in `gone`; what becomes empty goes too.
+/// `value` without the places in `gone`; what becomes empty becomes null.
 pub(super) fn remove(value: &Value, gone: &Fields, rule: Rule) -> Option<Value> {
     match rule.form(Some(value), None) {
         Form::Leaf => (!value.is_object() && !value.is_array()).then(|| value.clone()),
@@ -182,7 +182,7 @@ pub(super) fn remove(value: &Value, gone: &Fields, rule: Rule) -> Option<Value> 
             (!left.is_empty()).then_some(Value::Object(left))
         }
         Form::Items(items, _) => {
-            let left = items.iter().filter_map(|item| match item_step(item, rule.grain) {
+            let left = items.iter().filter_map(|item| match item_step(item, rule) {
                 Ok(step) => remove_at(item, gone, &step, rule.item()),
                 Err(_) => Some(item.clone()),
             });
@@ -197,7 +197,7 @@ fn remove_at(value: &Value, gone: &Fields, step: &str, rule: Rule) -> Option<Val
         return None;
     }
     match gone.below(step) {
-        Some(below) => remove(value, below, rule),
+        Some(below) => Some(remove(value, below, rule).unwrap_or_default()),
         None => Some(value.clone()),
     }
 }

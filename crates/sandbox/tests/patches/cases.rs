@@ -35,7 +35,7 @@ const CLIENT_SIDE: &str = "/api/v1/namespaces/default/configmaps/client-side";
 const FORGOTTEN: &str = "/api/v1/namespaces/default/configmaps/forgotten";
 
 /// What is there before the first case.
-pub(crate) const OBJECTS: [(&str, &str); 7] = [
+pub(crate) const OBJECTS: &[(&str, &str)] = &[
     (
         NODE,
         r#"{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1","labels":{"zone":"a"},"finalizers":["a.b/c"]},
@@ -61,7 +61,7 @@ pub(crate) const OBJECTS: [(&str, &str); 7] = [
     (
         SERVICE,
         r#"{"apiVersion":"v1","kind":"Service","metadata":{"name":"s","namespace":"default"},
-        "spec":{"selector":{"app":"web"},"clusterIP":"None","ports":[{"port":80},{"port":80,"protocol":"UDP","name":"u"}]}}"#,
+        "spec":{"selector":{"app":"web"},"clusterIP":"None","ports":[{"port":80,"name":"t"},{"port":80,"protocol":"UDP","name":"u"}]}}"#,
     ),
     (
         BUDGET,
@@ -79,6 +79,104 @@ pub(crate) const OBJECTS: [(&str, &str); 7] = [
         FORGOTTEN,
         r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"forgotten","namespace":"default"},"data":{"a":"1"}}"#,
     ),
+    (
+        "/api/v1/namespaces/default/pods/p",
+        r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"default","annotations":{"a":"b"},
+        "ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n1","uid":"u","controller":true}]},
+        "spec":{"nodeName":"n1","terminationGracePeriodSeconds":0,"hostAliases":[{"ip":"1.2.3.4","hostnames":["h"]}],
+        "affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"Exists"}]}]}}},
+        "securityContext":{"runAsUser":1},"initContainers":[{"name":"i","image":"i"}],
+        "containers":[{"name":"c","image":"c:1","command":["a"],"resources":{"limits":{"cpu":"1"}},
+            "envFrom":[{"configMapRef":{"name":"c"}}],"env":[{"name":"X","valueFrom":{"configMapKeyRef":{"name":"c","key":"k"}}}],
+            "livenessProbe":{"httpGet":{"port":80}},"volumeMounts":[{"name":"v","mountPath":"/v"}],"lifecycle":{"preStop":{"exec":{"command":["x"]}}}}],
+        "volumes":[{"name":"v","projected":{"sources":[{"configMap":{"name":"c","items":[{"key":"k","path":"p"}]}}]}}]}}"#,
+    ),
+    (
+        "/apis/apps/v1/namespaces/default/statefulsets/ss",
+        r#"{"apiVersion":"apps/v1","kind":"StatefulSet","metadata":{"name":"ss","namespace":"default"},
+        "spec":{"serviceName":"s","selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},
+        "spec":{"containers":[{"name":"c","image":"c"}]}},"volumeClaimTemplates":[{"metadata":{"name":"d"},
+        "spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}]}}"#,
+    ),
+    (
+        "/apis/apps/v1/namespaces/default/daemonsets/ds",
+        r#"{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"ds","namespace":"default"},
+        "spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},
+        "spec":{"containers":[{"name":"c","image":"c"}],"tolerations":[{"operator":"Exists"}]}}}}"#,
+    ),
+    (
+        "/apis/batch/v1/namespaces/default/cronjobs/cj",
+        r#"{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"cj","namespace":"default"},
+        "spec":{"schedule":"* * * * *","jobTemplate":{"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"c"}]}}}}}}"#,
+    ),
+    (
+        "/api/v1/namespaces/default/secrets/sec",
+        r#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"sec","namespace":"default"},"data":{"a":"eA=="},"immutable":true}"#,
+    ),
+    (
+        "/api/v1/namespaces/default/serviceaccounts/sa",
+        r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"sa","namespace":"default"},
+        "secrets":[{"name":"x"}],"imagePullSecrets":[{"name":"y"}]}"#,
+    ),
+    (
+        "/api/v1/persistentvolumes/pv",
+        r#"{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"pv"},"spec":{"capacity":{"storage":"1Gi"},
+        "accessModes":["ReadWriteOnce"],"hostPath":{"path":"/x"},"claimRef":{"namespace":"default","name":"q"}}}"#,
+    ),
+    (
+        "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/crb",
+        r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding","metadata":{"name":"crb"},
+        "roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"view"},
+        "subjects":[{"kind":"ServiceAccount","name":"x","namespace":"default"}]}"#,
+    ),
+    (
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles/cr",
+        r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"cr"},
+        "rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}],
+        "aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"a":"b"}}]}}"#,
+    ),
+    (
+        "/apis/coordination.k8s.io/v1/namespaces/default/leases/l",
+        r#"{"apiVersion":"coordination.k8s.io/v1","kind":"Lease","metadata":{"name":"l","namespace":"default"},
+        "spec":{"holderIdentity":"h","leaseDurationSeconds":1,"renewTime":"2026-01-01T00:00:00.000000Z"}}"#,
+    ),
+    (
+        "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/es",
+        r#"{"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"name":"es","namespace":"default"},"addressType":"IPv4",
+        "endpoints":[{"addresses":["1.2.3.4"],"conditions":{"ready":true}}],"ports":[{"name":"p","port":80}]}"#,
+    ),
+    (
+        "/apis/networking.k8s.io/v1/namespaces/default/ingresses/ing",
+        r#"{"apiVersion":"networking.k8s.io/v1","kind":"Ingress","metadata":{"name":"ing","namespace":"default"},
+        "spec":{"rules":[{"host":"a.b","http":{"paths":[{"path":"/","pathType":"Prefix","backend":{"service":{"name":"s","port":{"number":80}}}}]}}]}}"#,
+    ),
+    (
+        "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/h",
+        r#"{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":"h","namespace":"default"},
+        "spec":{"maxReplicas":3,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"web"},
+        "metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization","averageUtilization":50}}}]}}"#,
+    ),
+    (
+        "/apis/storage.k8s.io/v1/storageclasses/sc",
+        r#"{"apiVersion":"storage.k8s.io/v1","kind":"StorageClass","metadata":{"name":"sc"},"provisioner":"x","parameters":{"a":"b"}}"#,
+    ),
+    (
+        "/apis/scheduling.k8s.io/v1/priorityclasses/pc",
+        r#"{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"pc"},"value":7}"#,
+    ),
+    (
+        "/api/v1/namespaces/default/resourcequotas/rq",
+        r#"{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"rq","namespace":"default"},"spec":{"hard":{"services":"99"}}}"#,
+    ),
+    (
+        "/api/v1/namespaces/default/events/e",
+        r#"{"apiVersion":"v1","kind":"Event","metadata":{"name":"e","namespace":"default"},
+        "involvedObject":{"kind":"Pod","namespace":"default","name":"p"},"reason":"R","message":"m","type":"Normal","source":{"component":"c"}}"#,
+    ),
+    (
+        "/api/v1/namespaces/other",
+        r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"other","labels":{"a":"b"}}}"#,
+    ),
 ];
 
 /// One after the other, each on what the one before left.
@@ -95,7 +193,7 @@ pub(crate) const CASES: &[Case] = &[
     case(CONFIG, How::Json, "j", r#"{"op":"add"}"#),
     case(CONFIG, How::Json, "j", r#"["x"]"#),
     case(CONFIG, How::Json, "j", r#"[{"op":"add","path":7}]"#),
-    case(CONFIG, How::Json, "j", r#"[{"op":"move","from":"/data/b","path":"/data/moved~1here"},{"op":"copy","from":"/data/a","path":"/data/copy"}]"#),
+    case(CONFIG, How::Json, "j", r#"[{"op":"move","from":"/data/b","path":"/data/moved"},{"op":"add","path":"/metadata/annotations","value":{}},{"op":"add","path":"/metadata/annotations/x.y~1z","value":"a~1b"},{"op":"copy","from":"/data/a","path":"/data/copy"}]"#),
     case(CONFIG, How::Json, "j", r#"[{"op":"test","path":"/data/absent","value":null}]"#),
     case(CONFIG, How::Json, "j", r#"[{"op":"add","path":"nothing-before-slash/data","value":{"whole":"x"}}]"#),
     case(NODE, How::Json, "j", r#"[{"op":"add","path":"/spec/taints/-","value":{"key":"k2","effect":"NoSchedule"}}]"#),
@@ -173,7 +271,6 @@ pub(crate) const CASES: &[Case] = &[
     case(APPLIED, How::Apply, "one", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"y","image":"y:2"}]}}}}"#),
     case(APPLIED, How::Apply, "two", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied"},"spec":{"template":{"spec":{"containers":[{"name":"z","image":"z:1"}]}}}}"#),
     case(APPLIED, How::Apply, "bad", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default"},"spec":{"template":{"spec":{"containers":[{"name":"z","imige":"z:1"}]}}}}"#),
-    case(APPLIED, How::Apply, "bad", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default"},"spec":{"template":{"spec":{"containers":[{"image":"z:1"}]}}}}"#),
     case(APPLIED, How::Apply, "bad", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default"},"spec":{"template":{"spec":{"containers":[{"name":"z"},{"name":"z"}]}}}}"#),
     case(APPLIED, How::Apply, "bad", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default"},"spec":{"replicas":"1"}}"#),
     case(APPLIED, How::Apply, "bad", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default"},"spec":{"template":"x"}}"#),
@@ -184,4 +281,31 @@ pub(crate) const CASES: &[Case] = &[
     case(NODE_STATUS, How::Apply, "prober", r#"{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"},"status":{"conditions":[{"type":"Probe","status":"True"}]}}"#),
     case(NODE_STATUS, How::Apply, "prober", r#"{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"},"status":{"conditions":[{"type":"Ready","status":"True"}]}}"#),
     case(NODE, How::Apply, "tainter", r#"{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}}"#),
+    case(APPLIED, How::Apply, "bad", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default"},"spec":{"template":{"spec":{"containers":["x"]}}}}"#),
+    case(APPLIED, How::Apply, "bad", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default","finalizers":[["x"]]}}"#),
+    case(APPLIED, How::Apply, "bad", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default","finalizers":[null]}}"#),
+    case(APPLIED, How::Apply, "bad", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default","finalizers":["x/y","x/y"]}}"#),
+    case(APPLIED, How::Apply, "bad", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default"},"spec":{"template":{"spec":{"volumes":[{"name":"v","emptyDir":{"sizeLimit":{"x":1}}}]}}}}"#),
+    case(APPLIED, How::Apply, "bad", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default"},"spec":{"paused":"yes","minReadySeconds":"x"}}"#),
+    case(APPLIED, How::Apply, "bad", r#"{"apiVersion":"apps/v1beta1","kind":"Deployment","metadata":{"name":"applied"}}"#),
+    case(APPLIED, How::Apply, "three", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default"},"spec":{"template":{"spec":{"volumes":[{"name":"v","emptyDir":{}}],"imagePullSecrets":[{"name":"p"},{"name":"q"}],"topologySpreadConstraints":[{"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule","maxSkew":1},{"topologyKey":"zone","whenUnsatisfiable":"ScheduleAnyway","maxSkew":2}]}}}}"#),
+    case(APPLIED, How::Apply, "three", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default"},"spec":{"template":{"spec":{"imagePullSecrets":[{"name":"q"}],"topologySpreadConstraints":[{"topologyKey":"zone","whenUnsatisfiable":"ScheduleAnyway","maxSkew":3}],"nodeSelector":{"a":"b"}}}}}"#),
+    case(APPLIED, How::Apply, "four", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default"},"spec":{"template":{"spec":{"nodeSelector":{"a":"c"},"topologySpreadConstraints":[{"topologyKey":"zone","whenUnsatisfiable":"ScheduleAnyway","maxSkew":4}]}}}}"#),
+    case(APPLIED, How::Force, "four", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default"},"spec":{"template":{"spec":{"nodeSelector":{"a":"c"},"affinity":null,"containers":[{"name":"y","env":[{"name":"E","value":"1"},{"name":"F","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}],"resources":{"requests":{"cpu":"1"}}}]}}}}"#),
+    case(APPLIED, How::Apply, "four", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default"},"spec":{"template":{"spec":{"containers":[{"name":"y","env":[{"name":"F","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}},{"name":"E","value":"1"}],"resources":{"requests":{"cpu":"1"}}}]}}}}"#),
+    case(APPLIED, How::Apply, "five", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default"},"spec":{"template":{"spec":{"containers":[{"name":"y","resources":{"requests":{"cpu":"1000m"}}}]}}}}"#),
+    case(APPLIED, How::Strategic, "dup", r#"{"spec":{"template":{"spec":{"containers":[{"name":"y","env":[{"name":"G","value":"1"},{"name":"H","value":"1"}]}]}}}}"#),
+    case(APPLIED, How::Json, "dup", r#"[{"op":"add","path":"/spec/template/spec/containers/0/env/-","value":{"name":"G","value":"2"}}]"#),
+    case(APPLIED, How::Apply, "four", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default"},"spec":{"template":{"spec":{"containers":[{"name":"y","env":[{"name":"E","value":"1"}]}]}}}}"#),
+    case(APPLIED, How::Json, "dup", r#"[{"op":"remove","path":"/spec/template/spec/containers/0/env/0"}]"#),
+    case(APPLIED, How::Apply, "owner", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default","ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n1","uid":"u1"}]}}"#),
+    case(APPLIED, How::Apply, "owner2", r#"{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"applied","namespace":"default","ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n2","uid":"u1"},{"apiVersion":"v1","kind":"Node","name":"n3","uid":"u3"}]}}"#),
+    case(SERVICE, How::Apply, "svc", r#"{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{"ports":[{"port":8080,"name":"alt"},{"port":443,"name":"https2"}],"selector":{"x":"y"}}}"#),
+    case(SERVICE, How::Force, "svc", r#"{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{"ports":[{"port":8080,"name":"alt"},{"port":443,"name":"https2"}],"selector":{"x":"y"}}}"#),
+    case(SERVICE, How::Apply, "svc", r#"{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{"ports":[{"port":443,"name":"https2"}]}}"#),
+    case(WEB, How::Merge, "m", r#"{"spec":{"template":{"spec":{"containers":[{"name":"only","image":"only:2","ports":[{"containerPort":1},{"containerPort":2}]}],"nodeSelector":null,"imagePullSecrets":[]}}}}"#),
+    case(WEB, How::Strategic, "s", r#"{"spec":{"template":{"spec":{"containers":[{"name":"only","ports":[{"containerPort":2,"name":"two"},{"containerPort":3}]}],"volumes":[{"name":"cm","$patch":"replace","emptyDir":{}}]}}}}"#),
+    case(WEB, How::Strategic, "s", r#"{"spec":{"template":{"spec":{"containers":["x"]}}}}"#),
+    case(WEB, How::Strategic, "s", r#"{"spec":{"template":{"spec":{"$setElementOrder/containers":"x"}}}}"#),
+    case(WEB, How::Strategic, "s", r#"{"spec":{"template":{"spec":{"$setElementOrder/containers":[{"name":"only"}],"containers":[{"name":"z","image":"z"}]}}}}"#),
 ];
