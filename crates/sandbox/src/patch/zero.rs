@@ -22,6 +22,18 @@ fn fill(of: TypeId, into: &mut Map<String, Value>) {
             (Shape::Object(inner), Omit::Never | Omit::Empty) if !field.pointer => {
                 into.insert(field.name.clone(), zero(*inner));
             }
+            // Objects of one value are never empty to Go.
+            (
+                shape @ (Shape::Time
+                | Shape::MicroTime
+                | Shape::Duration
+                | Shape::Quantity
+                | Shape::IntOrString
+                | Shape::Raw),
+                Omit::Empty,
+            ) if !field.pointer => {
+                into.insert(field.name.clone(), zero_of(shape));
+            }
             (shape, Omit::Never) => {
                 let value = if field.pointer { Value::Null } else { zero_of(shape) };
                 into.insert(field.name.clone(), value);
