@@ -2,8 +2,7 @@
 //! Room:     operations on an object, one after the other; all or none.
 //! Comes in: an object; a list of operations.
 //! Goes out: the object changed, or why not.
-//! Keeps:    what a real server adds to the RFC: negative indices; `replace` of a missing field adds it; a missing
-//!           field passes a test for null.
+//! Keeps:    a real server's own ways: negative indices; `replace` may add a field; a missing one passes for null.
 //! Not here: the object's form: what comes out may be no object of any kind any more.
 
 use super::{DEPTH_MAX, PatchError, go, within_depth};

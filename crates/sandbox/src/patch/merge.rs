@@ -2,8 +2,7 @@
 //! Room:     objects are merged, null deletes, everything else is replaced.
 //! Comes in: an object; a patch.
 //! Goes out: the object changed, or why not.
-//! Keeps:    what a real server adds to the RFC: nulls are also taken out of objects in lists, where there was no
-//!           object before.
+//! Keeps:    a real server's own way: nulls go from objects in lists too, unless the list replaces an object.
 //! Not here: merging lists (`strategic.rs`).
 
 use super::{DEPTH_MAX, PatchError, go, within_depth};
@@ -22,7 +21,7 @@ pub fn merge_patch(document: &Value, patch: &Value) -> Result<Value, PatchError>
         }
     };
     if !patch.values().all(|value| within_depth(value, DEPTH_MAX)) {
-        return Err(PatchError::bad("error decoding patch: exceeded max depth"));
+        return Err(PatchError::bad("error decoding patch: invalid character '{' exceeded max depth"));
     }
     let mut patched = document.as_object().cloned().unwrap_or_default();
     merge_fields(&mut patched, patch);

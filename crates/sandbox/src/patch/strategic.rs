@@ -34,7 +34,7 @@ pub fn strategic(document: &Value, patch: &Value, of: TypeId) -> Result<Value, P
         }
     };
     if !patch.values().all(|value| within_depth(value, DEPTH_MAX)) {
-        return Err(PatchError::bad("exceeded max depth"));
+        return Err(PatchError::bad("invalid character '{' exceeded max depth"));
     }
     let document = document.as_object().cloned().unwrap_or_default();
     merge_fields(document, patch, Spot::Object(of)).map(Value::Object)

@@ -93,6 +93,28 @@ fn json_patches_have_limits() {
 }
 
 #[test]
+fn refusals_look_as_a_real_server_writes_them() {
+    let status = |patch: &Value| json_patch(&json!({}), patch).unwrap_err().status();
+    let mut body = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 400, "reason": "BadRequest",
+        "message": "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp",
+    });
+    assert_eq!(status(&json!({})), body);
+    body["code"] = 422.into();
+    body["reason"] = "Invalid".into();
+    body["details"] = json!({});
+    body["message"] = "the server rejected our request due to an error in our request".into();
+    assert_eq!(status(&json!([{"op": "remove", "path": "/x"}])), body);
+    let plain = strategic(&json!({}), &json!({"$patch": "frob"}), of("v1", "Pod")).unwrap_err().status();
+    body["code"] = 500.into();
+    body["message"] = "unknown patch type: frob in map: map[$patch:frob]".into();
+    for name in ["reason", "details"] {
+        body.as_object_mut().unwrap().remove(name);
+    }
+    assert_eq!(plain, body);
+}
+
+#[test]
 fn merge_patches() {
     let cases = [
         (json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"})),
