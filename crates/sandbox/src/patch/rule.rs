@@ -1,0 +1,249 @@
+//! # Rule: how fine the ownership of a field is
+//! Room:     whether a value is owned as a whole or in parts, and what tells the items of a list apart.
+//! Comes in: the [`Schema`]; a small table of what the merge keys of strategic patches do not say.
+//! Goes out: [`Rule`], one for each field.
+//! Not here: values; who owns what.
+
+use crate::schema::{Field, Omit, Schema, Shape, TypeId};
+use serde_json::{Map, Value};
+
+/// Types that are owned as a whole.
+const WHOLE: [&str; 22] = [
+    "autoscaling/v1.CrossVersionObjectReference",
+    "core/v1.ConfigMapKeySelector",
+    "core/v1.EndpointAddress",
+    "core/v1.EndpointPort",
+    "core/v1.FileKeySelector",
+    "core/v1.LocalObjectReference",
+    "core/v1.NodeSelector",
+    "core/v1.NodeSelectorTerm",
+    "core/v1.ObjectFieldSelector",
+    "core/v1.ObjectReference",
+    "core/v1.ResourceFieldSelector",
+    "core/v1.ScopeSelector",
+    "core/v1.SecretKeySelector",
+    "core/v1.SecretReference",
+    "core/v1.TopologySelectorTerm",
+    "core/v1.TypedLocalObjectReference",
+    "discovery/v1.EndpointPort",
+    "meta/v1.LabelSelector",
+    "meta/v1.OwnerReference",
+    "networking/v1.ServiceBackendPort",
+    "rbac/v1.RoleRef",
+    "rbac/v1.Subject",
+];
+
+/// Fields that are owned otherwise than their type or their merge key says.
+const FIELDS: [(&str, &str, Grain); 16] = [
+    ("batch/v1.JobStatus", "conditions", Grain::Whole),
+    ("batch/v1.PodFailurePolicyOnExitCodesRequirement", "values", Grain::Set),
+    ("batch/v1.UncountedTerminatedPods", "failed", Grain::Set),
+    ("batch/v1.UncountedTerminatedPods", "succeeded", Grain::Set),
+    ("certificates/v1.CertificateSigningRequestStatus", "conditions", Grain::Keyed(Keys::Many(&["type"]))),
+    ("core/v1.ContainerRestartRuleOnExitCodes", "values", Grain::Set),
+    ("core/v1.NodeAllocatableResourceClaimStatus", "containers", Grain::Set),
+    ("core/v1.PersistentVolumeSpec", "claimRef", Grain::Parts),
+    ("core/v1.PodSpec", "nodeSelector", Grain::Whole),
+    ("core/v1.PodStatus", "hostIPs", Grain::Whole),
+    ("core/v1.ReplicationControllerSpec", "selector", Grain::Whole),
+    ("core/v1.ServiceSpec", "selector", Grain::Whole),
+    ("discovery/v1.Endpoint", "addresses", Grain::Set),
+    ("node/v1.Scheduling", "nodeSelector", Grain::Whole),
+    ("resource/v1.AllocatedDeviceStatus", "conditions", Grain::Keyed(Keys::Many(&["type"]))),
+    ("storage/v1.CSIDriverSpec", "volumeLifecycleModes", Grain::Set),
+];
+
+/// What tells the items of a list apart, by what they are, where it is more than the merge key.
+const ITEMS: [(&str, &[&str]); 6] = [
+    ("core/v1.ContainerPort", &["containerPort", "protocol"]),
+    ("core/v1.ResourceClaim", &["name"]),
+    ("core/v1.ResourceHealth", &["resourceID"]),
+    ("core/v1.ServicePort", &["port", "protocol"]),
+    ("core/v1.TopologySpreadConstraint", &["topologyKey", "whenUnsatisfiable"]),
+    ("resource/v1.AllocatedDeviceStatus", &["device", "driver", "pool", "shareID"]),
+];
+
+/// The fields that tell the items of a list apart, sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keys {
+    One(&'static str),
+    Many(&'static [&'static str]),
+}
+
+impl Keys {
+    pub(super) fn names(&self) -> &[&'static str] {
+        match self {
+            Self::One(key) => std::slice::from_ref(key),
+            Self::Many(keys) => keys,
+        }
+    }
+}
+
+/// In how many parts a value is owned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Grain {
+    /// In one.
+    Whole,
+    /// Field by field.
+    Parts,
+    /// Item by item, told apart by these fields.
+    Keyed(Keys),
+    /// Item by item, told apart by what they are.
+    Set,
+}
+
+/// What a value is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum What {
+    Scalar(&'static Shape),
+    Object(TypeId),
+    Map(&'static Shape),
+    List(&'static Shape),
+    /// Nothing is known of it; objects are taken field by field, lists as a whole.
+    Any,
+}
+
+/// What a value is, and in how many parts it is owned.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rule {
+    pub(super) what: What,
+    pub(super) grain: Grain,
+}
+
+/// How a rule looks at values.
+pub(super) enum Form<'v> {
+    Leaf,
+    Fields(Option<&'v Map<String, Value>>, Option<&'v Map<String, Value>>),
+    Items(&'v [Value], &'v [Value]),
+}
+
+impl Rule {
+    /// The rule for objects of a type.
+    pub(super) fn root(of: TypeId) -> Self {
+        Self { what: What::Object(of), grain: Grain::Parts }
+    }
+
+    /// The rule for what nothing is known of.
+    pub(super) const ANY: Self = Self { what: What::Any, grain: Grain::Parts };
+
+    fn of_shape(shape: &'static Shape) -> Self {
+        let name = |id: TypeId| Schema::get().at(id).name.as_str();
+        match shape {
+            Shape::Object(id) => {
+                let grain = if WHOLE.contains(&name(*id)) { Grain::Whole } else { Grain::Parts };
+                Self { what: What::Object(*id), grain }
+            }
+            Shape::Map(of) => Self { what: What::Map(of), grain: Grain::Parts },
+            Shape::List(of) => Self { what: What::List(of), grain: Grain::Whole },
+            Shape::Raw | Shape::Fields => Self::ANY,
+            scalar => Self { what: What::Scalar(scalar), grain: Grain::Whole },
+        }
+    }
+
+    fn of_field(parent: TypeId, field: &'static Field) -> Self {
+        let schema = Schema::get();
+        let mut rule = Self::of_shape(&field.shape);
+        if let What::List(of) = rule.what {
+            let item = match of {
+                Shape::Object(id) => ITEMS.iter().find(|(name, _)| *name == schema.at(*id).name),
+                _ => None,
+            };
+            rule.grain = match (&field.merge.key, item) {
+                (_, Some((_, keys))) => Grain::Keyed(Keys::Many(keys)),
+                (Some(key), None) if field.merge.merge => Grain::Keyed(Keys::One(key)),
+                (None, None) if field.merge.merge => Grain::Set,
+                _ => Grain::Whole,
+            };
+        }
+        let parent = &schema.at(parent).name;
+        match FIELDS.iter().find(|(of, name, _)| of == parent && *name == field.name) {
+            Some((_, _, grain)) => Self { grain: *grain, ..rule },
+            None => rule,
+        }
+    }
+
+    /// The rule of a field; `None` if there can be none of this name.
+    pub(super) fn field(&self, name: &str) -> Option<Self> {
+        match self.what {
+            What::Object(id) => declared(id, name)
+                .map(|(parent, field)| Self::of_field(parent, field))
+                .or_else(|| (is_kind(id) && matches!(name, "apiVersion" | "kind")).then_some(TEXT)),
+            What::Map(of) => Some(Self::of_shape(of)),
+            What::Any => Some(Self::ANY),
+            What::Scalar(_) | What::List(_) => None,
+        }
+    }
+
+    /// As [`Self::field`], and for what is not known, anything goes.
+    pub(super) fn field_or_any(&self, name: &str) -> Self {
+        self.field(name).unwrap_or(Self::ANY)
+    }
+
+    /// Whether the type has a field of this name; a map has none.
+    pub(super) fn declares(&self, name: &str) -> bool {
+        matches!(self.what, What::Object(_)) && self.field(name).is_some()
+    }
+
+    /// The rule of a list's items.
+    pub(super) fn item(&self) -> Self {
+        match self.what {
+            What::List(of) => Self::of_shape(of),
+            _ => Self::ANY,
+        }
+    }
+
+    /// What a missing key of an item stands for: fields that are never left out have a default.
+    pub(super) fn key_default(&self, key: &str) -> Option<Value> {
+        let What::List(Shape::Object(id)) = self.what else { return None };
+        let (of, field) = declared(*id, key)?;
+        match (&field.shape, key) {
+            (_, "protocol") => Some("TCP".into()),
+            (Shape::String, _) if field.omit == Omit::Never => Some("".into()),
+            (Shape::String, "name") if Schema::get().at(of).name == "core/v1.LocalObjectReference" => {
+                Some("".into())
+            }
+            (Shape::Int32, _) if field.omit == Omit::Never => Some(0.into()),
+            _ => None,
+        }
+    }
+
+    /// How two values (absent ones are none) are to be looked at together. Where both are empty, they are one thing,
+    /// which keeps empty and absent apart.
+    pub(super) fn form<'v>(&self, one: Option<&'v Value>, other: Option<&'v Value>) -> Form<'v> {
+        let fields = |value: Option<&'v Value>| value.and_then(Value::as_object);
+        let items = |value: Option<&'v Value>| value.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        match (self.what, self.grain) {
+            (What::Scalar(_), _) | (_, Grain::Whole) => Form::Leaf,
+            (What::List(_), _) => match (items(one), items(other)) {
+                ([], []) => Form::Leaf,
+                (one, other) => Form::Items(one, other),
+            },
+            (What::Any, _) if [one, other].into_iter().flatten().any(|value| !value.is_object()) => {
+                Form::Leaf
+            }
+            _ => match (fields(one), fields(other)) {
+                (one, other) if [one, other].into_iter().flatten().all(Map::is_empty) => Form::Leaf,
+                (one, other) => Form::Fields(one, other),
+            },
+        }
+    }
+}
+
+const TEXT: Rule = Rule { what: What::Scalar(&Shape::String), grain: Grain::Whole };
+
+/// A field, and the type it stands in, which is another one for inlined fields.
+fn declared(of: TypeId, name: &str) -> Option<(TypeId, &'static Field)> {
+    let fields = &Schema::get().at(of).fields;
+    if let Some(field) = fields.iter().find(|field| !field.inline && field.name == name) {
+        return Some((of, field));
+    }
+    fields.iter().filter(|field| field.inline).find_map(|field| match field.shape {
+        Shape::Object(inner) => declared(inner, name),
+        _ => None,
+    })
+}
+
+/// Whether a type's objects say what they are.
+fn is_kind(of: TypeId) -> bool {
+    declared(of, "metadata").is_some()
+}

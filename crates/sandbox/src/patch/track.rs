@@ -1,0 +1,114 @@
+//! # Track: ownership after a write that was no apply
+//! Room:     what somebody changed is theirs, and of nobody else; what is gone is of nobody.
+//! Comes in: an object before and after a creation, an update or a patch.
+//! Goes out: managedFields. A line's time moves when its owner writes something, not when something is taken from it.
+//! Not here: server-side apply.
+
+use super::Writer;
+use super::compare::Comparison;
+use super::fields::Fields;
+use super::ledger::{self, Ledger, Line, Operation};
+use super::rule::Rule;
+use super::zero::zero;
+use crate::schema::{Schema, TypeId};
+use serde_json::{Value, json};
+
+/// managedFields of `new`, after `writer` made it out of `old`; null if nobody owns anything.
+///
+/// Called with defaults in place, before admission. What `new` says in its own managedFields counts, unless a
+/// subresource is written; an empty list, or one empty entry, is a wish to forget, and then nothing is tracked until
+/// the next apply.
+pub fn track(old: Option<&Value>, new: &Value, of: TypeId, writer: &Writer<'_>) -> Value {
+    let before = old.and_then(|old| old.pointer("/metadata/managedFields"));
+    let said = new.pointer("/metadata/managedFields");
+    let ledger = if !writer.subresource.is_empty() {
+        Ledger::decode(before)
+    } else if said.is_some_and(|said| *said == json!([]) || *said == json!([{}])) {
+        Some(Ledger::default())
+    } else {
+        Ledger::decode(said).filter(|ledger| !ledger.lines.is_empty()).or_else(|| Ledger::decode(before))
+    };
+    let mut ledger = ledger.unwrap_or_default();
+    if ledger.lines.is_empty() && old.is_some() {
+        return Value::Null;
+    }
+    let (old, new) = (old.map_or_else(|| zero(of), ledger::without), ledger::without(new));
+    write(&mut ledger, &old, &new, of, writer);
+    ledger.cap();
+    ledger.encode()
+}
+
+/// Enters a write into the ledger.
+pub(super) fn write(ledger: &mut Ledger, old: &Value, new: &Value, of: TypeId, writer: &Writer<'_>) {
+    let difference = difference(old, new, of, writer);
+    let written = difference.written();
+    ledger.release(&written.union(&difference.removed));
+    let written = ledger::ownable(&written);
+    if written.is_empty() {
+        return;
+    }
+    let mut line = Line::new(writer, Operation::Update);
+    line.fields = match ledger.take(&line) {
+        Some(before) => before.fields.union(&written),
+        None => written,
+    };
+    line.time = Some(writer.now.to_owned());
+    ledger.lines.push(line);
+}
+
+/// What differs between two objects, as far as a request to this subresource can change it.
+pub(super) fn difference(old: &Value, new: &Value, of: TypeId, writer: &Writer<'_>) -> Comparison {
+    Comparison::of(old, new, Rule::root(of)).filtered(|places| settable(places, of, writer.subresource))
+}
+
+/// The places a request to this subresource can change.
+pub(super) fn settable(mut places: Fields, of: TypeId, subresource: &str) -> Fields {
+    let kind = Schema::get().at(of).name.as_str();
+    let reset: &[&[&str]] = match (subresource, kind) {
+        ("", "certificates/v1.CertificateSigningRequest") => &[&["spec"], &["status"]],
+        ("" | "finalize", _) => &[&["status"]],
+        ("status", "core/v1.Pod") => {
+            &[&["spec"], &["metadata", "deletionTimestamp"], &["metadata", "ownerReferences"]]
+        }
+        ("status", "apps/v1.Deployment") => &[&["spec"], &["metadata", "labels"]],
+        ("status", "certificates/v1.CertificateSigningRequest") => &[&["spec"], &["status", "conditions"]],
+        (
+            "status",
+            "networking/v1.ServiceCIDR"
+            | "resource/v1.ResourceClaim"
+            | "storage/v1.VolumeAttachment"
+            | "flowcontrol/v1.FlowSchema"
+            | "flowcontrol/v1.PriorityLevelConfiguration",
+        ) => &[&["spec"], &["metadata"]],
+        ("status", _) => &[&["spec"]],
+        ("approval", _) => &[&["spec"], &["status", "certificate"]],
+        ("ephemeralcontainers", _) => return places.only(&["spec", "ephemeralContainers"]),
+        ("resize", _) => {
+            let resized = ["containers", "initContainers"].into_iter().flat_map(|containers| {
+                ["resources", "resizePolicy"].map(|field| places.only(&["spec", containers, "*", field]))
+            });
+            return resized.fold(Fields::default(), |all, some| all.union(&some));
+        }
+        _ => &[],
+    };
+    for path in reset {
+        places.cut(path);
+    }
+    places
+}
+
+/// Takes `old`'s times over where nothing else differs: a write that changes nothing moves no time.
+pub fn keep_times(old: &Value, new: &mut Value) {
+    let timeless = |object: &Value| {
+        let lines = object.pointer("/metadata/managedFields").and_then(Value::as_array).cloned();
+        let mut lines = lines.unwrap_or_default();
+        for line in lines.iter_mut().filter_map(Value::as_object_mut) {
+            line.remove("time");
+        }
+        lines
+    };
+    if timeless(old) == timeless(new) && ledger::without(old) == ledger::without(new) {
+        let managed = old.pointer("/metadata/managedFields").cloned().unwrap_or_default();
+        *new = ledger::with(std::mem::take(new), managed);
+    }
+}
