@@ -22,7 +22,9 @@ pub(super) fn read(
 ) -> Result<(Value, Vec<String>), Failure> {
     let read = normal(&resource.api_version(), resource.kind, body).map_err(|fault| {
         let (kind, version) = (resource.kind, resource.version);
-        Failure::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {fault}"))
+        Failure::bad_request(format!(
+            "{kind} in version \"{version}\" cannot be handled as a {kind}: {fault}"
+        ))
     })?;
     let complaints = super::create::strict(&read.unknown, strictness).map_err(|why| {
         let (kind, version) = (resource.kind, resource.version);

@@ -30,7 +30,8 @@ pub(super) struct Form {
 pub(super) fn encoded(value: &Value, encoding: Encoding) -> Bytes {
     match encoding {
         Encoding::Json => Bytes::from(format!("{value}\n")),
-        Encoding::Yaml => Bytes::from(crate::normal::to_yaml(value)),
+        // JSON is YAML.
+        Encoding::Yaml => Bytes::from(format!("{value}\n")),
         Encoding::Protobuf => {
             let text = |field: &str| value[field].as_str().unwrap_or_default();
             Bytes::from(protobuf::encode(text("apiVersion"), text("kind"), value))
