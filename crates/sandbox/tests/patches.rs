@@ -215,25 +215,14 @@ fn is_hollow_deep(value: &Value) -> bool {
 
 /// Where owners differ. A time of ours must be the one before, or moved where theirs moved.
 fn compare_owners(what: &str, before: &Value, theirs: &Value, ours: &Value) -> String {
-    let lines = |managed: &Value| {
-        let mut lines: Vec<Map<String, Value>> =
-            managed.as_array().into_iter().flatten().filter_map(Value::as_object).cloned().collect();
-        lines.sort_by_key(|line| {
-            [&line["operation"], &line["manager"], &line["apiVersion"]].map(Value::to_string)
-        });
-        lines
+    let lines = |managed: &Value| -> Vec<Map<String, Value>> {
+        managed.as_array().into_iter().flatten().filter_map(Value::as_object).cloned().collect()
     };
     let before = lines(&before["metadata"]["managedFields"]);
-    let was = |line: &Map<String, Value>| {
-        before.iter().find(|was| {
-            ["manager", "operation", "apiVersion", "subresource"]
-                .iter()
-                .all(|name| was.get(*name) == line.get(*name))
-        })
-    };
     let mut theirs = lines(&theirs["metadata"]["managedFields"]);
     for line in &mut theirs {
-        if line.get("time") != was(line).and_then(|was| was.get("time")) && line.contains_key("time") {
+        let known = before.iter().any(|was| was.get("time") == line.get("time"));
+        if !known && line.contains_key("time") {
             line.insert("time".into(), json!(NOW));
         }
     }
