@@ -5,6 +5,7 @@
 //! Not here: bodies.
 
 use crate::resource::{Number, Sub};
+use bytes::Bytes;
 
 /// The object, or the collection, of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +70,8 @@ pub struct Wish {
     pub manager: String,
     /// Unknown and duplicate fields.
     pub strictness: Strictness,
+    /// The body as it came, if it was JSON: what it says twice is told of.
+    pub raw: Option<Bytes>,
     /// Server-side apply: takes fields from others.
     pub force: bool,
 }

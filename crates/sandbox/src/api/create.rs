@@ -4,7 +4,7 @@
 //! Goes out: the kept object.
 //! Not here: bindings and evictions, which are POSTs too.
 
-use super::{On, Server, Strictness, Wish, admit, events, meta, rules};
+use super::{On, Server, Wish, admit, events, meta, rules};
 use crate::failure::Failure;
 use crate::resource::known;
 use crate::store::{Object, Txn};
@@ -29,7 +29,7 @@ impl Server {
     /// # Errors
     /// Whatever a real server refuses.
     pub fn create(&self, on: &On, body: Value, wish: &Wish) -> Result<Made, Failure> {
-        let (body, warnings) = rules::read(on.number.get(), body, wish.strictness)?;
+        let (body, warnings) = rules::read(on.number.get(), body, wish)?;
         self.store().write(|txn| self.create_in(txn, on, body, wish, warnings))
     }
 
@@ -97,14 +97,4 @@ fn check_namespace(txn: &Txn<'_>, on: &On, body: &Value) -> Result<(), Failure> 
 /// An object as it would be.
 pub(super) fn unkept(value: &Value) -> Arc<Object> {
     Arc::new(Object { version: 0, uid: "".into(), json: Bytes::from(value.to_string()) })
-}
-
-/// Unknown fields, as the answer to the strictness that was asked for.
-pub(super) fn strict(unknown: &[String], strictness: Strictness) -> Result<Vec<String>, String> {
-    match strictness {
-        Strictness::Ignore => Ok(Vec::new()),
-        Strictness::Warn => Ok(unknown.to_vec()),
-        Strictness::Strict if unknown.is_empty() => Ok(Vec::new()),
-        Strictness::Strict => Err(format!("strict decoding error: {}", unknown.join(", "))),
-    }
 }

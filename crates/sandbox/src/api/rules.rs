@@ -7,7 +7,7 @@
 use super::{On, Patch, Strictness, Wish, meta};
 use crate::clock::Clock;
 use crate::failure::Failure;
-use crate::normal::normal;
+use crate::normal::{complaints, normal};
 use crate::patch::{self, PatchError, Writer};
 use crate::resource::{Resource, Sub};
 use crate::schema::{Schema, TypeId};
@@ -15,22 +15,25 @@ use crate::{defaults, validate};
 use serde_json::Value;
 
 /// Reads a body as what the resource is: unknown fields dropped, warned of or refused; wrong types refused.
-pub(super) fn read(
-    resource: &Resource,
-    body: Value,
-    strictness: Strictness,
-) -> Result<(Value, Vec<String>), Failure> {
-    let read = normal(&resource.api_version(), resource.kind, body).map_err(|fault| {
-        let (kind, version) = (resource.kind, resource.version);
-        Failure::bad_request(format!(
-            "{kind} in version \"{version}\" cannot be handled as a {kind}: {fault}"
-        ))
-    })?;
-    let complaints = super::create::strict(&read.unknown, strictness).map_err(|why| {
+pub(super) fn read(resource: &Resource, body: Value, wish: &Wish) -> Result<(Value, Vec<String>), Failure> {
+    let refused = |why: &dyn std::fmt::Display| {
         let (kind, version) = (resource.kind, resource.version);
         Failure::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
-    })?;
-    Ok((read.value, complaints))
+    };
+    let read = normal(&resource.api_version(), resource.kind, body).map_err(|fault| refused(&fault))?;
+    if wish.strictness == Strictness::Ignore {
+        return Ok((read.value, Vec::new()));
+    }
+    let complaints = match &wish.raw {
+        Some(raw) => complaints(raw, &read.unknown),
+        None => read.unknown,
+    };
+    match wish.strictness {
+        Strictness::Strict if !complaints.is_empty() => {
+            Err(refused(&format_args!("strict decoding error: {}", complaints.join(", "))))
+        }
+        _ => Ok((read.value, complaints)),
+    }
 }
 
 /// What a new object is given.
@@ -111,6 +114,9 @@ pub(super) fn track(
         true => metadata.remove("managedFields"),
         false => metadata.insert("managedFields".into(), fields),
     };
+    if let Some(old) = old {
+        patch::keep_times(old, body);
+    }
 }
 
 fn type_of(resource: &Resource, body: &Value) -> Option<TypeId> {
@@ -156,7 +162,7 @@ fn read_applied(
     wish: &Wish,
 ) -> Result<(Value, Vec<String>), Failure> {
     let mut applied = applied.clone();
-    let (_, complaints) = read(resource, applied.clone(), wish.strictness)?;
+    let (_, complaints) = read(resource, applied.clone(), wish)?;
     let metadata = meta::metadata(&mut applied);
     let said = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
     if !said.is_empty() && said != on.name {

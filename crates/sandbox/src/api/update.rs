@@ -10,7 +10,7 @@ use super::{Made, On, Server, Wish, events, meta, rules};
 use crate::failure::Failure;
 use crate::resource::Resource;
 use crate::store::{Object, Txn};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// A patch of one of the four kinds.
@@ -26,9 +26,6 @@ pub enum Patch {
     Apply(Value),
 }
 
-/// Fields that are versions and bookkeeping: an update that changes nothing else changes nothing.
-const BOOKKEEPING: [&str; 2] = ["resourceVersion", "managedFields"];
-
 impl Server {
     /// Replaces an object, or a part of it.
     ///
@@ -36,7 +33,7 @@ impl Server {
     /// Whatever a real server refuses.
     pub fn update(&self, on: &On, body: Value, wish: &Wish) -> Result<Made, Failure> {
         let resource = on.number.get();
-        let (mut body, warnings) = rules::read(resource, body, wish.strictness)?;
+        let (mut body, warnings) = rules::read(resource, body, wish)?;
         meta::settle_place(resource, on, &mut body)?;
         self.store().write(|txn| match txn.get(on.number, &on.key()) {
             Some(old) => self.replace(txn, on, &old, body, wish, warnings),
@@ -61,7 +58,7 @@ impl Server {
                 (None, _) => return Err(Failure::not_found(resource, &on.name)),
             };
             let patched = rules::patched(resource, on, live.as_ref(), patch, wish, self.clock())?;
-            let (mut body, warnings) = rules::read(resource, patched, wish.strictness)?;
+            let (mut body, warnings) = rules::read(resource, patched, wish)?;
             meta::settle_place(resource, on, &mut body)?;
             let wish = match patch {
                 // What is applied is owned already.
@@ -110,10 +107,10 @@ impl Server {
             rules::generation(resource, Some(&before), &mut body);
         }
         let mut body = rules::complete(body);
+        rules::track(resource, Some(&before), &mut body, wish, on.sub, self.clock());
         if is_same(&before, &body) {
             return Ok(Made { object: Arc::clone(old), new: false, warnings });
         }
-        rules::track(resource, Some(&before), &mut body, wish, on.sub, self.clock());
         let over = meta::is_ending(&body) && !meta::is_held(&body) && !is_graceful(&body);
         let object = match (wish.dry_run, over) {
             (true, _) => unkept(&body),
@@ -146,17 +143,15 @@ fn check_preconditions(resource: &Resource, on: &On, old: &Value, body: &Value) 
     }
 }
 
-/// Whether nothing but bookkeeping differs.
+/// Whether nothing differs but the version a body may name.
 fn is_same(old: &Value, new: &Value) -> bool {
     let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
-    let beside = |map: &serde_json::Map<String, Value>| map.keys().filter(|key| *key != "metadata").count();
-    let bare = |object: &Value| {
-        let mut metadata = object.as_object().cloned().unwrap_or_default();
-        BOOKKEEPING.iter().for_each(|field| _ = metadata.remove(*field));
+    let metadata = |object: &Map<String, Value>| {
+        let mut metadata = object.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+        metadata.remove("resourceVersion");
         metadata
     };
-    let metadata = |map: &serde_json::Map<String, Value>| map.get("metadata").map(bare);
-    beside(old) == beside(new)
+    old.len() == new.len()
         && old.iter().all(|(key, value)| key == "metadata" || new.get(key) == Some(value))
         && metadata(old) == metadata(new)
 }

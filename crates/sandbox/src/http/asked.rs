@@ -49,6 +49,7 @@ impl Asked {
             dry_run: self.dry_run()?,
             manager: if manager.is_empty() { "unknown".to_owned() } else { manager },
             strictness: self.strictness()?,
+            raw: None,
             force: self.query.is_true("force"),
         })
     }

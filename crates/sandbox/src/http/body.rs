@@ -13,34 +13,23 @@ use serde_json::Value;
 const KNOWN: [&str; 4] =
     ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "application/cbor"];
 
-/// The object in a body, and the fields that it names twice.
-pub(super) fn object(asked: &Asked) -> Result<(Value, Vec<String>), Failure> {
+/// The object in a body.
+pub(super) fn object(asked: &Asked) -> Result<Value, Failure> {
+    let unread = |why: &dyn std::fmt::Display| Failure::bad_request(why.to_string());
     match asked.content_type.as_str() {
-        "" | "application/json" => json(&asked.body),
-        "application/yaml" => {
-            let value =
-                normal::yaml_to_json(&asked.body).map_err(|why| Failure::bad_request(why.to_string()))?;
-            Ok((value, Vec::new()))
-        }
-        "application/vnd.kubernetes.protobuf" => {
-            let value = protobuf::decode(&asked.body).map_err(|why| Failure::bad_request(why.to_string()))?;
-            Ok((value, Vec::new()))
-        }
+        "" | "application/json" => serde_json::from_slice(&asked.body)
+            .map_err(|why| unread(&format_args!("couldn't get version/kind; json parse error: {why}"))),
+        "application/yaml" => normal::yaml_to_json(&asked.body).map_err(|why| unread(&why)),
+        "application/vnd.kubernetes.protobuf" => protobuf::decode(&asked.body).map_err(|why| unread(&why)),
         _ => Err(Failure::media_type(&KNOWN)),
     }
-}
-
-fn json(bytes: &[u8]) -> Result<(Value, Vec<String>), Failure> {
-    let value = serde_json::from_slice(bytes)
-        .map_err(|why| Failure::bad_request(format!("couldn't get version/kind; json parse error: {why}")))?;
-    Ok((value, normal::duplicates(bytes)))
 }
 
 /// How something is to be deleted: the query, and over it the body.
 pub(super) fn deletion(asked: &Asked) -> Result<(Deletion, bool), Failure> {
     let options = match asked.body.is_empty() {
         true => Value::Null,
-        false => object(asked)?.0,
+        false => object(asked)?,
     };
     of_options(asked, &options)
 }

@@ -172,7 +172,10 @@ impl Form {
                 self.table(&[&empty])
             }
             View::Metadata => metadata_of(&json!({"metadata": metadata})),
-            View::Whole => crate::normal::zero(&api_version, kind, json!({"metadata": metadata})),
+            View::Whole => {
+                let bare = json!({"metadata": metadata});
+                crate::normal::normal(&api_version, kind, bare.clone()).map_or(bare, |zero| zero.value)
+            }
         };
         self.event_of("BOOKMARK", &value, self.accept.encoding)
     }

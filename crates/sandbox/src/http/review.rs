@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 impl Server {
     pub(super) fn review(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
         let resource = on.number.get();
-        let (mut review, _) = body::object(asked)?;
+        let mut review = body::object(asked)?;
         review["kind"] = json!(resource.kind);
         review["apiVersion"] = json!(resource.api_version());
         if review["metadata"].is_null() {
@@ -38,7 +38,7 @@ impl Server {
     /// A token that opens nothing: no door here has a lock.
     pub(super) fn token(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
         self.read(&On { sub: None, ..on.clone() })?;
-        let (mut request, _) = body::object(asked)?;
+        let mut request = body::object(asked)?;
         let end = self.clock().now() + jiff::SignedDuration::from_hours(1);
         request["kind"] = json!("TokenRequest");
         request["apiVersion"] = json!("authentication.k8s.io/v1");

@@ -8,7 +8,7 @@ use super::answer::Answer;
 use super::asked::Asked;
 use super::form::{content_type, encoded};
 use super::{body, read};
-use crate::api::{Made, On, Patch, Server, Strictness, Wish};
+use crate::api::{Made, On, Patch, Server, Wish};
 use crate::failure::Failure;
 use crate::resource::{Resource, Sub};
 use crate::store::Range;
@@ -213,12 +213,9 @@ fn returns_deleted(resource: &Resource) -> bool {
 
 /// The body and how it is to be written.
 fn wished(asked: &Asked) -> Result<(Value, Wish), Failure> {
-    let wish = asked.wish()?;
-    let (object, duplicates) = body::object(asked)?;
-    if wish.strictness == Strictness::Strict && !duplicates.is_empty() {
-        let why = format!("strict decoding error: {}", duplicates.join(", "));
-        return Err(Failure::bad_request(why));
-    }
+    let mut wish = asked.wish()?;
+    let object = body::object(asked)?;
+    wish.raw = matches!(asked.content_type.as_str(), "" | "application/json").then(|| asked.body.clone());
     Ok((object, wish))
 }
 
