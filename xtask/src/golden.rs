@@ -10,14 +10,15 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 pub(crate) fn run() -> Result<()> {
-    keep("./golden", "crates/core/tests/golden/matching.txt")
+    keep(&["./golden"], "crates/core/tests/golden/matching.txt")
 }
 
 /// Runs a program of the cluster's module and keeps its words in a file of the project.
-pub(crate) fn keep(program: &str, file: &str) -> Result<()> {
+pub(crate) fn keep(program: &[&str], file: &str) -> Result<()> {
     eprintln!("building the program (about two minutes the first time)");
     let output = Command::new("go")
-        .args(["run", "-mod=readonly", program])
+        .args(["run", "-mod=readonly"])
+        .args(program)
         .current_dir(sources::root().join("xtask/cluster"))
         // As the control plane is built: what both have in common is built once.
         .env("CGO_ENABLED", "0")

@@ -4,4 +4,6 @@
 //! Goes out: answers, watches, a log of every commit.
 //! Not here: Taintward's own controllers; terminal output (the command line).
 
+pub mod normal;
+pub mod protobuf;
 pub mod schema;
