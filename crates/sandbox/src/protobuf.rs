@@ -65,14 +65,18 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoEnvelope => write!(f, "provided data does not appear to be a protobuf message, expected prefix k8s"),
+            Self::NoEnvelope => {
+                write!(f, "provided data does not appear to be a protobuf message, expected prefix k8s")
+            }
             Self::UnknownKind { api_version, kind } => {
                 write!(f, "no kind {kind:?} is registered for version {api_version:?}")
             }
             Self::Truncated => write!(f, "unexpected EOF"),
             Self::Overflow => write!(f, "proto: integer overflow"),
             Self::BadTag(tag) => write!(f, "proto: illegal tag {} (wire type {})", tag >> 3, tag & 7),
-            Self::WrongWireType { field, found } => write!(f, "proto: wrong wireType = {found} for field {field}"),
+            Self::WrongWireType { field, found } => {
+                write!(f, "proto: wrong wireType = {found} for field {field}")
+            }
             Self::BadJson(why) => write!(f, "raw extension: {why}"),
             Self::BadTime(seconds) => write!(f, "the time {seconds} is out of range"),
             Self::Encoded(how) => write!(f, "unknown content encoding {how:?}"),
@@ -104,7 +108,8 @@ pub fn decode(bytes: &[u8]) -> Result<Value, Fault> {
 pub fn encode_watch_event(event: &str, object: &[u8]) -> Vec<u8> {
     let mut out = write::Backward::default();
     write::watch_event(&mut out, event, object);
-    let length = u32::try_from(out.len()).expect("a watch event is an object, and objects are limited to megabytes");
+    let length =
+        u32::try_from(out.len()).expect("a watch event is an object, and objects are limited to megabytes");
     out.prefix(&length.to_be_bytes());
     out.finish()
 }

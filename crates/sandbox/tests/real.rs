@@ -1,6 +1,6 @@
 //! # Real: what a real server answered
 //! Room:     objects as they were sent to kube-apiserver v1.36.3, and its answers in JSON and in protobuf.
-//! Comes in: tests/golden/objects.jsonl, recorded.
+//! Comes in: tests/golden/objects.jsonl and watch.bin, recorded.
 //! Goes out: equality: of our normal form and its JSON, of our bytes and its bytes.
 //! Not here: defaults, which a real server adds to what was sent.
 
@@ -16,18 +16,24 @@ struct Recorded {
 }
 
 fn recorded() -> Vec<Recorded> {
-    let lines = include_str!("golden/objects.jsonl").lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines = include_str!("golden/objects.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("the recording is JSON"));
     lines
         .map(|line| Recorded {
             input: line.get("input").cloned(),
             answer: line["answer"].clone(),
-            bytes: STANDARD.decode(line["protobuf"].as_str().unwrap()).unwrap(),
+            bytes: STANDARD.decode(text(&line["protobuf"])).expect("the recording is base64"),
         })
         .collect()
 }
 
+fn text(value: &Value) -> &str {
+    value.as_str().expect("the recording has text here")
+}
+
 fn kind(object: &Value) -> (&str, &str) {
-    (object["apiVersion"].as_str().unwrap(), object["kind"].as_str().unwrap())
+    (text(&object["apiVersion"]), text(&object["kind"]))
 }
 
 #[test]
@@ -45,7 +51,12 @@ fn its_protobuf_says_what_its_json_says() {
     for Recorded { answer, bytes, .. } in recorded() {
         let mut answer = answer;
         // Its protobuf has no kinds within an object.
-        for claim in answer.pointer_mut("/spec/volumeClaimTemplates").and_then(Value::as_array_mut).into_iter().flatten() {
+        for claim in answer
+            .pointer_mut("/spec/volumeClaimTemplates")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
             claim.as_object_mut().unwrap().retain(|name, _| name != "apiVersion" && name != "kind");
         }
         assert_eq!(protobuf::decode(&bytes).unwrap(), answer, "{}", answer["kind"]);
@@ -57,8 +68,22 @@ fn our_bytes_are_its_bytes() {
     for Recorded { answer, bytes, .. } in recorded() {
         let (api_version, kind) = kind(&answer);
         let ours = protobuf::encode(api_version, kind, &answer);
-        assert!(ours == bytes, "{kind}: {:?}\n{:?}", String::from_utf8_lossy(&ours), String::from_utf8_lossy(&bytes));
+        assert!(
+            ours == bytes,
+            "{kind}: {:?}\n{:?}",
+            String::from_utf8_lossy(&ours),
+            String::from_utf8_lossy(&bytes)
+        );
     }
+}
+
+#[test]
+fn our_frame_is_its_frame() {
+    let frame = include_bytes!("golden/watch.bin");
+    let at = frame.windows(4).position(|window| window == b"k8s\0").unwrap();
+    let object = protobuf::decode(&frame[at..]).unwrap();
+    assert_eq!(protobuf::encode("v1", "ConfigMap", &object), frame[at..]);
+    assert_eq!(protobuf::encode_watch_event("ADDED", &frame[at..]), frame);
 }
 
 /// What was sent stands in the answer, in the form we give it. A default may fill in what was sent empty.

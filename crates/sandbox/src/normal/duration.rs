@@ -47,7 +47,8 @@ pub(crate) fn parse_duration(text: &str) -> Result<i64, Fault> {
             return Err(Fault(format!("time: unknown unit {unit:?} in duration {text:?}")));
         };
         // Anything this long is out of range whatever its unit.
-        let whole: i128 = if whole.is_empty() { 0 } else { whole.parse::<u64>().map_err(|_| invalid())?.into() };
+        let whole: i128 =
+            if whole.is_empty() { 0 } else { whole.parse::<u64>().map_err(|_| invalid())?.into() };
         let digits = &fraction[..fraction.len().min(18)];
         let part = digits.parse::<i128>().unwrap_or_default() * scale / 10_i128.pow(digits.len() as u32);
         nanos = nanos.saturating_add(whole * scale + part);

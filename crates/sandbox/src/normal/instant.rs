@@ -120,7 +120,12 @@ impl Parser<'_> {
         }
     }
 
-    fn ranged(&mut self, element: &str, named: &str, range: std::ops::RangeInclusive<i64>) -> Result<i64, Fault> {
+    fn ranged(
+        &mut self,
+        element: &str,
+        named: &str,
+        range: std::ops::RangeInclusive<i64>,
+    ) -> Result<i64, Fault> {
         let value = self.digits(2, element)?;
         if range.contains(&value) { Ok(value) } else { Err(self.says(&format!("{named} out of range"))) }
     }
@@ -171,11 +176,11 @@ impl Parser<'_> {
             _ => return Err(self.bad("Z07:00")),
         };
         let (Some(hours), Some(minutes)) = (number(1), number(4)) else { return Err(self.bad("Z07:00")) };
-        if hours > 24 {
-            return Err(self.says("time zone offset hour out of range"));
-        }
         if minutes > 60 {
             return Err(self.says("time zone offset minute out of range"));
+        }
+        if hours > 24 {
+            return Err(self.says("time zone offset hour out of range"));
         }
         self.rest = &self.rest[6..];
         Ok(sign * (hours * 3600 + minutes * 60))

@@ -10,6 +10,7 @@ use super::Fault;
 const FORMAT: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const SUFFIX: &str = "unable to parse quantity's suffix";
+const NUMERIC: &str = "unable to parse numeric part of quantity";
 
 const DECIMAL: [(&str, i64); 10] =
     [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
@@ -17,7 +18,7 @@ const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
 /// Digits after the point that are kept; what is smaller is rounded away from zero.
 const NANO: i64 = 9;
-/// Digits an amount may have to be kept as it was written.
+/// Digits an amount may have to be kept as it was written, if nothing else speaks against it.
 const SHORT: usize = 18;
 
 enum Suffix {
@@ -27,6 +28,8 @@ enum Suffix {
 }
 
 struct Parts<'a> {
+    /// There is no digit before the suffix.
+    blank: bool,
     negative: bool,
     whole: &'a str,
     fraction: &'a str,
@@ -37,21 +40,30 @@ struct Parts<'a> {
 pub fn canonical_quantity(text: &str) -> Result<String, Fault> {
     let parts = split(text)?;
     let suffix = read_suffix(parts.suffix).ok_or_else(|| Fault(SUFFIX.into()))?;
-    let digits: String = [parts.whole, parts.fraction].concat();
+    let digits = [parts.whole, parts.fraction].concat();
+    let (exponent, short) = match suffix {
+        Suffix::Binary(exponent) => (0, is_short_binary(&parts, exponent)),
+        Suffix::Decimal(exponent) | Suffix::Exponent(exponent) => {
+            let exponent = exponent - parts.fraction.len() as i64;
+            (exponent, digits.len() <= SHORT && exponent >= -NANO)
+        }
+    };
+    // Short amounts need no number to be nought.
+    if !short && parts.blank {
+        return Err(Fault(NUMERIC.into()));
+    }
     if digits.bytes().all(|digit| digit == b'0') {
         return Ok("0".into());
     }
-    let negative = parts.negative;
+    let kept = match suffix {
+        // What is divisible by 8 may have a larger unit.
+        Suffix::Binary(_) => parts.whole.parse::<i64>().is_ok_and(|amount| amount & 7 != 0),
+        _ => exponent % 3 == 0 && !digits.ends_with("000") && !digits.starts_with('0'),
+    };
     Ok(match suffix {
-        Suffix::Binary(exponent) if is_kept_binary(&parts, exponent) => text.to_owned(),
-        Suffix::Binary(exponent) => binary(negative, &parts, exponent),
-        Suffix::Decimal(exponent) | Suffix::Exponent(exponent) => {
-            let exponent = exponent - parts.fraction.len() as i64;
-            if is_kept_decimal(&digits, exponent) {
-                return Ok(text.to_owned());
-            }
-            decimal(negative, &digits, exponent, matches!(suffix, Suffix::Exponent(_)))
-        }
+        _ if short && kept => text.to_owned(),
+        Suffix::Binary(exponent) => binary(parts.negative, &digits, parts.fraction.len(), exponent),
+        _ => decimal(parts.negative, &digits, exponent, matches!(suffix, Suffix::Exponent(_))),
     })
 }
 
@@ -72,9 +84,10 @@ fn split(text: &str) -> Result<Parts<'_>, Fault> {
     if !exponent.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(wrong());
     }
+    let blank = whole.is_empty() && fraction.is_empty();
     let whole = whole.trim_start_matches('0');
     let whole = if whole.is_empty() { "0" } else { whole };
-    Ok(Parts { negative: text.starts_with('-'), whole, fraction, suffix })
+    Ok(Parts { blank, negative: text.starts_with('-'), whole, fraction, suffix })
 }
 
 fn read_suffix(suffix: &str) -> Option<Suffix> {
@@ -89,23 +102,10 @@ fn read_suffix(suffix: &str) -> Option<Suffix> {
     Some(Suffix::Exponent(i64::from(exponent as i32)))
 }
 
-/// Short amounts whose exponent is one of the named ones stay as they were written.
-fn is_kept_decimal(digits: &str, exponent: i64) -> bool {
-    digits.len() <= SHORT
-        && exponent >= -NANO
-        && exponent % 3 == 0
-        && !digits.ends_with("000")
-        && !digits.starts_with('0')
-}
-
-/// Short whole amounts stay as they were written, unless they are divisible by 8 and may have a larger unit.
-fn is_kept_binary(parts: &Parts<'_>, exponent: u32) -> bool {
+/// Whether the real one counts in 64 bits, by its own estimate of the room that takes.
+fn is_short_binary(parts: &Parts<'_>, exponent: u32) -> bool {
     let room = 14_i64 - parts.whole.len() as i64 - i64::from(exponent * 3 / 10);
-    let amount = parts.whole.parse::<i64>().unwrap_or_default();
-    parts.fraction.is_empty()
-        && room >= 0
-        && amount & 7 != 0
-        && amount.checked_mul(1 << exponent).is_some()
+    parts.fraction.is_empty() && room >= 0
 }
 
 /// `digits` times ten to the `exponent`, in thousands.
@@ -146,31 +146,44 @@ fn round_up(digits: &str, exponent: i64) -> (String, i64) {
 }
 
 /// An amount with a binary unit: in the largest unit that divides it, at most `i64::MAX`.
-fn binary(negative: bool, parts: &Parts<'_>, exponent: u32) -> String {
-    const PLACES: usize = 19;
-    let most = u128::from(i64::MAX.unsigned_abs());
-    let sign = if negative { "-" } else { "" };
-    let whole = parts.whole.parse::<u64>().map_or(most, |whole| u128::from(whole) << exponent);
-    let places = parts.fraction.len().min(PLACES);
-    let scale = 10_u128.pow(places as u32);
-    let part = parts.fraction[..places].parse::<u128>().unwrap_or_default() << exponent;
-    let beyond = parts.fraction[places..].bytes().any(|digit| digit != b'0');
-    let mut amount = whole + part / scale;
-    let mut nanos = (part % scale) * 1_000_000_000;
-    nanos = nanos / scale + u128::from(!nanos.is_multiple_of(scale) || beyond);
-    if nanos == 1_000_000_000 {
-        (amount, nanos) = (amount + 1, 0);
+fn binary(negative: bool, digits: &str, places: usize, exponent: u32) -> String {
+    let mut digits: Vec<u8> = digits.bytes().map(|digit| digit - b'0').collect();
+    for _ in 0..exponent / 10 {
+        times_1024(&mut digits);
     }
+    let digits: String = digits.into_iter().map(|digit| char::from(digit + b'0')).collect();
+    let (digits, point) = round_up(&digits, -(places as i64));
+    // The point stands after at most nine digits, and the digits before it may be none.
+    let (whole, fraction) = digits.split_at(digits.len().saturating_sub(point.unsigned_abs() as usize));
+    let most = i64::MAX.unsigned_abs();
+    let sign = if negative { "-" } else { "" };
+    let mut amount = match whole.trim_start_matches('0') {
+        "" => 0,
+        whole => whole.parse().unwrap_or(u64::MAX),
+    };
     if amount >= most {
         return format!("{sign}{most}");
     }
     // A fraction, or less than the smallest unit, is written in decimal.
-    if nanos != 0 || amount < 1024 {
-        return decimal(negative, &format!("{amount}{nanos:09}"), -NANO, false);
+    if amount < 1024 || fraction.bytes().any(|digit| digit != b'0') {
+        return decimal(negative, &digits, point, false);
     }
     let mut unit = 0;
     while amount.is_multiple_of(1024) && unit + 1 < BINARY.len() {
         (amount, unit) = (amount / 1024, unit + 1);
     }
     format!("{sign}{amount}{}", BINARY[unit])
+}
+
+fn times_1024(digits: &mut Vec<u8>) {
+    let mut carry = 0_u32;
+    for digit in digits.iter_mut().rev() {
+        carry += u32::from(*digit) * 1024;
+        *digit = (carry % 10) as u8;
+        carry /= 10;
+    }
+    while carry > 0 {
+        digits.insert(0, (carry % 10) as u8);
+        carry /= 10;
+    }
 }

@@ -16,7 +16,8 @@ use super::{BASE64, Fault, Instant, MAX_COMPLAINTS, complete, duration_text, par
 use crate::schema::{Field, Schema, Shape, TypeId};
 
 /// The types of kinds: they have an `apiVersion` and a kind, wherever they stand.
-static ROOTS: LazyLock<HashSet<TypeId>> = LazyLock::new(|| Schema::get().kinds().map(|(_, _, id)| id).collect());
+static ROOTS: LazyLock<HashSet<TypeId>> =
+    LazyLock::new(|| Schema::get().kinds().map(|(_, _, id)| id).collect());
 
 /// Where the walk is, and what it has found.
 pub(super) struct Walk {
@@ -33,7 +34,14 @@ pub(super) struct Walk {
 
 impl Walk {
     pub(super) fn new(schema: &'static Schema) -> Self {
-        Self { schema, unknown: Vec::new(), path: String::new(), fields: Vec::new(), holder: None, wrong: None }
+        Self {
+            schema,
+            unknown: Vec::new(),
+            path: String::new(),
+            fields: Vec::new(),
+            holder: None,
+            wrong: None,
+        }
     }
 
     pub(super) fn root(&mut self, of: TypeId, value: Value) -> Result<Value, Fault> {
@@ -163,10 +171,12 @@ impl Walk {
     fn scalar(&mut self, shape: &Shape, named: Option<Named>, value: Value) -> Value {
         let fits = match (shape, &value) {
             (Shape::Bool, Value::Bool(_)) | (Shape::String, Value::String(_)) => return value,
-            (Shape::Int32 | Shape::Int64 | Shape::Uint32 | Shape::Uint64 | Shape::Float64, Value::Number(_)) => {
-                int(&value, shape)
-            }
+            (
+                Shape::Int32 | Shape::Int64 | Shape::Uint32 | Shape::Uint64 | Shape::Float64,
+                Value::Number(_),
+            ) => int(&value, shape),
             (Shape::Bytes, Value::String(text)) => return self.bytes(text),
+            (Shape::Bytes, Value::Array(items)) => return self.numbered_bytes(items),
             _ => {
                 self.note_misfit(words::value(&value), &type_name(shape, named));
                 return zero(shape);
@@ -186,6 +196,21 @@ impl Walk {
                 Value::Null
             }
         }
+    }
+
+    /// Go takes a list of small numbers for bytes too.
+    fn numbered_bytes(&mut self, items: &[Value]) -> Value {
+        let byte = |item: &Value| match item {
+            Value::Null => 0,
+            item => match item.as_u64().and_then(|number| u8::try_from(number).ok()) {
+                Some(byte) => byte,
+                None => {
+                    self.note_misfit(&literal(item), "uint8");
+                    0
+                }
+            },
+        };
+        BASE64.encode(items.iter().map(byte).collect::<Vec<u8>>()).into()
     }
 
     fn quantity(&mut self, value: Value) -> Result<Value, Fault> {
@@ -251,7 +276,8 @@ fn parsed(shape: &Shape, text: &str) -> Result<Value, Fault> {
 
 /// The bytes, or where Go finds that they are none. It reads over line breaks.
 fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
-    let letters: Vec<(usize, u8)> = text.bytes().enumerate().filter(|(_, byte)| !matches!(byte, b'\r' | b'\n')).collect();
+    let letters: Vec<(usize, u8)> =
+        text.bytes().enumerate().filter(|(_, byte)| !matches!(byte, b'\r' | b'\n')).collect();
     let plain: Vec<u8> = letters.iter().map(|(_, byte)| *byte).collect();
     let place = |at: usize| letters.get(at).map_or(text.len(), |(place, _)| *place);
     BASE64.decode(&plain).map_err(|error| match error {

@@ -63,12 +63,23 @@ pub(super) fn plain(shape: &Shape) -> String {
         Shape::Quantity => "resource.Quantity".into(),
         Shape::Raw => "runtime.RawExtension".into(),
         Shape::Fields => "v1.FieldsV1".into(),
-        Shape::List(of) => format!("[]{}", plain(of)),
-        Shape::Map(of) => format!("map[string]{}", plain(of)),
+        Shape::List(of) => format!("[]{}", held(of)),
+        Shape::Map(of) => format!("map[string]{}", held(of)),
         Shape::Object(of) => {
             let name = Schema::get().at(*of).name.as_str();
             name.rsplit('/').next().unwrap_or(name).to_owned()
         }
+    }
+}
+
+/// What Go calls a shape in the name of a list or a map.
+fn held(shape: &Shape) -> String {
+    match shape {
+        Shape::Time => "v1.Time".into(),
+        Shape::MicroTime => "v1.MicroTime".into(),
+        Shape::Duration => "v1.Duration".into(),
+        Shape::IntOrString => "intstr.IntOrString".into(),
+        other => plain(other),
     }
 }
 

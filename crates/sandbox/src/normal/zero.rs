@@ -12,7 +12,9 @@ use crate::schema::{Field, Omit, Schema, Shape, TypeId};
 pub(crate) fn zero(shape: &Shape) -> Value {
     match shape {
         Shape::Bool => false.into(),
-        Shape::Int32 | Shape::Int64 | Shape::Uint32 | Shape::Uint64 | Shape::Float64 | Shape::IntOrString => 0.into(),
+        Shape::Int32 | Shape::Int64 | Shape::Uint32 | Shape::Uint64 | Shape::Float64 | Shape::IntOrString => {
+            0.into()
+        }
         Shape::String => "".into(),
         Shape::Quantity => "0".into(),
         Shape::Duration => "0s".into(),
@@ -72,7 +74,9 @@ fn unset(field: &Field) -> Option<Value> {
 
 /// The zero value of a field. A list of objects, which is never stored, has no elements rather than no list.
 fn none(field: &Field) -> Value {
-    if field.name == "items" && matches!(&field.shape, Shape::List(of) if matches!(**of, Shape::Object(_) | Shape::Raw)) {
+    if field.name == "items"
+        && matches!(&field.shape, Shape::List(of) if matches!(**of, Shape::Object(_) | Shape::Raw))
+    {
         return Value::Array(Vec::new());
     }
     zero(&field.shape)
@@ -91,8 +95,11 @@ fn left_out(field: &Field, value: &Value) -> bool {
         return false;
     }
     match value {
-        Value::Null => field.pointer || !matches!(field.shape, Shape::Time | Shape::MicroTime | Shape::Raw | Shape::Fields)
-            || field.omit == Omit::Zero,
+        Value::Null => {
+            field.pointer
+                || !matches!(field.shape, Shape::Time | Shape::MicroTime | Shape::Raw | Shape::Fields)
+                || field.omit == Omit::Zero
+        }
         _ if field.pointer => false,
         Value::Bool(set) => !set,
         Value::Number(number) => field.shape != Shape::IntOrString && number.as_f64() == Some(0.0),

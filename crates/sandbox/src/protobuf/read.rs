@@ -267,7 +267,10 @@ fn list_in<'a>(object: &'a mut Map<String, Value>, name: &str) -> &'a mut Vec<Va
     if !object.get(name).is_some_and(Value::is_array) {
         object.insert(name.to_owned(), Value::Array(Vec::new()));
     }
-    object.get_mut(name).and_then(Value::as_array_mut).expect("there is a list of this name: it has just been looked for")
+    object
+        .get_mut(name)
+        .and_then(Value::as_array_mut)
+        .expect("there is a list of this name: it has just been looked for")
 }
 
 fn piece<'a>(cursor: &mut Cursor<'a>, name: &str, wire: u8) -> Result<&'a [u8], Fault> {

@@ -67,7 +67,13 @@ impl Backward {
 }
 
 /// `runtime.Unknown` around an object.
-pub(super) fn envelope(out: &mut Backward, api_version: &str, kind: &str, of: Option<TypeId>, object: &Value) {
+pub(super) fn envelope(
+    out: &mut Backward,
+    api_version: &str,
+    kind: &str,
+    of: Option<TypeId>,
+    object: &Value,
+) {
     out.bytes(4, b"");
     out.bytes(3, b"");
     out.message(2, |out| {
@@ -94,7 +100,8 @@ fn fields(out: &mut Backward, of: TypeId, object: Option<&Map<String, Value>>) {
                 out.message(slot.field.number, |out| fields(out, *inner, object));
             }
             _ => {
-                let value = object.and_then(|object| object.get(&slot.field.name)).filter(|value| !value.is_null());
+                let value =
+                    object.and_then(|object| object.get(&slot.field.name)).filter(|value| !value.is_null());
                 field(out, slot, value);
             }
         }
@@ -136,7 +143,9 @@ fn element(out: &mut Backward, number: u32, shape: &Shape, value: Option<&Value>
         Shape::Int32 | Shape::Int64 => {
             out.number(number, value.and_then(Value::as_i64).unwrap_or_default().cast_unsigned());
         }
-        Shape::Uint32 | Shape::Uint64 => out.number(number, value.and_then(Value::as_u64).unwrap_or_default()),
+        Shape::Uint32 | Shape::Uint64 => {
+            out.number(number, value.and_then(Value::as_u64).unwrap_or_default())
+        }
         Shape::Float64 => {
             out.prefix(&value.and_then(Value::as_f64).unwrap_or_default().to_le_bytes());
             out.tag(number, FIXED64);

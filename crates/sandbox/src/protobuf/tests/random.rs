@@ -53,14 +53,23 @@ impl Random {
             Shape::Float64 => self.one_of(&[0.5, -1.25, 1e300]).into(),
             Shape::String => self.one_of(&["", "x", "a.b/c", "\u{e9}\u{1f600}\0\""]).into(),
             Shape::Bytes => self.one_of(&["", "AA==", "AAEC", "//79"]).into(),
-            Shape::Time => self.one_of(&[Value::Null, "2024-02-29T23:59:59Z".into(), "1969-12-31T23:59:58Z".into(), "1970-01-01T00:00:00Z".into()]),
-            Shape::MicroTime => {
-                self.one_of(&[Value::Null, "2024-02-29T23:59:59.000001Z".into(), "1969-12-31T23:59:58.999999Z".into()])
-            }
+            Shape::Time => self.one_of(&[
+                Value::Null,
+                "2024-02-29T23:59:59Z".into(),
+                "1969-12-31T23:59:58Z".into(),
+                "1970-01-01T00:00:00Z".into(),
+            ]),
+            Shape::MicroTime => self.one_of(&[
+                Value::Null,
+                "2024-02-29T23:59:59.000001Z".into(),
+                "1969-12-31T23:59:58.999999Z".into(),
+            ]),
             Shape::Duration => self.one_of(&["0s", "1h0m0.5s", "-3ns"]).into(),
             Shape::Quantity => self.one_of(&["0", "1", "100m", "1Gi", "-5", "1500m", "1e3"]).into(),
             Shape::IntOrString => self.one_of(&[json!(0), json!(-80), json!(""), json!("25%"), json!("7")]),
-            Shape::Raw | Shape::Fields => self.one_of(&[json!({"a": [1, null, "x"]}), json!({}), json!({"f:x": {}})]),
+            Shape::Raw | Shape::Fields => {
+                self.one_of(&[json!({"a": [1, null, "x"]}), json!({}), json!({"f:x": {}})])
+            }
             Shape::Object(of) => {
                 let mut object = Map::new();
                 self.fields(*of, depth, &mut object);
