@@ -125,6 +125,16 @@ impl Schema {
         self.kinds.get(&(api_version.to_owned(), kind.to_owned())).copied()
     }
 
+    /// Every `apiVersion` and kind, with its type.
+    pub fn kinds(&self) -> impl Iterator<Item = (&str, &str, TypeId)> {
+        self.kinds.iter().map(|((api_version, kind), id)| (api_version.as_str(), kind.as_str(), *id))
+    }
+
+    /// Every type.
+    pub fn ids(&self) -> impl Iterator<Item = TypeId> {
+        self.by_name.values().copied()
+    }
+
     /// A type by its name: `core/v1.Pod`.
     pub fn named(&self, name: &str) -> Option<TypeId> {
         self.by_name.get(name).copied()

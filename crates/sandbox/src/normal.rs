@@ -1,0 +1,80 @@
+//! # Normal: what a real server makes of an object
+//! Room:     the way of an object through Go's types and back: what is dropped, refused, filled in and rewritten.
+//! Comes in: JSON or YAML of a known kind.
+//! Goes out: [`Normal`], as a real server would answer it; or [`Fault`], in its words.
+//! Not here: defaults, validation, conversion between versions, protobuf.
+
+mod duplicates;
+mod duration;
+mod instant;
+mod quantity;
+mod walk;
+mod words;
+mod yaml;
+mod zero;
+
+use std::fmt;
+
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde_json::Value;
+
+pub use self::duplicates::{complaints, duplicates};
+pub(crate) use self::duration::{duration_text, parse_duration};
+pub(crate) use self::instant::Instant;
+pub use self::quantity::canonical_quantity;
+pub use self::yaml::yaml_to_json;
+pub(crate) use self::zero::{complete, zero};
+use crate::schema::Schema;
+
+/// Base64 as Go reads it: padded, and not particular about the last bits.
+pub(crate) const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::RequireCanonical),
+);
+
+/// More complaints than this are not made about one object.
+const MAX_COMPLAINTS: usize = 100;
+
+/// An object as a real server would write it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Normal {
+    /// The object. Its `apiVersion` and kind are those it was read as.
+    pub value: Value,
+    /// What strict validation says of fields nobody knows: `unknown field "spec.tolerance"`. They are dropped.
+    pub unknown: Vec<String>,
+}
+
+/// Why a body is not an object, in the words of a real server.
+///
+/// A real server puts `Pod in version "v1" cannot be handled as a Pod: ` in front.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault(pub String);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// Sends an object through its type.
+pub fn normal(api_version: &str, kind: &str, object: Value) -> Result<Normal, Fault> {
+    let schema = Schema::get();
+    let Some(of) = schema.kind(api_version, kind).or_else(|| schema.kind("meta.k8s.io/v1", kind)) else {
+        return Err(Fault(format!("no kind {kind:?} is registered for version {api_version:?}")));
+    };
+    let mut walk = walk::Walk::new(schema);
+    let mut value = walk.root(of, object)?;
+    if let Value::Object(object) = &mut value {
+        object.insert("apiVersion".into(), api_version.into());
+        object.insert("kind".into(), kind.into());
+    }
+    Ok(Normal { value, unknown: walk.into_unknown() })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! # Zero: what Go writes for what nobody set
+//! Room:     zero values, and when they are written.
+//! Comes in: a type and what is known of an object.
+//! Goes out: the object with the fields a real server writes anyway, and without those it leaves out.
+//! Not here: defaults, which mean something.
+
+use serde_json::{Map, Value};
+
+use crate::schema::{Field, Omit, Schema, Shape, TypeId};
+
+/// The zero value of a shape.
+pub(crate) fn zero(shape: &Shape) -> Value {
+    match shape {
+        Shape::Bool => false.into(),
+        Shape::Int32 | Shape::Int64 | Shape::Uint32 | Shape::Uint64 | Shape::Float64 | Shape::IntOrString => {
+            0.into()
+        }
+        Shape::String => "".into(),
+        Shape::Quantity => "0".into(),
+        Shape::Duration => "0s".into(),
+        Shape::Bytes | Shape::Time | Shape::MicroTime | Shape::Raw | Shape::Fields => Value::Null,
+        Shape::List(_) | Shape::Map(_) => Value::Null,
+        Shape::Object(of) => {
+            let mut object = Map::new();
+            complete(*of, &mut object);
+            Value::Object(object)
+        }
+    }
+}
+
+/// Adds what is written though not set, and takes away what is set but not written.
+pub(crate) fn complete(of: TypeId, object: &mut Map<String, Value>) {
+    for field in &Schema::get().at(of).fields {
+        match (&field.shape, object.get(&field.name)) {
+            (Shape::Object(inner), _) if field.inline => complete(*inner, object),
+            (_, None) => {
+                if let Some(value) = unset(field) {
+                    object.insert(field.name.clone(), value);
+                }
+            }
+            (_, Some(value)) if left_out(field, value) => drop(object.remove(&field.name)),
+            // Stored objects are protobuf, which does not tell an empty list from none.
+            (Shape::List(_) | Shape::Map(_), Some(value)) if is_empty(value) => {
+                object.insert(field.name.clone(), none(field));
+            }
+            (_, Some(_)) => {}
+        }
+    }
+}
+
+/// What is written for a field nobody set.
+fn unset(field: &Field) -> Option<Value> {
+    if field.pointer {
+        return (field.omit == Omit::Never).then_some(Value::Null);
+    }
+    // `omitempty` never leaves out a struct, and these are structs.
+    let always = matches!(
+        field.shape,
+        Shape::Object(_)
+            | Shape::Time
+            | Shape::MicroTime
+            | Shape::Duration
+            | Shape::Quantity
+            | Shape::IntOrString
+            | Shape::Raw
+            | Shape::Fields
+    );
+    match field.omit {
+        Omit::Never => Some(none(field)),
+        Omit::Empty if always => Some(zero(&field.shape)),
+        Omit::Empty | Omit::Zero => None,
+    }
+}
+
+/// The zero value of a field. A list of objects, which is never stored, has no elements rather than no list.
+fn none(field: &Field) -> Value {
+    if field.name == "items"
+        && matches!(&field.shape, Shape::List(of) if matches!(**of, Shape::Object(_) | Shape::Raw))
+    {
+        return Value::Array(Vec::new());
+    }
+    zero(&field.shape)
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(entries) => entries.is_empty(),
+        _ => false,
+    }
+}
+
+fn left_out(field: &Field, value: &Value) -> bool {
+    if field.omit == Omit::Never {
+        return false;
+    }
+    match value {
+        Value::Null => {
+            field.pointer
+                || !matches!(field.shape, Shape::Time | Shape::MicroTime | Shape::Raw | Shape::Fields)
+                || field.omit == Omit::Zero
+        }
+        _ if field.pointer => false,
+        Value::Bool(set) => !set,
+        Value::Number(number) => field.shape != Shape::IntOrString && number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty() && matches!(field.shape, Shape::String | Shape::Bytes),
+        Value::Array(items) => items.is_empty() && matches!(field.shape, Shape::List(_)),
+        Value::Object(entries) => entries.is_empty() && matches!(field.shape, Shape::Map(_)),
+    }
+}

@@ -1,0 +1,287 @@
+//! # Read: from protobuf to JSON
+//! Room:     messages read field by field, then completed with Go's zero values.
+//! Comes in: bytes, which may be anything; their type.
+//! Goes out: values as a real server would write them in JSON; [`Fault`].
+//! Keeps:    depth and number of messages bounded, whatever the bytes say.
+//! Not here: writing; frames.
+
+use base64::Engine as _;
+use serde_json::{Map, Value};
+
+use super::cursor::Cursor;
+use super::plan::{self, BYTES, VARINT};
+use super::{Fault, MAGIC, MAX_DEPTH, MAX_MESSAGES};
+use crate::normal::{BASE64, Instant, complete, duration_text, zero};
+use crate::schema::{Shape, TypeId};
+
+/// Reads one body.
+pub(super) struct Reader {
+    depth: u32,
+    messages: u32,
+}
+
+impl Reader {
+    pub(super) fn new() -> Self {
+        Self { depth: 0, messages: 0 }
+    }
+
+    /// An object in its envelope.
+    pub(super) fn envelope(&mut self, bytes: &[u8]) -> Result<Value, Fault> {
+        let mut cursor = Cursor(bytes.strip_prefix(MAGIC).ok_or(Fault::NoEnvelope)?);
+        let (mut api_version, mut kind) = (String::new(), String::new());
+        let mut raw: &[u8] = &[];
+        while let Some((number, wire)) = cursor.tag()? {
+            match (number, wire) {
+                (1, BYTES) => {
+                    let mut inner = Cursor(cursor.piece()?);
+                    while let Some((number, wire)) = inner.tag()? {
+                        match (number, wire) {
+                            (1, BYTES) => api_version = text(inner.piece()?),
+                            (2, BYTES) => kind = text(inner.piece()?),
+                            _ => inner.skip(number, wire)?,
+                        }
+                    }
+                }
+                (2, BYTES) => raw = cursor.piece()?,
+                (3, BYTES) => match cursor.piece()? {
+                    [] => {}
+                    encoding => return Err(Fault::Encoded(text(encoding))),
+                },
+                _ => cursor.skip(number, wire)?,
+            }
+        }
+        let Some(of) = super::type_of(&api_version, &kind) else {
+            return Err(Fault::UnknownKind { api_version, kind });
+        };
+        let mut object = Map::new();
+        self.message(of, raw, &mut object)?;
+        object.insert("apiVersion".into(), api_version.into());
+        object.insert("kind".into(), kind.into());
+        Ok(Value::Object(object))
+    }
+
+    /// A message into an object, which may have been begun: a field that comes twice is merged.
+    fn message(&mut self, of: TypeId, bytes: &[u8], object: &mut Map<String, Value>) -> Result<(), Fault> {
+        self.fields(of, bytes, object)?;
+        complete(of, object);
+        Ok(())
+    }
+
+    fn fields(&mut self, of: TypeId, bytes: &[u8], object: &mut Map<String, Value>) -> Result<(), Fault> {
+        self.enter()?;
+        let mut cursor = Cursor(bytes);
+        while let Some((number, wire)) = cursor.tag()? {
+            let Some(slot) = plan::numbered(of, number) else {
+                cursor.skip(number, wire)?;
+                continue;
+            };
+            let name = &slot.field.name;
+            match &slot.field.shape {
+                Shape::Object(inner) if slot.field.inline => {
+                    self.fields(*inner, piece(&mut cursor, name, wire)?, object)?;
+                }
+                Shape::List(inner) => {
+                    let items = list_in(object, name);
+                    if slot.wrapped {
+                        self.list(inner, name, piece(&mut cursor, name, wire)?, items)?;
+                    } else {
+                        self.item(inner, name, wire, &mut cursor, items)?;
+                    }
+                }
+                Shape::Map(inner) => {
+                    let (key, value) = self.entry(inner, name, piece(&mut cursor, name, wire)?)?;
+                    match object.get_mut(name) {
+                        Some(Value::Object(entries)) => drop(entries.insert(key, value)),
+                        _ => drop(object.insert(name.clone(), Value::Object(Map::from_iter([(key, value)])))),
+                    }
+                }
+                shape => {
+                    let begun = object.remove(name);
+                    object.insert(name.clone(), self.value(shape, name, wire, &mut cursor, begun)?);
+                }
+            }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    /// One element, or several packed ones.
+    fn item(
+        &mut self,
+        of: &Shape,
+        name: &str,
+        wire: u8,
+        cursor: &mut Cursor<'_>,
+        items: &mut Vec<Value>,
+    ) -> Result<(), Fault> {
+        let plain = plan::wire_type(of);
+        if plain == BYTES || wire != BYTES {
+            items.push(self.value(of, name, wire, cursor, None)?);
+            return Ok(());
+        }
+        let mut packed = Cursor(cursor.piece()?);
+        while !packed.0.is_empty() {
+            items.push(self.value(of, name, plain, &mut packed, None)?);
+        }
+        Ok(())
+    }
+
+    /// A list that is a message of its own.
+    fn list(&mut self, of: &Shape, name: &str, bytes: &[u8], items: &mut Vec<Value>) -> Result<(), Fault> {
+        self.enter()?;
+        let mut cursor = Cursor(bytes);
+        while let Some((number, wire)) = cursor.tag()? {
+            match number {
+                1 => self.item(of, name, wire, &mut cursor, items)?,
+                _ => cursor.skip(number, wire)?,
+            }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn entry(&mut self, of: &Shape, name: &str, bytes: &[u8]) -> Result<(String, Value), Fault> {
+        let (mut key, mut value) = (String::new(), None);
+        let mut cursor = Cursor(bytes);
+        while let Some((number, wire)) = cursor.tag()? {
+            match number {
+                1 => key = text(piece(&mut cursor, name, wire)?),
+                2 => value = Some(self.value(of, name, wire, &mut cursor, None)?),
+                _ => cursor.skip(number, wire)?,
+            }
+        }
+        Ok((key, value.unwrap_or_else(|| if *of == Shape::Bytes { "".into() } else { zero(of) })))
+    }
+
+    fn value(
+        &mut self,
+        shape: &Shape,
+        name: &str,
+        wire: u8,
+        cursor: &mut Cursor<'_>,
+        begun: Option<Value>,
+    ) -> Result<Value, Fault> {
+        if wire != plan::wire_type(shape) {
+            return Err(wrong(name, wire));
+        }
+        Ok(match shape {
+            Shape::Bool => (cursor.varint()? != 0).into(),
+            // Go keeps the low bits; negative numbers have ten bytes.
+            Shape::Int32 => (cursor.varint()? as u32).cast_signed().into(),
+            Shape::Int64 => cursor.varint()?.cast_signed().into(),
+            Shape::Uint32 => (cursor.varint()? as u32).into(),
+            Shape::Uint64 => cursor.varint()?.into(),
+            Shape::Float64 => f64::from_bits(cursor.fixed64()?).into(),
+            Shape::String => text(cursor.piece()?).into(),
+            Shape::Bytes => BASE64.encode(cursor.piece()?).into(),
+            Shape::Object(of) => {
+                let mut object = match begun {
+                    Some(Value::Object(begun)) => begun,
+                    _ => Map::new(),
+                };
+                self.message(*of, cursor.piece()?, &mut object)?;
+                Value::Object(object)
+            }
+            Shape::List(of) => {
+                let mut items = Vec::new();
+                self.list(of, name, cursor.piece()?, &mut items)?;
+                Value::Array(items)
+            }
+            Shape::Map(_) => {
+                cursor.piece()?;
+                Value::Null
+            }
+            _ => self.special(shape, name, cursor.piece()?)?,
+        })
+    }
+
+    /// Messages that are no objects in JSON.
+    fn special(&mut self, shape: &Shape, name: &str, bytes: &[u8]) -> Result<Value, Fault> {
+        self.enter()?;
+        let (mut numbers, mut content) = ([0_u64; 2], None);
+        let mut cursor = Cursor(bytes);
+        while let Some((number, wire)) = cursor.tag()? {
+            match (shape, number) {
+                (Shape::Quantity | Shape::Raw | Shape::Fields, 1) | (Shape::IntOrString, 3) => {
+                    content = Some(piece(&mut cursor, name, wire)?);
+                }
+                (Shape::Time | Shape::MicroTime | Shape::IntOrString, 1 | 2) | (Shape::Duration, 1) => {
+                    if wire != VARINT {
+                        return Err(wrong(name, wire));
+                    }
+                    numbers[number as usize - 1] = cursor.varint()?;
+                }
+                _ => cursor.skip(number, wire)?,
+            }
+        }
+        let value = match shape {
+            // An empty message is the zero time; one that says so is the year 1970.
+            Shape::Time | Shape::MicroTime if bytes.is_empty() => Value::Null,
+            Shape::Time | Shape::MicroTime => time(numbers, *shape == Shape::MicroTime)?,
+            Shape::Duration => duration_text(numbers[0].cast_signed()).into(),
+            Shape::Quantity => match content.unwrap_or_default() {
+                b"" => "0".into(),
+                quantity => text(quantity).into(),
+            },
+            Shape::IntOrString if numbers[0] == 1 => text(content.unwrap_or_default()).into(),
+            Shape::IntOrString => (numbers[1] as u32).cast_signed().into(),
+            _ => self.raw(content.unwrap_or_default())?,
+        };
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    /// An object in an envelope, or JSON.
+    fn raw(&mut self, bytes: &[u8]) -> Result<Value, Fault> {
+        match bytes {
+            b"" => Ok(Value::Null),
+            _ if bytes.starts_with(MAGIC) => self.envelope(bytes),
+            _ => serde_json::from_slice(bytes).map_err(|error| Fault::BadJson(error.to_string())),
+        }
+    }
+
+    fn enter(&mut self) -> Result<(), Fault> {
+        self.depth += 1;
+        self.messages += 1;
+        match () {
+            () if self.depth > MAX_DEPTH => Err(Fault::TooDeep),
+            () if self.messages > MAX_MESSAGES => Err(Fault::TooMany),
+            () => Ok(()),
+        }
+    }
+}
+
+fn time([seconds, nanos]: [u64; 2], micro: bool) -> Result<Value, Fault> {
+    let seconds = seconds.cast_signed();
+    // What is left of a time in JSON: whole seconds, or whole microseconds.
+    let nanos = if micro { u32::try_from(nanos).unwrap_or_default().min(999_999_999) } else { 0 };
+    let instant = Instant { seconds, nanos };
+    if instant.is_zero() {
+        return Ok(Value::Null);
+    }
+    instant.text(micro).map(Value::from).ok_or(Fault::BadTime(seconds))
+}
+
+/// The list of this name, to append to.
+fn list_in<'a>(object: &'a mut Map<String, Value>, name: &str) -> &'a mut Vec<Value> {
+    if !object.get(name).is_some_and(Value::is_array) {
+        object.insert(name.to_owned(), Value::Array(Vec::new()));
+    }
+    object
+        .get_mut(name)
+        .and_then(Value::as_array_mut)
+        .expect("there is a list of this name: it has just been looked for")
+}
+
+fn piece<'a>(cursor: &mut Cursor<'a>, name: &str, wire: u8) -> Result<&'a [u8], Fault> {
+    if wire == BYTES { cursor.piece() } else { Err(wrong(name, wire)) }
+}
+
+fn wrong(name: &str, found: u8) -> Fault {
+    Fault::WrongWireType { field: name.to_owned(), found }
+}
+
+/// Text as it will stand in JSON, where Go replaces what is no UTF-8.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

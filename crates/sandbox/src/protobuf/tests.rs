@@ -1,0 +1,179 @@
+//! Both directions for all kinds, and bytes that are nothing.
+
+mod oracle;
+mod random;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Fault, decode, encode, encode_watch_event};
+use crate::normal::normal;
+use crate::schema::Schema;
+
+fn enveloped(kind: &str, raw: &[u8]) -> Vec<u8> {
+    let mut bytes = b"k8s\0\x0a".to_vec();
+    bytes.push(kind.len() as u8 + 6);
+    bytes.extend(b"\x0a\x02v1\x12");
+    bytes.push(kind.len() as u8);
+    bytes.extend(kind.as_bytes());
+    bytes.push(0x12);
+    let mut length = raw.len();
+    while length >= 0x80 {
+        bytes.push(length as u8 | 0x80);
+        length >>= 7;
+    }
+    bytes.push(length as u8);
+    bytes.extend(raw);
+    bytes
+}
+
+#[test]
+fn an_object_has_its_zero_values() {
+    assert_eq!(
+        decode(&enveloped("Pod", b"")),
+        Ok(
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": {"containers": null}, "status": {}})
+        )
+    );
+    assert_eq!(decode(&enveloped("PodList", b"")).unwrap()["items"], json!([]));
+}
+
+#[test]
+fn unknown_fields_are_stepped_over() {
+    // Field 100 as a varint, as eight bytes, as a piece, as a group with a group in it, as four bytes; then data.
+    let raw = b"\xa0\x06\x05\xa1\x06abcdefgh\xa2\x06\x02xy\xa3\x06\x0b\x08\x01\x0c\xa4\x06\xa5\x06abcd\x12\x06\x0a\x01a\x12\x01b";
+    assert_eq!(decode(&enveloped("ConfigMap", raw)).unwrap()["data"], json!({"a": "b"}));
+}
+
+#[test]
+fn packed_numbers_are_numbers() {
+    // spec.securityContext.supplementalGroups, packed and then one more.
+    let groups = b"\x22\x02\x01\x02\x20\x03";
+    let spec = [&b"\x72\x06"[..], groups].concat();
+    let raw = [&b"\x12\x08"[..], &spec].concat();
+    let pod = decode(&enveloped("Pod", &raw)).unwrap();
+    assert_eq!(pod["spec"]["securityContext"]["supplementalGroups"], json!([1, 2, 3]));
+}
+
+#[test]
+fn a_message_in_two_parts_is_one() {
+    // metadata.name, then metadata.namespace.
+    let pod = decode(&enveloped("Pod", b"\x0a\x03\x0a\x01n\x0a\x03\x1a\x01s")).unwrap();
+    assert_eq!(pod["metadata"], json!({"name": "n", "namespace": "s"}));
+}
+
+#[test]
+fn negative_numbers_have_ten_bytes() {
+    let class = json!({"value": -7});
+    let bytes = encode("scheduling.k8s.io/v1", "PriorityClass", &class);
+    assert!(bytes.windows(11).any(|window| window == b"\x10\xf9\xff\xff\xff\xff\xff\xff\xff\xff\x01"));
+    assert_eq!(decode(&bytes).unwrap()["value"], -7);
+}
+
+#[test]
+fn a_watch_event_is_a_frame() {
+    let object = json!({"metadata": {"name": "cm"}, "data": {"a": "b"}});
+    let object = encode("v1", "ConfigMap", &object);
+    let frame = encode_watch_event("ADDED", &object);
+    let (length, event) = frame.split_first_chunk().unwrap();
+    assert_eq!(u32::from_be_bytes(*length) as usize, event.len());
+    assert_eq!(&event[..8], b"\x0a\x05ADDED\x12");
+    assert!(event.ends_with(&object));
+}
+
+#[test]
+fn faults_say_what_is_wrong() {
+    assert_eq!(decode(b"{}"), Err(Fault::NoEnvelope));
+    assert_eq!(decode(b""), Err(Fault::NoEnvelope));
+    assert_eq!(decode(&enveloped("Pod", b"\x0a\x05\x0a")), Err(Fault::Truncated));
+    assert_eq!(decode(&enveloped("Pod", b"\x00")), Err(Fault::BadTag(0)));
+    assert_eq!(
+        decode(&enveloped("Pod", b"\x0c")),
+        Err(Fault::WrongWireType { field: "metadata".into(), found: 4 })
+    );
+    assert_eq!(decode(&enveloped("Pod", &[0xff; 11])), Err(Fault::Overflow));
+    assert!(matches!(decode(&enveloped("Pot", b"")), Err(Fault::UnknownKind { .. })));
+    let groups = [0x0b].repeat(1000);
+    assert_eq!(decode(&enveloped("Pod", &[&b"\xa3\x06"[..], &groups].concat())), Err(Fault::TooDeep));
+    // creationTimestamp in the year 292 billion.
+    assert!(matches!(
+        decode(&enveloped("Pod", b"\x0a\x0c\x42\x0a\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f")),
+        Err(Fault::BadTime(_))
+    ));
+    let mut nested = b"{}".to_vec();
+    for _ in 0..100 {
+        let mut item = Vec::new();
+        prost::encoding::bytes::encode(1, &nested, &mut item);
+        let mut list = Vec::new();
+        prost::encoding::bytes::encode(2, &item, &mut list);
+        nested = enveloped("List", &list);
+    }
+    assert_eq!(decode(&nested), Err(Fault::TooDeep));
+}
+
+#[test]
+fn too_many_messages_are_refused() {
+    let many = b"\x12\x00".repeat(super::MAX_MESSAGES as usize + 1);
+    assert_eq!(decode(&enveloped("ConfigMapList", &many)), Err(Fault::TooMany));
+}
+
+#[test]
+fn every_kind_has_a_form_when_it_is_empty() {
+    for (api_version, kind, _) in Schema::get().kinds() {
+        let empty = normal(api_version, kind, json!({})).unwrap().value;
+        assert_eq!(decode(&encode(api_version, kind, &empty)), Ok(empty), "{api_version} {kind}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// For every kind: what is normal comes back from protobuf, and stays normal.
+    #[test]
+    fn random_objects_of_all_kinds_come_back(seed in any::<u64>()) {
+        let mut random = random::Random::new(seed);
+        for (api_version, kind, of) in Schema::get().kinds() {
+            let object = random.object(of);
+            let first = normal(api_version, kind, object.clone()).unwrap();
+            prop_assert!(first.unknown.is_empty(), "{:?}", first.unknown);
+            let again = normal(api_version, kind, first.value.clone()).unwrap();
+            prop_assert_eq!(&again.value, &first.value);
+            let bytes = encode(api_version, kind, &first.value);
+            prop_assert_eq!(decode(&bytes).unwrap(), first.value, "{} {}", api_version, kind);
+        }
+    }
+
+    /// Changed, cut and foreign bytes are refused or read, and that is all.
+    #[test]
+    fn mangled_bytes_are_harmless(seed in any::<u64>(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8), cut in any::<prop::sample::Index>()) {
+        let mut random = random::Random::new(seed);
+        for (api_version, kind, of) in Schema::get().kinds() {
+            let mut bytes = encode(api_version, kind, &random.object(of));
+            for (at, byte) in &changes {
+                let at = at.index(bytes.len());
+                bytes[at] = *byte;
+            }
+            let _ = decode(&bytes);
+            let _ = decode(&bytes[..cut.index(bytes.len())]);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_harmless(raw in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = decode(&raw);
+        for kind in ["Pod", "Status", "List", "ConfigMap"] {
+            let _ = decode(&enveloped(kind, &raw));
+        }
+    }
+
+    /// Values that are no objects of their kind are left out, and that is all.
+    #[test]
+    fn foreign_values_are_harmless(seed in any::<u64>()) {
+        let mut random = random::Random::new(seed);
+        for (api_version, kind, _) in Schema::get().kinds() {
+            let (_, _, other) = Schema::get().kinds().nth(seed as usize % 100).unwrap();
+            let foreign: Value = random.object(other);
+            prop_assert!(decode(&encode(api_version, kind, &foreign)).is_ok());
+        }
+    }
+}

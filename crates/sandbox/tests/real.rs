@@ -1,0 +1,129 @@
+//! # Real: what a real server answered
+//! Room:     objects as they were sent to kube-apiserver v1.36.3, and its answers in JSON and in protobuf.
+//! Comes in: tests/golden/objects.jsonl and watch.bin, recorded.
+//! Goes out: equality: of our normal form and its JSON, of our bytes and its bytes.
+//! Not here: defaults, which a real server adds to what was sent.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use taintward_sandbox::{normal, protobuf};
+
+struct Recorded {
+    input: Option<Value>,
+    answer: Value,
+    bytes: Vec<u8>,
+}
+
+fn recorded() -> Vec<Recorded> {
+    let lines = include_str!("golden/objects.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("the recording is JSON"));
+    lines
+        .map(|line| Recorded {
+            input: line.get("input").cloned(),
+            answer: line["answer"].clone(),
+            bytes: STANDARD.decode(text(&line["protobuf"])).expect("the recording is base64"),
+        })
+        .collect()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("the recording has text here")
+}
+
+fn kind(object: &Value) -> (&str, &str) {
+    (text(&object["apiVersion"]), text(&object["kind"]))
+}
+
+#[test]
+fn its_answers_are_normal_already() {
+    for Recorded { answer, .. } in recorded() {
+        let (api_version, kind) = kind(&answer);
+        let ours = normal::normal(api_version, kind, answer.clone()).unwrap();
+        assert_eq!(ours.value, answer, "{kind}");
+        assert!(ours.unknown.is_empty());
+    }
+}
+
+#[test]
+fn its_protobuf_says_what_its_json_says() {
+    for Recorded { answer, bytes, .. } in recorded() {
+        let mut answer = answer;
+        // Its protobuf has no kinds within an object.
+        for claim in answer
+            .pointer_mut("/spec/volumeClaimTemplates")
+            .and_then(Value::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
+            claim.as_object_mut().unwrap().retain(|name, _| name != "apiVersion" && name != "kind");
+        }
+        assert_eq!(protobuf::decode(&bytes).unwrap(), answer, "{}", answer["kind"]);
+    }
+}
+
+#[test]
+fn our_bytes_are_its_bytes() {
+    for Recorded { answer, bytes, .. } in recorded() {
+        let (api_version, kind) = kind(&answer);
+        let ours = protobuf::encode(api_version, kind, &answer);
+        assert!(
+            ours == bytes,
+            "{kind}: {:?}\n{:?}",
+            String::from_utf8_lossy(&ours),
+            String::from_utf8_lossy(&bytes)
+        );
+    }
+}
+
+#[test]
+fn our_frame_is_its_frame() {
+    let frame = include_bytes!("golden/watch.bin");
+    let at = frame.windows(4).position(|window| window == b"k8s\0").unwrap();
+    let object = protobuf::decode(&frame[at..]).unwrap();
+    assert_eq!(protobuf::encode("v1", "ConfigMap", &object), frame[at..]);
+    assert_eq!(protobuf::encode_watch_event("ADDED", &frame[at..]), frame);
+}
+
+/// What was sent stands in the answer, in the form we give it. A default may fill in what was sent empty.
+#[test]
+fn what_was_sent_comes_back_in_our_form() {
+    let mut compared = 0;
+    for Recorded { input, answer, .. } in recorded() {
+        let Some(input) = input else { continue };
+        let (api_version, kind) = kind(&input);
+        let ours = normal::normal(api_version, kind, input.clone()).unwrap().value;
+        stands_in(&ours, &answer, kind);
+        compared += 1;
+    }
+    assert!(compared >= 25, "{compared}");
+}
+
+/// Every value of ours that is set is there, and the same.
+fn stands_in(ours: &Value, theirs: &Value, place: &str) {
+    match (ours, theirs) {
+        (Value::Object(ours), Value::Object(theirs)) => {
+            for (name, value) in ours {
+                let place = format!("{place}.{name}");
+                match theirs.get(name) {
+                    Some(theirs) => stands_in(value, theirs, &place),
+                    // The server owns the status of what is created.
+                    None if place.contains(".status.") => {}
+                    None => panic!("{place} is not in the answer: {value}"),
+                }
+            }
+        }
+        (Value::Array(ours), Value::Array(theirs)) => {
+            assert!(ours.len() <= theirs.len(), "{place}");
+            for (at, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
+                stands_in(ours, theirs, &format!("{place}[{at}]"));
+            }
+        }
+        _ if place.contains(".status.") => {}
+        // A default filled it in.
+        (Value::Null, _) => {}
+        (Value::String(text), _) if text.is_empty() => {}
+        _ => assert_eq!(ours, theirs, "{place}"),
+    }
+}
