@@ -63,8 +63,8 @@ fn initial_events_from_zero(play: &mut Play) {
 
 fn initial_events_from_a_version(play: &mut Play) {
     map(play, "a");
-    let version = play.look(&["/kind"], play.core("configmaps")).is(200).version();
     map(play, "b");
+    let version = play.look(&["/kind"], play.core("configmaps")).is(200).version();
     let mut watch = play.watch(&play.core(&format!("configmaps?{INITIAL}&resourceVersion={version}")));
     watch.tells(play, "ADDED", "a");
     watch.tells(play, "ADDED", "b");

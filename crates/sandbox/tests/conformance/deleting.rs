@@ -202,7 +202,7 @@ fn propagation_orphan(play: &mut Play) {
 
 fn propagation_background(play: &mut Play) {
     propagate(play, "Background").is(200).has("/status", "Success");
-    let path = map(play, "d", &json!({"finalizers": ["orphan", "foregroundDeletion", "example.com/hold"]}));
+    let path = map(play, "d", &json!({"finalizers": ["orphan", "example.com/hold"]}));
     let held = play.delete(format!("{path}?propagationPolicy=Background")).is(200);
     held.has("/metadata/finalizers", json!(["example.com/hold"]));
 }

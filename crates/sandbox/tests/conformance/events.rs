@@ -160,7 +160,7 @@ fn leases(play: &Play) -> String {
 fn a_lease(play: &mut Play) {
     let path = leases(play);
     let spec = json!({"holderIdentity": "me", "leaseDurationSeconds": 15, "leaseTransitions": 0,
-        "acquireTime": "2001-01-01T00:00:00Z", "renewTime": "2001-01-01T00:00:00.1234567Z"});
+        "acquireTime": "2001-01-01T02:00:00.000000+02:00", "renewTime": "2001-01-01T00:00:00.123456Z"});
     let made = play.post(&path, &json!({"metadata": {"name": "l"}, "spec": spec})).is(201);
     made.has("/spec/renewTime", "2001-01-01T00:00:00.123456Z")
         .has("/spec/acquireTime", "2001-01-01T00:00:00.000000Z");
@@ -180,8 +180,11 @@ fn a_lease_that_can_not_be(play: &mut Play) {
     }
     let zero = json!({"metadata": {"name": "l"}, "spec": {"leaseDurationSeconds": 0}});
     play.post(leases(play), &zero).refused(422, "Invalid");
-    let fraction = json!({"metadata": {"name": "l"}, "spec": {"renewTime": "now"}});
-    play.post(leases(play), &fraction).refused(400, "BadRequest");
+    for time in ["now", "2001-01-01T00:00:00Z", "2001-01-01T00:00:00.1234567Z", "2001-01-01T00:00:00.1Z"] {
+        let spec = json!({"renewTime": time});
+        let lease = json!({"metadata": {"name": "l"}, "spec": spec});
+        play.post(leases(play), &lease).refused(400, "BadRequest");
+    }
 }
 
 fn a_lease_is_renewed(play: &mut Play) {

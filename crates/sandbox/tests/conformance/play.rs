@@ -108,17 +108,13 @@ impl Play {
     /// Arranges something; not part of the record.
     #[track_caller]
     pub(crate) fn given(&mut self, path: &str, object: &Value) -> Value {
-        let answer = self.ask(&Ask::new("POST", path).json(object));
-        assert!(matches!(answer.code, 200 | 201), "given {path}: {} {}", answer.code, answer.body);
-        answer.body
+        self.arrange(&Ask::new("POST", path).json(object))
     }
 
     /// Changes something as arrangement; not part of the record.
     #[track_caller]
     pub(crate) fn arranged(&mut self, path: &str, kind: &str, patch: &Value) -> Value {
-        let answer = self.ask(&Ask::new("PATCH", path).body(kind, patch.to_string()));
-        assert!(matches!(answer.code, 200 | 201), "arranged {path}: {} {}", answer.code, answer.body);
-        answer.body
+        self.arrange(&Ask::new("PATCH", path).body(kind, patch.to_string()))
     }
 
     /// A node of this case's own, as arrangement; its full name.
@@ -186,7 +182,17 @@ impl Play {
             headers: answer.headers.clone(),
             body: answer.body.clone(),
             keep: std::mem::take(&mut self.keep),
+            compared: true,
         });
+    }
+
+    /// Arrangements are no part of what is compared, but messages may speak of what they made.
+    fn arrange(&mut self, ask: &Ask) -> Value {
+        let answer = self.ask(ask);
+        assert!(matches!(answer.code, 200 | 201), "given {}: {} {}", ask.path, answer.code, answer.body);
+        self.note(ask.method, &ask.path, &answer);
+        self.steps.last_mut().unwrap().compared = false;
+        answer.body
     }
 
     /// Asks, and keeps nothing.

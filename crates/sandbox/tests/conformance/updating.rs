@@ -171,7 +171,8 @@ fn a_nodes_status(play: &mut Play) {
         "status": {"conditions": ready, "allocatable": {"cpu": "4", "memory": "2Gi"}}});
     let updated = play.put(format!("{path}/status"), &status).is(200);
     updated.has("/status/allocatable/cpu", "4").lacks("/spec/unschedulable");
-    let spec = json!({"metadata": {"name": node}, "spec": {"unschedulable": true}, "status": {}});
+    let spec = json!({"metadata": {"name": node}, "spec": {"unschedulable": true, "podCIDR": "10.1.0.0/24",
+        "podCIDRs": ["10.1.0.0/24"]}, "status": {}});
     let updated = play.put(&path, &spec);
     updated.is(200).has("/status/allocatable/cpu", "4").has("/spec/unschedulable", true);
     play.put(&path, &json!({"metadata": {"name": node}, "spec": {"podCIDR": "10.2.0.0/24"}}))
