@@ -2,6 +2,7 @@
 
 use super::cases;
 use super::play::{MERGE, Play};
+use super::watching::INITIAL_EVENTS_END as END;
 use serde_json::json;
 
 cases![
@@ -21,6 +22,7 @@ cases![
     it_ends_in_time,
     a_time_that_is_none,
     no_bookmarks_unless_asked,
+    a_bookmark_before_the_end,
     deleted_and_made_again,
     in_the_order_of_versions,
     many_watches_hear_the_same,
@@ -29,7 +31,6 @@ cases![
 ];
 
 const INITIAL: &str = "watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=20";
-const END: &str = "k8s.io/initial-events-end";
 
 fn map(play: &mut Play, name: &str) {
     let path = play.core("configmaps");
@@ -172,6 +173,19 @@ fn no_bookmarks_unless_asked(play: &mut Play) {
     map(play, "a");
     let path = play.core("configmaps?watch=true&resourceVersion=0&timeoutSeconds=2");
     play.get(path).is(200).has("/type", "ADDED");
+}
+
+fn a_bookmark_before_the_end(play: &mut Play) {
+    let version = play.look(&["/kind"], play.core("configmaps")).is(200).version();
+    let path = format!(
+        "configmaps?watch=true&labelSelector=x%3D1&allowWatchBookmarks=true&resourceVersion={version}"
+    );
+    let mut watch = play.watch(&play.core(&format!("{path}&timeoutSeconds=5")));
+    map(play, "a");
+    // In the last two seconds a watch says how far it got, once or twice, so that nothing has to be told again.
+    let bookmark = watch.bookmark(play);
+    assert_eq!(bookmark.object["kind"], "ConfigMap");
+    assert_eq!(bookmark.object["metadata"].as_object().unwrap().len(), 1, "{}", bookmark.object);
 }
 
 fn deleted_and_made_again(play: &mut Play) {

@@ -34,7 +34,7 @@ use std::process::ExitCode;
 use target::Target;
 
 /// The sandbox's server, once there is one: the server alone, without nodes, scheduler or workload controllers, with the
-/// admission plugins of `crates/cluster`'s real server.
+/// admission plugins of `crates/cluster`'s real server, and a history that begins after version 1.
 fn sandbox() -> Option<Target> {
     None
 }

@@ -253,6 +253,11 @@ impl Answer {
         }
     }
 
+    /// Part of an answer: an event of a watch.
+    pub(crate) fn bare(body: Value) -> Self {
+        Self { code: 200, headers: Vec::new(), bytes: Bytes::new(), body }
+    }
+
     /// Its content type.
     pub(crate) fn kind(&self) -> &str {
         self.header("content-type").unwrap_or_default()

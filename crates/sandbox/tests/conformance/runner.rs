@@ -188,7 +188,7 @@ fn keep(case: &str, target: &str, record: &[Value]) {
 
 /// The cases answered otherwise, each told with where; also the known ones that are answered alike by now.
 fn compare(left: &Round, right: &Round, known: &[(&str, &str)]) -> Vec<String> {
-    let mut failed = Vec::new();
+    let (mut failed, mut places) = (Vec::new(), BTreeMap::new());
     for (name, record) in &left.records {
         let found: Vec<String> = alike(record, &right.records[name]);
         let known = known.iter().find(|(case, _)| case == name);
@@ -201,13 +201,30 @@ fn compare(left: &Round, right: &Round, known: &[(&str, &str)]) -> Vec<String> {
             (true, Some(_)) => println!("\n{name} is known to differ, and does not: take it off the list"),
             (false, None) => println!("\n{name} differs ({} | {}):", left.target, right.target),
         }
+        for place in found.iter().filter_map(|line| place(line)) {
+            *places.entry(place).or_insert(0) += 1;
+        }
         found.iter().take(SHOWN).for_each(|line| println!("  {line}"));
         if found.len() > SHOWN {
             println!("  … and {} more", found.len() - SHOWN);
         }
         failed.push(name.clone());
     }
+    let mut places: Vec<(String, usize)> = places.into_iter().collect();
+    places.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+    if !places.is_empty() {
+        println!("\nwhere they differ most often:");
+    }
+    places.iter().take(SHOWN).for_each(|(place, times)| println!("  {times:>5}  {place}"));
     failed
+}
+
+/// The place a difference is about, whichever element of a list it stands in: one cause shows in many cases.
+fn place(line: &str) -> Option<String> {
+    let place = line.split(": ").nth(1)?;
+    let element = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts: Vec<&str> = place.split('/').map(|part| if element(part) { "*" } else { part }).collect();
+    Some(parts.join("/"))
 }
 
 /// Step by step, each named.

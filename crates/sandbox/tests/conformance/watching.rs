@@ -18,10 +18,21 @@ pub(crate) struct Watch {
     protobuf: bool,
 }
 
+/// What annotates the bookmark after the first events, if those were asked for.
+pub(crate) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
 /// An event: its type and its object.
 pub(crate) struct Event {
     pub(crate) kind: String,
     pub(crate) object: Value,
+}
+
+impl Event {
+    /// An event that becomes part of the record.
+    fn kept(play: &mut Play, event: &Value) -> Self {
+        play.note("EVENT", "", &Answer::bare(event.clone()));
+        Self { kind: event["type"].as_str().unwrap_or_default().to_owned(), object: event["object"].clone() }
+    }
 }
 
 impl Play {
@@ -48,20 +59,34 @@ impl Play {
 }
 
 impl Watch {
-    /// The next event.
+    /// The next event; bookmarks that only say how far the watch got come when the server likes, and are passed over.
     #[track_caller]
     pub(crate) fn next(&mut self, play: &mut Play) -> Event {
+        loop {
+            let event = self.read(play);
+            if event["type"] != "BOOKMARK" || event.to_string().contains(INITIAL_EVENTS_END) {
+                return Event::kept(play, &event);
+            }
+        }
+    }
+
+    /// The next bookmark of any sort; nothing else may come before it.
+    #[track_caller]
+    pub(crate) fn bookmark(&mut self, play: &mut Play) -> Event {
+        let event = self.read(play);
+        assert_eq!(event["type"], "BOOKMARK", "{event}");
+        Event::kept(play, &event)
+    }
+
+    #[track_caller]
+    fn read(&mut self, play: &Play) -> Value {
         let read = async { tokio::time::timeout(PATIENCE, self.piece()).await };
         let piece = play.runtime.block_on(read).unwrap_or_else(|_| panic!("no event within {PATIENCE:?}"));
         let piece = piece.unwrap_or_else(|| panic!("the watch ended"));
-        let event = if self.protobuf {
-            wire::event(&piece)
-        } else {
-            serde_json::from_slice(&piece).unwrap_or_else(|error| panic!("{error}: {piece:?}"))
-        };
-        let answer = Answer { code: 200, headers: Vec::new(), bytes: piece.into(), body: event.clone() };
-        play.note("EVENT", "", &answer);
-        Event { kind: event["type"].as_str().unwrap_or_default().to_owned(), object: event["object"].clone() }
+        if self.protobuf {
+            return wire::event(&piece);
+        }
+        serde_json::from_slice(&piece).unwrap_or_else(|error| panic!("{error}: {piece:?}"))
     }
 
     /// The next event must be of this type and about this object.
