@@ -57,6 +57,7 @@ fn initial_events_of_nothing(play: &mut Play) {
 
 fn initial_events_from_zero(play: &mut Play) {
     map(play, "a");
+    play.settle(&play.core("configmaps"));
     let mut watch = play.watch(&play.core(&format!("configmaps?{INITIAL}&resourceVersion=0")));
     watch.tells(play, "ADDED", "a");
     assert_eq!(watch.next(play).kind, "BOOKMARK");
@@ -171,6 +172,7 @@ fn a_time_that_is_none(play: &mut Play) {
 
 fn no_bookmarks_unless_asked(play: &mut Play) {
     map(play, "a");
+    play.settle(&play.core("configmaps"));
     let path = play.core("configmaps?watch=true&resourceVersion=0&timeoutSeconds=2");
     play.get(path).is(200).has("/type", "ADDED");
 }

@@ -153,6 +153,7 @@ fn pages_at_a_version(play: &mut Play) {
     play.given(&maps, &json!({"metadata": {"name": "aa"}}));
     let exact = format!("{maps}?limit=2&resourceVersion={version}&resourceVersionMatch=Exact");
     play.get(exact).is(200).lists(&["a", "b"]).some("/metadata/continue");
+    play.settle(&maps);
     let older = format!("{maps}?limit=2&resourceVersion={version}&resourceVersionMatch=NotOlderThan");
     play.get(older).is(200).lists(&["a", "aa"]);
     play.get(format!("{maps}?limit=2&resourceVersion={version}")).is(200);
@@ -166,6 +167,7 @@ fn a_page_and_how_many_remain(play: &mut Play) {
     let last = play.get(format!("{maps}?limit=1&labelSelector=x&continue={more}")).is(200);
     last.lists(&["b"]).lacks("/metadata/remainingItemCount");
     play.get(format!("{maps}?limit=3")).is(200).lacks("/metadata/continue");
+    play.settle(&maps);
     play.get(format!("{maps}?limit=2&resourceVersion=0")).is(200);
 }
 

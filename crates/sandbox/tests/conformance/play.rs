@@ -135,6 +135,13 @@ impl Play {
         self.given(&path, &pod(name, spec))
     }
 
+    /// Makes sure that what reads at version 0 are answered from is not behind: it has served a list that had to be
+    /// recent.
+    #[track_caller]
+    pub(crate) fn settle(&self, path: &str) {
+        assert_eq!(self.ask(&Ask::new("GET", path)).code, 200, "{path}");
+    }
+
     pub(crate) fn get(&mut self, path: impl Into<String>) -> Answer {
         self.send(Ask::new("GET", path))
     }

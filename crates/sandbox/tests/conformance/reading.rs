@@ -276,7 +276,8 @@ fn a_version_to_read_at(play: &mut Play) {
     play.given(&play.core("configmaps"), &json!({"metadata": {"name": "c"}}));
     let version = play.get(&path).is(200).version();
     play.get(format!("{path}?resourceVersion={version}")).is(200);
-    play.get(format!("{path}?resourceVersion=0"));
+    play.settle(&play.core("configmaps"));
+    play.get(format!("{path}?resourceVersion=0")).is(200);
     play.get(format!("{path}?resourceVersion=1")).is(200);
     play.get(format!("{path}?resourceVersion=nonsense")).is(500);
 }

@@ -64,6 +64,7 @@ fn from_a_version(play: &mut Play) {
 fn from_zero(play: &mut Play) {
     map(play, "a", json!({}));
     map(play, "b", json!({}));
+    play.settle(&play.core("configmaps"));
     let mut watch = play.watch(&play.core("configmaps?watch=1&resourceVersion=0&timeoutSeconds=20"));
     let (one, two) = (watch.next(play), watch.next(play));
     assert_eq!((one.kind.as_str(), two.kind.as_str()), ("ADDED", "ADDED"));
