@@ -26,6 +26,7 @@ pub(crate) use meta::{is_ending, is_held};
 pub(crate) use scale::patched as patched_scale;
 
 use crate::clock::Clock;
+use crate::defaults::Admission;
 use crate::failure::Failure;
 use crate::ids::Ids;
 use crate::resource::Number;
@@ -43,12 +44,13 @@ struct Shared {
     store: Store,
     clock: Clock,
     ids: Ids,
+    admission: Admission,
 }
 
 impl Server {
     /// A server with nothing in it.
-    pub fn new(store: Store, clock: Clock, seed: u64) -> Self {
-        Self { shared: Arc::new(Shared { store, clock, ids: Ids::new(seed) }) }
+    pub fn new(store: Store, clock: Clock, seed: u64, admission: Admission) -> Self {
+        Self { shared: Arc::new(Shared { store, clock, ids: Ids::new(seed), admission }) }
     }
 
     /// The objects.

@@ -46,11 +46,28 @@ pub fn apply_defaults(group: &str, resource: &str, object: &mut Value) {
     }
 }
 
+/// Which of the admission steps run that a cluster may have or not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Admission {
+    /// Pods get the service account `default`.
+    pub service_account: bool,
+    /// AD-2..4: pods bear not-ready and unreachable nodes for a while.
+    pub default_tolerations: bool,
+    /// AD-6: new nodes are not ready until somebody says so.
+    pub taint_new_nodes: bool,
+}
+
+impl Default for Admission {
+    fn default() -> Self {
+        Self { service_account: true, default_tolerations: true, taint_new_nodes: true }
+    }
+}
+
 /// What admission and creation set besides, after the defaults; the name, namespace and UID are known by now.
-pub fn on_create(group: &str, resource: &str, new: &mut Value) {
+pub fn on_create(group: &str, resource: &str, new: &mut Value, admission: Admission) {
     match (group, resource) {
-        ("", "pods") => admitted::pod_created(new),
-        ("", "nodes") => admitted::node_created(new),
+        ("", "pods") => admitted::pod_created(new, admission),
+        ("", "nodes") if admission.taint_new_nodes => admitted::node_created(new),
         ("", "namespaces") => {
             new["status"] = json!({"phase": "Active"});
             let spec = object(new, "spec");
@@ -77,7 +94,12 @@ pub fn on_create(group: &str, resource: &str, new: &mut Value) {
 }
 
 /// What an update leaves as it was: the status, or everything but the status; what the system keeps in the metadata.
-pub fn on_update(group: &str, resource: &str, subresource: &str, old: &Value, new: &mut Value) {
+pub fn on_update(
+    (group, resource, subresource): (&str, &str, &str),
+    old: &Value,
+    new: &mut Value,
+    admission: Admission,
+) {
     let (was, meta) = (&old["metadata"], object(new, "metadata"));
     fill(meta, "uid", was["uid"].clone());
     for name in ["creationTimestamp", "deletionTimestamp"] {
@@ -95,7 +117,7 @@ pub fn on_update(group: &str, resource: &str, subresource: &str, old: &Value, ne
         "" if with_status => {
             keep(new, old, &["status"]);
             match resource {
-                "pods" => tolerations(new),
+                "pods" if admission.default_tolerations => tolerations(new),
                 "namespaces" => keep(new, old, &["spec", "finalizers"]),
                 "daemonsets" => admitted::template_generation(old, new),
                 _ => {}

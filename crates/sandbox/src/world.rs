@@ -6,6 +6,7 @@
 
 use crate::api::{On, Server, Wish};
 use crate::clock::Clock;
+use crate::defaults::Admission;
 use crate::life::{Life, Role};
 use crate::resource::known;
 use crate::store::Store;
@@ -30,6 +31,8 @@ pub struct Settings {
     pub zones: usize,
     /// What goes on in it.
     pub roles: Vec<Role>,
+    /// What is done to objects on their way in.
+    pub admission: Admission,
 }
 
 impl Default for Settings {
@@ -48,7 +51,7 @@ impl World {
     /// Begins one.
     pub fn new(settings: &Settings) -> Self {
         let clock = Clock::starting(settings.start, settings.speed);
-        let server = Server::new(Store::default(), clock, settings.seed);
+        let server = Server::new(Store::default(), clock, settings.seed, settings.admission);
         let world = Self { server, roles: settings.roles.clone() };
         world.begin();
         (0..settings.nodes).for_each(|index| world.create("", "nodes", "", node(index, settings.zones)));

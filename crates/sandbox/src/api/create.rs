@@ -54,7 +54,7 @@ impl Server {
         meta::begin(resource, &mut body, self);
         events::to_home(resource, &mut body);
         let class = admit::check(txn, resource, &body)?;
-        rules::begin(resource, &mut body);
+        rules::begin(resource, &mut body, self.shared.admission);
         admit::prioritise(class.as_ref(), &mut body);
         rules::check_new(resource, &body)?;
         body = rules::complete(body);

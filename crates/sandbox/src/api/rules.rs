@@ -6,6 +6,7 @@
 
 use super::{On, Patch, Strictness, Wish, meta};
 use crate::clock::Clock;
+use crate::defaults::Admission;
 use crate::failure::Failure;
 use crate::normal::{complaints, normal};
 use crate::patch::{self, PatchError, Writer};
@@ -37,15 +38,16 @@ pub(super) fn read(resource: &Resource, body: Value, wish: &Wish) -> Result<(Val
 }
 
 /// What a new object is given.
-pub(super) fn begin(resource: &Resource, body: &mut Value) {
+pub(super) fn begin(resource: &Resource, body: &mut Value, admission: Admission) {
     defaults::apply_defaults(resource.group, resource.plural, body);
-    defaults::on_create(resource.group, resource.plural, body);
+    defaults::on_create(resource.group, resource.plural, body, admission);
 }
 
 /// What a changed object is given, and what of it stays as it was.
-pub(super) fn again(resource: &Resource, sub: Option<Sub>, old: &Value, body: &mut Value) {
+pub(super) fn again(resource: &Resource, sub: Option<Sub>, old: &Value, body: &mut Value, admission: Admission) {
     defaults::apply_defaults(resource.group, resource.plural, body);
-    defaults::on_update(resource.group, resource.plural, sub.map_or("", Sub::name), old, body);
+    let place = (resource.group, resource.plural, sub.map_or("", Sub::name));
+    defaults::on_update(place, old, body, admission);
 }
 
 /// The zero values that a real server writes, too.

@@ -101,7 +101,7 @@ impl Server {
         check_preconditions(resource, on, &before, &body)?;
         meta::carry_over(&before, &mut body);
         events::to_home(resource, &mut body);
-        rules::again(resource, on.sub, &before, &mut body);
+        rules::again(resource, on.sub, &before, &mut body, self.shared.admission);
         rules::check_changed(resource, on.sub, &before, &body)?;
         if on.sub.is_none() {
             rules::generation(resource, Some(&before), &mut body);

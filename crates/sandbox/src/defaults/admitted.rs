@@ -5,6 +5,7 @@
 //! Goes out: the same, filled in.
 //! Not here: admission that needs other objects, but for the PriorityClass that is handed in.
 
+use super::Admission;
 use crate::facts;
 use crate::parts::{fill, has, list, number, object, text};
 use crate::quantity::Quantity;
@@ -16,12 +17,18 @@ use taintward_core::admission::{DefaultSeconds, default_tolerations, new_node_ta
 pub(super) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 /// A new pod.
-pub(super) fn pod_created(pod: &mut Value) {
+pub(super) fn pod_created(pod: &mut Value, admission: Admission) {
     let spec = object(pod, "spec");
-    fill(spec, "serviceAccountName", "default");
-    spec["serviceAccount"] = spec["serviceAccountName"].clone();
+    if admission.service_account {
+        fill(spec, "serviceAccountName", "default");
+    }
+    if has(spec, "serviceAccountName") {
+        spec["serviceAccount"] = spec["serviceAccountName"].clone();
+    }
     priority(pod, None);
-    tolerations(pod);
+    if admission.default_tolerations {
+        tolerations(pod);
+    }
     let mut status = json!({"phase": "Pending", "qosClass": qos(&pod["spec"])});
     if !list(&pod["spec"], "schedulingGates").is_empty() {
         status["conditions"] = json!([{

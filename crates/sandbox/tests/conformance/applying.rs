@@ -1,0 +1,179 @@
+//! Server-side apply: who owns which field, and what becomes of a field nobody applies any more.
+
+use super::cases;
+use super::play::{APPLY, Answer, Ask, MERGE, Play};
+use serde_json::{Value, json};
+
+cases![
+    an_apply_creates,
+    an_apply_without_manager,
+    an_apply_again,
+    what_is_not_applied_any_more_goes,
+    a_conflict,
+    a_conflict_is_forced,
+    two_apply_the_same,
+    an_apply_in_yaml,
+    an_apply_that_names_another,
+    an_apply_of_the_unknown,
+    an_apply_with_managed_fields,
+    an_apply_for_a_uid,
+    a_dry_apply,
+    taints_are_applied,
+    containers_are_applied,
+    a_status_is_applied,
+    an_update_takes_over,
+];
+
+fn apply(play: &mut Play, path: &str, manager: &str, object: &Value) -> Answer {
+    play.patch(format!("{path}?fieldManager={manager}"), APPLY, object)
+}
+
+fn map(data: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data})
+}
+
+fn an_apply_creates(play: &mut Play) {
+    let path = play.core("configmaps/c");
+    let made = apply(play, &path, "one", &map(&json!({"a": "b"}))).is(201);
+    made.has("/metadata/managedFields/0/operation", "Apply").has("/metadata/managedFields/0/manager", "one");
+}
+
+fn an_apply_without_manager(play: &mut Play) {
+    let path = play.core("configmaps/c");
+    play.patch(&path, APPLY, &map(&json!({}))).refused(422, "Invalid").says("fieldManager");
+}
+
+fn an_apply_again(play: &mut Play) {
+    let path = play.core("configmaps/c");
+    let first = apply(play, &path, "one", &map(&json!({"a": "b"}))).is(201);
+    let again = apply(play, &path, "one", &map(&json!({"a": "b"}))).is(200);
+    assert_eq!(first.version(), again.version(), "nothing changed, nothing is written");
+}
+
+fn what_is_not_applied_any_more_goes(play: &mut Play) {
+    let path = play.core("configmaps/c");
+    apply(play, &path, "one", &map(&json!({"a": "b", "c": "d"}))).is(201);
+    let fewer = apply(play, &path, "one", &map(&json!({"a": "b"}))).is(200);
+    fewer.has("/data", json!({"a": "b"}));
+}
+
+fn a_conflict(play: &mut Play) {
+    let path = play.core("configmaps/c");
+    apply(play, &path, "one", &map(&json!({"a": "b", "c": "d"}))).is(201);
+    let conflict = apply(play, &path, "two", &map(&json!({"a": "z", "c": "y"})));
+    let conflict = conflict.refused(409, "Conflict").has("/details/causes/0/reason", "FieldManagerConflict");
+    conflict.has("/details/causes/0/field", ".data.a").some("/details/causes/1");
+    play.arranged(&format!("{path}?fieldManager=three"), MERGE, &json!({"data": {"m": "n"}}));
+    apply(play, &path, "one", &map(&json!({"a": "b", "m": "o"}))).refused(409, "Conflict").says("three");
+}
+
+fn a_conflict_is_forced(play: &mut Play) {
+    let path = play.core("configmaps/c");
+    apply(play, &path, "one", &map(&json!({"a": "b", "c": "d"}))).is(201);
+    let forced = apply(play, &path, "two&force=true", &map(&json!({"a": "z"}))).is(200);
+    forced.has("/data", json!({"a": "z", "c": "d"}));
+}
+
+fn two_apply_the_same(play: &mut Play) {
+    let path = play.core("configmaps/c");
+    apply(play, &path, "one", &map(&json!({"a": "b"}))).is(201);
+    apply(play, &path, "two", &map(&json!({"a": "b"}))).is(200).some("/metadata/managedFields/1");
+    // One lets go; the other still wants it.
+    apply(play, &path, "one", &map(&json!({}))).is(200).has("/data", json!({"a": "b"}));
+    apply(play, &path, "two", &map(&json!({}))).is(200);
+}
+
+fn an_apply_in_yaml(play: &mut Play) {
+    let path = format!("{}?fieldManager=one", play.core("configmaps/c"));
+    let body = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: b\n";
+    play.send(Ask::new("PATCH", &path).body(APPLY, body)).is(201).has("/data/a", "b");
+    play.send(Ask::new("PATCH", &path).body(APPLY, "a: [")).is(400);
+    play.send(Ask::new("PATCH", &path).body(APPLY, "")).is(400);
+}
+
+fn an_apply_that_names_another(play: &mut Play) {
+    let path = play.core("configmaps/c");
+    let mut other = map(&json!({}));
+    other["metadata"]["name"] = "d".into();
+    apply(play, &path, "one", &other).is(400);
+    other["metadata"] = json!({"name": "c", "namespace": "elsewhere"});
+    apply(play, &path, "one", &other).is(400);
+    other["metadata"] = json!({});
+    apply(play, &path, "one", &other);
+    other["kind"] = "Secret".into();
+    apply(play, &path, "one", &other).is(400);
+    apply(play, &path, "one", &json!({"metadata": {"name": "c"}})).is(400);
+}
+
+fn an_apply_of_the_unknown(play: &mut Play) {
+    let path = play.core("configmaps/c");
+    let mut strange = map(&json!({"a": "b"}));
+    strange["colour"] = "red".into();
+    apply(play, &path, "one", &strange);
+    apply(play, &path, "one&fieldValidation=Strict", &strange);
+    apply(play, &path, "one", &map(&json!({"a": 1})));
+}
+
+fn an_apply_with_managed_fields(play: &mut Play) {
+    let path = play.core("configmaps/c");
+    let mut object = map(&json!({}));
+    object["metadata"]["managedFields"] = json!([{"manager": "m"}]);
+    apply(play, &path, "one", &object).is(400);
+}
+
+fn an_apply_for_a_uid(play: &mut Play) {
+    let path = play.core("configmaps/c");
+    let mut object = map(&json!({}));
+    object["metadata"]["uid"] = "0c2b1e9c-9a58-4b59-a7d4-0f5f2e4d6a01".into();
+    apply(play, &path, "one", &object).is(409);
+    object["metadata"]["uid"].take();
+    object["metadata"]["resourceVersion"] = "12".into();
+    apply(play, &path, "one", &object);
+}
+
+fn a_dry_apply(play: &mut Play) {
+    let path = play.core("configmaps/c");
+    apply(play, &path, "one&dryRun=All", &map(&json!({"a": "b"}))).is(201);
+    play.get(&path).refused(404, "NotFound");
+}
+
+fn taints_are_applied(play: &mut Play) {
+    let node = play.node("n", &json!({"taints": [{"key": "a", "effect": "NoExecute"}]}));
+    let path = format!("/api/v1/nodes/{node}");
+    let object = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node},
+        "spec": {"taints": [{"key": "b", "effect": "NoSchedule"}]}});
+    apply(play, &path, "one", &object).refused(409, "Conflict").says(".spec.taints");
+    let forced = apply(play, &path, "one&force=true", &object).is(200);
+    forced.has("/spec/taints", json!([{"key": "b", "effect": "NoSchedule"}]));
+}
+
+fn containers_are_applied(play: &mut Play) {
+    let path = play.core("pods/web");
+    let containers =
+        |image: &str| json!([{"name": "a", "image": image, "env": [{"name": "E", "value": "1"}]}]);
+    let object = |image: &str| {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"},
+        "spec": {"containers": containers(image)}})
+    };
+    apply(play, &path, "one", &object("i")).is(201);
+    apply(play, &path, "one", &object("j")).is(200).has("/spec/containers/0/image", "j");
+    apply(play, &path, "two", &object("k")).refused(409, "Conflict").says("containers[name=\"a\"].image");
+}
+
+fn a_status_is_applied(play: &mut Play) {
+    play.pod("web", &json!({}));
+    let object = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"},
+        "status": {"conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "R"}]}});
+    let path = play.core("pods/web/status");
+    let applied = apply(play, &path, "one", &object).is(200);
+    applied.has("/status/conditions/0/type", "DisruptionTarget");
+}
+
+fn an_update_takes_over(play: &mut Play) {
+    let path = play.core("configmaps/c");
+    let mut object = apply(play, &path, "one", &map(&json!({"a": "b"}))).is(201).body;
+    object["data"]["a"] = "z".into();
+    play.put(format!("{path}?fieldManager=two"), &object).is(200);
+    apply(play, &path, "one", &map(&json!({"a": "b"}))).refused(409, "Conflict").says("\"two\"");
+    apply(play, &path, "one", &map(&json!({}))).is(200).has("/data/a", "z");
+}

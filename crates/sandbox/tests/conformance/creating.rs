@@ -1,0 +1,372 @@
+//! Creating: names, fields nobody knows, bodies nobody can read, what the server adds and takes away.
+
+use super::cases;
+use super::play::{Ask, Play, pod};
+use super::wire;
+use serde_json::{Value, json};
+
+cases![
+    a_pod_gets_its_defaults,
+    a_node_gets_its_defaults,
+    a_config_map_is_kept_as_it_is,
+    a_name_is_generated,
+    a_long_generated_name_is_cut,
+    a_name_is_needed,
+    a_name_must_be_one,
+    who_is_there_already_exists,
+    a_dry_run_leaves_nothing,
+    a_dry_run_of_something_else,
+    another_namespace_than_the_path_says,
+    a_namespace_that_is_not_there,
+    unknown_fields_strictly,
+    unknown_fields_with_a_warning,
+    unknown_fields_by_default,
+    unknown_fields_ignored,
+    an_unknown_way_to_validate_fields,
+    a_field_given_twice,
+    a_field_of_another_type,
+    a_content_type_nobody_reads,
+    no_content_type,
+    malformed_json,
+    no_body,
+    another_kind,
+    another_version,
+    too_large,
+    yaml,
+    protobuf,
+    what_the_server_sets_is_not_given,
+    a_version_is_not_given,
+    a_status_on_creation,
+    a_manager_is_named,
+    labels_and_annotations_are_checked,
+    owners_and_finalizers_are_checked,
+    a_pod_that_can_not_be,
+    generated_names_dry,
+];
+
+fn config_map(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "b"}})
+}
+
+fn a_pod_gets_its_defaults(play: &mut Play) {
+    let pods = play.core("pods");
+    let spec = json!({"containers": [{"name": "main", "image": "registry.invalid/main:1",
+        "ports": [{"containerPort": 80}], "resources": {"limits": {"cpu": "0.1", "memory": "1024Ki"}},
+        "livenessProbe": {"httpGet": {"port": 80}}}]});
+    let made = play.post(&pods, &json!({"metadata": {"name": "web"}, "spec": spec})).is(201);
+    made.has("/status/phase", "Pending").has("/spec/restartPolicy", "Always").has("/spec/priority", 0);
+    play.get(format!("{pods}/web")).is(200).has("/metadata/generation", 1);
+}
+
+fn a_node_gets_its_defaults(play: &mut Play) {
+    let name = play.named("n");
+    let node = json!({"metadata": {"name": name, "labels": {"a": "b"}}, "spec": {"unschedulable": true}});
+    let made = play.post("/api/v1/nodes", &node).is(201);
+    made.has("/spec/unschedulable", true).has("/kind", "Node").some("/metadata/uid").some("/status");
+}
+
+fn a_config_map_is_kept_as_it_is(play: &mut Play) {
+    let path = play.core("configmaps");
+    let mut map = config_map("c");
+    map["data"] = json!({"text": "\u{e4}\u{1f600}\n<&>", "empty": ""});
+    map["binaryData"] = json!({"raw": "AAEC"});
+    map["immutable"] = false.into();
+    play.post(&path, &map).is(201).has("/data/text", "\u{e4}\u{1f600}\n<&>").has("/immutable", false);
+    play.get(format!("{path}/c")).is(200).has("/data/empty", "").has("/binaryData/raw", "AAEC");
+}
+
+fn a_name_is_generated(play: &mut Play) {
+    let path = play.core("configmaps");
+    let made = play.post(&path, &json!({"metadata": {"generateName": "few-"}})).is(201);
+    let name = made.text("/metadata/name");
+    assert!(name.starts_with("few-") && name.len() == 9, "{name}");
+    play.get(format!("{path}/{name}")).is(200).has("/metadata/generateName", "few-");
+}
+
+fn a_long_generated_name_is_cut(play: &mut Play) {
+    let path = play.core("configmaps");
+    let made = play.post(&path, &json!({"metadata": {"generateName": "x".repeat(80)}})).is(201);
+    assert_eq!(made.text("/metadata/name").len(), 63);
+    // Its name does not begin with all of the prefix and would be compared as it is.
+    play.steps.clear();
+}
+
+fn generated_names_dry(play: &mut Play) {
+    let path = play.core("configmaps?dryRun=All");
+    play.post(&path, &json!({"metadata": {"generateName": "few-"}}))
+        .is(201)
+        .lacks("/metadata/resourceVersion");
+}
+
+fn a_name_is_needed(play: &mut Play) {
+    play.post(play.core("configmaps"), &json!({"metadata": {}})).refused(422, "Invalid");
+    play.post(play.core("pods"), &pod("", &json!({}))).refused(422, "Invalid");
+}
+
+fn a_name_must_be_one(play: &mut Play) {
+    for name in ["Upper", "dot.ted", "under_score", "-dash", "sl/ash", ".."] {
+        play.post(play.core("configmaps?dryRun=All"), &config_map(name));
+        play.post(play.core("pods?dryRun=All"), &pod(name, &json!({})));
+    }
+    play.post(play.core("configmaps"), &config_map("Upper")).refused(422, "Invalid").says("RFC 1123");
+    let long = "x".repeat(254);
+    play.post(play.core("configmaps"), &config_map(&long)).refused(422, "Invalid").says("253");
+}
+
+fn who_is_there_already_exists(play: &mut Play) {
+    let path = play.core("configmaps");
+    play.post(&path, &config_map("c")).is(201);
+    play.post(&path, &config_map("c")).refused(409, "AlreadyExists").has("/details/name", "c");
+    play.post(format!("{path}?dryRun=All"), &config_map("c")).refused(409, "AlreadyExists");
+}
+
+fn a_dry_run_leaves_nothing(play: &mut Play) {
+    let pods = play.core("pods");
+    let made = play.post(format!("{pods}?dryRun=All"), &pod("web", &json!({}))).is(201);
+    made.some("/metadata/uid").lacks("/metadata/resourceVersion");
+    play.get(format!("{pods}/web")).refused(404, "NotFound");
+}
+
+fn a_dry_run_of_something_else(play: &mut Play) {
+    for value in ["Some", "", "all", "All&dryRun=All"] {
+        play.post(play.core(&format!("configmaps?dryRun={value}")), &config_map("c"));
+    }
+    play.post(play.core("configmaps?dryRun=Some"), &config_map("d")).refused(422, "Invalid");
+}
+
+fn another_namespace_than_the_path_says(play: &mut Play) {
+    let mut map = config_map("c");
+    map["metadata"]["namespace"] = "elsewhere".into();
+    play.post(play.core("configmaps"), &map).refused(400, "BadRequest").says("does not match the namespace");
+    map["metadata"]["namespace"] = play.own.clone().into();
+    play.post(play.core("configmaps"), &map).is(201);
+    play.post("/api/v1/configmaps", &map).refused(405, "MethodNotAllowed");
+}
+
+fn a_namespace_that_is_not_there(play: &mut Play) {
+    let path = format!("/api/v1/namespaces/{}/configmaps", play.named("none"));
+    play.post(path, &config_map("c")).refused(404, "NotFound").has("/details/kind", "namespaces");
+}
+
+fn strange(name: &str) -> Value {
+    let mut whole = pod(name, &json!({"colour": "red"}));
+    whole["spec"]["containers"][0]["size"] = 1.into();
+    whole["extra"] = json!({});
+    whole
+}
+
+fn unknown_fields_strictly(play: &mut Play) {
+    let path = play.core("pods?fieldValidation=Strict");
+    play.post(path, &strange("web")).refused(400, "BadRequest").says("unknown field \"spec.colour\"");
+}
+
+fn unknown_fields_with_a_warning(play: &mut Play) {
+    let made = play.post(play.core("pods?fieldValidation=Warn"), &strange("web")).is(201);
+    let words = made.header("warning").unwrap_or_default();
+    assert!(words.starts_with("299 - \"unknown field"), "{words}");
+    made.lacks("/spec/colour");
+}
+
+fn unknown_fields_by_default(play: &mut Play) {
+    let made = play.post(play.core("pods"), &strange("web")).is(201);
+    assert!(made.header("warning").is_some(), "the default is to warn");
+}
+
+fn unknown_fields_ignored(play: &mut Play) {
+    let made = play.post(play.core("pods?fieldValidation=Ignore"), &strange("web")).is(201);
+    assert_eq!(made.header("warning"), None);
+    made.lacks("/extra");
+}
+
+fn an_unknown_way_to_validate_fields(play: &mut Play) {
+    play.post(play.core("pods?fieldValidation=Maybe"), &strange("web")).refused(422, "Invalid");
+}
+
+fn a_field_given_twice(play: &mut Play) {
+    let body = r#"{"metadata": {"name": "c", "name": "d"}, "data": {"a": "1", "a": "2"}}"#;
+    let ask = |how: &str| {
+        Ask::new("POST", play.core(&format!("configmaps?fieldValidation={how}")))
+            .body("application/json", body)
+    };
+    let (strict, warn, ignore) = (ask("Strict"), ask("Warn"), ask("Ignore&dryRun=All"));
+    play.send(strict).refused(400, "BadRequest").says("duplicate field");
+    play.send(warn).is(201).has("/metadata/name", "d");
+    play.send(ignore).is(409);
+}
+
+fn a_field_of_another_type(play: &mut Play) {
+    for map in [
+        json!({"metadata": {"name": "c"}, "data": {"a": 1}}),
+        json!({"metadata": {"name": "c"}, "data": []}),
+        json!({"metadata": {"name": 1}}),
+        json!({"metadata": {"name": "c"}, "binaryData": {"a": "%"}}),
+        json!({"metadata": {"name": "c", "creationTimestamp": "yesterday"}}),
+    ] {
+        play.post(play.core("configmaps"), &map).refused(400, "BadRequest");
+    }
+    let seconds = json!({"terminationGracePeriodSeconds": 1.5});
+    play.post(play.core("pods"), &pod("web", &seconds)).refused(400, "BadRequest");
+}
+
+fn a_content_type_nobody_reads(play: &mut Play) {
+    let ask = Ask::new("POST", play.core("configmaps")).body("text/plain", config_map("c").to_string());
+    play.send(ask).refused(415, "UnsupportedMediaType");
+}
+
+fn no_content_type(play: &mut Play) {
+    let ask = Ask::new("POST", play.core("configmaps")).body("", config_map("c").to_string());
+    play.send(ask).is(201);
+}
+
+fn malformed_json(play: &mut Play) {
+    for body in ["{", "[]", "null", "{\"metadata\": {\"name\": \"c\"}} {}", "nonsense"] {
+        let ask = Ask::new("POST", play.core("configmaps?dryRun=All")).body("application/json", body);
+        play.send(ask);
+    }
+    let ask = Ask::new("POST", play.core("configmaps")).body("application/json", "{\"metadata\": ");
+    play.send(ask).refused(400, "BadRequest");
+}
+
+fn no_body(play: &mut Play) {
+    play.send(Ask::new("POST", play.core("configmaps")).body("application/json", ""));
+    play.send(Ask::new("POST", play.core("pods"))).is(400);
+}
+
+fn another_kind(play: &mut Play) {
+    let mut map = config_map("c");
+    map["kind"] = "Secret".into();
+    play.post(play.core("configmaps"), &map).refused(400, "BadRequest");
+    map["kind"] = "Nonsense".into();
+    play.post(play.core("configmaps"), &map).refused(400, "BadRequest");
+}
+
+fn another_version(play: &mut Play) {
+    let mut map = config_map("c");
+    map["apiVersion"] = "v2".into();
+    play.post(play.core("configmaps"), &map).refused(400, "BadRequest");
+    map["apiVersion"] = "apps/v1".into();
+    play.post(play.core("configmaps"), &map).refused(400, "BadRequest");
+}
+
+fn too_large(play: &mut Play) {
+    let mut map = config_map("c");
+    map["data"]["a"] = "x".repeat(3 * 1024 * 1024).into();
+    play.post(play.core("configmaps"), &map).refused(413, "RequestEntityTooLarge");
+    map["data"]["a"] = "x".repeat(1024 * 1024 + 1).into();
+    play.post(play.core("configmaps"), &map).refused(422, "Invalid").says("Too long");
+}
+
+fn yaml(play: &mut Play) {
+    let body =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\ndata:\n  a: \"1\"\n  b: |\n    x\n    y\n";
+    let path = play.core("configmaps");
+    play.send(Ask::new("POST", &path).body("application/yaml", body)).is(201).has("/data/b", "x\ny\n");
+    play.send(Ask::new("POST", &path).body("application/yaml", "a: [")).refused(400, "BadRequest");
+}
+
+/// A field of bytes in protobuf.
+fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+    [&[number << 3 | 2, u8::try_from(bytes.len()).unwrap()], bytes].concat()
+}
+
+fn protobuf(play: &mut Play) {
+    let entry = [field(1, b"a"), field(2, b"b")].concat();
+    let map = [field(1, &field(1, b"c")), field(2, &entry)].concat();
+    let meta = [field(1, b"v1"), field(2, b"ConfigMap")].concat();
+    let body = [wire::MAGIC, &field(1, &meta), &field(2, &map)].concat();
+    let (kind, path) = ("application/vnd.kubernetes.protobuf", play.core("configmaps"));
+    play.send(Ask::new("POST", &path).body(kind, body.clone())).is(201).has("/data/a", "b");
+    let again = Ask::new("POST", &path).body(kind, body).accept(kind);
+    play.send(again).refused(409, "AlreadyExists");
+    play.send(Ask::new("POST", &path).body(kind, "k8s")).refused(400, "BadRequest");
+}
+
+fn what_the_server_sets_is_not_given(play: &mut Play) {
+    let mut map = config_map("c");
+    for (field, value) in [
+        ("uid", json!("0c2b1e9c-9a58-4b59-a7d4-0f5f2e4d6a01")),
+        ("creationTimestamp", json!("2001-01-01T00:00:00Z")),
+        ("deletionTimestamp", json!("2001-01-01T00:00:00Z")),
+        ("deletionGracePeriodSeconds", json!(5)),
+        ("generation", json!(7)),
+        ("selfLink", json!("/nowhere")),
+    ] {
+        map["metadata"][field] = value;
+    }
+    let made = play.post(play.core("configmaps"), &map).is(201);
+    assert_ne!(made.uid(), "0c2b1e9c-9a58-4b59-a7d4-0f5f2e4d6a01");
+    made.lacks("/metadata/deletionTimestamp");
+}
+
+fn a_version_is_not_given(play: &mut Play) {
+    let mut map = config_map("c");
+    map["metadata"]["resourceVersion"] = "12".into();
+    play.post(play.core("configmaps"), &map).is(500);
+    map["metadata"]["resourceVersion"] = "nonsense".into();
+    play.post(play.core("configmaps?dryRun=All"), &map);
+}
+
+fn a_status_on_creation(play: &mut Play) {
+    let mut web = pod("web", &json!({}));
+    web["status"] = json!({"phase": "Running", "podIP": "10.0.0.1"});
+    play.post(play.core("pods"), &web).is(201).has("/status/phase", "Pending").lacks("/status/podIP");
+    let name = play.named("n");
+    let status = json!({"conditions": [{"type": "Ready", "status": "True"}], "capacity": {"pods": "110"}});
+    let node = json!({"metadata": {"name": name}, "status": status});
+    play.post("/api/v1/nodes", &node).is(201).has("/status/capacity/pods", "110");
+}
+
+fn a_manager_is_named(play: &mut Play) {
+    let path = play.core("configmaps");
+    let manager = "/metadata/managedFields/0/manager";
+    play.post(format!("{path}?fieldManager=me"), &config_map("a")).is(201).has(manager, "me");
+    let ask = |name| Ask::new("POST", &path).header("user-agent", "tool/v1 (linux)").json(&config_map(name));
+    play.send(ask("b")).is(201).has(manager, "tool");
+    let long = "m".repeat(129);
+    play.post(format!("{path}?fieldManager={long}"), &config_map("c")).refused(422, "Invalid");
+    play.post(format!("{path}?fieldManager=a%0Ab"), &config_map("d")).refused(422, "Invalid");
+}
+
+fn labels_and_annotations_are_checked(play: &mut Play) {
+    // One at a time: a real server goes through them in no order.
+    for (field, key, value) in [
+        ("labels", "a b", "c"),
+        ("labels", "ok", "-"),
+        ("labels", "x/y/z", "v"),
+        ("labels", "l", "x".repeat(64).as_str()),
+        ("labels", "", "v"),
+        ("annotations", "A/b c", ""),
+        ("annotations", "_", "c"),
+    ] {
+        let mut map = config_map("c");
+        map["metadata"][field] = json!({key: value});
+        play.post(play.core("configmaps"), &map).refused(422, "Invalid");
+    }
+}
+
+fn owners_and_finalizers_are_checked(play: &mut Play) {
+    let mut map = config_map("c");
+    map["metadata"]["ownerReferences"] = json!([
+        {"apiVersion": "v1", "kind": "Pod", "name": "", "uid": ""},
+        {"apiVersion": "", "kind": "", "name": "a", "uid": "u", "controller": true},
+        {"apiVersion": "v1", "kind": "Event", "name": "a", "uid": "u", "controller": true},
+    ]);
+    map["metadata"]["finalizers"] = json!(["example.com/hold", "no domain", "short"]);
+    play.post(play.core("configmaps"), &map).refused(422, "Invalid");
+}
+
+fn a_pod_that_can_not_be(play: &mut Play) {
+    for spec in [
+        json!({"containers": []}),
+        json!({"containers": [{"name": "A", "image": ""}, {"name": "A", "image": "a"}]}),
+        json!({"restartPolicy": "Sometimes", "dnsPolicy": "None"}),
+        json!({"terminationGracePeriodSeconds": -1, "activeDeadlineSeconds": 0}),
+        json!({"nodeName": "Not_a_node"}),
+        json!({"priorityClassName": "none-such"}),
+        json!({"priority": 7}),
+        json!({"nodeSelector": {"a b": "c"}}),
+    ] {
+        let made = play.post(play.core("pods"), &pod("web", &spec));
+        assert!(matches!(made.code, 403 | 422), "{}", made.body);
+    }
+}

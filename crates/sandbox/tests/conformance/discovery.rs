@@ -1,0 +1,163 @@
+//! Discovery: what kubectl asks before it asks anything.
+
+use super::cases;
+use super::play::{Answer, Play};
+use serde_json::{Value, json};
+
+cases![
+    the_core_versions,
+    our_groups,
+    one_group,
+    the_core_resources,
+    the_resources_of_our_groups,
+    all_at_once,
+    all_at_once_of_the_core,
+    forms_of_discovery,
+    the_version,
+    the_version_is_recent,
+];
+
+/// The resources the sandbox offers in the core group.
+const CORE: [&str; 14] = [
+    "bindings",
+    "configmaps",
+    "events",
+    "namespaces",
+    "namespaces/finalize",
+    "namespaces/status",
+    "nodes",
+    "nodes/status",
+    "pods",
+    "pods/binding",
+    "pods/eviction",
+    "pods/status",
+    "secrets",
+    "serviceaccounts",
+];
+
+/// The groups with kinds the sandbox offers, and those resources.
+const GROUPS: [(&str, &[&str]); 5] = [
+    (
+        "apps/v1",
+        &[
+            "daemonsets",
+            "daemonsets/status",
+            "deployments",
+            "deployments/scale",
+            "deployments/status",
+            "replicasets",
+            "replicasets/scale",
+            "replicasets/status",
+            "statefulsets",
+            "statefulsets/scale",
+            "statefulsets/status",
+        ],
+    ),
+    ("batch/v1", &["jobs", "jobs/status"]),
+    ("coordination.k8s.io/v1", &["leases"]),
+    ("events.k8s.io/v1", &["events"]),
+    ("policy/v1", &["poddisruptionbudgets", "poddisruptionbudgets/status"]),
+];
+
+/// Leaves only those elements of a list in the last answer that are named; the others are the real server's alone.
+fn only(play: &mut Play, list: &str, key: &str, names: &[&str]) {
+    let step = play.steps.last_mut().unwrap();
+    let list = step.body.pointer_mut(list).and_then(Value::as_array_mut).unwrap();
+    list.retain(|element| {
+        element.pointer(key).and_then(Value::as_str).is_some_and(|name| names.contains(&name))
+    });
+    list.sort_by_key(|element| element.pointer(key).map(Value::to_string));
+    assert_eq!(list.len(), names.len(), "some of {names:?} are missing: {list:?}");
+}
+
+fn the_core_versions(play: &mut Play) {
+    play.get("/api").is(200).has("/kind", "APIVersions").has("/versions", json!(["v1"]));
+}
+
+fn our_groups(play: &mut Play) {
+    play.get("/apis").is(200).has("/kind", "APIGroupList").has("/apiVersion", "v1");
+    let groups = GROUPS.map(|(group, _)| group.split('/').next().unwrap());
+    only(play, "/groups", "/name", &groups);
+    // A group's other versions are the real server's alone.
+    play.steps.last_mut().unwrap().keep = vec!["/kind", "/groups/*/name", "/groups/*/preferredVersion"];
+}
+
+fn one_group(play: &mut Play) {
+    play.get("/apis/apps").is(200).has("/kind", "APIGroup").has("/preferredVersion/groupVersion", "apps/v1");
+    play.get("/apis/policy").is(200);
+    play.get("/apis/none.example").is(404);
+}
+
+fn the_core_resources(play: &mut Play) {
+    let all = play.get("/api/v1").is(200);
+    all.has("/kind", "APIResourceList").has("/groupVersion", "v1");
+    only(play, "/resources", "/name", &CORE);
+}
+
+fn the_resources_of_our_groups(play: &mut Play) {
+    for (group, resources) in GROUPS {
+        play.get(format!("/apis/{group}")).is(200).has("/groupVersion", group);
+        only(play, "/resources", "/name", resources);
+    }
+}
+
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
+    application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
+
+fn aggregated(play: &mut Play, path: &str) -> Answer {
+    let all = play.get_as(path, AGGREGATED).is(200);
+    assert_eq!(all.kind(), "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+    all.has("/kind", "APIGroupDiscoveryList").has("/apiVersion", "apidiscovery.k8s.io/v2")
+}
+
+fn all_at_once(play: &mut Play) {
+    aggregated(play, "/apis");
+    let groups = GROUPS.map(|(group, _)| group.split('/').next().unwrap());
+    only(play, "/items", "/metadata/name", &groups);
+    for (index, (group, resources)) in GROUPS.iter().enumerate() {
+        let versions = format!("/items/{index}/versions");
+        only(play, &versions, "/version", &[group.split('/').nth(1).unwrap()]);
+        let parents: Vec<&str> = resources.iter().filter(|name| !name.contains('/')).copied().collect();
+        only(play, &format!("{versions}/0/resources"), "/resource", &parents);
+    }
+}
+
+fn all_at_once_of_the_core(play: &mut Play) {
+    aggregated(play, "/api");
+    let parents: Vec<&str> = CORE.iter().filter(|name| !name.contains('/')).copied().collect();
+    only(play, "/items/0/versions/0/resources", "/resource", &parents);
+    for index in 0..parents.len() {
+        let inner = format!("/items/0/versions/0/resources/{index}");
+        let resource =
+            play.steps.last().unwrap().body.pointer(&format!("{inner}/resource")).cloned().unwrap();
+        let resource = resource.as_str().unwrap();
+        let prefix = format!("{resource}/");
+        let subresources: Vec<&str> = CORE.iter().filter_map(|name| name.strip_prefix(&prefix)).collect();
+        if !subresources.is_empty() {
+            only(play, &format!("{inner}/subresources"), "/subresource", &subresources);
+        }
+    }
+}
+
+fn forms_of_discovery(play: &mut Play) {
+    play.keeping(&["/kind"])
+        .get_as("/apis", "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList");
+    play.keeping(&["/kind"])
+        .get_as("/apis", "application/json;g=apidiscovery.k8s.io;v=v9;as=APIGroupDiscoveryList");
+    play.keeping(&["/kind"]).get_as("/api", "*/*").is(200).has("/kind", "APIVersions");
+    play.keeping(&["/kind"]).get_as("/api/v1", "text/html");
+    play.keeping(&["/kind"]).get_as("/api/v1", AGGREGATED).is(200).has("/kind", "APIResourceList");
+}
+
+fn the_version(play: &mut Play) {
+    let version = play.look(&["/major", "/minor"], "/version").is(200);
+    version.some("/gitVersion").some("/platform").some("/goVersion");
+    play.look(&["/major"], "/version/");
+}
+
+fn the_version_is_recent(play: &mut Play) {
+    let version = play.look(&["/major"], "/version").is(200);
+    let minor: u32 = version.text("/minor").trim_end_matches('+').parse().unwrap();
+    assert!(version.text("/major") == "1" && minor >= 30, "{minor}");
+    assert!(version.text("/gitVersion").starts_with(&format!("v1.{minor}.")));
+}

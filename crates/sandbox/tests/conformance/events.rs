@@ -1,0 +1,206 @@
+//! Events in both groups, and leases.
+
+use super::cases;
+use super::play::{APPLY, MERGE, Play};
+use serde_json::{Value, json};
+
+cases![
+    an_event_of_the_core,
+    an_event_of_the_new_group,
+    what_events_must_have,
+    what_new_events_must_have,
+    an_event_elsewhere,
+    events_are_selected_by_their_object,
+    new_events_are_selected_by_what_they_regard,
+    a_series,
+    events_are_watched_in_both,
+    a_lease,
+    a_lease_that_can_not_be,
+    a_lease_is_renewed,
+    a_lease_is_applied,
+];
+
+fn old(play: &Play, name: &str) -> Value {
+    json!({"metadata": {"name": name}, "reason": "Gone", "message": "it went", "type": "Normal", "count": 3,
+        "involvedObject": {"apiVersion": "v1", "kind": "Pod", "name": "p", "namespace": play.own,
+            "uid": "u", "resourceVersion": "7", "fieldPath": "spec"},
+        "source": {"component": "here", "host": "n1"},
+        "firstTimestamp": "2001-01-01T00:00:00Z", "lastTimestamp": "2001-01-01T00:01:00Z"})
+}
+
+fn new(play: &Play, name: &str) -> Value {
+    json!({"metadata": {"name": name}, "reason": "Gone", "note": "it went", "type": "Warning", "action": "Going",
+        "regarding": {"apiVersion": "v1", "kind": "Pod", "name": "p", "namespace": play.own, "uid": "u"},
+        "related": {"kind": "Node", "name": "n"},
+        "reportingController": "example.com/here", "reportingInstance": "here-1",
+        "eventTime": "2001-01-01T00:00:00.000001Z"})
+}
+
+fn an_event_of_the_core(play: &mut Play) {
+    let (path, event) = (play.core("events"), old(play, "e"));
+    play.post(path, &event).is(201).has("/count", 3).has("/kind", "Event");
+    let seen = play.get(play.group("events.k8s.io/v1", "events/e")).is(200);
+    seen.has("/regarding/name", "p").has("/note", "it went").has("/deprecatedCount", 3);
+}
+
+fn an_event_of_the_new_group(play: &mut Play) {
+    let (path, event) = (play.group("events.k8s.io/v1", "events"), new(play, "e"));
+    play.post(path, &event).is(201).has("/apiVersion", "events.k8s.io/v1");
+    let seen = play.get(play.core("events/e")).is(200);
+    seen.has("/involvedObject/name", "p")
+        .has("/message", "it went")
+        .has("/reportingComponent", "example.com/here");
+}
+
+fn what_events_must_have(play: &mut Play) {
+    let path = play.core("events");
+    let mut event = old(play, "e");
+    event["involvedObject"]["namespace"] = "elsewhere".into();
+    play.post(&path, &event).refused(422, "Invalid");
+    let bare = json!({"metadata": {"name": "bare"}, "involvedObject": {"namespace": play.own}});
+    play.post(&path, &bare).is(201);
+    play.post(&path, &json!({"metadata": {"name": "barer"}}));
+    let odd = json!({"metadata": {"name": "odd"}, "type": "Odd", "involvedObject": {"namespace": play.own}});
+    play.post(&path, &odd);
+}
+
+fn what_new_events_must_have(play: &mut Play) {
+    let path = play.group("events.k8s.io/v1", "events");
+    for (field, value) in [
+        ("reason", json!("")),
+        ("action", json!("")),
+        ("reportingController", json!("")),
+        ("reportingController", json!("a b")),
+        ("reportingInstance", json!("")),
+        ("type", json!("Odd")),
+        ("eventTime", Value::Null),
+        ("note", json!("x".repeat(1025))),
+        ("reason", json!("x".repeat(129))),
+        ("deprecatedCount", json!(1)),
+    ] {
+        let mut event = new(play, "e");
+        event[field] = value;
+        play.post(&path, &event).refused(422, "Invalid");
+    }
+}
+
+fn an_event_elsewhere(play: &mut Play) {
+    let node =
+        json!({"metadata": {"name": "n"}, "involvedObject": {"kind": "Node", "name": "n1"}, "reason": "R"});
+    play.post("/api/v1/namespaces/default/events?dryRun=All", &node).is(201);
+    play.post(play.core("events"), &node);
+    let mut event = new(play, "e");
+    event["regarding"] = json!({"kind": "Node", "name": "n1"});
+    play.post(play.group("events.k8s.io/v1", "events"), &event);
+}
+
+const NAMES: [&str; 2] = ["/kind", "/items/*/metadata/name"];
+
+fn events_are_selected_by_their_object(play: &mut Play) {
+    let path = play.core("events");
+    for (name, object) in [("a", "p"), ("b", "q")] {
+        let mut event = old(play, name);
+        event["involvedObject"]["name"] = object.into();
+        play.given(&path, &event);
+    }
+    for (selector, names) in [
+        ("involvedObject.name%3Dp", &["a"][..]),
+        ("involvedObject.name%3Dp,involvedObject.kind%3DPod,involvedObject.uid%3Du", &["a"]),
+        ("involvedObject.kind%3DNode", &[]),
+        ("reason%3DGone,type!%3DWarning", &["a", "b"]),
+        ("source%3Dhere", &["a", "b"]),
+        ("reportingComponent%3Dhere", &[]),
+        ("involvedObject.fieldPath%3Dspec,involvedObject.apiVersion%3Dv1", &["a", "b"]),
+    ] {
+        play.look(&NAMES, format!("{path}?fieldSelector={selector}")).is(200).lists(names);
+    }
+    play.get(format!("{path}?fieldSelector=message%3Da")).refused(400, "BadRequest");
+}
+
+fn new_events_are_selected_by_what_they_regard(play: &mut Play) {
+    let path = play.group("events.k8s.io/v1", "events");
+    let event = new(play, "a");
+    play.given(&path, &event);
+    let by = |selector: &str| format!("{path}?fieldSelector={selector}");
+    for selector in
+        ["regarding.name%3Dp", "involvedObject.name%3Dp", "reportingController%3Dexample.com/here"]
+    {
+        play.look(&NAMES, by(selector));
+    }
+    play.look(&NAMES, by("regarding.kind%3DPod,type%3DWarning")).is(200).lists(&["a"]);
+}
+
+fn a_series(play: &mut Play) {
+    let path = play.group("events.k8s.io/v1", "events");
+    let event = new(play, "e");
+    play.given(&path, &event);
+    let series =
+        |count: i64| json!({"series": {"count": count, "lastObservedTime": "2001-01-01T00:00:09.000000Z"}});
+    play.patch(format!("{path}/e"), MERGE, &series(2)).is(200).has("/series/count", 2);
+    play.patch(format!("{path}/e"), MERGE, &series(1)).refused(422, "Invalid");
+    play.patch(format!("{path}/e"), MERGE, &json!({"note": "another"})).refused(422, "Invalid");
+    play.patch(play.core("events/e"), MERGE, &json!({"count": 5})).is(200);
+}
+
+fn events_are_watched_in_both(play: &mut Play) {
+    let mut new_watch = play.watch(&play.group("events.k8s.io/v1", "events?watch=true&timeoutSeconds=20"));
+    let mut old_watch = play.watch(&play.core("events?watch=true&timeoutSeconds=20"));
+    let event = old(play, "e");
+    play.given(&play.core("events"), &event);
+    let seen = new_watch.tells(play, "ADDED", "e");
+    assert_eq!(seen.object["apiVersion"], "events.k8s.io/v1");
+    let seen = old_watch.tells(play, "ADDED", "e");
+    assert_eq!(seen.object["apiVersion"], "v1");
+}
+
+fn leases(play: &Play) -> String {
+    play.group("coordination.k8s.io/v1", "leases")
+}
+
+fn a_lease(play: &mut Play) {
+    let path = leases(play);
+    let spec = json!({"holderIdentity": "me", "leaseDurationSeconds": 15, "leaseTransitions": 0,
+        "acquireTime": "2001-01-01T02:00:00.000000+02:00", "renewTime": "2001-01-01T00:00:00.123456Z"});
+    let made = play.post(&path, &json!({"metadata": {"name": "l"}, "spec": spec})).is(201);
+    made.has("/spec/renewTime", "2001-01-01T00:00:00.123456Z")
+        .has("/spec/acquireTime", "2001-01-01T00:00:00.000000Z");
+    play.get(format!("{path}/l")).is(200).has("/spec/leaseTransitions", 0);
+    play.post(&path, &json!({"metadata": {"name": "empty"}})).is(201).has("/spec", json!({}));
+}
+
+fn a_lease_that_can_not_be(play: &mut Play) {
+    for spec in [
+        json!({"leaseDurationSeconds": 0}),
+        json!({"leaseTransitions": -1}),
+        json!({"strategy": "OldestEmulationVersion"}),
+        json!({"holderIdentity": ""}),
+        json!({"preferredHolder": "x"}),
+    ] {
+        play.post(format!("{}?dryRun=All", leases(play)), &json!({"metadata": {"name": "l"}, "spec": spec}));
+    }
+    let zero = json!({"metadata": {"name": "l"}, "spec": {"leaseDurationSeconds": 0}});
+    play.post(leases(play), &zero).refused(422, "Invalid");
+    for time in ["now", "2001-01-01T00:00:00Z", "2001-01-01T00:00:00.1234567Z", "2001-01-01T00:00:00.1Z"] {
+        let spec = json!({"renewTime": time});
+        let lease = json!({"metadata": {"name": "l"}, "spec": spec});
+        play.post(leases(play), &lease).refused(400, "BadRequest");
+    }
+}
+
+fn a_lease_is_renewed(play: &mut Play) {
+    let path = leases(play);
+    let mut lease = play.given(&path, &json!({"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}}));
+    lease["spec"]["renewTime"] = "2001-01-01T00:00:00.000001Z".into();
+    play.put(format!("{path}/l"), &lease).is(200);
+    lease["spec"]["holderIdentity"] = "you".into();
+    play.put(format!("{path}/l"), &lease).refused(409, "Conflict");
+    play.patch(format!("{path}/l"), MERGE, &json!({"spec": {"holderIdentity": null}})).is(200);
+    play.get(format!("{path}/l/status")).refused(404, "NotFound");
+}
+
+fn a_lease_is_applied(play: &mut Play) {
+    let path = format!("{}/l?fieldManager=one", leases(play));
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "l"},
+        "spec": {"holderIdentity": "me"}});
+    play.patch(path, APPLY, &lease).is(201).has("/spec/holderIdentity", "me");
+}

@@ -1,0 +1,298 @@
+//! Listing: selectors, pages, versions.
+
+use super::cases;
+use super::play::Play;
+use serde_json::json;
+
+cases![
+    labels_select,
+    labels_that_select_badly,
+    fields_select_pods,
+    fields_select_others,
+    fields_nobody_selects_by,
+    names_select_one,
+    both_select,
+    pages,
+    pages_at_a_version,
+    a_page_and_how_many_remain,
+    limits_that_are_none,
+    a_continuation_of_nothing,
+    a_continuation_too_old,
+    a_continuation_with_a_version,
+    a_continuation_of_another_list,
+    versions_and_matches,
+    matches_without_versions,
+    a_version_of_the_future_to_list,
+    an_exact_version,
+    everywhere,
+    an_empty_list,
+    parameters_nobody_knows,
+];
+
+/// Three maps `a`, `b`, `c`, labelled; where they are listed.
+fn maps(play: &mut Play) -> String {
+    let path = play.core("configmaps");
+    for (name, labels) in [("a", json!({"x": "1", "y": ""})), ("b", json!({"x": "2"})), ("c", json!({}))] {
+        play.given(&path, &json!({"metadata": {"name": name, "labels": labels}}));
+    }
+    path
+}
+
+const NAMES: [&str; 2] = ["/kind", "/items/*/metadata/name"];
+
+fn labels_select(play: &mut Play) {
+    let maps = maps(play);
+    for (selector, names) in [
+        ("x%3D1", &["a"][..]),
+        ("x%3D%3D1", &["a"]),
+        ("x!%3D1", &["b", "c"]),
+        ("x", &["a", "b"]),
+        ("!x", &["c"]),
+        ("x+in+(1,2)", &["a", "b"]),
+        ("x+notin+(1)", &["b", "c"]),
+        ("x%3E1", &["b"]),
+        ("x%3C2", &["a"]),
+        ("y%3D", &["a"]),
+        ("x,y", &["a"]),
+        ("x%3D3", &[]),
+        ("", &["a", "b", "c"]),
+        ("%20x%20%3D%201%20", &["a"]),
+    ] {
+        play.look(&NAMES, format!("{maps}?labelSelector={selector}")).is(200).lists(names);
+    }
+}
+
+fn labels_that_select_badly(play: &mut Play) {
+    for selector in ["x%3D%3D%3D1", "x+in+1", "x+in+(", "a+b", ",", "x%3Ea", "-%3D1", "x%3Da+b", "(x)"] {
+        play.get(play.core(&format!("configmaps?labelSelector={selector}"))).refused(400, "BadRequest");
+    }
+}
+
+fn fields_select_pods(play: &mut Play) {
+    for (name, node) in [("a", "n1"), ("b", "n2"), ("c", "")] {
+        play.pod(name, &json!({"nodeName": node}));
+    }
+    for (selector, names) in [
+        ("spec.nodeName%3Dn1", &["a"][..]),
+        ("spec.nodeName!%3Dn1", &["b", "c"]),
+        ("spec.nodeName%3D", &["c"]),
+        ("spec.nodeName!%3D", &["a", "b"]),
+        ("status.phase%3DPending,spec.nodeName%3D%3Dn2", &["b"]),
+        ("status.phase!%3DPending", &[]),
+        ("spec.restartPolicy%3DAlways", &["a", "b", "c"]),
+        ("spec.schedulerName%3Ddefault-scheduler", &["a", "b", "c"]),
+        ("spec.hostNetwork%3Dfalse", &["a", "b", "c"]),
+        ("status.podIP%3D10.0.0.1", &[]),
+        ("metadata.name%3Db", &["b"]),
+        ("spec.nodeName%3Dn1,spec.nodeName%3Dn2", &[]),
+    ] {
+        play.look(&NAMES, play.core(&format!("pods?fieldSelector={selector}"))).is(200).lists(names);
+    }
+}
+
+fn fields_select_others(play: &mut Play) {
+    let own = play.own.clone();
+    let one = play.node("a", &json!({}));
+    play.node("b", &json!({"unschedulable": true}));
+    let list = format!("/api/v1/nodes?labelSelector=case%3D{own}&fieldSelector=");
+    play.look(&NAMES, format!("{list}spec.unschedulable%3Dfalse")).is(200).lists(&[&one]);
+    play.look(&NAMES, format!("{list}metadata.name%3D{one}")).is(200).lists(&[&one]);
+    let namespaces = format!("/api/v1/namespaces?fieldSelector=status.phase%3DActive,metadata.name%3D{own}");
+    play.look(&NAMES, namespaces).is(200).lists(&[&own]);
+}
+
+fn fields_nobody_selects_by(play: &mut Play) {
+    for (path, selector) in [
+        ("pods", "spec.colour%3Dred"),
+        ("pods", "spec.nodeName"),
+        ("pods", "spec.nodeName%3En1"),
+        ("configmaps", "data.a%3Db"),
+        ("pods", "metadata.uid%3D1"),
+        ("pods", "%3Da"),
+    ] {
+        play.get(play.core(&format!("{path}?fieldSelector={selector}"))).refused(400, "BadRequest");
+    }
+    play.get("/api/v1/nodes?fieldSelector=spec.podCIDR%3Da").refused(400, "BadRequest");
+}
+
+fn names_select_one(play: &mut Play) {
+    let (maps, own) = (maps(play), play.own.clone());
+    let list = |selector: &str| format!("{maps}?fieldSelector={selector}");
+    play.look(&NAMES, list("metadata.name%3Db")).is(200).lists(&["b"]);
+    play.look(&NAMES, list("metadata.name!%3Db")).is(200).lists(&["a", "c"]);
+    play.look(&NAMES, list("metadata.name%3Dnone")).is(200).lists(&[]);
+    play.look(&NAMES, list(&format!("metadata.namespace%3D{own}"))).is(200).lists(&["a", "b", "c"]);
+    play.look(&NAMES, list("metadata.namespace%3Dnone")).is(200).lists(&[]);
+}
+
+fn both_select(play: &mut Play) {
+    let maps = maps(play);
+    let list = format!("{maps}?labelSelector=x&fieldSelector=metadata.name%3Db");
+    play.look(&NAMES, list).is(200).lists(&["b"]);
+}
+
+fn pages(play: &mut Play) {
+    let maps = maps(play);
+    let first = play.get(format!("{maps}?limit=1")).is(200).has("/metadata/remainingItemCount", 2);
+    let (more, version) = (first.text("/metadata/continue"), first.version());
+    first.lists(&["a"]);
+    // What comes after the first page was read is on none of the others.
+    play.given(&maps, &json!({"metadata": {"name": "bb"}}));
+    let second = play.get(format!("{maps}?limit=1&continue={more}")).is(200);
+    assert_eq!(second.version(), version, "all pages are of one version");
+    let more = second.text("/metadata/continue");
+    second.lists(&["b"]);
+    let third = play.get(format!("{maps}?limit=1&continue={more}")).is(200).lists(&["c"]);
+    assert_eq!(third.version(), version);
+    third.lacks("/metadata/continue").lacks("/metadata/remainingItemCount");
+}
+
+fn pages_at_a_version(play: &mut Play) {
+    let maps = maps(play);
+    let version = play.get(&maps).is(200).version();
+    play.given(&maps, &json!({"metadata": {"name": "aa"}}));
+    let exact = format!("{maps}?limit=2&resourceVersion={version}&resourceVersionMatch=Exact");
+    play.get(exact).is(200).lists(&["a", "b"]).some("/metadata/continue");
+    play.settle(&maps);
+    let older = format!("{maps}?limit=2&resourceVersion={version}&resourceVersionMatch=NotOlderThan");
+    play.get(older).is(200).lists(&["a", "aa"]);
+    play.get(format!("{maps}?limit=2&resourceVersion={version}")).is(200);
+}
+
+fn a_page_and_how_many_remain(play: &mut Play) {
+    let maps = maps(play);
+    let selected = play.get(format!("{maps}?limit=1&labelSelector=x")).is(200).lists(&["a"]);
+    let more = selected.text("/metadata/continue");
+    selected.lacks("/metadata/remainingItemCount");
+    let last = play.get(format!("{maps}?limit=1&labelSelector=x&continue={more}")).is(200);
+    last.lists(&["b"]).lacks("/metadata/remainingItemCount");
+    play.get(format!("{maps}?limit=3")).is(200).lacks("/metadata/continue");
+    play.settle(&maps);
+    play.get(format!("{maps}?limit=2&resourceVersion=0")).is(200);
+}
+
+fn limits_that_are_none(play: &mut Play) {
+    let maps = maps(play);
+    for limit in ["0", "-1", "x", "", "99999999999999999999"] {
+        play.look(&NAMES, format!("{maps}?limit={limit}"));
+    }
+    play.look(&NAMES, format!("{maps}?limit=0")).is(200).lists(&["a", "b", "c"]);
+}
+
+fn a_continuation_of_nothing(play: &mut Play) {
+    for token in ["nonsense", "%21", "e30", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MCwic3RhcnQiOiJhIn0"] {
+        play.get(play.core(&format!("configmaps?limit=1&continue={token}"))).refused(400, "BadRequest");
+    }
+}
+
+fn a_continuation_too_old(play: &mut Play) {
+    let maps = maps(play);
+    // {"v":"meta.k8s.io/v1","rv":1,"start":"a\u0000"}
+    let token = "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhXHUwMDAwIn0";
+    let expired = play.get(format!("{maps}?limit=1&continue={token}")).refused(410, "Expired");
+    let more = expired.text("/metadata/continue");
+    // Whoever can live with a list that is not of one version goes on where it stopped.
+    play.get(format!("{maps}?limit=1&continue={more}")).is(200).lists(&["b"]);
+    let exact = play.get(format!("{maps}?resourceVersion=1&resourceVersionMatch=Exact"));
+    exact.refused(410, "Expired");
+}
+
+fn a_continuation_with_a_version(play: &mut Play) {
+    let maps = maps(play);
+    let more = play.get(format!("{maps}?limit=1")).is(200).text("/metadata/continue");
+    for rest in ["resourceVersion=1", "resourceVersion=0", "resourceVersion=1&resourceVersionMatch=Exact"] {
+        play.get(format!("{maps}?limit=1&continue={more}&{rest}"));
+    }
+    play.get(format!("{maps}?limit=1&continue={more}&resourceVersion=1")).is(400);
+    play.get(format!("{maps}?limit=1&continue={more}&resourceVersionMatch=Exact")).is(422);
+}
+
+fn a_continuation_of_another_list(play: &mut Play) {
+    let maps = maps(play);
+    let more = play.get(format!("{maps}?limit=1")).is(200).text("/metadata/continue");
+    play.get(play.core(&format!("pods?limit=1&continue={more}"))).is(200);
+    // It may change its limit, and do without one.
+    play.get(format!("{maps}?continue={more}")).is(200).lists(&["b", "c"]);
+}
+
+fn versions_and_matches(play: &mut Play) {
+    let maps = maps(play);
+    let version = play.get(&maps).is(200).version();
+    for rest in [
+        "resourceVersion=0".to_owned(),
+        "resourceVersion=0&resourceVersionMatch=NotOlderThan".into(),
+        "resourceVersion=0&resourceVersionMatch=Exact".into(),
+        format!("resourceVersion={version}"),
+        format!("resourceVersion={version}&resourceVersionMatch=NotOlderThan"),
+        format!("resourceVersion={version}&resourceVersionMatch=Exact"),
+        format!("resourceVersion={version}&resourceVersionMatch=Nonsense"),
+        "resourceVersion=nonsense".into(),
+        "resourceVersion=-1".into(),
+        "resourceVersion=1".into(),
+    ] {
+        // A cache may be behind what was just written: with 0 it may tell less.
+        let stale = rest.starts_with("resourceVersion=0");
+        play.look(if stale { &["/kind"] } else { &NAMES }, format!("{maps}?{rest}"));
+    }
+    play.get(format!("{maps}?resourceVersion={version}&resourceVersionMatch=Exact")).is(200);
+    play.get(format!("{maps}?resourceVersion=0&resourceVersionMatch=Exact")).refused(422, "Invalid");
+    play.get(format!("{maps}?resourceVersion=nonsense")).refused(400, "BadRequest");
+}
+
+fn matches_without_versions(play: &mut Play) {
+    for how in ["Exact", "NotOlderThan", "Nonsense", ""] {
+        play.look(&NAMES, play.core(&format!("configmaps?resourceVersionMatch={how}")));
+    }
+    let exact = play.get(play.core("configmaps?resourceVersionMatch=Exact"));
+    exact
+        .refused(422, "Invalid")
+        .says("resourceVersionMatch is forbidden unless resourceVersion is provided");
+    play.get(play.core("configmaps?sendInitialEvents=true")).refused(422, "Invalid");
+}
+
+fn a_version_of_the_future_to_list(play: &mut Play) {
+    let list = play.get(play.core("configmaps?resourceVersion=1000000000"));
+    list.refused(504, "Timeout").has("/details/causes/0/reason", "ResourceVersionTooLarge");
+    let exact = play.get(play.core("configmaps?resourceVersion=1000000000&resourceVersionMatch=Exact"));
+    assert!(matches!(exact.code, 504 | 500), "{}", exact.body);
+}
+
+fn an_exact_version(play: &mut Play) {
+    let maps = maps(play);
+    let version = play.get(&maps).is(200).version();
+    play.delete(format!("{maps}/b")).is(200);
+    let then = format!("{maps}?resourceVersion={version}&resourceVersionMatch=Exact");
+    let list = play.get(then).is(200);
+    assert_eq!(list.version(), version);
+    list.lists(&["a", "b", "c"]);
+    play.get(&maps).is(200).lists(&["a", "c"]);
+}
+
+fn everywhere(play: &mut Play) {
+    let (own, other) = (play.own.clone(), play.named("z"));
+    play.given("/api/v1/namespaces", &json!({"metadata": {"name": other}}));
+    for namespace in [&other, &own] {
+        let map = json!({"metadata": {"name": "m", "labels": {"case": own}}});
+        play.given(&format!("/api/v1/namespaces/{namespace}/configmaps"), &map);
+    }
+    let list = format!("/api/v1/configmaps?labelSelector=case%3D{own}");
+    // In the order of keys, where a slash ends the namespace: `a-z/` comes before `a/`.
+    let found = play.get(list).is(200).has("/items/0/metadata/namespace", other.as_str());
+    found.has("/items/1/metadata/namespace", own.as_str()).lacks("/items/2");
+}
+
+fn an_empty_list(play: &mut Play) {
+    play.get(play.core("pods"))
+        .is(200)
+        .has("/items", json!([]))
+        .has("/kind", "PodList")
+        .some("/metadata/resourceVersion");
+    let leases = play.group("coordination.k8s.io/v1", "leases");
+    play.get(leases).is(200).has("/apiVersion", "coordination.k8s.io/v1");
+}
+
+fn parameters_nobody_knows(play: &mut Play) {
+    play.get(play.core("configmaps?colour=red&timeoutSeconds=5&&")).is(200);
+    play.get(play.core("configmaps?timeoutSeconds=x")).is(400);
+    play.get(play.core("configmaps?watch=nonsense&timeoutSeconds=1")).is(200);
+}

@@ -1,0 +1,93 @@
+//! What an API server answers: the same cases are asked of a real one and of the sandbox, and must be answered the same.
+//!
+//! Run some: `cargo test -p taintward-sandbox --test conformance -- watch::`. With `TAINTWARD_CONFORMANCE_RECORDS`
+//! naming a folder, what was compared is written there, one file for each case and target.
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+mod play;
+mod record;
+mod runner;
+mod target;
+mod watching;
+mod wire;
+
+mod applying;
+mod coming;
+mod creating;
+mod deleting;
+mod discovery;
+mod events;
+mod evicting;
+mod listing;
+mod namespaces;
+mod patching;
+mod reading;
+mod scaling;
+mod tainting;
+mod tolerating;
+mod updating;
+mod verbs;
+mod watches;
+
+use runner::{Group, run};
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::thread;
+use taintward_sandbox::defaults::Admission;
+use taintward_sandbox::serve::Listening;
+use taintward_sandbox::world::{self, World};
+use target::Target;
+use tokio::runtime::Builder;
+
+/// The sandbox's server alone, without nodes, scheduler or workload controllers, with the admission plugins of
+/// `crates/cluster`'s real server, and a history that begins after version 1. It serves until the process ends.
+fn sandbox() -> Option<Target> {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let admission = Admission { service_account: false, taint_new_nodes: false, ..Admission::default() };
+            let settings = world::Settings { nodes: 0, roles: Vec::new(), admission, ..world::Settings::default() };
+            let world = World::new(&settings);
+            world.server().store().compact();
+            let listening = Listening::open("127.0.0.1:0".parse().unwrap(), false).await.unwrap();
+            tell.send(listening.url()).unwrap();
+            listening.serve(world.server().clone()).await
+        })
+    });
+    Some(Target::open("sandbox", &told.recv().unwrap()))
+}
+
+/// What the sandbox is known to answer otherwise, and why that stays.
+const KNOWN: [(&str, &str); 0] = [];
+
+fn main() -> ExitCode {
+    let groups: [Group; 17] = [
+        ("creating", creating::CASES),
+        ("reading", reading::CASES),
+        ("listing", listing::CASES),
+        ("updating", updating::CASES),
+        ("patching", patching::CASES),
+        ("applying", applying::CASES),
+        ("deleting", deleting::CASES),
+        ("watches", watches::CASES),
+        ("coming", coming::CASES),
+        ("evicting", evicting::CASES),
+        ("scaling", scaling::CASES),
+        ("namespaces", namespaces::CASES),
+        ("tolerating", tolerating::CASES),
+        ("tainting", tainting::CASES),
+        ("events", events::CASES),
+        ("discovery", discovery::CASES),
+        ("verbs", verbs::CASES),
+    ];
+    run(&groups, &KNOWN)
+}
+
+/// Cases by name.
+macro_rules! cases {
+    ($($name:ident),+ $(,)?) => {
+        pub(crate) const CASES: &[super::runner::Case] = &[$((stringify!($name), $name)),+];
+    };
+}
+use cases;

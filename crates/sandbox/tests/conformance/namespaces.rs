@@ -1,0 +1,96 @@
+//! Namespaces: how they begin, and how they end as long as something in them stays.
+
+use super::cases;
+use super::play::{MERGE, Play, pod};
+use serde_json::json;
+
+cases![
+    a_namespace_is_made,
+    a_namespace_ends,
+    a_namespace_that_is_ending_takes_nothing,
+    a_namespace_is_finalized,
+    namespaces_that_stay,
+    names_of_namespaces,
+    the_first_namespaces,
+];
+
+fn a_namespace_is_made(play: &mut Play) {
+    let name = play.named("n");
+    let made = play.post("/api/v1/namespaces", &json!({"metadata": {"name": name}})).is(201);
+    made.has("/status/phase", "Active")
+        .has("/spec/finalizers", json!(["kubernetes"]))
+        .has("/metadata/labels/kubernetes.io~1metadata.name", name.as_str());
+    play.post("/api/v1/namespaces", &json!({"metadata": {"name": name}})).refused(409, "AlreadyExists");
+    let path = format!("/api/v1/namespaces/{name}");
+    play.patch(&path, MERGE, &json!({"metadata": {"labels": {"kubernetes.io/metadata.name": "x"}}})).is(200);
+}
+
+/// Something in the namespace that does not go by itself.
+fn hold(play: &mut Play) -> String {
+    let mut web = pod("web", &json!({}));
+    web["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    play.given(&play.core("pods"), &web);
+    format!("/api/v1/namespaces/{}", play.own)
+}
+
+/// What is the same whether or not somebody is at work emptying it.
+const STEADY: [&str; 3] = ["/kind", "/spec", "/status/phase"];
+
+fn a_namespace_ends(play: &mut Play) {
+    let path = hold(play);
+    play.keeping(&STEADY)
+        .delete(&path)
+        .is(200)
+        .has("/status/phase", "Terminating")
+        .some("/metadata/deletionTimestamp");
+    play.look(&STEADY, &path).is(200).has("/status/phase", "Terminating");
+    play.keeping(&STEADY).delete(&path);
+}
+
+fn a_namespace_that_is_ending_takes_nothing(play: &mut Play) {
+    let path = hold(play);
+    play.keeping(&STEADY).delete(&path).is(200);
+    let refused = play.post(play.core("configmaps"), &json!({"metadata": {"name": "c"}}));
+    let refused = refused.refused(403, "Forbidden").says("because it is being terminated");
+    refused.has("/details/causes/0/reason", "NamespaceTerminating");
+    play.patch(play.core("pods/web"), MERGE, &json!({"metadata": {"labels": {"x": "y"}}})).is(200);
+}
+
+fn a_namespace_is_finalized(play: &mut Play) {
+    let name = play.named("n");
+    play.given("/api/v1/namespaces", &json!({"metadata": {"name": name}}));
+    let path = format!("/api/v1/namespaces/{name}");
+    let other =
+        json!({"metadata": {"name": name}, "spec": {"finalizers": ["kubernetes", "example.com/hold"]}});
+    play.put(&path, &other).is(200).has("/spec/finalizers", json!(["kubernetes"]));
+    play.put(format!("{path}/finalize"), &other).is(200).some("/spec/finalizers/1");
+    play.keeping(&STEADY).delete(&path).is(200);
+    let free = json!({"metadata": {"name": name}, "spec": {"finalizers": []}});
+    play.keeping(&STEADY).put(format!("{path}/finalize"), &free).is(200);
+    play.get(&path);
+}
+
+fn namespaces_that_stay(play: &mut Play) {
+    for name in ["default", "kube-system", "kube-public"] {
+        play.delete(format!("/api/v1/namespaces/{name}")).refused(403, "Forbidden");
+    }
+}
+
+fn names_of_namespaces(play: &mut Play) {
+    for name in ["a.b", "Upper", "a_b", "-"] {
+        play.post("/api/v1/namespaces", &json!({"metadata": {"name": name}})).refused(422, "Invalid");
+    }
+    let long = "x".repeat(64);
+    play.post("/api/v1/namespaces", &json!({"metadata": {"name": long}})).refused(422, "Invalid");
+    let name = play.named("n");
+    let inside = json!({"metadata": {"name": name, "namespace": "m"}});
+    play.post("/api/v1/namespaces", &inside).is(201).lacks("/metadata/namespace");
+}
+
+fn the_first_namespaces(play: &mut Play) {
+    for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
+        play.look(&["/kind", "/metadata/name", "/spec", "/status"], format!("/api/v1/namespaces/{name}"))
+            .is(200)
+            .has("/status/phase", "Active");
+    }
+}

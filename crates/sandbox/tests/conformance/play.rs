@@ -1,0 +1,370 @@
+//! # Play: the steps of one case
+//! Room:     asks a target, one step after the other; keeps what it answered; says what an answer must be.
+//! Comes in: a target; a name nobody else uses.
+//! Goes out: the record: every step with its answer.
+//! Keeps:    every wait has an end (`PATIENCE`); every case has a namespace and a prefix of its own.
+//! Not here: making records comparable (`record.rs`), reading watches (`watching.rs`).
+
+use super::record::Step;
+use super::target::{Target, Wire};
+use super::wire;
+use http_body_util::BodyExt as _;
+use hyper::body::Bytes;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+
+/// A server on a busy machine has answered well within this.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How a patch is to be read.
+pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
+/// RFC 7386.
+pub(crate) const MERGE: &str = "application/merge-patch+json";
+/// Kubernetes' own.
+pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
+/// Server-side apply.
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
+
+/// The headers that are part of an answer; the others differ from request to request, or nobody reads them.
+const HEADERS: [&str; 4] = ["allow", "content-type", "retry-after", "warning"];
+
+/// One case on its way.
+pub(crate) struct Play {
+    /// What the case's own cluster-wide names begin with, and what its namespace is called.
+    pub(crate) own: String,
+    pub(crate) runtime: Runtime,
+    pub(crate) wire: Wire,
+    pub(crate) steps: Vec<Step>,
+    keep: Vec<&'static str>,
+}
+
+/// A request.
+pub(crate) struct Ask {
+    method: &'static str,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Bytes,
+}
+
+impl Ask {
+    pub(crate) fn new(method: &'static str, path: impl Into<String>) -> Self {
+        Self { method, path: path.into(), headers: Vec::new(), body: Bytes::new() }
+    }
+
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.into(), value.into()));
+        self
+    }
+
+    pub(crate) fn accept(self, value: &str) -> Self {
+        self.header("accept", value)
+    }
+
+    pub(crate) fn body(mut self, kind: &str, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into().into();
+        if kind.is_empty() { self } else { self.header("content-type", kind) }
+    }
+
+    pub(crate) fn json(self, body: &Value) -> Self {
+        self.body("application/json", body.to_string())
+    }
+}
+
+impl Play {
+    /// A case's own place on a target.
+    pub(crate) fn at(target: &Target, own: &str) -> Self {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let wire = {
+            let _inside = runtime.enter();
+            target.connect()
+        };
+        let mut play = Self { own: own.to_owned(), runtime, wire, steps: Vec::new(), keep: Vec::new() };
+        play.given("/api/v1/namespaces", &json!({"metadata": {"name": own}}));
+        play
+    }
+
+    /// A cluster-wide name of this case's own.
+    pub(crate) fn named(&self, name: &str) -> String {
+        format!("{}-{name}", self.own)
+    }
+
+    /// A path in this case's namespace, core group: `pods/web`.
+    pub(crate) fn core(&self, rest: &str) -> String {
+        format!("/api/v1/namespaces/{}/{rest}", self.own)
+    }
+
+    /// A path in this case's namespace in another group: `apps/v1`, `deployments/web`.
+    pub(crate) fn group(&self, group: &str, rest: &str) -> String {
+        format!("/apis/{group}/namespaces/{}/{rest}", self.own)
+    }
+
+    /// Of the next answer, only these places are compared; `*` is every element. A refusal is always compared whole.
+    pub(crate) fn keeping(&mut self, places: &[&'static str]) -> &mut Self {
+        self.keep = places.to_vec();
+        self
+    }
+
+    /// Arranges something; not part of the record.
+    #[track_caller]
+    pub(crate) fn given(&mut self, path: &str, object: &Value) -> Value {
+        self.arrange(&Ask::new("POST", path).json(object))
+    }
+
+    /// Changes something as arrangement; not part of the record.
+    #[track_caller]
+    pub(crate) fn arranged(&mut self, path: &str, kind: &str, patch: &Value) -> Value {
+        self.arrange(&Ask::new("PATCH", path).body(kind, patch.to_string()))
+    }
+
+    /// A node of this case's own, as arrangement; its full name.
+    #[track_caller]
+    pub(crate) fn node(&mut self, name: &str, spec: &Value) -> String {
+        let (own, name) = (self.own.clone(), self.named(name));
+        self.given(
+            "/api/v1/nodes",
+            &json!({"metadata": {"name": name, "labels": {"case": own}}, "spec": spec}),
+        );
+        name
+    }
+
+    /// A pod in this case's namespace, as arrangement.
+    #[track_caller]
+    pub(crate) fn pod(&mut self, name: &str, spec: &Value) -> Value {
+        let path = self.core("pods");
+        self.given(&path, &pod(name, spec))
+    }
+
+    /// Makes sure that what reads at version 0 are answered from is not behind: it has served a list that had to be
+    /// recent.
+    #[track_caller]
+    pub(crate) fn settle(&self, path: &str) {
+        assert_eq!(self.ask(&Ask::new("GET", path)).code, 200, "{path}");
+    }
+
+    pub(crate) fn get(&mut self, path: impl Into<String>) -> Answer {
+        self.send(Ask::new("GET", path))
+    }
+
+    /// Reads; only these places are compared.
+    pub(crate) fn look(&mut self, places: &[&'static str], path: impl Into<String>) -> Answer {
+        self.keeping(places).get(path)
+    }
+
+    pub(crate) fn get_as(&mut self, path: impl Into<String>, accept: &str) -> Answer {
+        self.send(Ask::new("GET", path).accept(accept))
+    }
+
+    pub(crate) fn post(&mut self, path: impl Into<String>, object: &Value) -> Answer {
+        self.send(Ask::new("POST", path).json(object))
+    }
+
+    pub(crate) fn put(&mut self, path: impl Into<String>, object: &Value) -> Answer {
+        self.send(Ask::new("PUT", path).json(object))
+    }
+
+    pub(crate) fn patch(&mut self, path: impl Into<String>, kind: &str, patch: &Value) -> Answer {
+        self.send(Ask::new("PATCH", path).body(kind, patch.to_string()))
+    }
+
+    pub(crate) fn delete(&mut self, path: impl Into<String>) -> Answer {
+        self.send(Ask::new("DELETE", path))
+    }
+
+    pub(crate) fn delete_with(&mut self, path: impl Into<String>, options: &Value) -> Answer {
+        self.send(Ask::new("DELETE", path).json(options))
+    }
+
+    /// Asks, and keeps the answer.
+    pub(crate) fn send(&mut self, ask: Ask) -> Answer {
+        let answer = self.ask(&ask);
+        self.note(ask.method, &ask.path, &answer);
+        answer
+    }
+
+    pub(crate) fn note(&mut self, method: &str, path: &str, answer: &Answer) {
+        self.steps.push(Step {
+            what: format!("{method} {}", path.split('?').next().unwrap_or(path)),
+            code: answer.code,
+            headers: answer.headers.clone(),
+            body: answer.body.clone(),
+            keep: std::mem::take(&mut self.keep),
+            compared: true,
+        });
+    }
+
+    /// Arrangements are no part of what is compared, but messages may speak of what they made.
+    fn arrange(&mut self, ask: &Ask) -> Value {
+        let answer = self.ask(ask);
+        assert!(matches!(answer.code, 200 | 201), "given {}: {} {}", ask.path, answer.code, answer.body);
+        self.note(ask.method, &ask.path, &answer);
+        self.steps.last_mut().unwrap().compared = false;
+        answer.body
+    }
+
+    /// Asks, and keeps nothing.
+    pub(crate) fn ask(&self, ask: &Ask) -> Answer {
+        let whole = async {
+            let response = self.wire.send(ask.method, &ask.path, &ask.headers, ask.body.clone()).await;
+            let (head, body) = response.into_parts();
+            Answer::of(&head, body.collect().await.unwrap().to_bytes())
+        };
+        let bounded = async { tokio::time::timeout(PATIENCE, whole).await };
+        self.runtime
+            .block_on(bounded)
+            .unwrap_or_else(|_| panic!("{} {}: no answer within {PATIENCE:?}", ask.method, ask.path))
+    }
+}
+
+/// A pod with one container and no grace period unless its spec says otherwise.
+pub(crate) fn pod(name: &str, spec: &Value) -> Value {
+    let mut whole = json!({
+        "terminationGracePeriodSeconds": 0,
+        "containers": [{"name": "main", "image": "registry.invalid/main"}],
+    });
+    for (field, value) in spec.as_object().into_iter().flatten() {
+        whole[field] = value.clone();
+    }
+    json!({"metadata": {"name": name, "labels": {"app": name}}, "spec": whole})
+}
+
+/// What a target answered.
+pub(crate) struct Answer {
+    pub(crate) code: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) bytes: Bytes,
+    /// JSON as it is; several values, as of a watch, as a list; protobuf decoded; anything else as text.
+    pub(crate) body: Value,
+}
+
+impl Answer {
+    fn of(head: &http::response::Parts, bytes: Bytes) -> Self {
+        let mut answer = Self::head(head);
+        answer.body = read(answer.kind(), &bytes);
+        answer.bytes = bytes;
+        answer
+    }
+
+    /// An answer whose body is not read.
+    pub(crate) fn head(head: &http::response::Parts) -> Self {
+        let named = |name: &&'static str| {
+            let all = head.headers.get_all(*name).into_iter();
+            let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+            all.map(|value| ((*name).to_owned(), text(value))).collect::<Vec<_>>()
+        };
+        Self {
+            code: head.status.as_u16(),
+            headers: HEADERS.iter().flat_map(named).collect(),
+            bytes: Bytes::new(),
+            body: Value::Null,
+        }
+    }
+
+    /// Part of an answer: an event of a watch.
+    pub(crate) fn bare(body: Value) -> Self {
+        Self { code: 200, headers: Vec::new(), bytes: Bytes::new(), body }
+    }
+
+    /// Its content type.
+    pub(crate) fn kind(&self) -> &str {
+        self.header("content-type").unwrap_or_default()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// It must have this code.
+    #[track_caller]
+    pub(crate) fn is(self, code: u16) -> Self {
+        assert_eq!(self.code, code, "{}", self.body);
+        self
+    }
+
+    /// It must be a Status of this code and reason.
+    #[track_caller]
+    pub(crate) fn refused(self, code: u16, reason: &str) -> Self {
+        assert_eq!(self.code, code, "{}", self.body);
+        let status = json!([self.body["kind"], self.body["status"], self.body["reason"], self.body["code"]]);
+        let reason = if reason.is_empty() { Value::Null } else { reason.into() };
+        assert_eq!(status, json!(["Status", "Failure", reason, code]), "{}", self.body);
+        self
+    }
+
+    /// Its message must contain this.
+    #[track_caller]
+    pub(crate) fn says(self, words: &str) -> Self {
+        let message = self.body["message"].as_str().unwrap_or_default();
+        assert!(message.contains(words), "no {words:?} in {message:?}");
+        self
+    }
+
+    /// At this place must be this.
+    #[track_caller]
+    pub(crate) fn has(self, pointer: &str, value: impl Into<Value>) -> Self {
+        assert_eq!(
+            self.body.pointer(pointer).unwrap_or(&Value::Null),
+            &value.into(),
+            "{pointer} of {}",
+            self.body
+        );
+        self
+    }
+
+    /// At this place must be something, not saying what.
+    #[track_caller]
+    pub(crate) fn some(self, pointer: &str) -> Self {
+        assert!(
+            self.body.pointer(pointer).is_some_and(|value| !value.is_null()),
+            "no {pointer} in {}",
+            self.body
+        );
+        self
+    }
+
+    /// At this place must be nothing.
+    #[track_caller]
+    pub(crate) fn lacks(self, pointer: &str) -> Self {
+        assert_eq!(self.body.pointer(pointer), None, "{pointer} of {}", self.body);
+        self
+    }
+
+    /// The names of a list's items must be these.
+    #[track_caller]
+    pub(crate) fn lists(self, names: &[&str]) -> Self {
+        let items = self.body["items"].as_array().unwrap_or_else(|| panic!("no list: {}", self.body));
+        let found: Vec<&str> = items.iter().filter_map(|item| item["metadata"]["name"].as_str()).collect();
+        assert_eq!(found, names);
+        self
+    }
+
+    /// The text at a place.
+    #[track_caller]
+    pub(crate) fn text(&self, pointer: &str) -> String {
+        let text = self.body.pointer(pointer).and_then(Value::as_str);
+        text.unwrap_or_else(|| panic!("no {pointer} in {}", self.body)).to_owned()
+    }
+
+    /// The version of the object, or of the list.
+    #[track_caller]
+    pub(crate) fn version(&self) -> String {
+        self.text("/metadata/resourceVersion")
+    }
+
+    #[track_caller]
+    pub(crate) fn uid(&self) -> String {
+        self.text("/metadata/uid")
+    }
+}
+
+fn read(kind: &str, bytes: &[u8]) -> Value {
+    if kind.starts_with("application/vnd.kubernetes.protobuf") {
+        return if kind.contains("stream=watch") { wire::events(bytes) } else { wire::object(bytes) };
+    }
+    if kind.starts_with("application/json") {
+        let values: Result<Vec<Value>, _> = serde_json::Deserializer::from_slice(bytes).into_iter().collect();
+        let mut values = values.unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(bytes)));
+        return if values.len() == 1 { values.remove(0) } else { Value::Array(values) };
+    }
+    Value::String(String::from_utf8_lossy(bytes).into_owned())
+}

@@ -1,0 +1,295 @@
+//! Reading: single objects, what is not there, and the forms in which an answer can be had.
+
+use super::cases;
+use super::play::{Ask, Play};
+use super::wire;
+use serde_json::json;
+
+cases![
+    who_is_not_there,
+    a_resource_that_is_not_there,
+    a_group_that_is_not_there,
+    a_path_that_is_not_there,
+    a_form_nobody_writes,
+    forms_that_are_written,
+    yaml,
+    pretty,
+    a_table_of_one,
+    a_table_of_pods,
+    a_table_of_nodes,
+    a_table_with_whole_objects,
+    a_table_without_objects,
+    a_table_with_nonsense,
+    an_empty_table,
+    a_table_of_an_old_kind,
+    a_table_of_everything_else,
+    a_refusal_is_no_table,
+    only_metadata,
+    a_list_of_only_metadata,
+    a_node_in_protobuf,
+    a_pod_in_protobuf,
+    a_lease_in_protobuf,
+    an_event_in_protobuf,
+    a_list_in_protobuf,
+    a_refusal_in_protobuf,
+    a_version_to_read_at,
+    a_version_of_the_future,
+    a_subresource_is_the_whole_object,
+];
+
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf,application/json";
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+
+fn who_is_not_there(play: &mut Play) {
+    play.get("/api/v1/nodes/none-such").refused(404, "NotFound").has("/details/kind", "nodes");
+    play.get(play.core("pods/none")).refused(404, "NotFound").says("pods \"none\" not found");
+    play.get(play.group("apps/v1", "deployments/none"))
+        .refused(404, "NotFound")
+        .has("/details/group", "apps");
+    play.get("/api/v1/namespaces/none-such/pods/none").refused(404, "NotFound").has("/details/kind", "pods");
+    play.get("/api/v1/namespaces/none-such/pods").is(200).has("/items", json!([]));
+    play.get(play.core("pods/none/status")).refused(404, "NotFound");
+}
+
+fn a_resource_that_is_not_there(play: &mut Play) {
+    play.get("/api/v1/things").refused(404, "NotFound").says("could not find the requested resource");
+    play.get(play.core("things/a")).refused(404, "NotFound");
+    play.get(play.core("pods/a/nonsense")).refused(404, "NotFound");
+    play.get("/apis/apps/v1/things").refused(404, "NotFound");
+}
+
+fn a_group_that_is_not_there(play: &mut Play) {
+    play.get("/apis/none.example/v1/things").is(404);
+    play.get("/apis/apps/v9/deployments").is(404);
+    play.get("/apis/none.example").is(404);
+    play.get("/api/v2/pods").is(404);
+}
+
+fn a_path_that_is_not_there(play: &mut Play) {
+    for path in ["/nowhere", "/api/", "/apis/", "/healthz/nonsense", "/api/v1/"] {
+        play.look(&["/kind"], path);
+    }
+    play.get("/nowhere").is(404);
+}
+
+fn a_form_nobody_writes(play: &mut Play) {
+    for form in
+        ["text/plain", "application/xml", "application/json;as=Nonsense;v=v1;g=meta.k8s.io", "nonsense"]
+    {
+        play.get_as(play.core("pods"), form).is(406);
+    }
+    play.get_as(play.core("pods/none"), "text/html").is(406);
+}
+
+fn forms_that_are_written(play: &mut Play) {
+    let path = play.core("pods/none");
+    for form in [
+        "*/*",
+        "application/*",
+        "text/html,*/*;q=0.8",
+        "application/json;q=0.1,application/yaml;q=0.9",
+        "application/cbor,application/json",
+        "application/json;stream=watch",
+        "application/json; charset=utf-8",
+        "",
+    ] {
+        play.get_as(&path, form);
+    }
+    play.get_as(&path, "*/*").is(404);
+    play.get_as(&path, "text/html,*/*;q=0.8").is(404);
+}
+
+fn yaml(play: &mut Play) {
+    let path = play.core("configmaps");
+    let map = json!({"metadata": {"name": "c"}, "data": {"a": "1", "b": "x\ny\n", "yes": "on", "n": ""}});
+    play.given(&path, &map);
+    let read = play.get_as(format!("{path}/c"), "application/yaml").is(200);
+    assert_eq!(read.kind(), "application/yaml");
+    let text = String::from_utf8_lossy(&read.bytes).into_owned();
+    assert!(text.starts_with("apiVersion: v1\ndata:\n  a: \"1\"\n"), "{text}");
+    // Its times, uid and version stand in the middle of a text.
+    let kept = text.split("metadata:").next().unwrap_or_default().to_owned();
+    play.steps.last_mut().unwrap().body = kept.into();
+}
+
+fn pretty(play: &mut Play) {
+    let dense = play.get(play.core("pods/none?pretty=false"));
+    let pretty = play.get(play.core("pods/none?pretty=true"));
+    let browser = play.send(Ask::new("GET", play.core("pods/none")).header("user-agent", "curl/8"));
+    let texts = [dense, pretty, browser].map(|answer| String::from_utf8_lossy(&answer.bytes).into_owned());
+    assert!(
+        texts[0].starts_with("{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"),
+        "{}",
+        texts[0]
+    );
+    assert!(texts[1].starts_with("{\n  \"kind\": \"Status\",\n  \"apiVersion\""), "{}", texts[1]);
+    assert_eq!(texts[1], texts[2], "curl is a human being");
+}
+
+fn a_table_of_one(play: &mut Play) {
+    let node = play.node("n", &json!({"taints": [{"key": "k", "effect": "NoExecute"}]}));
+    let table = play.get_as(format!("/api/v1/nodes/{node}"), TABLE).is(200);
+    table
+        .has("/kind", "Table")
+        .has("/rows/0/cells/0", node.as_str())
+        .has("/rows/0/object/kind", "PartialObjectMetadata");
+}
+
+fn a_table_of_pods(play: &mut Play) {
+    play.pod("a", &json!({"nodeName": "n1"}));
+    play.pod("b", &json!({}));
+    let ready = json!({"status": {"phase": "Running", "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}],
+        "conditions": [{"type": "Ready", "status": "True"}],
+        "containerStatuses": [{"name": "main", "ready": true, "restartCount": 3, "image": "i", "imageID": "",
+            "state": {"running": {"startedAt": "2001-01-01T00:00:00Z"}}}]}});
+    play.arranged(&play.core("pods/a/status"), super::play::MERGE, &ready);
+    let table = play.get_as(play.core("pods"), TABLE).is(200);
+    table.has("/rows/0/cells/1", "1/1").has("/rows/0/cells/2", "Running").has("/rows/1/cells/2", "Pending");
+}
+
+fn a_table_of_nodes(play: &mut Play) {
+    play.node("a", &json!({}));
+    play.node("b", &json!({"unschedulable": true}));
+    let list = format!("/api/v1/nodes?labelSelector=case%3D{}", play.own);
+    let table = play.get_as(list, TABLE).is(200);
+    table.has("/rows/0/cells/1", "Unknown").has("/rows/1/cells/1", "Unknown,SchedulingDisabled");
+}
+
+fn a_table_with_whole_objects(play: &mut Play) {
+    play.pod("a", &json!({}));
+    let table = play.get_as(play.core("pods?includeObject=Object"), TABLE).is(200);
+    table.has("/rows/0/object/kind", "Pod").some("/rows/0/object/spec/containers");
+}
+
+fn a_table_without_objects(play: &mut Play) {
+    play.pod("a", &json!({}));
+    play.get_as(play.core("pods?includeObject=None"), TABLE).is(200).has("/rows/0/object", json!(null));
+}
+
+fn a_table_with_nonsense(play: &mut Play) {
+    play.pod("a", &json!({}));
+    play.get_as(play.core("pods?includeObject=Nonsense"), TABLE).is(400);
+}
+
+fn an_empty_table(play: &mut Play) {
+    play.get_as(play.core("pods"), TABLE).is(200).has("/rows", json!([])).some("/columnDefinitions/0");
+}
+
+fn a_table_of_an_old_kind(play: &mut Play) {
+    let old = "application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
+    play.get_as(play.core("pods"), old).is(200);
+    play.get_as(play.core("pods"), "application/json;as=Table;v=v9;g=meta.k8s.io").is(406);
+}
+
+fn a_table_of_everything_else(play: &mut Play) {
+    for path in [
+        "/api/v1/namespaces?labelSelector=none%3Dsuch".to_owned(),
+        play.core("configmaps"),
+        play.core("events"),
+        play.group("apps/v1", "deployments"),
+        play.group("apps/v1", "daemonsets"),
+        play.group("apps/v1", "replicasets"),
+        play.group("apps/v1", "statefulsets"),
+        play.group("batch/v1", "jobs"),
+        play.group("coordination.k8s.io/v1", "leases"),
+        play.group("policy/v1", "poddisruptionbudgets"),
+        play.group("events.k8s.io/v1", "events"),
+    ] {
+        play.get_as(path, TABLE).is(200).has("/kind", "Table");
+    }
+}
+
+fn a_refusal_is_no_table(play: &mut Play) {
+    play.get_as(play.core("pods/none"), TABLE).refused(404, "NotFound");
+}
+
+fn only_metadata(play: &mut Play) {
+    play.pod("a", &json!({}));
+    let form = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
+    let read = play.get_as(play.core("pods/a"), form).is(200);
+    read.has("/kind", "PartialObjectMetadata").has("/metadata/labels/app", "a").lacks("/spec");
+    play.get_as(play.core("pods"), form).is(406);
+}
+
+fn a_list_of_only_metadata(play: &mut Play) {
+    play.pod("a", &json!({}));
+    let form = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+    let read = play.get_as(play.core("pods"), form).is(200);
+    read.has("/kind", "PartialObjectMetadataList").lacks("/items/0/spec").some("/items/0/metadata/uid");
+    play.get_as(play.core("pods/a"), form).is(406);
+}
+
+/// Reads in protobuf; it must be that, and of this kind.
+fn in_protobuf(play: &mut Play, path: &str, kind: &str) {
+    let read = play.get_as(path, PROTOBUF).is(200);
+    assert_eq!(read.kind(), "application/vnd.kubernetes.protobuf");
+    assert!(read.bytes.starts_with(wire::MAGIC));
+    read.has("/kind", kind);
+}
+
+fn a_node_in_protobuf(play: &mut Play) {
+    let taints =
+        json!([{"key": "k", "value": "v", "effect": "NoExecute", "timeAdded": "2001-01-01T00:00:00Z"}]);
+    let node = play.node("n", &json!({"taints": taints}));
+    in_protobuf(play, &format!("/api/v1/nodes/{node}"), "Node");
+}
+
+fn a_pod_in_protobuf(play: &mut Play) {
+    let tolerations =
+        json!([{"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": -1}]);
+    play.pod("a", &json!({"nodeName": "n1", "tolerations": tolerations}));
+    in_protobuf(play, &play.core("pods/a"), "Pod");
+}
+
+fn a_lease_in_protobuf(play: &mut Play) {
+    let leases = play.group("coordination.k8s.io/v1", "leases");
+    let spec = json!({"holderIdentity": "me", "renewTime": "2001-01-01T00:00:00.123456Z",
+        "leaseDurationSeconds": 15, "leaseTransitions": 0});
+    play.given(&leases, &json!({"metadata": {"name": "l"}, "spec": spec}));
+    in_protobuf(play, &format!("{leases}/l"), "Lease");
+}
+
+fn an_event_in_protobuf(play: &mut Play) {
+    let (events, own) = (play.core("events"), play.own.clone());
+    let event = json!({"metadata": {"name": "e"}, "reason": "R", "message": "m", "type": "Normal", "count": 2,
+        "involvedObject": {"kind": "Pod", "name": "p", "namespace": own},
+        "source": {"component": "c"}, "firstTimestamp": "2001-01-01T00:00:00Z"});
+    play.given(&events, &event);
+    in_protobuf(play, &format!("{events}/e"), "Event");
+    in_protobuf(play, &play.group("events.k8s.io/v1", "events/e"), "Event");
+}
+
+fn a_list_in_protobuf(play: &mut Play) {
+    in_protobuf(play, &play.core("pods"), "PodList");
+    play.pod("a", &json!({}));
+    play.pod("b", &json!({"nodeName": "n1"}));
+    in_protobuf(play, &play.core("pods?limit=1"), "PodList");
+}
+
+fn a_refusal_in_protobuf(play: &mut Play) {
+    let refusal = play.get_as(play.core("pods/none"), PROTOBUF).refused(404, "NotFound");
+    assert_eq!(refusal.kind(), "application/vnd.kubernetes.protobuf");
+}
+
+fn a_version_to_read_at(play: &mut Play) {
+    let path = play.core("configmaps/c");
+    play.given(&play.core("configmaps"), &json!({"metadata": {"name": "c"}}));
+    let version = play.get(&path).is(200).version();
+    play.get(format!("{path}?resourceVersion={version}")).is(200);
+    play.settle(&play.core("configmaps"));
+    play.get(format!("{path}?resourceVersion=0")).is(200);
+    play.get(format!("{path}?resourceVersion=1")).is(200);
+    play.get(format!("{path}?resourceVersion=nonsense")).is(500);
+}
+
+fn a_version_of_the_future(play: &mut Play) {
+    let path = play.core("configmaps/none?resourceVersion=1000000000");
+    play.get(path).refused(504, "Timeout").says("Too large resource version");
+}
+
+fn a_subresource_is_the_whole_object(play: &mut Play) {
+    play.pod("a", &json!({}));
+    play.get(play.core("pods/a/status")).is(200).has("/kind", "Pod").some("/spec/containers");
+    let node = play.node("n", &json!({}));
+    play.get(format!("/api/v1/nodes/{node}/status")).is(200).has("/kind", "Node");
+}

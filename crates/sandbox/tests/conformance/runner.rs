@@ -1,0 +1,241 @@
+//! # Runner: the same cases on every target
+//! Room:     runs cases side by side on one target after the other, and compares what was answered.
+//! Comes in: groups of cases; cargo's arguments (filters, `--exact`, `--skip`, `--list`).
+//! Goes out: one line per case and target, an exit code.
+//! Not here: what a case asks; how answers become comparable (`record.rs`).
+//!
+//! The real server is asked twice, under other names: answers that are not the same then would prove nothing about
+//! anybody else.
+
+use super::play::Play;
+use super::record::{self, comparable, differences};
+use super::target::Target;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
+use taintward_cluster::{Account, Audit, Cluster, Options, tools};
+
+/// A case: its name, its steps.
+pub(crate) type Case = (&'static str, fn(&mut Play));
+
+/// Cases about one subject.
+pub(crate) type Group = (&'static str, &'static [Case]);
+
+/// Cases that run at the same time. They mostly wait for the server.
+const SIDE_BY_SIDE: usize = 8;
+
+/// Differences shown of one case; a wrong default is wrong in every object.
+const SHOWN: usize = 12;
+
+/// A case that was chosen, with its whole name.
+struct Chosen {
+    name: String,
+    play: fn(&mut Play),
+}
+
+/// How all cases went on one target.
+struct Round {
+    target: &'static str,
+    records: BTreeMap<String, Vec<Value>>,
+    failed: Vec<String>,
+}
+
+/// libtest's words, as far as they choose tests.
+fn choose(groups: &[Group]) -> (Vec<Chosen>, bool) {
+    let (mut filters, mut skips, mut exact, mut list) = (Vec::new(), Vec::new(), false, false);
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--exact" => exact = true,
+            "--list" => list = true,
+            "--skip" => skips.extend(arguments.next()),
+            "--test-threads" | "--format" | "--color" | "--logfile" | "-Z" => drop(arguments.next()),
+            other if other.starts_with('-') => {}
+            _ => filters.push(argument),
+        }
+    }
+    let wanted = |name: &str| {
+        let fits = |filter: &String| if exact { name == filter } else { name.contains(filter.as_str()) };
+        (filters.is_empty() || filters.iter().any(fits)) && !skips.iter().any(fits)
+    };
+    let all = groups.iter().flat_map(|(group, cases)| {
+        cases.iter().map(move |(name, play)| Chosen { name: format!("{group}::{name}"), play: *play })
+    });
+    (all.filter(|case| wanted(&case.name)).collect(), list)
+}
+
+/// Runs what was asked for.
+pub(crate) fn run(groups: &[Group], known: &[(&str, &str)]) -> ExitCode {
+    let (cases, list) = choose(groups);
+    if list {
+        cases.iter().for_each(|case| println!("{}: test", case.name));
+        return ExitCode::SUCCESS;
+    }
+    record::check();
+    let began = Instant::now();
+    println!("\nrunning {} cases", cases.len());
+    let mut failed = Vec::new();
+    let real = ask_the_real_one(&cases, &mut failed);
+    match super::sandbox() {
+        None => println!("SKIPPED: the sandbox, which has no server yet"),
+        Some(target) => {
+            let sandbox = round(&target, "t3", &cases);
+            failed.extend(sandbox.failed.iter().cloned());
+            if let Some(real) = &real {
+                failed.extend(compare(real, &sandbox, known));
+            }
+        }
+    }
+    failed.sort();
+    failed.dedup();
+    if !failed.is_empty() {
+        println!("\nfailures:\n    {}", failed.join("\n    "));
+    }
+    println!(
+        "\ntest result: {}. {} cases; {} failed; finished in {:.1} s\n",
+        if failed.is_empty() { "ok" } else { "FAILED" },
+        cases.len(),
+        failed.len(),
+        began.elapsed().as_secs_f64()
+    );
+    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Two rounds with a real server, which must be equal; `None` if there is no such server to be had.
+fn ask_the_real_one(cases: &[Chosen], failed: &mut Vec<String>) -> Option<Round> {
+    let tools = tools::for_test("conformance")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let options = Options { audit: Audit::Off, ..Options::default() };
+    let mut cluster = runtime.block_on(Cluster::start(&tools, options)).unwrap();
+    // Version 1 is too old everywhere, as it is in every cluster that has been in use for five minutes.
+    cluster.compact().unwrap();
+    runtime.block_on(cluster.restart(0)).unwrap();
+    let kubeconfig = cluster.kubeconfig(Account::Admin, 0);
+    let target = |name| runtime.block_on(Target::from_kubeconfig(name, &kubeconfig));
+    let first = round(&target("real"), "t1", cases);
+    let again = round(&target("real again"), "t02", cases);
+    failed.extend(first.failed.iter().chain(&again.failed).cloned());
+    failed.extend(compare(&first, &again, &[]));
+    Some(first)
+}
+
+/// Every case once. `tag` is what makes names of one round differ from those of another.
+fn round(target: &Target, tag: &str, cases: &[Chosen]) -> Round {
+    let (next, began) = (AtomicUsize::new(0), Instant::now());
+    let round = Mutex::new(Round { target: target.name, records: BTreeMap::new(), failed: Vec::new() });
+    thread::scope(|scope| {
+        for _ in 0..SIDE_BY_SIDE {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    play(target, tag, case, &round);
+                }
+            });
+        }
+    });
+    println!("{}: {} cases in {:.1} s", target.name, cases.len(), began.elapsed().as_secs_f64());
+    round.into_inner().unwrap()
+}
+
+/// One case, on a thread that bears its name, so that what fails says where.
+fn play(target: &Target, tag: &str, case: &Chosen, round: &Mutex<Round>) {
+    let own = format!("{tag}-{}", case.name.replace("::", "-").replace('_', "-"));
+    let began = Instant::now();
+    let body = || {
+        let mut steps = Vec::new();
+        let passed = catch_unwind(AssertUnwindSafe(|| {
+            let mut play = Play::at(target, &own);
+            let played = catch_unwind(AssertUnwindSafe(|| (case.play)(&mut play)));
+            steps = std::mem::take(&mut play.steps);
+            played.is_ok()
+        }));
+        (passed.unwrap_or(false), comparable(&own, &steps))
+    };
+    let thread_name = format!("{} ({})", case.name, target.name);
+    let (passed, record) = thread::scope(|scope| {
+        let thread = thread::Builder::new().name(thread_name).spawn_scoped(scope, body).unwrap();
+        thread.join().unwrap()
+    });
+    let took = began.elapsed().as_secs_f64();
+    println!(
+        "test {} on {} ... {} ({took:.1} s)",
+        case.name,
+        target.name,
+        if passed { "ok" } else { "FAILED" }
+    );
+    keep(&case.name, target.name, &record);
+    let mut round = round.lock().unwrap();
+    if !passed {
+        round.failed.push(case.name.clone());
+    }
+    round.records.insert(case.name.clone(), record);
+}
+
+/// For whoever looks for the reason of a difference.
+fn keep(case: &str, target: &str, record: &[Value]) {
+    if let Some(folder) = std::env::var_os("TAINTWARD_CONFORMANCE_RECORDS") {
+        let file =
+            Path::new(&folder).join(format!("{case}.{target}.json").replace("::", ".").replace(' ', "-"));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(file, serde_json::to_string_pretty(record).unwrap()).unwrap();
+    }
+}
+
+/// The cases answered otherwise, each told with where; also the known ones that are answered alike by now.
+fn compare(left: &Round, right: &Round, known: &[(&str, &str)]) -> Vec<String> {
+    let (mut failed, mut places) = (Vec::new(), BTreeMap::new());
+    for (name, record) in &left.records {
+        let found: Vec<String> = alike(record, &right.records[name]);
+        let known = known.iter().find(|(case, _)| case == name);
+        match (found.is_empty(), known) {
+            (true, None) => continue,
+            (false, Some((_, why))) => {
+                println!("{name} differs, as is known: {why}");
+                continue;
+            }
+            (true, Some(_)) => println!("\n{name} is known to differ, and does not: take it off the list"),
+            (false, None) => println!("\n{name} differs ({} | {}):", left.target, right.target),
+        }
+        for place in found.iter().filter_map(|line| place(line)) {
+            *places.entry(place).or_insert(0) += 1;
+        }
+        found.iter().take(SHOWN).for_each(|line| println!("  {line}"));
+        if found.len() > SHOWN {
+            println!("  … and {} more", found.len() - SHOWN);
+        }
+        failed.push(name.clone());
+    }
+    let mut places: Vec<(String, usize)> = places.into_iter().collect();
+    places.sort_by_key(|(_, times)| std::cmp::Reverse(*times));
+    if !places.is_empty() {
+        println!("\nwhere they differ most often:");
+    }
+    places.iter().take(SHOWN).for_each(|(place, times)| println!("  {times:>5}  {place}"));
+    failed
+}
+
+/// The place a difference is about, whichever element of a list it stands in: one cause shows in many cases.
+fn place(line: &str) -> Option<String> {
+    let place = line.split(": ").nth(1)?;
+    let element = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let parts: Vec<&str> = place.split('/').map(|part| if element(part) { "*" } else { part }).collect();
+    Some(parts.join("/"))
+}
+
+/// Step by step, each named.
+fn alike(left: &[Value], right: &[Value]) -> Vec<String> {
+    let mut found = Vec::new();
+    for (index, (one, other)) in left.iter().zip(right).enumerate() {
+        let said = differences(one, other);
+        found.extend(said.iter().map(|line| format!("step {}, {}: {line}", index + 1, one["step"])));
+    }
+    if left.len() != right.len() {
+        found.push(format!("{} steps | {} steps", left.len(), right.len()));
+    }
+    found
+}

@@ -1,0 +1,88 @@
+//! The scale subresource.
+
+use super::cases;
+use super::play::{APPLY, JSON_PATCH, MERGE, Play, pod};
+use serde_json::{Value, json};
+
+cases![
+    a_scale_is_read,
+    a_scale_is_written,
+    a_scale_is_patched,
+    a_scale_of_an_old_version,
+    a_scale_below_zero,
+    a_scale_of_nobody,
+    what_has_no_scale,
+    a_scale_is_applied,
+];
+
+fn deployment(play: &mut Play) -> String {
+    let path = play.group("apps/v1", "deployments");
+    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": pod("", &json!({}))["spec"]});
+    let selector = json!({"matchLabels": {"a": "b"}});
+    let spec = json!({"replicas": 2, "selector": selector, "template": template});
+    play.given(&path, &json!({"metadata": {"name": "d"}, "spec": spec}));
+    format!("{path}/d/scale")
+}
+
+fn scale(spec: &Value) -> Value {
+    json!({"metadata": {"name": "d"}, "spec": spec})
+}
+
+fn a_scale_is_read(play: &mut Play) {
+    let path = deployment(play);
+    let read = play.get(&path).is(200).has("/kind", "Scale").has("/apiVersion", "autoscaling/v1");
+    read.has("/spec/replicas", 2).has("/status/selector", "a=b");
+}
+
+fn a_scale_is_written(play: &mut Play) {
+    let path = deployment(play);
+    play.put(&path, &scale(&json!({"replicas": 5}))).is(200).has("/spec/replicas", 5);
+    let whole = path.trim_end_matches("/scale").to_owned();
+    play.get(whole).is(200).has("/spec/replicas", 5).has("/metadata/generation", 2);
+    play.put(&path, &scale(&json!({}))).is(200).has("/spec", json!({}));
+}
+
+fn a_scale_is_patched(play: &mut Play) {
+    let path = deployment(play);
+    play.patch(&path, MERGE, &json!({"spec": {"replicas": 3}})).is(200).has("/spec/replicas", 3);
+    let patch = json!([{"op": "replace", "path": "/spec/replicas", "value": 4}]);
+    play.patch(&path, JSON_PATCH, &patch).is(200).has("/spec/replicas", 4);
+}
+
+fn a_scale_of_an_old_version(play: &mut Play) {
+    let path = deployment(play);
+    let mut read = play.get(&path).is(200).body;
+    read["spec"]["replicas"] = 3.into();
+    play.put(&path, &read).is(200);
+    read["spec"]["replicas"] = 4.into();
+    play.put(&path, &read).refused(409, "Conflict");
+}
+
+fn a_scale_below_zero(play: &mut Play) {
+    let path = deployment(play);
+    play.put(&path, &scale(&json!({"replicas": -1}))).refused(422, "Invalid");
+    play.put(&path, &json!({"metadata": {"name": "e"}, "spec": {"replicas": 1}})).is(400);
+    play.put(&path, &scale(&json!({"replicas": "1"}))).is(400);
+}
+
+fn a_scale_of_nobody(play: &mut Play) {
+    let path = play.group("apps/v1", "deployments/none/scale");
+    play.get(&path).refused(404, "NotFound");
+    play.put(&path, &json!({"metadata": {"name": "none"}, "spec": {"replicas": 1}})).refused(404, "NotFound");
+}
+
+fn what_has_no_scale(play: &mut Play) {
+    play.get(play.group("apps/v1", "daemonsets/d/scale")).refused(404, "NotFound");
+    play.get(play.core("pods/p/scale")).refused(404, "NotFound");
+}
+
+fn a_scale_is_applied(play: &mut Play) {
+    let path = deployment(play);
+    let object = json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"},
+        "spec": {"replicas": 7}});
+    play.patch(format!("{path}?fieldManager=one&force=true"), APPLY, &object)
+        .is(200)
+        .has("/spec/replicas", 7);
+    let whole = path.trim_end_matches("/scale").to_owned();
+    play.look(&["/spec/replicas", "/metadata/managedFields/*/manager"], whole).is(200);
+}

@@ -1,0 +1,70 @@
+//! # Target: a server that is asked
+//! Room:     where a server listens and how to get in; plain HTTP/1.1 to it.
+//! Comes in: a kubeconfig's content, or the address of a server without TLS.
+//! Goes out: raw answers, nothing interpreted.
+//! Not here: what an answer means (`play.rs`); starting servers (`main.rs`).
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use kube::client::ConfigExt as _;
+use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use std::path::Path;
+
+/// A server to ask, as somebody who may do everything.
+#[derive(Clone)]
+pub(crate) struct Target {
+    /// What reports call it.
+    pub(crate) name: &'static str,
+    config: Config,
+}
+
+impl Target {
+    /// The server and the account of a kubeconfig.
+    pub(crate) async fn from_kubeconfig(name: &'static str, path: &Path) -> Self {
+        let kubeconfig = Kubeconfig::read_from(path).unwrap();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+        Self { name, config }
+    }
+
+    /// A server without TLS that asks nobody who they are: `http://127.0.0.1:PORT`.
+    pub(crate) fn open(name: &'static str, address: &str) -> Self {
+        Self { name, config: Config::new(address.parse().unwrap()) }
+    }
+
+    /// A connection pool of one runtime's own.
+    pub(crate) fn connect(&self) -> Wire {
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        let https = self.config.rustls_https_connector_with_connector(tcp).unwrap();
+        let base = self.config.cluster_url.to_string().trim_end_matches('/').to_owned();
+        Wire { client: Client::builder(TokioExecutor::new()).build(https), base }
+    }
+}
+
+/// Connections to a target.
+pub(crate) struct Wire {
+    client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    base: String,
+}
+
+impl Wire {
+    /// One request; the answer's body is still to be read.
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(String, String)],
+        body: Bytes,
+    ) -> http::Response<Incoming> {
+        let mut request = http::Request::builder().method(method).uri(format!("{}{path}", self.base));
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        self.client.request(request.body(Full::new(body)).unwrap()).await.unwrap()
+    }
+}

@@ -1,0 +1,180 @@
+//! What the server thinks of tolerations: VAL-1 to VAL-6.
+
+use super::cases;
+use super::play::{JSON_PATCH, MERGE, Play, pod};
+use serde_json::{Value, json};
+
+cases![
+    val_1_a_key_is_a_label_name,
+    val_1_no_key_wants_exists,
+    val_2_seconds_want_no_execute,
+    val_2_any_seconds_will_do,
+    val_3_values_and_operators,
+    val_4_numbers_are_compared_behind_a_gate,
+    val_5_effects,
+    val_5_twice_is_allowed,
+    val_6_tolerations_may_be_added,
+    val_6_tolerations_stay,
+    val_6_seconds_may_change,
+    val_6_what_is_added_is_checked,
+    not_ready_and_unreachable_are_added,
+    not_ready_and_unreachable_are_left_alone,
+    templates_are_checked_too,
+];
+
+/// Tries a pod with this one toleration.
+fn tolerating(play: &mut Play, toleration: Value) -> super::play::Answer {
+    let path = play.core("pods?dryRun=All");
+    play.keeping(&["/spec/tolerations"]).post(path, &pod("web", &json!({"tolerations": [toleration]})))
+}
+
+fn val_1_a_key_is_a_label_name(play: &mut Play) {
+    for key in ["a b", "/a", "a/", "A_b/c", "x/y/z", "-", "é"] {
+        tolerating(play, json!({"key": key, "operator": "Exists"})).refused(422, "Invalid");
+    }
+    let long = "k".repeat(64);
+    tolerating(play, json!({"key": long, "operator": "Exists"})).refused(422, "Invalid");
+    for key in ["a", "a.b/c_D", "9"] {
+        tolerating(play, json!({"key": key, "operator": "Exists"})).is(201);
+    }
+}
+
+fn val_1_no_key_wants_exists(play: &mut Play) {
+    tolerating(play, json!({"operator": "Exists"})).is(201);
+    tolerating(play, json!({"operator": "Equal"}))
+        .refused(422, "Invalid")
+        .says("operator must be Exists when");
+    tolerating(play, json!({})).refused(422, "Invalid");
+    tolerating(play, json!({"value": "v"})).refused(422, "Invalid");
+    tolerating(play, json!({"operator": "Exists", "effect": "NoExecute"})).is(201);
+}
+
+fn val_2_seconds_want_no_execute(play: &mut Play) {
+    for effect in ["NoSchedule", "PreferNoSchedule", ""] {
+        let toleration = json!({"key": "k", "operator": "Exists", "effect": effect, "tolerationSeconds": 5});
+        tolerating(play, toleration).refused(422, "Invalid").says("effect must be 'NoExecute' when");
+    }
+}
+
+fn val_2_any_seconds_will_do(play: &mut Play) {
+    for seconds in [0, -1, i64::MAX, i64::MIN] {
+        let toleration =
+            json!({"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds});
+        tolerating(play, toleration).is(201).has("/spec/tolerations/0/tolerationSeconds", seconds);
+    }
+}
+
+fn val_3_values_and_operators(play: &mut Play) {
+    for toleration in [
+        json!({"key": "k", "value": "a b"}),
+        json!({"key": "k", "operator": "Equal", "value": "-"}),
+        json!({"key": "k", "value": "v".repeat(64)}),
+        json!({"key": "k", "operator": "Exists", "value": "v"}),
+        json!({"key": "k", "operator": "exists"}),
+        json!({"key": "k", "operator": "In", "value": "v"}),
+    ] {
+        tolerating(play, toleration).refused(422, "Invalid");
+    }
+    tolerating(play, json!({"key": "k", "operator": "Equal"})).is(201);
+    tolerating(play, json!({"key": "k", "value": "v"})).is(201).lacks("/spec/tolerations/0/operator");
+}
+
+fn val_4_numbers_are_compared_behind_a_gate(play: &mut Play) {
+    for (operator, value) in [("Lt", "5"), ("Gt", "5"), ("Lt", "x"), ("Gt", "")] {
+        let refused = tolerating(play, json!({"key": "k", "operator": operator, "value": value}));
+        refused.refused(422, "Invalid");
+    }
+}
+
+fn val_5_effects(play: &mut Play) {
+    for effect in ["Evict", "noexecute", "NoExecute "] {
+        let toleration = json!({"key": "k", "operator": "Exists", "effect": effect});
+        tolerating(play, toleration)
+            .refused(422, "Invalid")
+            .has("/details/causes/0/reason", "FieldValueNotSupported");
+    }
+}
+
+fn val_5_twice_is_allowed(play: &mut Play) {
+    let one = json!({"key": "k", "operator": "Exists"});
+    let spec = json!({"tolerations": [one, one]});
+    let path = play.core("pods");
+    play.post(path, &pod("web", &spec)).is(201).has("/spec/tolerations/1", one);
+}
+
+fn bearing(play: &mut Play) -> Vec<Value> {
+    let one = json!({"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 60});
+    let web = play.pod("web", &json!({"nodeName": "n1", "tolerations": [one]}));
+    web["spec"]["tolerations"].as_array().unwrap().clone()
+}
+
+fn change(play: &mut Play, tolerations: &[Value]) -> super::play::Answer {
+    let path = play.core("pods/web");
+    play.patch(path, MERGE, &json!({"spec": {"tolerations": tolerations}}))
+}
+
+fn val_6_tolerations_may_be_added(play: &mut Play) {
+    let mut all = bearing(play);
+    all.insert(0, json!({"key": "new"}));
+    all.reverse();
+    change(play, &all).is(200).has("/spec/tolerations", json!(all)).has("/metadata/generation", 2);
+}
+
+fn val_6_tolerations_stay(play: &mut Play) {
+    let all = bearing(play);
+    change(play, &all[1..]).refused(422, "Invalid").says("existing toleration can not be modified");
+    let mut other = all.clone();
+    other[0]["effect"] = "NoSchedule".into();
+    change(play, &other).refused(422, "Invalid");
+    change(play, &[]).refused(422, "Invalid");
+}
+
+fn val_6_seconds_may_change(play: &mut Play) {
+    let mut all = bearing(play);
+    all[0]["tolerationSeconds"] = 5.into();
+    change(play, &all).is(200).has("/spec/tolerations/0/tolerationSeconds", 5);
+    all[0].as_object_mut().unwrap().remove("tolerationSeconds");
+    change(play, &all).is(200).lacks("/spec/tolerations/0/tolerationSeconds");
+}
+
+fn val_6_what_is_added_is_checked(play: &mut Play) {
+    bearing(play);
+    let add = |value: Value| json!([{"op": "add", "path": "/spec/tolerations/-", "value": value}]);
+    let path = play.core("pods/web");
+    play.patch(&path, JSON_PATCH, &add(json!({"key": "a b"}))).refused(422, "Invalid");
+    play.patch(&path, JSON_PATCH, &add(json!({"operator": "Exists"}))).is(200);
+}
+
+const SECONDS: [&str; 2] = ["/spec/tolerations/*/key", "/spec/tolerations/*/tolerationSeconds"];
+
+fn not_ready_and_unreachable_are_added(play: &mut Play) {
+    let path = play.core("pods");
+    let made = play.keeping(&SECONDS).post(path, &pod("web", &json!({}))).is(201);
+    made.has("/spec/tolerations/0/key", "node.kubernetes.io/not-ready")
+        .has("/spec/tolerations/1/key", "node.kubernetes.io/unreachable")
+        .has("/spec/tolerations/1/tolerationSeconds", 300);
+}
+
+fn not_ready_and_unreachable_are_left_alone(play: &mut Play) {
+    let path = play.core("pods");
+    let own = json!({"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute",
+        "tolerationSeconds": 5});
+    let made = play.keeping(&SECONDS).post(&path, &pod("a", &json!({"tolerations": [own]}))).is(201);
+    made.has("/spec/tolerations/0/tolerationSeconds", 5)
+        .some("/spec/tolerations/1")
+        .lacks("/spec/tolerations/2");
+    let all = json!({"operator": "Exists"});
+    let made = play.keeping(&SECONDS).post(&path, &pod("b", &json!({"tolerations": [all]}))).is(201);
+    made.lacks("/spec/tolerations/1");
+    let other = json!({"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoSchedule"});
+    play.keeping(&SECONDS).post(&path, &pod("c", &json!({"tolerations": [other]}))).is(201);
+}
+
+fn templates_are_checked_too(play: &mut Play) {
+    let spec = pod("", &json!({"tolerations": [{"key": "a b", "effect": "Evict"}]}))["spec"].clone();
+    let template = json!({"metadata": {"labels": {"a": "b"}}, "spec": spec});
+    let deployment = json!({"metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": template}});
+    play.post(play.group("apps/v1", "deployments"), &deployment).refused(422, "Invalid");
+    play.post(play.group("apps/v1", "daemonsets"), &deployment).refused(422, "Invalid");
+}

@@ -1,0 +1,146 @@
+//! Everything around the objects: health, verbs, reviews, parameters of every request.
+
+use super::cases;
+use super::play::{Ask, Play};
+use serde_json::{Value, json};
+
+cases![
+    health,
+    health_told_at_length,
+    verbs_a_resource_has_not,
+    verbs_nobody_has,
+    head,
+    options,
+    may_i,
+    what_may_i,
+    who_am_i,
+    a_review_without_a_question,
+    timeouts,
+    queries_that_are_odd,
+    paths_that_are_odd,
+    methods_by_query,
+];
+
+fn health(play: &mut Play) {
+    for path in ["/healthz", "/livez", "/readyz", "/livez/ping", "/readyz/ping", "/healthz/ping"] {
+        let answer = play.get(path).is(200);
+        assert_eq!(answer.body, "ok", "{path}");
+    }
+    play.get("/readyz/none-such").is(404);
+}
+
+fn health_told_at_length(play: &mut Play) {
+    let told = play.look(&["/none"], "/readyz?verbose").is(200);
+    let text = told.body.as_str().unwrap();
+    assert!(text.starts_with("[+]ping ok\n") && text.ends_with("readyz check passed\n"), "{text}");
+    let told = play.look(&["/none"], "/livez?verbose=true&exclude=ping").is(200);
+    assert!(told.body.as_str().unwrap().contains("[+]ping excluded: ok"), "{}", told.body);
+}
+
+fn verbs_a_resource_has_not(play: &mut Play) {
+    let paths = [play.core("configmaps/c"), play.core("pods/p/status")];
+    for path in &paths {
+        play.post(path, &json!({})).refused(405, "MethodNotAllowed");
+    }
+    play.put(play.core("configmaps"), &json!({})).refused(405, "MethodNotAllowed");
+    play.patch(play.core("configmaps"), super::play::MERGE, &json!({})).refused(405, "MethodNotAllowed");
+    play.delete(play.core("pods/p/status")).refused(405, "MethodNotAllowed");
+    play.get(play.core("pods/p/binding")).refused(405, "MethodNotAllowed");
+    play.get(play.core("pods/p/eviction")).refused(405, "MethodNotAllowed");
+    play.get(play.core("bindings")).refused(405, "MethodNotAllowed");
+    play.delete("/api/v1/namespaces").refused(405, "MethodNotAllowed");
+    play.post("/api/v1/pods", &json!({})).refused(405, "MethodNotAllowed");
+    play.delete("/api/v1/pods").refused(405, "MethodNotAllowed");
+    play.get("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").refused(405, "MethodNotAllowed");
+}
+
+fn verbs_nobody_has(play: &mut Play) {
+    for verb in ["DANCE", "TRACE", "PROPFIND"] {
+        play.send(Ask::new(verb, play.core("configmaps"))).is(405);
+    }
+    play.send(Ask::new("POST", "/api")).is(405);
+    play.send(Ask::new("DELETE", "/version"));
+    play.send(Ask::new("POST", "/healthz"));
+}
+
+fn head(play: &mut Play) {
+    play.send(Ask::new("HEAD", play.core("configmaps"))).is(405);
+    play.send(Ask::new("HEAD", "/version"));
+    play.send(Ask::new("HEAD", "/healthz"));
+}
+
+fn options(play: &mut Play) {
+    play.send(Ask::new("OPTIONS", play.core("configmaps"))).is(405);
+    play.send(Ask::new("OPTIONS", "/api"));
+}
+
+const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+fn may_i(play: &mut Play) {
+    let ask = |attributes: Value| json!({"spec": {"resourceAttributes": attributes}});
+    let path = REVIEWS;
+    for attributes in [
+        json!({"verb": "delete", "resource": "pods", "namespace": "default"}),
+        json!({"verb": "patch", "resource": "pods", "subresource": "status"}),
+        json!({"verb": "*", "group": "*", "resource": "*"}),
+    ] {
+        let review = play.keeping(&["/kind", "/apiVersion", "/metadata/name", "/spec", "/status/allowed"]);
+        review.post(path, &ask(attributes)).is(201).has("/status/allowed", true);
+    }
+    let other = json!({"spec": {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}}});
+    play.keeping(&["/spec", "/status/allowed"]).post(path, &other).is(201).has("/status/allowed", true);
+}
+
+fn what_may_i(play: &mut Play) {
+    let path = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews";
+    let review =
+        play.keeping(&["/kind", "/spec"]).post(path, &json!({"spec": {"namespace": "default"}})).is(201);
+    review.some("/status/resourceRules/0");
+}
+
+fn who_am_i(play: &mut Play) {
+    let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    play.keeping(&["/kind", "/apiVersion"]).post(path, &json!({})).is(201).some("/status/userInfo/username");
+}
+
+fn a_review_without_a_question(play: &mut Play) {
+    play.post(REVIEWS, &json!({"spec": {}})).is(422);
+    let both = json!({"resourceAttributes": {"verb": "get"}, "nonResourceAttributes": {"verb": "get"}});
+    play.post(REVIEWS, &json!({"spec": both})).is(422);
+    play.post(REVIEWS, &json!({"metadata": {"name": "x"}, "spec": {"resourceAttributes": {"verb": "get"}}}));
+}
+
+fn timeouts(play: &mut Play) {
+    for value in ["5s", "0", "1h", "nonsense", "-1s", ""] {
+        play.look(&["/kind"], play.core(&format!("configmaps?timeout={value}")));
+    }
+    play.get(play.core("configmaps?timeout=nonsense")).is(400);
+}
+
+fn queries_that_are_odd(play: &mut Play) {
+    for query in ["?&limit=1", "limit=1&limit=2", "labelSelector=%zz", "a;b=c", "="] {
+        play.look(&["/kind"], play.core(&format!("configmaps?{query}")));
+    }
+    play.get(play.core("configmaps?&&limit=1")).is(200);
+}
+
+fn paths_that_are_odd(play: &mut Play) {
+    let own = play.own.clone();
+    for path in [
+        format!("/api/v1//namespaces/{own}/configmaps"),
+        format!("/api/v1/namespaces/{own}/configmaps/"),
+        format!("/api/v1/namespaces/{own}/configmaps/a%2Fb"),
+        format!("/api/v1/namespaces/{own}/configmaps/a%20b"),
+        format!("/api/v1/namespaces/{own}/configmaps/../pods"),
+        format!("/api/v1/namespaces/{own}/"),
+        "/api/v1/namespaces//configmaps".into(),
+    ] {
+        play.look(&["/kind"], path);
+    }
+}
+
+fn methods_by_query(play: &mut Play) {
+    play.given(&play.core("configmaps"), &json!({"metadata": {"name": "c"}}));
+    play.look(&["/kind"], play.core("configmaps/c?watch=true&timeoutSeconds=1"));
+    play.send(Ask::new("DELETE", play.core("configmaps/c?watch=true"))).is(200);
+}

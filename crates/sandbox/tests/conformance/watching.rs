@@ -1,0 +1,130 @@
+//! # Watching: reading a watch
+//! Room:     opens a watch and reads it event by event, JSON lines or protobuf frames.
+//! Comes in: a play; a path.
+//! Goes out: events, each also part of the play's record.
+//! Keeps:    no read takes longer than `PATIENCE`; that nothing comes is shown by what comes next.
+//! Not here: watches that end by themselves, read whole (`Play::get`).
+
+use super::play::{Answer, PATIENCE, Play};
+use super::wire;
+use http_body_util::BodyExt as _;
+use hyper::body::{Bytes, Incoming};
+use serde_json::Value;
+
+/// A watch that goes on.
+pub(crate) struct Watch {
+    body: Incoming,
+    buffer: Vec<u8>,
+    protobuf: bool,
+}
+
+/// What annotates the bookmark after the first events, if those were asked for.
+pub(crate) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
+
+/// An event: its type and its object.
+pub(crate) struct Event {
+    pub(crate) kind: String,
+    pub(crate) object: Value,
+}
+
+impl Event {
+    /// An event that becomes part of the record.
+    fn kept(play: &mut Play, event: &Value) -> Self {
+        play.note("EVENT", "", &Answer::bare(event.clone()));
+        Self { kind: event["type"].as_str().unwrap_or_default().to_owned(), object: event["object"].clone() }
+    }
+}
+
+impl Play {
+    /// Opens a watch of JSON.
+    #[track_caller]
+    pub(crate) fn watch(&mut self, path: &str) -> Watch {
+        self.watch_as(path, "application/json")
+    }
+
+    /// Opens a watch. It must be granted.
+    #[track_caller]
+    pub(crate) fn watch_as(&mut self, path: &str, accept: &str) -> Watch {
+        let headers = [("accept".to_owned(), accept.to_owned())];
+        let opened = async {
+            tokio::time::timeout(PATIENCE, self.wire.send("GET", path, &headers, Bytes::new())).await
+        };
+        let response = self.runtime.block_on(opened).unwrap_or_else(|_| panic!("{path}: no answer"));
+        let (head, body) = response.into_parts();
+        let answer = Answer::head(&head);
+        self.note("WATCH", path, &answer);
+        assert_eq!(answer.code, 200, "{path}");
+        Watch { body, buffer: Vec::new(), protobuf: answer.kind().contains("protobuf") }
+    }
+}
+
+impl Watch {
+    /// The next event; bookmarks that only say how far the watch got come when the server likes, and are passed over.
+    #[track_caller]
+    pub(crate) fn next(&mut self, play: &mut Play) -> Event {
+        loop {
+            let event = self.read(play);
+            if event["type"] != "BOOKMARK" || event.to_string().contains(INITIAL_EVENTS_END) {
+                return Event::kept(play, &event);
+            }
+        }
+    }
+
+    /// The next bookmark of any sort; nothing else may come before it.
+    #[track_caller]
+    pub(crate) fn bookmark(&mut self, play: &mut Play) -> Event {
+        let event = self.read(play);
+        assert_eq!(event["type"], "BOOKMARK", "{event}");
+        Event::kept(play, &event)
+    }
+
+    #[track_caller]
+    fn read(&mut self, play: &Play) -> Value {
+        let read = async { tokio::time::timeout(PATIENCE, self.piece()).await };
+        let piece = play.runtime.block_on(read).unwrap_or_else(|_| panic!("no event within {PATIENCE:?}"));
+        let piece = piece.unwrap_or_else(|| panic!("the watch ended"));
+        if self.protobuf {
+            return wire::event(&piece);
+        }
+        serde_json::from_slice(&piece).unwrap_or_else(|error| panic!("{error}: {piece:?}"))
+    }
+
+    /// The next event must be of this type and about this object.
+    #[track_caller]
+    pub(crate) fn tells(&mut self, play: &mut Play, kind: &str, name: &str) -> Event {
+        let event = self.next(play);
+        let found = (event.kind.as_str(), event.object["metadata"]["name"].as_str().unwrap_or_default());
+        assert_eq!(found, (kind, name), "{}", event.object);
+        event
+    }
+
+    /// It must end, with no further event.
+    #[track_caller]
+    pub(crate) fn ends(&mut self, play: &Play) {
+        let read = async { tokio::time::timeout(PATIENCE, self.piece()).await };
+        let piece = play.runtime.block_on(read).unwrap_or_else(|_| panic!("no end within {PATIENCE:?}"));
+        assert_eq!(piece.map(|piece| String::from_utf8_lossy(&piece).into_owned()), None);
+    }
+
+    /// One line, or one frame without its length; `None` at the end.
+    async fn piece(&mut self) -> Option<Vec<u8>> {
+        loop {
+            if let Some((skip, end)) = self.bounds() {
+                let piece = self.buffer[skip..end].to_vec();
+                self.buffer.drain(..end);
+                return Some(piece);
+            }
+            let frame = self.body.frame().await?.unwrap();
+            self.buffer.extend_from_slice(frame.data_ref().map_or(&[][..], |data| &data[..]));
+        }
+    }
+
+    fn bounds(&self) -> Option<(usize, usize)> {
+        if !self.protobuf {
+            return self.buffer.iter().position(|byte| *byte == b'\n').map(|at| (0, at + 1));
+        }
+        let length = u32::from_be_bytes(*self.buffer.first_chunk::<4>()?);
+        let end = 4 + usize::try_from(length).unwrap();
+        (self.buffer.len() >= end).then_some((4, end))
+    }
+}
