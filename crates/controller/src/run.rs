@@ -23,7 +23,7 @@ use taintward_core::engine::{ConditionPolicy, Config, Engine};
 use taintward_core::matching::NumericOperators;
 use taintward_core::time::Span;
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 
 /// Why the controller could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -114,21 +114,22 @@ async fn run_in(
     let (pods_out, pods) = mpsc::channel(BATCHES_WAITING);
     let watches = &signs.metrics.watches;
     let relist_every = settings.cluster.relist_every;
-    let mut tasks = vec![
+    let mut tasks = Tasks(vec![
         serving,
         tokio::spawn(listener(streams.clone(), relist_every).run(nodes_out, nodes_health_out)),
         tokio::spawn(listener(streams, relist_every).run(pods_out, pods_health_out)),
         tokio::spawn(streams::report(metrics::Resource::Nodes, nodes_health, watches.clone())),
         tokio::spawn(streams::report(metrics::Resource::Pods, pods_health, watches.clone())),
-    ];
+    ]);
     let lease = signs.metrics.lease.clone();
-    tasks.push(tokio::spawn(report_lease(leadership.clone(), lease, right_of(&settings))));
+    tasks.0.push(tokio::spawn(report_lease(leadership.clone(), lease, right_of(&settings))));
     let (end_lease, lease_ended) = tokio::sync::oneshot::channel::<()>();
     let election = rules.zip(settings.election.as_ref()).map(|(rules, election)| {
         let settings = candidate(election, rules);
         let stop = async move { lease_ended.await.unwrap_or(()) };
         tokio::spawn(lease::run(lease_client, clock.clone(), settings, leadership_out, stop))
     });
+    let _lease_too = election.as_ref().map(|election| AbortOnDrop(election.abort_handle()));
 
     let brain = Brain::new(Parts {
         engine: Engine::new(config(&settings)),
@@ -152,9 +153,27 @@ async fn run_in(
     if let Some(election) = election {
         finished(election).await;
     }
-    tasks.iter().for_each(JoinHandle::abort);
+    drop(tasks);
     tracing::info!("taintward has stopped");
     Ok(())
+}
+
+/// Tasks that end with the controller, also when it is dropped half-way: nothing of it acts on.
+struct Tasks(Vec<JoinHandle<()>>);
+
+impl Drop for Tasks {
+    fn drop(&mut self) {
+        self.0.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// A task that ends with the controller but may be waited for.
+struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// What the process shows of itself.

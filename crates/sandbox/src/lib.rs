@@ -10,6 +10,7 @@ pub mod columns;
 pub mod defaults;
 pub mod facts;
 pub mod failure;
+pub mod fault;
 pub mod http;
 pub mod ids;
 pub mod life;

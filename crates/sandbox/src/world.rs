@@ -37,7 +37,15 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { seed: 1, start: Timestamp::now(), speed: 1.0, nodes: 6, zones: 3, roles: Role::ALL.to_vec() }
+        Self {
+            seed: 1,
+            start: Timestamp::now(),
+            speed: 1.0,
+            nodes: 6,
+            zones: 3,
+            roles: Role::ALL.to_vec(),
+            admission: Admission::default(),
+        }
     }
 }
 

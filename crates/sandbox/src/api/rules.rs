@@ -44,7 +44,13 @@ pub(super) fn begin(resource: &Resource, body: &mut Value, admission: Admission)
 }
 
 /// What a changed object is given, and what of it stays as it was.
-pub(super) fn again(resource: &Resource, sub: Option<Sub>, old: &Value, body: &mut Value, admission: Admission) {
+pub(super) fn again(
+    resource: &Resource,
+    sub: Option<Sub>,
+    old: &Value,
+    body: &mut Value,
+    admission: Admission,
+) {
     defaults::apply_defaults(resource.group, resource.plural, body);
     let place = (resource.group, resource.plural, sub.map_or("", Sub::name));
     defaults::on_update(place, old, body, admission);

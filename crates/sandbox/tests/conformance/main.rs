@@ -46,8 +46,10 @@ fn sandbox() -> Option<Target> {
     thread::spawn(move || {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            let admission = Admission { service_account: false, taint_new_nodes: false, ..Admission::default() };
-            let settings = world::Settings { nodes: 0, roles: Vec::new(), admission, ..world::Settings::default() };
+            let admission =
+                Admission { service_account: false, taint_new_nodes: false, ..Admission::default() };
+            let settings =
+                world::Settings { nodes: 0, roles: Vec::new(), admission, ..world::Settings::default() };
             let world = World::new(&settings);
             world.server().store().compact();
             let listening = Listening::open("127.0.0.1:0".parse().unwrap(), false).await.unwrap();

@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 use std::fmt;
+use taintward_sandbox::defaults::Admission;
 use taintward_sandbox::{defaults, validate};
 
 const UID: &str = "5ad5ee4a-2c3e-4a6e-8f1b-3c7a5b1f0e01";
@@ -186,7 +187,7 @@ impl Case {
         }
         object["metadata"]["uid"] = json!(UID);
         defaults::apply_defaults(&group, resource, &mut object);
-        defaults::on_create(&group, resource, &mut object);
+        defaults::on_create(&group, resource, &mut object, Admission::default());
         defaults::generation(None, &mut object, resource);
         let found = validate::on_create(&group, resource, &object);
         if self.edits.is_none() || !found.is_empty() {
@@ -207,7 +208,8 @@ impl Case {
         if let Some(status) = validate::without_version(&group, resource, &new) {
             return Verdict::of(422, status, name, UID);
         }
-        defaults::on_update(&group, resource, &self.subresource, &object, &mut new);
+        let place = (group.as_str(), resource, self.subresource.as_str());
+        defaults::on_update(place, &object, &mut new, Admission::default());
         if self.subresource.is_empty() {
             defaults::generation(Some(&object), &mut new, resource);
         }

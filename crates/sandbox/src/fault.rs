@@ -1,0 +1,277 @@
+//! # Fault: a network and a server that fail
+//! Room:     a layer in front of the API that breaks requests and streams, by seed, and counts what it broke.
+//! Comes in: requests; how often to do what.
+//! Goes out: answers, or what a client sees instead of them.
+//! Not here: what clients make of it.
+
+use crate::http::AnswerBody;
+use crate::ids::Ids;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::stream::StreamExt as _;
+use http::header::RETRY_AFTER;
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, BodyStream, Full, StreamBody};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::{Instant, sleep, timeout_at};
+
+/// What is done to a request, or to its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// It never arrives.
+    LostBefore,
+    /// It is carried out, and nobody is told.
+    LostAfter,
+    /// 429, with or without a hint when to come back.
+    TooMany,
+    /// 409 without a reason.
+    Conflict,
+    /// 403: rights were taken away for a while.
+    Forbidden,
+    /// 500.
+    Internal,
+    /// 503.
+    Unavailable,
+    /// 504.
+    Timeout,
+    /// No answer, for ever.
+    BlackHole,
+    /// The answer comes late.
+    Slow,
+    /// A stream ends.
+    StreamClosed,
+    /// A stream breaks off in the middle.
+    StreamBroken,
+    /// A stream says nothing any more.
+    StreamSilent,
+    /// 410 instead of a stream.
+    GoneStatus,
+    /// 410 as an event of a stream.
+    GoneEvent,
+}
+
+/// Everything that can be done.
+const ALL: [Fault; 15] = [
+    Fault::LostBefore,
+    Fault::LostAfter,
+    Fault::TooMany,
+    Fault::Conflict,
+    Fault::Forbidden,
+    Fault::Internal,
+    Fault::Unavailable,
+    Fault::Timeout,
+    Fault::BlackHole,
+    Fault::Slow,
+    Fault::StreamClosed,
+    Fault::StreamBroken,
+    Fault::StreamSilent,
+    Fault::GoneStatus,
+    Fault::GoneEvent,
+];
+
+impl Fault {
+    const fn is_of_streams(self) -> bool {
+        matches!(
+            self,
+            Self::StreamClosed | Self::StreamBroken | Self::StreamSilent | Self::GoneStatus | Self::GoneEvent
+        )
+    }
+}
+
+/// What broke.
+#[derive(Debug)]
+pub struct Broken(Fault);
+
+impl std::fmt::Display for Broken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the connection broke ({:?})", self.0)
+    }
+}
+
+impl Error for Broken {}
+
+/// The body of an answer that may break.
+pub type FaultyBody = UnsyncBoxBody<Bytes, Broken>;
+
+/// How faults come.
+#[derive(Clone)]
+pub struct Faults {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    ids: Ids,
+    on: AtomicBool,
+    /// One request in so many is broken.
+    one_in: u64,
+    counts: Mutex<BTreeMap<Fault, u64>>,
+}
+
+impl Faults {
+    /// One request in so many is broken; the same seed breaks the same ones.
+    pub fn new(seed: u64, one_in: u64) -> Self {
+        let counts = Mutex::new(BTreeMap::new());
+        let on = AtomicBool::new(one_in > 0);
+        Self { shared: Arc::new(Shared { ids: Ids::new(seed), on, one_in: one_in.max(1), counts }) }
+    }
+
+    /// From now on everything works.
+    pub fn end(&self) {
+        self.shared.on.store(false, Ordering::Relaxed);
+    }
+
+    /// What was broken how often.
+    pub fn counts(&self) -> BTreeMap<Fault, u64> {
+        self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// A service behind these faults.
+    pub fn before<S>(&self, inner: S) -> Faulty<S> {
+        Faulty { inner, faults: self.clone() }
+    }
+
+    fn is_on(&self) -> bool {
+        self.shared.on.load(Ordering::Relaxed)
+    }
+
+    /// What is done to the next request.
+    fn next(&self, is_watch: bool) -> Option<Fault> {
+        let ids = &self.shared.ids;
+        if !self.is_on() || ids.number() % self.shared.one_in != 0 {
+            return None;
+        }
+        let possible: Vec<Fault> =
+            ALL.into_iter().filter(|fault| is_watch || !fault.is_of_streams()).collect();
+        let fault = possible[(ids.number() % possible.len() as u64) as usize];
+        *self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(fault).or_default() += 1;
+        Some(fault)
+    }
+
+    fn below(&self, most: u64) -> u64 {
+        self.shared.ids.number() % most
+    }
+}
+
+/// A service whose requests and answers may break.
+#[derive(Clone)]
+pub struct Faulty<S> {
+    inner: S,
+    faults: Faults,
+}
+
+impl<S, B> tower::Service<Request<B>> for Faulty<S>
+where
+    S: tower::Service<Request<B>, Response = Response<AnswerBody>, Error = std::convert::Infallible>
+        + Clone
+        + Send
+        + 'static,
+    S::Future: Send,
+    B: Send + 'static,
+{
+    type Response = Response<FaultyBody>;
+    type Error = Broken;
+    type Future = BoxFuture<'static, Result<Self::Response, Broken>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let (mut inner, faults) = (self.inner.clone(), self.faults.clone());
+        Box::pin(async move {
+            let query = request.uri().query().unwrap_or_default();
+            let is_watch = *request.method() == Method::GET && query.contains("watch=");
+            let fault = faults.next(is_watch);
+            match fault {
+                Some(Fault::LostBefore) => return Err(Broken(Fault::LostBefore)),
+                Some(Fault::BlackHole) => std::future::pending().await,
+                Some(Fault::Slow) => sleep(Duration::from_millis(faults.below(20_000))).await,
+                _ => {}
+            }
+            if let Some(answer) = fault.and_then(|fault| refusal(fault, &faults)) {
+                return Ok(answer);
+            }
+            let answer = match inner.call(request).await {
+                Ok(answer) => answer,
+                Err(never) => match never {},
+            };
+            match fault {
+                Some(Fault::LostAfter) => Err(Broken(Fault::LostAfter)),
+                Some(fault) if fault.is_of_streams() => Ok(cut(answer, fault, &faults)),
+                _ => Ok(answer.map(|body| body.map_err(|never| match never {}).boxed_unsync())),
+            }
+        })
+    }
+}
+
+/// An answer that the server never gave.
+fn refusal(fault: Fault, faults: &Faults) -> Option<Response<FaultyBody>> {
+    let (code, reason) = match fault {
+        Fault::TooMany => (429, "TooManyRequests"),
+        Fault::Conflict => (409, "Conflict"),
+        Fault::Forbidden => (403, "Forbidden"),
+        Fault::Internal => (500, "InternalError"),
+        Fault::Unavailable => (503, "ServiceUnavailable"),
+        Fault::Timeout => (504, "Timeout"),
+        Fault::GoneStatus => (410, "Expired"),
+        _ => return None,
+    };
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code, "reason": reason,
+        "message": "a fault was injected",
+    });
+    let body = Full::new(Bytes::from(status.to_string())).map_err(|never| match never {}).boxed_unsync();
+    let mut answer = Response::new(body);
+    *answer.status_mut() = StatusCode::from_u16(code).unwrap_or_default();
+    answer.headers_mut().insert("content-type", HeaderValue::from_static("application/json"));
+    if fault == Fault::TooMany {
+        // None, soon, or absurdly late.
+        match faults.below(4) {
+            0 => {}
+            1 => _ = answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("31536000")),
+            _ => _ = answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1")),
+        }
+    }
+    Some(answer)
+}
+
+/// A stream that fails after a while.
+fn cut(answer: Response<AnswerBody>, fault: Fault, faults: &Faults) -> Response<FaultyBody> {
+    let json = answer
+        .headers()
+        .get("content-type")
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/json"));
+    let until = Instant::now() + Duration::from_millis(faults.below(90_000));
+    answer.map(|body| {
+        let stream = futures::StreamExt::boxed(BodyStream::new(body));
+        let cut = futures::stream::unfold((stream, false), move |(mut stream, over)| async move {
+            if over {
+                return None;
+            }
+            match timeout_at(until, stream.next()).await {
+                Ok(Some(Ok(frame))) => Some((Ok(frame), (stream, false))),
+                Ok(Some(Err(never))) => match never {},
+                Ok(None) => None,
+                Err(_) => match fault {
+                    Fault::StreamSilent => std::future::pending().await,
+                    Fault::StreamBroken => Some((Err(Broken(fault)), (stream, true))),
+                    // Only where it can be said in JSON; a stream of another kind ends.
+                    Fault::GoneEvent if json => {
+                        let event = b"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}}\n";
+                        Some((Ok(Frame::data(Bytes::from_static(event))), (stream, true)))
+                    }
+                    _ => None,
+                },
+            }
+        });
+        StreamBody::new(cut).boxed_unsync()
+    })
+}
