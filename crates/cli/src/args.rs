@@ -21,8 +21,9 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use run::RunArgs;
 use sandbox::SandboxArgs;
-use settle::{Complaint, Explicit, settle};
+use settle::{Explicit, settle};
 use std::ffi::OsString;
+use std::fmt;
 use taintward_controller::logging::Logging;
 use taintward_controller::settings::Settings;
 
@@ -121,7 +122,7 @@ fn parse_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
 }
 
 /// A complaint about the flags of a command, with the usage beside it.
-fn blame(verb: &str, complaint: Complaint) -> Error {
+fn blame(verb: &str, complaint: impl fmt::Display) -> Error {
     let mut command = Cli::command();
     command.build();
     let mut blamed = command.find_subcommand(verb).cloned().unwrap_or(command);

@@ -145,7 +145,7 @@ impl Faults {
     /// What is done to the next request.
     fn next(&self, is_watch: bool) -> Option<Fault> {
         let ids = &self.shared.ids;
-        if !self.is_on() || ids.number() % self.shared.one_in != 0 {
+        if !self.is_on() || !ids.number().is_multiple_of(self.shared.one_in) {
             return None;
         }
         let possible: Vec<Fault> =

@@ -4,7 +4,6 @@
 //! Goes out: a [`SandboxPlan`], or a complaint.
 //! Not here: what the choices do.
 
-use super::settle::Complaint;
 use crate::sandbox::SandboxPlan;
 use clap::Args;
 use std::net::SocketAddr;
@@ -57,22 +56,35 @@ const OURS: &str = "taintward";
 /// Nodes beyond this are more than one process should pretend to be.
 const NODES_MOST: usize = 10_000;
 
+/// Flags that make no sense.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub(crate) enum Complaint {
+    #[error("--speed is {0}; expected a number between 0.01 and 10000")]
+    Speed(f64),
+    #[error("--nodes is {0}; expected at most {NODES_MOST}")]
+    Nodes(usize),
+    #[error("--without does not know {unknown}; expected one of {known}")]
+    Part { unknown: String, known: String },
+    #[error(
+        "--tour needs the workloads, at least 3 nodes and all parts: leave --empty, --nodes and --without out"
+    )]
+    Tour,
+}
+
 /// Checks the flags against each other.
 pub(crate) fn settle(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
     if !(args.speed.is_finite() && (0.01..=10_000.0).contains(&args.speed)) {
-        let why = format!("--speed {}: expected a number between 0.01 and 10000", args.speed);
-        return Err(Complaint(why));
+        return Err(Complaint::Speed(args.speed));
     }
     if args.nodes > NODES_MOST {
-        return Err(Complaint(format!("--nodes {}: expected at most {NODES_MOST}", args.nodes)));
+        return Err(Complaint::Nodes(args.nodes));
     }
     let known: Vec<&str> = Role::ALL.iter().map(|role| role.name()).chain([OURS]).collect();
     if let Some(unknown) = args.without.iter().find(|part| !known.contains(&part.as_str())) {
-        return Err(Complaint(format!("--without {unknown}: expected one of {}", known.join(", "))));
+        return Err(Complaint::Part { unknown: unknown.clone(), known: known.join(", ") });
     }
     if args.tour && (args.empty || args.nodes < 3 || !args.without.is_empty()) {
-        let why = "--tour needs the workloads, at least 3 nodes and all parts: leave --empty, --nodes and --without out";
-        return Err(Complaint(why.to_owned()));
+        return Err(Complaint::Tour);
     }
     let left_out = |name: &str| args.without.iter().any(|part| part == name);
     let controller = (!left_out(OURS)).then(|| Settings {

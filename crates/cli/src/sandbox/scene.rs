@@ -94,7 +94,7 @@ impl Scene {
             count += 1;
             let tolerations = facts::tolerations(&pod["spec"]);
             let at = self.pods.get(&text(pod, "uid")).copied().unwrap_or(now.mono);
-            let arrival = Arrival { at, source: ArrivalSource::SeenLive, clamped: false };
+            let arrival = Arrival { at, source: ArrivalSource::SeenLive };
             let subject = Subject { tolerations: &tolerations, arrival, exemption: None };
             let due = match judge(&subject, &instances, NumericOperators::Off, now).outcome {
                 Outcome::Stays(_) => continue,

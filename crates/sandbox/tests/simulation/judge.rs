@@ -159,9 +159,7 @@ impl Judge {
 /// When a pod is due, by what was so at a moment; with `just_before`, by what was so up to it.
 fn due(pod: &Pod, instances: &[Instance], moment: Timestamp, just_before: bool) -> Option<Timestamp> {
     let bound = pod.bound?;
-    let then = pod.tolerations.iter().filter(|(since, _)| {
-        if just_before { *since < moment || *since == moment } else { *since <= moment }
-    });
+    let then = pod.tolerations.iter().filter(|(since, _)| *since <= moment);
     let versions: Vec<&Value> = then.map(|(_, tolerations)| tolerations).collect();
     // Just before a change, the version before it counts as well.
     let recent = versions.iter().rev().take(if just_before { 2 } else { 1 });

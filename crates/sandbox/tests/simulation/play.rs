@@ -94,7 +94,7 @@ impl Play {
         let faults = Faults::new(seed, [0, 40, 12, 5][(ids.number() % 4) as usize]);
         let (log, ours) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
         follow(world.server(), &log, &ours);
-        let elected = ids.number() % 2 == 0;
+        let elected = ids.number().is_multiple_of(2);
         Self {
             world,
             ids,
