@@ -8,5 +8,5 @@ use crate::golden;
 use anyhow::Result;
 
 pub(crate) fn run() -> Result<()> {
-    golden::keep("./columns", "crates/sandbox/tests/golden/columns.txt")
+    golden::keep(&["./columns"], "crates/sandbox/tests/golden/columns.txt")
 }

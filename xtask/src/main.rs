@@ -12,6 +12,7 @@ mod contender;
 mod demo;
 mod golden;
 mod http;
+mod picture;
 mod schema;
 mod sources;
 mod test;
@@ -42,6 +43,8 @@ enum Command {
     Schema,
     /// Ask the API server's own printers again for the rows of sample objects
     Columns,
+    /// Draw the sandbox's tour anew for the README
+    Picture,
     /// Compare with kube-controller-manager and with the floor; writes docs/benchmarks.md
     Bench(bench::Arguments),
 }
@@ -54,6 +57,7 @@ async fn main() -> ExitCode {
         Command::Cluster(arguments) => cluster::run(arguments).await,
         Command::Golden => golden::run(),
         Command::Schema => schema::run(),
+        Command::Picture => picture::run(),
         Command::Columns => columns::run(),
         Command::Bench(arguments) => bench::run(&arguments).await,
     };

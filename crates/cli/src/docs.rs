@@ -37,7 +37,7 @@ const HEALTH: &str = "
 
 /// The whole text.
 pub(crate) fn reference() -> String {
-    [OPENING.to_owned(), flags(), exit_codes(), metrics(), HEALTH.to_owned(), log_keys()].concat()
+    [OPENING.to_owned(), flags(), sandbox(), exit_codes(), metrics(), HEALTH.to_owned(), log_keys()].concat()
 }
 
 fn flags() -> String {
@@ -60,6 +60,18 @@ fn flags() -> String {
         let environment = arg.get_env().map(|name| name.to_string_lossy()).unwrap_or_default();
         let meaning = cell(&arg.get_help().map(ToString::to_string).unwrap_or_default());
         line(&mut text, format_args!("| {} | {} | `{environment}` | {meaning} |", names(arg), default(arg)));
+    }
+    text
+}
+
+fn sandbox() -> String {
+    let mut text =
+        "\n## Flags of `taintward sandbox`\n\n| flag | default | meaning |\n|---|---|---|\n".to_owned();
+    let description = args::description();
+    let sandbox = description.find_subcommand("sandbox");
+    for arg in sandbox.into_iter().flat_map(|sandbox| sandbox.get_arguments()) {
+        let meaning = cell(&arg.get_help().map(ToString::to_string).unwrap_or_default());
+        line(&mut text, format_args!("| {} | {} | {meaning} |", names(arg), default(arg)));
     }
     text
 }

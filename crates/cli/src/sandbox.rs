@@ -23,6 +23,7 @@ use taintward_core::time::Wall;
 use taintward_sandbox::api::Server;
 use taintward_sandbox::sample;
 use taintward_sandbox::serve::Listening;
+use taintward_sandbox::snapshot;
 use taintward_sandbox::world::{self, World};
 
 /// What `taintward sandbox` is to do.
@@ -34,6 +35,8 @@ pub(crate) struct SandboxPlan {
     pub(crate) kubeconfig_out: Option<PathBuf>,
     /// Without workloads to play with.
     pub(crate) empty: bool,
+    pub(crate) load: Option<PathBuf>,
+    pub(crate) save: Option<PathBuf>,
     pub(crate) tour: bool,
     /// Plain lines though this is a terminal.
     pub(crate) plain: bool,
@@ -50,6 +53,10 @@ pub(crate) enum SandboxError {
     Listen { address: SocketAddr, why: io::Error },
     #[error("cannot write the kubeconfig {path}: {why}; choose another place with --kubeconfig-out")]
     Kubeconfig { path: String, why: io::Error },
+    #[error("cannot load {path}: {why}")]
+    Load { path: String, why: String },
+    #[error("cannot save to {path}: {why}")]
+    Save { path: String, why: io::Error },
     #[error("the tour did not go as told: {0}")]
     Tour(String),
 }
@@ -59,6 +66,9 @@ pub(crate) async fn run(plan: SandboxPlan) -> Result<(), Box<dyn Error>> {
     let world = World::new(&plan.world);
     if !plan.empty {
         sample::furnish(&world);
+    }
+    if let Some(path) = &plan.load {
+        load(&world, path)?;
     }
     let address = plan.listen;
     let listening = Listening::open(address, plan.tls);
@@ -82,6 +92,9 @@ pub(crate) async fn run(plan: SandboxPlan) -> Result<(), Box<dyn Error>> {
     let controller = plan.controller.clone().map(|settings| {
         tokio::spawn(controller(world.server().clone(), plan.world.speed, settings, shutdown))
     });
+    if let Some(path) = plan.save.clone() {
+        tokio::spawn(save_on_signal(world.server().clone(), path));
+    }
     let shown = show(&plan, &world, &url, &path).await;
     // Ending takes no time: nothing in here outlives the process.
     stop.send();
@@ -89,10 +102,44 @@ pub(crate) async fn run(plan: SandboxPlan) -> Result<(), Box<dyn Error>> {
         let _ = tokio::time::timeout(Duration::from_millis(200), controller).await;
     }
     tasks.iter().for_each(tokio::task::JoinHandle::abort);
+    if let Some(path) = &plan.save {
+        save(world.server(), path)?;
+    }
     if !chosen {
         let _ = std::fs::remove_file(&path);
     }
     Ok(shown?)
+}
+
+fn load(world: &World, path: &Path) -> Result<(), SandboxError> {
+    let failed = |why: String| SandboxError::Load { path: path.display().to_string(), why };
+    let bytes = std::fs::read(path).map_err(|why| failed(why.to_string()))?;
+    let loaded = snapshot::load(world.server(), &bytes).map_err(|why| failed(why.to_string()))?;
+    let mut out = io::stderr();
+    let _ = writeln!(out, "{} objects loaded from {}", loaded.objects, path.display());
+    if loaded.left_out_count > 0 {
+        let _ = writeln!(out, "warning: {} objects were left out:", loaded.left_out_count);
+        loaded.left_out.iter().for_each(|why| _ = writeln!(out, "  {why}"));
+    }
+    Ok(())
+}
+
+/// Whole or not at all: what was saved before stays until the new file is complete.
+fn save(server: &Server, path: &Path) -> Result<(), SandboxError> {
+    let failed = |why| SandboxError::Save { path: path.display().to_string(), why };
+    let beside = path.with_extension("partial");
+    std::fs::write(&beside, snapshot::save(server)).map_err(failed)?;
+    std::fs::rename(&beside, path).map_err(failed)
+}
+
+async fn save_on_signal(server: Server, path: PathBuf) {
+    let kind = tokio::signal::unix::SignalKind::user_defined1();
+    let Ok(mut signal) = tokio::signal::unix::signal(kind) else { return };
+    while signal.recv().await.is_some() {
+        if let Err(error) = save(&server, &path) {
+            let _ = writeln!(io::stderr(), "error: {error}");
+        }
+    }
 }
 
 async fn show(plan: &SandboxPlan, world: &World, url: &str, kubeconfig: &Path) -> Result<(), SandboxError> {

@@ -21,5 +21,6 @@ pub mod settings;
 pub mod shutdown;
 mod stamper;
 mod streams;
+mod tasks;
 mod teller;
 mod words;

@@ -11,6 +11,7 @@ use crate::news::News;
 use crate::settings::{Election, Marking, Mode, Settings};
 use crate::shutdown::Shutdown;
 use crate::streams::{self, listener};
+use crate::tasks::{AbortOnDrop, Tasks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -23,7 +24,7 @@ use taintward_core::engine::{ConditionPolicy, Config, Engine};
 use taintward_core::matching::NumericOperators;
 use taintward_core::time::Span;
 use tokio::sync::{mpsc, watch};
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::JoinHandle;
 
 /// Why the controller could not go on.
 #[derive(Debug, thiserror::Error)]
@@ -156,24 +157,6 @@ async fn run_in(
     drop(tasks);
     tracing::info!("taintward has stopped");
     Ok(())
-}
-
-/// Tasks that end with the controller, also when it is dropped half-way: nothing of it acts on.
-struct Tasks(Vec<JoinHandle<()>>);
-
-impl Drop for Tasks {
-    fn drop(&mut self) {
-        self.0.iter().for_each(JoinHandle::abort);
-    }
-}
-
-/// A task that ends with the controller but may be waited for.
-struct AbortOnDrop(AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 /// What the process shows of itself.

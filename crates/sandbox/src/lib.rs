@@ -24,6 +24,7 @@ pub mod sample;
 pub mod schema;
 pub mod select;
 pub mod serve;
+pub mod snapshot;
 pub mod store;
 pub mod validate;
 pub mod world;

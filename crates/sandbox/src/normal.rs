@@ -23,6 +23,7 @@ pub use self::duplicates::{complaints, duplicates};
 pub(crate) use self::duration::{duration_text, parse_duration};
 pub(crate) use self::instant::Instant;
 pub use self::quantity::canonical_quantity;
+pub(crate) use self::yaml::long_yaml_to_json;
 pub use self::yaml::yaml_to_json;
 pub(crate) use self::zero::{complete, zero};
 use crate::schema::Schema;

@@ -15,10 +15,10 @@ use taintward_sandbox::world;
 #[derive(Debug, Args)]
 pub(crate) struct SandboxArgs {
     /// How many nodes there are
-    #[arg(long, default_value_t = 6, value_name = "N")]
+    #[arg(long, default_value_t = 6, value_name = "N", allow_negative_numbers = true)]
     nodes: usize,
     /// In how many zones
-    #[arg(long, default_value_t = 3, value_name = "N")]
+    #[arg(long, default_value_t = 3, value_name = "N", allow_negative_numbers = true)]
     zones: usize,
     /// Where the API server listens; port 0 takes any that is free
     #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS:PORT")]
@@ -35,6 +35,13 @@ pub(crate) struct SandboxArgs {
     /// The same seed gives the same names and the same life
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Start from this file: what `kubectl get nodes,pods,deploy,rs,ds,pdb -A -o yaml` printed of a cluster, or what
+    /// --save wrote
+    #[arg(long, value_name = "FILE")]
+    load: Option<PathBuf>,
+    /// Write all objects here when this ends, and whenever SIGUSR1 comes
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
     /// Start without workloads to play with
     #[arg(long)]
     empty: bool,
@@ -66,7 +73,7 @@ pub(crate) enum Complaint {
     #[error("--without does not know {unknown}; expected one of {known}")]
     Part { unknown: String, known: String },
     #[error(
-        "--tour needs the workloads, at least 3 nodes and all parts: leave --empty, --nodes and --without out"
+        "--tour needs the workloads, at least 3 nodes and all parts: leave --empty, --load, --nodes and --without out"
     )]
     Tour,
 }
@@ -83,7 +90,7 @@ pub(crate) fn settle(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
     if let Some(unknown) = args.without.iter().find(|part| !known.contains(&part.as_str())) {
         return Err(Complaint::Part { unknown: unknown.clone(), known: known.join(", ") });
     }
-    if args.tour && (args.empty || args.nodes < 3 || !args.without.is_empty()) {
+    if args.tour && (args.empty || args.load.is_some() || args.nodes < 3 || !args.without.is_empty()) {
         return Err(Complaint::Tour);
     }
     let left_out = |name: &str| args.without.iter().any(|part| part == name);
@@ -100,7 +107,7 @@ pub(crate) fn settle(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
     let world = world::Settings {
         seed: args.seed,
         speed: args.speed,
-        nodes: args.nodes,
+        nodes: if args.load.is_some() { 0 } else { args.nodes },
         zones: args.zones,
         roles,
         ..world::Settings::default()
@@ -110,7 +117,9 @@ pub(crate) fn settle(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
         listen: args.listen,
         tls: args.tls,
         kubeconfig_out: args.kubeconfig_out,
-        empty: args.empty,
+        empty: args.empty || args.load.is_some(),
+        load: args.load,
+        save: args.save,
         tour: args.tour,
         plain: args.plain,
         controller,

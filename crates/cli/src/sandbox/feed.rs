@@ -106,7 +106,11 @@ fn of_event(event: &Value) -> Vec<String> {
     let about = event["involvedObject"]["name"].as_str().unwrap_or_default();
     let message = event["message"].as_str().unwrap_or_default();
     match event["reason"].as_str() {
-        Some("TaintManagerEviction") => vec![format!("pod {about} had to leave: {message}")],
+        Some("TaintManagerEviction") => vec![match message.split_once(": ") {
+            Some((words, why)) if words.starts_with("Marking") => format!("pod {about} leaves: {why}"),
+            Some((_, why)) => format!("pod {about} stays after all: {why}"),
+            None => format!("pod {about}: {message}"),
+        }],
         Some("FailedScheduling") => vec![format!("pod {about} finds no node: {message}")],
         _ => Vec::new(),
     }

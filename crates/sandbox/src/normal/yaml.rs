@@ -19,17 +19,28 @@ const MAX_NODES: usize = 500_000;
 /// Up to here every whole number is exact.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// The first document. Of keys that come twice, the last counts.
+/// The first document of a body. Of keys that come twice, the last counts.
 pub fn yaml_to_json(yaml: &[u8]) -> Result<Value, Fault> {
     if yaml.len() > MAX_BYTES {
         return Err(Fault(format!("limit is {MAX_BYTES}")));
     }
+    read(yaml, MAX_NODES)
+}
+
+/// The first document of a file, which may be as long as somebody has memory for it.
+pub(crate) fn long_yaml_to_json(yaml: &[u8]) -> Result<Value, Fault> {
+    read(yaml, yaml.len().max(MAX_NODES))
+}
+
+fn read(yaml: &[u8], nodes: usize) -> Result<Value, Fault> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: MAX_DEPTH,
-            max_nodes: MAX_NODES,
-            max_events: 2 * MAX_NODES,
+            max_nodes: nodes,
+            max_events: nodes.saturating_mul(2),
             max_documents: 1,
+            max_reader_input_bytes: None,
+            max_total_scalar_bytes: yaml.len().max(64 << 20),
         },
         alias_limits: serde_saphyr::alias_limits! {
             max_total_replayed_events: MAX_NODES,

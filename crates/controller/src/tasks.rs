@@ -1,0 +1,25 @@
+//! # Tasks: what ends with the controller
+//! Room:     guards around spawned tasks.
+//! Comes in: handles.
+//! Goes out: nothing; dropping a guard ends its tasks, so a controller that is dropped half-way does not act on.
+//! Not here: ending in good order (`run.rs`).
+
+use tokio::task::{AbortHandle, JoinHandle};
+
+/// Tasks nobody waits for.
+pub(crate) struct Tasks(pub(crate) Vec<JoinHandle<()>>);
+
+impl Drop for Tasks {
+    fn drop(&mut self) {
+        self.0.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// A task that may be waited for.
+pub(crate) struct AbortOnDrop(pub(crate) AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
