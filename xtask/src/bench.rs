@@ -8,6 +8,7 @@ mod floor;
 mod load;
 mod measure;
 mod report;
+mod sandbox;
 
 use crate::contender::Contender;
 use crate::sources;
@@ -20,6 +21,9 @@ use taintward_cluster::{Account, Cluster, Options, Tools, cluster};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
+    /// Measure the sandbox next to a real API server instead
+    #[arg(value_enum)]
+    what: Option<Subject>,
     /// Small numbers: shows that everything works, not how fast it is; writes no file
     #[arg(long)]
     quick: bool,
@@ -41,6 +45,13 @@ pub(crate) struct Arguments {
     /// What is measured
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [What::Latency, What::Throughput, What::Memory])]
     measure: Vec<What>,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Subject {
+    /// The sandbox, next to a real API server; 50000 pods unless --pods says otherwise
+    Sandbox,
 }
 
 /// A column of the table.
@@ -76,6 +87,9 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
         return sources::run(
             sources::cargo().args(["run", "--quiet", "--release", "--package", "xtask", "--"]).args(words),
         );
+    }
+    if arguments.what == Some(Subject::Sandbox) {
+        return sandbox::run(if arguments.quick { 3000 } else { arguments.pods.min(50_000) }).await;
     }
     let tools = Tools::find_or_build()?;
     let contender = Contenders::new(arguments)?;

@@ -114,6 +114,12 @@ fn head(arguments: &Arguments) -> String {
     )
 }
 
+/// The machine and the compiler, in words.
+pub(crate) fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    format!("{}, {cores} cores; {}.", processor(), rustc())
+}
+
 fn processor() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));

@@ -1,0 +1,195 @@
+//! # Sandbox: ours next to a real API server
+//! Room:     the same requests to both, one after the other, in one run.
+//! Comes in: how many pods; the release binary; a real control plane.
+//! Goes out: a table on standard output and in docs/benchmarks-sandbox.md.
+//! Not here: taints.
+
+use super::load::{Fleet, IN_FLIGHT, pod_path};
+use crate::sources;
+use anyhow::{Context as _, Result, bail};
+use futures::future::try_join_all;
+use futures::stream::{self, StreamExt as _, TryStreamExt as _};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use taintward_cluster::api::Patch;
+use taintward_cluster::{Account, Api, Cluster, Options, Tools, cluster, usage};
+
+/// Pods created and patched one by one, for the rates.
+const RATED: usize = 2000;
+/// Watchers, and changes that each of them hears of.
+const WATCHERS: usize = 50;
+const CHANGES: usize = 200;
+
+/// What was measured, in the table's order.
+#[derive(Default)]
+struct Readings {
+    start: f64,
+    creates: f64,
+    patches: f64,
+    list: f64,
+    fanout: f64,
+    memory: f64,
+}
+
+/// Runs both and tells.
+pub(crate) async fn run(pods: usize) -> Result<()> {
+    let tools = Tools::find_or_build()?;
+    let ours = ours(pods).await?;
+    let real = real(&tools, pods).await?;
+    let table = table(&ours, &real, pods);
+    println!("\n{table}");
+    let command: Vec<String> = std::env::args().skip(1).collect();
+    let text = format!(
+        "# The sandbox next to a real API server\n\nMade by `cargo xtask {}`: the same requests over loopback to `taintward sandbox` \
+         and to kube-apiserver v1.36.3 with etcd 3.6.16, one after the other; pods of about 4 KB; {IN_FLIGHT} requests in \
+         flight; {}\n\n{table}",
+        command.join(" "),
+        super::report::machine()
+    );
+    let file = sources::root().join("docs/benchmarks-sandbox.md");
+    fs::write(&file, text)?;
+    println!("written to {}", file.display());
+    Ok(())
+}
+
+/// A sandbox process, dead when dropped.
+struct Sandbox {
+    child: Child,
+    kubeconfig: PathBuf,
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_file(&self.kubeconfig);
+    }
+}
+
+async fn ours(pods: usize) -> Result<Readings> {
+    let binary = sources::build_taintward(true)?;
+    let kubeconfig = std::env::temp_dir().join(format!("taintward-bench-{}.yaml", std::process::id()));
+    let began = Instant::now();
+    let without =
+        "taintward,kubelets,nodes,scheduler,deployments,replicasets,daemonsets,budgets,garbage,namespaces";
+    let child = Command::new(binary)
+        .args(["sandbox", "--plain", "--empty", "--nodes", "0", "--without", without, "--kubeconfig-out"])
+        .arg(&kubeconfig)
+        .stdout(Stdio::null())
+        .spawn()
+        .context("starting the sandbox")?;
+    let sandbox = Sandbox { child, kubeconfig };
+    let api = loop {
+        if began.elapsed() > Duration::from_secs(10) {
+            bail!("the sandbox does not answer");
+        }
+        if let Ok(api) = Api::from_kubeconfig(&sandbox.kubeconfig).await
+            && api.text("/readyz").await.is_ok()
+        {
+            break api;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    let start = began.elapsed().as_secs_f64();
+    let pid = sandbox.child.id();
+    measure(&Fleet::new(api), pods, start, || Ok(usage::of(pid)?.resident)).await
+}
+
+async fn real(tools: &Tools, pods: usize) -> Result<Readings> {
+    let began = Instant::now();
+    let options = Options { audit: cluster::Audit::Off, ..Options::default() };
+    let mut cluster = Cluster::start(tools, options).await?;
+    let start = began.elapsed().as_secs_f64();
+    let fleet = Fleet::new(cluster.api(Account::Admin).await?);
+    let pids = [cluster.etcd().pid(), cluster.server(0).pid()];
+    let memory = || pids.iter().map(|pid| Ok(usage::of(*pid)?.resident)).sum();
+    measure(&fleet, pods, start, memory).await
+}
+
+async fn measure(
+    fleet: &Fleet,
+    pods: usize,
+    start: f64,
+    memory: impl Fn() -> Result<u64>,
+) -> Result<Readings> {
+    let node = vec!["bench-0".to_owned()];
+    let mut readings = Readings { start, ..Readings::default() };
+    let began = Instant::now();
+    fleet.create_pods(&node, RATED, 0).await?;
+    readings.creates = RATED as f64 / began.elapsed().as_secs_f64();
+    let names: Vec<String> =
+        (0..RATED).map(|number| format!("web-frontend-7d9c5b8f6b-{number:06}")).collect();
+    let began = Instant::now();
+    patch(fleet, &names, "first").await?;
+    readings.patches = RATED as f64 / began.elapsed().as_secs_f64();
+    readings.fanout = fan_out(fleet, &names[..CHANGES]).await?;
+    eprintln!("creating {pods} pods");
+    fleet.create_pods(&node, pods - RATED, RATED).await?;
+    readings.memory = memory()? as f64;
+    let mut times = Vec::new();
+    for _ in 0..3 {
+        let began = Instant::now();
+        let list = fleet.api.text("/api/v1/namespaces/default/pods").await?;
+        times.push(began.elapsed().as_secs_f64());
+        assert!(list.matches("\"spec\":").count() >= pods, "the list is not whole");
+    }
+    times.sort_by(f64::total_cmp);
+    readings.list = times[1];
+    Ok(readings)
+}
+
+async fn patch(fleet: &Fleet, names: &[String], value: &str) -> Result<()> {
+    let body = format!("{{\"metadata\":{{\"labels\":{{\"patched\":\"{value}\"}}}}}}");
+    let all =
+        stream::iter(names).map(async |name| fleet.api.patch(&pod_path(name), Patch::Merge, &body).await);
+    Ok(all.buffer_unordered(IN_FLIGHT).try_for_each(async |_| Ok(())).await?)
+}
+
+/// Events a second over all watchers, from the first change until the last watcher has heard of the last.
+async fn fan_out(fleet: &Fleet, names: &[String]) -> Result<f64> {
+    let list = fleet.api.get("/api/v1/namespaces/default/pods?limit=1").await?;
+    let version =
+        list["metadata"]["resourceVersion"].as_str().context("a list without a version")?.to_owned();
+    let path = format!("/api/v1/namespaces/default/pods?watch=true&resourceVersion={version}");
+    let watchers = try_join_all((0..WATCHERS).map(|_| fleet.api.watch(&path))).await?;
+    let began = Instant::now();
+    let hearing = watchers.into_iter().map(async |mut lines| {
+        for _ in 0..names.len() {
+            lines.next().await.context("a watch ended")??;
+        }
+        Ok::<(), anyhow::Error>(())
+    });
+    let (patched, heard) = tokio::join!(patch(fleet, names, "second"), try_join_all(hearing));
+    patched?;
+    heard?;
+    Ok((WATCHERS * names.len()) as f64 / began.elapsed().as_secs_f64())
+}
+
+fn table(ours: &Readings, real: &Readings, pods: usize) -> String {
+    let mut text = "| | ours | real | ratio | goal | |\n|---|---:|---:|---:|---:|---|\n".to_owned();
+    let mut line = |label: &str, ours: String, real: String, ratio: f64, least: Option<f64>| {
+        let (goal, met) = match least {
+            Some(least) => (format!("{least:.0} ×"), if ratio >= least { "met" } else { "missed" }),
+            None => (String::new(), ""),
+        };
+        let _ = writeln!(text, "| {label} | {ours} | {real} | {ratio:.1} × | {goal} | {met} |");
+    };
+    let seconds = |value: f64| format!("{value:.2} s");
+    let rate = |value: f64| format!("{value:.0}/s");
+    let megabytes = |value: f64| format!("{:.0} MB", value / 1e6);
+    line("start to first answer", seconds(ours.start), seconds(real.start), real.start / ours.start, None);
+    line("creates", rate(ours.creates), rate(real.creates), ours.creates / real.creates, Some(5.0));
+    line("patches", rate(ours.patches), rate(real.patches), ours.patches / real.patches, Some(5.0));
+    let label = format!("list of {pods} pods");
+    line(&label, seconds(ours.list), seconds(real.list), real.list / ours.list, Some(5.0));
+    let label = format!("events to {WATCHERS} watchers");
+    line(&label, rate(ours.fanout), rate(real.fanout), ours.fanout / real.fanout, Some(5.0));
+    let label = format!("memory with {pods} pods");
+    line(&label, megabytes(ours.memory), megabytes(real.memory), real.memory / ours.memory, Some(4.0));
+    let met = if ours.start <= 0.3 { "met" } else { "missed" };
+    let _ = writeln!(text, "\nStart to first answer: the goal is 0.30 s, {met}.");
+    text
+}
