@@ -1,0 +1,206 @@
+//! # Hostile: bad input, slow clients, too much of everything
+//! Room:     what must not bring the server down, cost memory without end, or be answered without a `Status`.
+//! Comes in: requests that nobody should send.
+//! Goes out: answers, and a server that goes on.
+//! Not here: what a real server answers to the letter (`conformance`).
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+use bytes::Bytes;
+use futures::FutureExt as _;
+use http::{Method, Request};
+use http_body_util::{BodyExt as _, Full};
+use serde_json::{Value, json};
+use std::time::Duration;
+use taintward_sandbox::api::Server;
+use taintward_sandbox::http::AnswerBody;
+use taintward_sandbox::store::{Memory, Store};
+use taintward_sandbox::world::{Settings, World};
+use tower::Service as _;
+
+const JSON: &str = "application/json";
+
+fn world() -> World {
+    World::new(&Settings { nodes: 2, roles: Vec::new(), ..Settings::default() })
+}
+
+async fn ask(
+    server: &Server,
+    method: Method,
+    path: &str,
+    kind: &str,
+    body: impl Into<Bytes>,
+) -> (u16, AnswerBody) {
+    let request = Request::builder().method(method).uri(path).header("content-type", kind);
+    let request = request.body(Full::new(body.into())).unwrap();
+    let answer = server.clone().call(request).await.unwrap();
+    (answer.status().as_u16(), answer.into_body())
+}
+
+/// The answer's code and its `Status`.
+async fn refused(
+    server: &Server,
+    method: Method,
+    path: &str,
+    kind: &str,
+    body: impl Into<Bytes>,
+) -> (u16, Value) {
+    let (code, body) = ask(server, method, path, kind, body).await;
+    let body: Value = serde_json::from_slice(&body.collect().await.unwrap().to_bytes()).unwrap();
+    assert_eq!(body["kind"], "Status", "{path}: {body}");
+    assert_eq!(body["code"], code, "{body}");
+    assert!(!body["message"].as_str().unwrap().is_empty());
+    (code, body)
+}
+
+async fn lives(server: &Server) {
+    let (code, _) = ask(server, Method::GET, "/api/v1/nodes", JSON, "").await;
+    assert_eq!(code, 200);
+}
+
+const CONFIGS: &str = "/api/v1/namespaces/default/configmaps";
+
+#[tokio::test]
+async fn bodies_nobody_should_send_are_refused_with_a_status() {
+    let world = world();
+    let server = world.server();
+    let huge = format!("{{\"data\":{{\"a\":\"{}\"}}}}", "x".repeat(4 << 20));
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let deep_object = format!("{}1{}", "{\"a\":".repeat(5_000), "}".repeat(5_000));
+    let post = Method::POST;
+    assert_eq!(refused(server, post.clone(), CONFIGS, JSON, huge).await.0, 413);
+    for body in [deep, deep_object, "{".into(), String::new(), "null".into(), "[]".into(), "\u{0}".into()] {
+        let (code, _) = refused(server, post.clone(), CONFIGS, JSON, body).await;
+        assert!((400..500).contains(&code), "{code}");
+    }
+    assert_eq!(refused(server, post.clone(), CONFIGS, "text/plain", "hello").await.0, 415);
+    assert_eq!(
+        refused(server, post.clone(), CONFIGS, "application/vnd.kubernetes.protobuf", &b"k8s\0\x0a\xff"[..])
+            .await
+            .0,
+        400
+    );
+    assert_eq!(refused(server, post.clone(), CONFIGS, "application/yaml", "a: [").await.0, 400);
+    let bomb = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\n\
+                d: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e]\n\
+                g: [*f,*f,*f,*f,*f,*f,*f,*f]\n";
+    let (code, _) = refused(server, post, CONFIGS, "application/yaml", bomb).await;
+    assert!((400..500).contains(&code), "{code}");
+    lives(server).await;
+}
+
+#[tokio::test]
+async fn queries_and_patches_nobody_should_send_are_refused_with_a_status() {
+    let world = world();
+    let server = world.server();
+    for query in [
+        "labelSelector=a%20b",
+        "labelSelector=a%20in%20(",
+        "fieldSelector=spec.color%3Dred",
+        "fieldSelector=nonsense",
+        "continue=!!",
+        "resourceVersion=soon",
+        "resourceVersion=1&resourceVersionMatch=Sometimes",
+    ] {
+        let (code, _) = refused(server, Method::GET, &format!("/api/v1/nodes?{query}"), JSON, "").await;
+        assert!((400..=500).contains(&code), "{query}: {code}");
+    }
+    let node = "/api/v1/nodes/n1";
+    for (kind, patch) in [
+        ("application/json-patch+json", "{}"),
+        ("application/json-patch+json", "[{\"op\":\"fly\",\"path\":\"/a\"}]"),
+        ("application/json-patch+json", "[{\"op\":\"remove\",\"path\":\"/nowhere\"}]"),
+        ("application/merge-patch+json", "[1]"),
+        ("application/merge-patch+json", "{\"spec\":{\"taints\":7}}"),
+        ("application/strategic-merge-patch+json", "{\"spec\":{\"$patch\":\"explode\"}}"),
+        ("application/strategic-merge-patch+json", "nonsense"),
+        ("application/apply-patch+yaml", "a: ["),
+        ("application/fruit", "{}"),
+    ] {
+        let path = format!("{node}?fieldManager=x");
+        let (code, _) = refused(server, Method::PATCH, &path, kind, patch).await;
+        assert!((400..=500).contains(&code), "{kind} {patch}: {code}");
+    }
+    assert_eq!(
+        server.get(taintward_sandbox::resource::known("", "nodes"), "", "n1").unwrap()["metadata"]["name"],
+        "n1"
+    );
+    lives(server).await;
+}
+
+#[tokio::test]
+async fn paths_nobody_should_ask_for_are_refused_with_a_status() {
+    let world = world();
+    for path in [
+        "/api/v9/pods",
+        "/apis/x/v1/y",
+        "/api/v1/namespaces/a/b/c/d/e/f",
+        "/api/v1/%00",
+        "/nothing",
+        "/api/v1/nodes/n1/nothing",
+    ] {
+        assert_eq!(refused(world.server(), Method::GET, path, JSON, "").await.0, 404, "{path}");
+    }
+    lives(world.server()).await;
+}
+
+/// Bytes of a watch that are there already.
+fn heard(body: &mut AnswerBody) -> Option<Bytes> {
+    body.frame().now_or_never().flatten().and_then(|frame| frame.unwrap().into_data().ok())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_idle_watches_hear_of_the_one_change() {
+    let world = world();
+    let server = world.server();
+    let version = server.store().version();
+    let mut watches = Vec::new();
+    for _ in 0..1000 {
+        let path = format!("/api/v1/nodes?watch=true&resourceVersion={version}");
+        watches.push(ask(server, Method::GET, &path, JSON, "").await.1);
+    }
+    assert!(watches.iter_mut().all(|watch| heard(watch).is_none()));
+    let label = json!({"metadata": {"labels": {"a": "b"}}}).to_string();
+    let (code, _) =
+        ask(server, Method::PATCH, "/api/v1/nodes/n1", "application/merge-patch+json", label).await;
+    assert_eq!(code, 200);
+    for watch in &mut watches {
+        let frame = watch.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert!(frame.starts_with(b"{\"type\":\"MODIFIED\""), "{frame:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_client_costs_nothing_and_is_told_that_it_is_too_late() {
+    let clock = taintward_sandbox::clock::Clock::starting("2026-01-01T00:00:00Z".parse().unwrap(), 1.0);
+    let store = Store::new(Memory { changes: 50, bytes: 1 << 20 });
+    let server = Server::new(store, clock, 1, taintward_sandbox::defaults::Admission::default());
+    let namespace =
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}).to_string();
+    assert_eq!(ask(&server, Method::POST, "/api/v1/namespaces", JSON, namespace).await.0, 201);
+    let path = format!("{CONFIGS}?watch=true&resourceVersion={}", server.store().version());
+    let mut slow = ask(&server, Method::GET, &path, JSON, "").await.1;
+    for number in 0..200 {
+        let config =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("c{number}")}});
+        assert_eq!(ask(&server, Method::POST, CONFIGS, JSON, config.to_string()).await.0, 201);
+    }
+    let last = slow.frame().await.unwrap().unwrap().into_data().unwrap();
+    let event: Value = serde_json::from_slice(&last).unwrap();
+    assert_eq!((&event["type"], &event["object"]["code"]), (&json!("ERROR"), &json!(410)));
+    assert!(slow.frame().await.is_none(), "and that was the end");
+    // One that vanishes is no trouble either.
+    drop(ask(&server, Method::GET, &format!("{CONFIGS}?watch=true"), JSON, "").await);
+    lives(&server).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_from_the_future_waits_for_it_and_ends_in_its_time() {
+    let world = world();
+    let path = "/api/v1/nodes?watch=true&resourceVersion=999999999&timeoutSeconds=5";
+    let (code, mut body) = ask(world.server(), Method::GET, path, JSON, "").await;
+    assert!(code == 200 || code == 504, "{code}");
+    let ended =
+        tokio::time::timeout(Duration::from_secs(60), async { while body.frame().await.is_some() {} }).await;
+    assert!(ended.is_ok(), "it never ends");
+    lives(world.server()).await;
+}
