@@ -94,6 +94,7 @@ pub(crate) fn run(groups: &[Group], known: &[(&str, &str)]) -> ExitCode {
     }
     failed.sort();
     failed.dedup();
+    let failed = besides_those_to_come(&cases, failed);
     if !failed.is_empty() {
         println!("\nfailures:\n    {}", failed.join("\n    "));
     }
@@ -184,6 +185,22 @@ fn keep(case: &str, target: &str, record: &[Value]) {
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(file, serde_json::to_string_pretty(record).unwrap()).unwrap();
     }
+}
+
+/// Failures but for those of the list of cases that the sandbox does not get right yet; and the cases of that list which
+/// it does get right by now, which must leave it. So the list only ever gets shorter.
+fn besides_those_to_come(cases: &[Chosen], failed: Vec<String>) -> Vec<String> {
+    let to_come: Vec<&str> = include_str!("to_come.txt")
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .collect();
+    let asked = |name: &&str| cases.iter().any(|case| case.name == *name);
+    let right: Vec<&str> =
+        to_come.iter().copied().filter(asked).filter(|name| !failed.iter().any(|one| one == name)).collect();
+    println!("\n{} cases are not right yet (to_come.txt)", to_come.len() - right.len());
+    right.iter().for_each(|name| println!("{name} is right by now: take it off to_come.txt"));
+    let others = failed.into_iter().filter(|name| !to_come.contains(&name.as_str()));
+    others.chain(right.iter().map(ToString::to_string)).collect()
 }
 
 /// The cases answered otherwise, each told with where; also the known ones that are answered alike by now.
