@@ -1,0 +1,48 @@
+//! # Load: what a write costs
+//! Room:     pods created, patched and listed, within the process.
+//! Comes in: how many, as the first argument (default 5000).
+//! Goes out: rates, and the memory of this process.
+//! Not here: HTTP over sockets (`cargo xtask bench sandbox`).
+#![allow(clippy::print_stdout, reason = "telling is its purpose")]
+
+use serde_json::json;
+use std::error::Error;
+use std::time::Instant;
+use taintward_sandbox::api::{On, Patch, Wish};
+use taintward_sandbox::resource::known;
+use taintward_sandbox::world::{Settings, World};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let count: usize = std::env::args().nth(1).map_or(Ok(5000), |text| text.parse())?;
+    let world = World::new(&Settings { nodes: 1, roles: Vec::new(), ..Settings::default() });
+    let (server, pods) = (world.server(), known("", "pods"));
+    let environment: Vec<_> = (0..12)
+        .map(|index| json!({"name": format!("SETTING_{index}"), "value": format!("http://service-{index}.shop.svc.cluster.local:8080/v1")}))
+        .collect();
+    let wish = Wish { manager: "load".to_owned(), ..Wish::default() };
+    let began = Instant::now();
+    for number in 0..count {
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": format!("p-{number}"), "labels": {"app": "web"}},
+            "spec": {"nodeName": "n1", "containers": [
+                {"name": "a", "image": "registry.example/a:1", "env": environment, "ports": [{"containerPort": 8080}]},
+                {"name": "b", "image": "registry.example/b:1", "env": environment},
+            ]},
+        });
+        server.create(&On::object(pods, "default", ""), pod, &wish).map_err(|failure| failure.message)?;
+    }
+    println!("creates: {:.0}/s", count as f64 / began.elapsed().as_secs_f64());
+    let began = Instant::now();
+    for number in 0..count {
+        let on = On::object(pods, "default", &format!("p-{number}"));
+        let patch = Patch::Merge(json!({"metadata": {"labels": {"patched": "yes"}}}));
+        server.patch(&on, &patch, &wish).map_err(|failure| failure.message)?;
+    }
+    println!("patches: {:.0}/s", count as f64 / began.elapsed().as_secs_f64());
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    for line in status.lines().filter(|line| line.starts_with("VmRSS") || line.starts_with("VmHWM")) {
+        println!("{line}");
+    }
+    Ok(())
+}
