@@ -47,6 +47,8 @@ pub(super) struct Accept {
     pub(super) beta: bool,
     /// Whether discovery is wanted in one document.
     pub(super) aggregated: bool,
+    /// What else would do where there is no such document.
+    instead: Option<Encoding>,
     /// What refusals are written in.
     pub(super) refusals: Encoding,
     /// A human being reads it.
@@ -65,6 +67,7 @@ impl Accept {
             view: View::Whole,
             beta: false,
             aggregated: false,
+            instead: None,
             refusals: Encoding::Json,
             pretty: false,
             refusal: None,
@@ -83,9 +86,11 @@ impl Accept {
 
     fn offered(self, streams: &[&str]) -> Result<Self, Failure> {
         match self.refusal {
-            None if self.aggregated => Err(Failure::not_acceptable(&TYPES)),
-            None => Ok(self),
-            Some(Refusal::Parameters) => Err(Failure::not_acceptable(&TYPES)),
+            None if !self.aggregated => Ok(self),
+            None if let Some(encoding) = self.instead => {
+                Ok(Self { pretty: self.pretty, refusals: self.refusals, ..Self::plain(encoding) })
+            }
+            None | Some(Refusal::Parameters) => Err(Failure::not_acceptable(&TYPES)),
             Some(Refusal::Type) => Err(Failure::no_representation(&[&TYPES, streams].concat())),
         }
     }
@@ -120,8 +125,9 @@ pub(super) fn of(head: &Parts) -> Accept {
     let found = clauses.iter().find_map(Clause::accept).filter(|_| typed);
     let refusal = if typed { Refusal::Parameters } else { Refusal::Type };
     let mut accept = found.unwrap_or(Accept { refusal: Some(refusal), ..Accept::plain(Encoding::Json) });
-    let plain = clauses.iter().filter(|clause| clause.view.is_empty());
-    accept.refusals = plain.filter_map(|clause| clause.encoding).next().unwrap_or(Encoding::Json);
+    let plain = clauses.iter().filter(|clause| clause.view.is_empty()).find_map(|clause| clause.encoding);
+    accept.refusals = plain.unwrap_or(Encoding::Json);
+    accept.instead = plain.filter(|_| accept.aggregated);
     accept.pretty |= found.is_none();
     accept
 }

@@ -147,7 +147,11 @@ fn resources(group: &str, version: &str) -> Option<Value> {
                 "namespaced": resource.namespaced, "kind": sub.kind().map_or(resource.kind, |(_, _, kind)| kind),
                 "verbs": sub_verbs(sub.name()),
             });
-            if let Some((group, version, _)) = sub.kind() {
+            // What is not said is as it is of the whole.
+            let other = sub
+                .kind()
+                .filter(|(group, version, _)| (*group, *version) != (resource.group, resource.version));
+            if let Some((group, version, _)) = other {
                 entry["version"] = json!(version);
                 if !group.is_empty() {
                     entry["group"] = json!(group);
@@ -222,7 +226,13 @@ fn aggregated_resource(resource: &Resource) -> Value {
     }
     if !resource.subs.is_empty() {
         let part = |sub: &crate::resource::Sub| {
-            let kind = sub.kind().map_or(own.clone(), |(group, version, name)| kind(group, version, name));
+            let kind = match sub.kind() {
+                None => own.clone(),
+                Some((group, version, name)) if (group, version) == (resource.group, resource.version) => {
+                    kind("", "", name)
+                }
+                Some((group, version, name)) => kind(group, version, name),
+            };
             json!({"subresource": sub.name(), "responseKind": kind, "verbs": sub_verbs(sub.name())})
         };
         entry["subresources"] = Value::Array(resource.subs.iter().map(part).collect());

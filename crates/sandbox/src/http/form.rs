@@ -212,7 +212,9 @@ impl Form {
         let value = match self.accept.view {
             View::Table => {
                 let empty = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
-                self.table(&[&empty])
+                let mut table = self.table(&[&empty]);
+                table["metadata"] = json!({"resourceVersion": empty["metadata"]["resourceVersion"]});
+                table
             }
             View::Metadata | View::MetadataList => self.metadata_of(&json!({"metadata": metadata})),
             View::Whole => {

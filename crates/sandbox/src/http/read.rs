@@ -95,10 +95,7 @@ impl Server {
                            between the time the first chunk was returned and now may show up in the list.";
                 Failure::expired(why).with_continue(&page.onward())
             }
-            None => Failure::expired(format!(
-                "The resourceVersion for the provided list is too old: {} ({now})",
-                at.unwrap_or_default()
-            )),
+            None => Failure::expired("The resourceVersion for the provided list is too old."),
         })
     }
 

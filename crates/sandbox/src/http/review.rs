@@ -76,6 +76,10 @@ fn check(resource: &Resource, review: &Value) -> Result<(), Failure> {
         let message = format!("{field}: {why}");
         Err(Failure::invalid(resource.group, "", "", &[message], vec![cause]))
     };
+    let metadata = &review["metadata"];
+    if metadata.as_object().is_some_and(|metadata| !metadata.is_empty()) {
+        return refuse("metadata", &format!("Invalid value: {metadata}: must be empty"));
+    }
     let part = |name: &str| Some(&review["spec"][name]).filter(|part| !part.is_null());
     match (part("resourceAttributes"), part("nonResourceAttributes")) {
         (None, None) => refuse(

@@ -40,9 +40,10 @@ fn each_requirement_holds_and_does_not() {
 
 #[test]
 fn nonsense_is_refused() {
-    for selector in
-        ["a b", "a in", "a in (", "a in x", "=", "a=b c", "a==!b", "a>x", "-a=b", "a=-b-", "a in (b", "a=b,", ",a"]
-    {
+    for selector in [
+        "a b", "a in", "a in (", "a in x", "=", "a=b c", "a==!b", "a>x", "-a=b", "a=-b-", "a in (b", "a=b,",
+        ",a",
+    ] {
         assert!(Labels::read(selector).is_err(), "{selector}");
     }
 }
