@@ -140,6 +140,12 @@ impl Failure {
         Self::new(406, "NotAcceptable", message)
     }
 
+    /// 406: nobody writes what is accepted.
+    pub fn no_representation(available: &[&str]) -> Self {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {}", available.join(", "));
+        Self::new(406, "NotAcceptable", message).with(json!({}))
+    }
+
     /// 422, with the causes.
     pub fn invalid(group: &str, kind: &str, name: &str, messages: &[String], causes: Vec<Value>) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };

@@ -10,13 +10,18 @@ mod asked;
 mod body;
 mod discovery;
 mod form;
+mod health;
 mod openapi;
+mod options;
+mod pages;
+mod print;
 mod query;
 mod read;
 mod review;
 mod route;
 mod watch;
 mod write;
+mod yaml;
 
 pub use answer::{Answer, AnswerBody};
 
@@ -52,41 +57,56 @@ where
         let server = self.clone();
         Box::pin(async move {
             let (head, body) = request.into_parts();
+            let accept = accept::of(&head);
             let answer = match Limited::new(body, BODY_MOST).collect().await {
-                Ok(body) => server.answer(&head, body.to_bytes()),
+                Ok(body) => server.answer(Asked::new(&head, body.to_bytes())),
                 Err(why) if why.is::<http_body_util::LengthLimitError>() => {
                     Err(Failure::too_large(BODY_MOST))
                 }
                 Err(why) => Err(Failure::bad_request(format!("the body could not be read: {why}"))),
             };
-            let answer = answer.unwrap_or_else(|failure| Answer::refused(&failure, accept::of(&head)));
-            Ok(answer.into_response())
+            let answer = answer.unwrap_or_else(|failure| Answer::refused(&failure, accept));
+            let pretty = accept.pretty || print::is_wanted(&head);
+            Ok(if pretty { answer.printed() } else { answer }.into_response())
         })
     }
 }
 
 impl Server {
     /// Answers a request whose body has arrived.
-    fn answer(&self, head: &http::request::Parts, body: Bytes) -> Result<Answer, Failure> {
-        let asked = Asked::new(head, body);
-        match Route::of(&asked.path) {
+    fn answer(&self, asked: Asked) -> Result<Answer, Failure> {
+        options::check_timeout(&asked)?;
+        let route = Route::of(&asked.path);
+        if matches!(route, Some(Route::Object(_) | Route::Collection(_))) && asked.method == Method::HEAD {
+            return Err(Failure::not_allowed());
+        }
+        match route {
             Some(Route::Object(on)) => self.on_object(&asked, &on),
             Some(Route::Collection(on)) => self.on_collection(&asked, &on),
             Some(Route::Nothing(why)) => Err(why),
-            Some(Route::Fixed) => self.fixed(&asked),
-            None => Err(Failure::no_such_path()),
+            Some(Route::Fixed) => fixed(&asked),
+            None if discovery::is_known(&asked.path) => Err(Failure::no_such_path()),
+            None => Ok(Answer::no_page()),
         }
     }
+}
 
-    fn fixed(&self, asked: &Asked) -> Result<Answer, Failure> {
-        if !matches!(asked.method, Method::GET | Method::HEAD) {
-            return Err(Failure::not_allowed());
-        }
-        match asked.path.trim_end_matches('/') {
-            "/healthz" | "/livez" | "/readyz" => Ok(Answer::text("ok")),
-            "/version" => Ok(Answer::json(&discovery::version())),
-            path if path.starts_with("/openapi/") => openapi::answer(path).ok_or_else(Failure::no_such_path),
-            path => discovery::answer(path, asked).ok_or_else(Failure::no_such_path),
-        }
+/// What is no resource.
+fn fixed(asked: &Asked) -> Result<Answer, Failure> {
+    let path = asked.path.as_str();
+    if let Some(answer) = health::answer(path, &asked.query) {
+        return Ok(answer);
+    }
+    if path.starts_with("/openapi/") {
+        return Ok(openapi::answer(path).unwrap_or_else(Answer::no_page));
+    }
+    let short = path.strip_suffix('/').unwrap_or(path);
+    let discovered = || discovery::answer(short, asked);
+    let found = if short == "/version" { Some(Answer::json(&discovery::version())) } else { discovered()? };
+    match found {
+        Some(_) if asked.method != Method::GET => Err(Failure::not_allowed()),
+        Some(answer) => Ok(answer),
+        None if discovery::is_known(path) => Err(Failure::no_such_path()),
+        None => Ok(Answer::no_page()),
     }
 }

@@ -130,6 +130,11 @@ impl Resource {
             .and_then(Number::at)
     }
 
+    /// Whether all objects of a namespace, or of the cluster, can be deleted at once.
+    pub fn has_collections_deleted(&self, namespace: &str) -> bool {
+        self.kept && self.kind != "Namespace" && (!self.namespaced || !namespace.is_empty())
+    }
+
     /// A subresource by its name in paths.
     pub fn sub(&self, name: &str) -> Option<Sub> {
         self.subs.iter().copied().find(|sub| sub.name() == name)

@@ -1,7 +1,7 @@
 //! # Accept: the form in which an answer is wanted
 //! Room:     reading `Accept` headers.
 //! Comes in: a request's head.
-//! Goes out: [`Accept`]: the first form of the list that can be had.
+//! Goes out: [`Accept`]: the form that is liked best among those that can be had, or why there is none.
 //! Not here: making the form (`form.rs`).
 
 use crate::failure::Failure;
@@ -23,8 +23,19 @@ pub(super) enum View {
     Whole,
     /// Rows with columns for people.
     Table,
-    /// Only metadata.
+    /// Only metadata of one object.
     Metadata,
+    /// Only metadata of each object of a list.
+    MetadataList,
+}
+
+/// Why there is no form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal {
+    /// Nobody writes such a type.
+    Type,
+    /// The type can be had, but not what is asked of it.
+    Parameters,
 }
 
 /// The form of an answer.
@@ -32,28 +43,72 @@ pub(super) enum View {
 pub(super) struct Accept {
     pub(super) encoding: Encoding,
     pub(super) view: View,
+    /// Tables and metadata of the group's older version are wanted.
+    pub(super) beta: bool,
     /// Whether discovery is wanted in one document.
     pub(super) aggregated: bool,
-    /// Whether there was a form at all that can be had.
-    pub(super) possible: bool,
+    /// What else would do where there is no such document.
+    instead: Option<Encoding>,
+    /// What refusals are written in.
+    pub(super) refusals: Encoding,
+    /// A human being reads it.
+    pub(super) pretty: bool,
+    refusal: Option<Refusal>,
 }
+
+const TYPES: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+const STREAMS: [&str; 2] =
+    ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 
 impl Accept {
     const fn plain(encoding: Encoding) -> Self {
-        Self { encoding, view: View::Whole, aggregated: false, possible: true }
+        Self {
+            encoding,
+            view: View::Whole,
+            beta: false,
+            aggregated: false,
+            instead: None,
+            refusals: Encoding::Json,
+            pretty: false,
+            refusal: None,
+        }
     }
 
     /// Refuses what cannot be had.
     pub(super) fn check(self) -> Result<Self, Failure> {
-        if self.possible {
-            return Ok(self);
+        self.offered(&[])
+    }
+
+    /// The same for a list, which may be watched as well.
+    pub(super) fn check_many(self) -> Result<Self, Failure> {
+        self.offered(&STREAMS)
+    }
+
+    fn offered(self, streams: &[&str]) -> Result<Self, Failure> {
+        match self.refusal {
+            None if !self.aggregated => Ok(self),
+            None if let Some(encoding) = self.instead => {
+                Ok(Self { pretty: self.pretty, refusals: self.refusals, ..Self::plain(encoding) })
+            }
+            None | Some(Refusal::Parameters) => Err(Failure::not_acceptable(&TYPES)),
+            Some(Refusal::Type) => Err(Failure::no_representation(&[&TYPES, streams].concat())),
         }
-        Err(Failure::not_acceptable(&[
-            "application/json",
-            "application/yaml",
-            "application/vnd.kubernetes.protobuf",
-            "application/cbor",
-        ]))
+    }
+
+    /// The same for discovery, which may be had in one document.
+    pub(super) fn check_discovery(self) -> Result<Self, Failure> {
+        match self.refusal {
+            None => Ok(self),
+            Some(_) => Err(Failure::not_acceptable(&TYPES)),
+        }
+    }
+
+    /// The same for watches, which are not written in YAML.
+    pub(super) fn check_stream(self) -> Result<Self, Failure> {
+        match self.check_many()?.encoding {
+            Encoding::Yaml => Err(Failure::not_acceptable(&STREAMS)),
+            Encoding::Json | Encoding::Protobuf => Ok(self),
+        }
     }
 }
 
@@ -63,39 +118,72 @@ pub(super) fn of(head: &Parts) -> Accept {
     if text.trim().is_empty() {
         return Accept::plain(Encoding::Json);
     }
-    let impossible = Accept { possible: false, ..Accept::plain(Encoding::Json) };
-    text.split(',').find_map(one).unwrap_or(impossible)
+    let mut clauses: Vec<Clause<'_>> = text.split(',').map(Clause::read).collect();
+    clauses.sort_by(|one, other| other.quality.total_cmp(&one.quality));
+    // Whoever names no type that is written gets nothing; `application/*` is no such type.
+    let typed = clauses.iter().any(|clause| clause.encoding.is_some() && clause.kind != "application/*");
+    let found = clauses.iter().find_map(Clause::accept).filter(|_| typed);
+    let refusal = if typed { Refusal::Parameters } else { Refusal::Type };
+    let mut accept = found.unwrap_or(Accept { refusal: Some(refusal), ..Accept::plain(Encoding::Json) });
+    let plain = clauses.iter().filter(|clause| clause.view.is_empty()).find_map(|clause| clause.encoding);
+    accept.refusals = plain.unwrap_or(Encoding::Json);
+    accept.instead = plain.filter(|_| accept.aggregated);
+    accept.pretty |= found.is_none();
+    accept
 }
 
-/// One form, if it can be had.
-fn one(text: &str) -> Option<Accept> {
-    let mut parts = text.split(';').map(str::trim);
-    let encoding = match parts.next()? {
-        "application/json" | "*/*" | "application/*" => Encoding::Json,
-        "application/yaml" => Encoding::Yaml,
-        "application/vnd.kubernetes.protobuf" => Encoding::Protobuf,
-        _ => return None,
-    };
-    let mut accept = Accept::plain(encoding);
-    let (mut kind, mut group, mut version) = ("", "", "");
-    for part in parts {
-        match part.split_once('=') {
-            Some(("as", value)) => kind = value,
-            Some(("g", value)) => group = value,
-            Some(("v", value)) => version = value,
-            _ => {}
+/// One form of the list.
+struct Clause<'a> {
+    kind: &'a str,
+    encoding: Option<Encoding>,
+    quality: f32,
+    view: &'a str,
+    group: &'a str,
+    version: &'a str,
+    pretty: bool,
+}
+
+impl<'a> Clause<'a> {
+    fn read(text: &'a str) -> Self {
+        let mut parts = text.split(';').map(str::trim);
+        let kind = parts.next().unwrap_or_default();
+        let encoding = match kind {
+            "application/json" | "*/*" | "application/*" => Some(Encoding::Json),
+            "application/yaml" => Some(Encoding::Yaml),
+            "application/vnd.kubernetes.protobuf" => Some(Encoding::Protobuf),
+            _ => None,
+        };
+        let mut clause =
+            Self { kind, encoding, quality: 1.0, view: "", group: "", version: "", pretty: false };
+        for part in parts {
+            match part.split_once('=') {
+                Some(("as", value)) => clause.view = value,
+                Some(("g", value)) => clause.group = value,
+                Some(("v", value)) => clause.version = value,
+                Some(("q", value)) => clause.quality = value.parse().unwrap_or(1.0),
+                Some(("pretty", value)) => clause.pretty = value == "1",
+                _ => {}
+            }
         }
+        clause
     }
-    match (kind, group, version) {
-        ("", _, _) => {}
-        ("Table", "meta.k8s.io", "v1") if encoding != Encoding::Protobuf => accept.view = View::Table,
-        ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", "v1") => {
-            accept.view = View::Metadata;
+
+    /// The form, if it can be had.
+    fn accept(&self) -> Option<Accept> {
+        let encoding = self.encoding?;
+        let mut accept = Accept { pretty: self.pretty, ..Accept::plain(encoding) };
+        let meta = self.group == "meta.k8s.io" && matches!(self.version, "v1" | "v1beta1");
+        accept.beta = meta && self.version == "v1beta1";
+        match self.view {
+            "" => {}
+            "Table" if meta && encoding != Encoding::Protobuf => accept.view = View::Table,
+            "PartialObjectMetadata" if meta => accept.view = View::Metadata,
+            "PartialObjectMetadataList" if meta => accept.view = View::MetadataList,
+            "APIGroupDiscoveryList" if self.group == "apidiscovery.k8s.io" && self.version == "v2" => {
+                accept.aggregated = true;
+            }
+            _ => return None,
         }
-        ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2" | "v2beta1") if encoding == Encoding::Json => {
-            accept.aggregated = true;
-        }
-        _ => return None,
+        Some(accept)
     }
-    Some(accept)
 }

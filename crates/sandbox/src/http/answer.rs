@@ -4,7 +4,7 @@
 //! Goes out: HTTP responses.
 //! Not here: what the bytes say.
 
-use super::accept::{Accept, Encoding};
+use super::accept::Accept;
 use super::form;
 use crate::failure::Failure;
 use bytes::Bytes;
@@ -34,6 +34,7 @@ enum Content {
     Stream(BoxStream<'static, Bytes>),
 }
 
+const TEXT: &str = "text/plain; charset=utf-8";
 pub(super) const JSON: &str = "application/json";
 pub(super) const YAML: &str = "application/yaml";
 pub(super) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
@@ -45,12 +46,29 @@ impl Answer {
         Self { code, content_type, body: Content::Whole(body), retry_after: None, warnings: Vec::new() }
     }
 
-    pub(super) fn text(text: &'static str) -> Self {
-        Self::new(200, "text/plain; charset=utf-8", Bytes::from_static(text.as_bytes()))
+    pub(super) fn text(text: String) -> Self {
+        Self::new(200, TEXT, Bytes::from(text))
+    }
+
+    /// 404, where nobody knows of an API.
+    pub(super) fn no_page() -> Self {
+        let text = Bytes::from_static(b"404 page not found\n");
+        Self::new(404, TEXT, text)
     }
 
     pub(super) fn json(value: &Value) -> Self {
         Self::new(200, JSON, Bytes::from(value.to_string()))
+    }
+
+    /// For a human being, if it is JSON and ends.
+    pub(super) fn printed(mut self) -> Self {
+        if let Content::Whole(bytes) = &self.body
+            && self.content_type == JSON
+            && let Ok(value) = serde_json::from_slice(bytes)
+        {
+            self.body = Content::Whole(Bytes::from(super::print::pretty(&value)));
+        }
+        self
     }
 
     pub(super) fn stream(content_type: &'static str, body: BoxStream<'static, Bytes>) -> Self {
@@ -59,11 +77,8 @@ impl Answer {
     }
 
     pub(super) fn refused(failure: &Failure, accept: Accept) -> Self {
-        let (content_type, body) = match accept.encoding {
-            Encoding::Protobuf => (PROTOBUF, form::encoded(&failure.status(), Encoding::Protobuf)),
-            Encoding::Yaml => (YAML, form::encoded(&failure.status(), Encoding::Yaml)),
-            Encoding::Json => (JSON, form::encoded(&failure.status(), Encoding::Json)),
-        };
+        let body = form::encoded(&failure.status(), accept.refusals);
+        let content_type = form::content_type(accept.refusals);
         Self { retry_after: failure.retry_after, ..Self::new(failure.code, content_type, body) }
     }
 

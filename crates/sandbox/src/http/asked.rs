@@ -19,6 +19,8 @@ pub(super) struct Asked {
     pub(super) path: String,
     pub(super) query: Query,
     pub(super) accept: Accept,
+    /// Whether changes are wanted: by the query, or by a path of the old form.
+    pub(super) watches: bool,
     /// Without parameters, in lower case.
     pub(super) content_type: String,
     pub(super) agent: String,
@@ -28,10 +30,12 @@ pub(super) struct Asked {
 impl Asked {
     pub(super) fn new(head: &Parts, body: Bytes) -> Self {
         let content_type = header(head, &CONTENT_TYPE);
+        let query = Query::read(head.uri.query().unwrap_or_default());
         Self {
+            watches: query.is_true("watch") || super::route::is_old_watch(head.uri.path()),
             method: head.method.clone(),
             path: super::query::decoded(head.uri.path()),
-            query: Query::read(head.uri.query().unwrap_or_default()),
+            query,
             accept: super::accept::of(head),
             content_type: content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase(),
             agent: header(head, &USER_AGENT),

@@ -4,8 +4,13 @@
 //! Goes out: discovery documents, one by one or all in one.
 //! Not here: fields (`openapi.rs`).
 
+mod hashes;
+
+use super::accept::Encoding;
 use super::answer::{AGGREGATED, Answer};
 use super::asked::Asked;
+use super::form::{content_type, encoded};
+use crate::failure::Failure;
 use crate::resource::{RESOURCES, Resource};
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -38,14 +43,42 @@ fn groups() -> Vec<(&'static str, Vec<&'static str>)> {
     groups
 }
 
-/// The document at a path, if there is one.
-pub(super) fn answer(path: &str, asked: &Asked) -> Option<Answer> {
-    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    if asked.accept.aggregated && matches!(parts.as_slice(), ["api"] | ["apis"]) {
-        let document = aggregated(parts == ["api"]).to_string();
-        return Some(Answer::new(200, AGGREGATED, Bytes::from(document)));
+/// Whether a path is one of a group that is there, where a refusal is a `Status`.
+pub(super) fn is_known(path: &str) -> bool {
+    let mut parts = path.split('/').skip(1);
+    match parts.next() {
+        Some("api") => true,
+        Some("apis") => parts.next().is_some_and(|group| groups().iter().any(|(one, _)| *one == group)),
+        _ => false,
     }
-    let document = match parts.as_slice() {
+}
+
+/// The document at a path, if there is one.
+///
+/// # Errors
+/// 406.
+pub(super) fn answer(path: &str, asked: &Asked) -> Result<Option<Answer>, Failure> {
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    if !matches!(parts.as_slice(), ["api"] | ["apis"]) {
+        let encoding = asked.accept.check()?.encoding;
+        return Ok(document(&parts).map(|document| written(&document, encoding)));
+    }
+    let accept = asked.accept.check_discovery()?;
+    if accept.aggregated {
+        let document = aggregated(parts == ["api"]).to_string();
+        return Ok(Some(Answer::new(200, AGGREGATED, Bytes::from(document))));
+    }
+    Ok(document(&parts).map(|document| written(&document, accept.encoding)))
+}
+
+/// No document of discovery has a type in the protobuf schema: they are JSON for whoever wants that.
+fn written(document: &Value, encoding: Encoding) -> Answer {
+    let encoding = if encoding == Encoding::Yaml { Encoding::Yaml } else { Encoding::Json };
+    Answer::new(200, content_type(encoding), encoded(document, encoding))
+}
+
+fn document(parts: &[&str]) -> Option<Value> {
+    let document = match parts {
         ["api"] => json!({
             "kind": "APIVersions", "versions": ["v1"],
             "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1"}],
@@ -64,10 +97,10 @@ pub(super) fn answer(path: &str, asked: &Asked) -> Option<Answer> {
             document
         }
         ["apis", group, version] => resources(group, version)?,
-        [] => paths(),
+        [""] => paths(),
         _ => return None,
     };
-    Some(Answer::json(&document))
+    Some(document)
 }
 
 fn paths() -> Value {
@@ -104,6 +137,9 @@ fn resources(group: &str, version: &str) -> Option<Value> {
         if !resource.categories.is_empty() {
             entry["categories"] = json!(resource.categories);
         }
+        if let Some(hash) = hashes::of(resource) {
+            entry["storageVersionHash"] = json!(hash);
+        }
         entries.push(entry);
         for sub in resource.subs {
             let mut entry = json!({
@@ -111,7 +147,11 @@ fn resources(group: &str, version: &str) -> Option<Value> {
                 "namespaced": resource.namespaced, "kind": sub.kind().map_or(resource.kind, |(_, _, kind)| kind),
                 "verbs": sub_verbs(sub.name()),
             });
-            if let Some((group, version, _)) = sub.kind() {
+            // What is not said is as it is of the whole.
+            let other = sub
+                .kind()
+                .filter(|(group, version, _)| (*group, *version) != (resource.group, resource.version));
+            if let Some((group, version, _)) = other {
                 entry["version"] = json!(version);
                 if !group.is_empty() {
                     entry["group"] = json!(group);
@@ -123,10 +163,13 @@ fn resources(group: &str, version: &str) -> Option<Value> {
     if entries.is_empty() {
         return None;
     }
-    let version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-    Some(
-        json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": entries}),
-    )
+    let whole = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    let mut document = json!({"kind": "APIResourceList", "groupVersion": whole, "resources": entries});
+    // The core is older than the convention.
+    if !group.is_empty() {
+        document["apiVersion"] = json!("v1");
+    }
+    Some(document)
 }
 
 fn verbs(resource: &Resource) -> Vec<&'static str> {
@@ -158,7 +201,7 @@ fn aggregated_group(group: &str, versions: &[&str]) -> Value {
         json!({"version": version, "resources": resources, "freshness": "Current"})
     };
     let versions: Vec<Value> = versions.iter().map(version).collect();
-    let mut metadata = json!({"creationTimestamp": Value::Null});
+    let mut metadata = json!({});
     if !group.is_empty() {
         metadata["name"] = json!(group);
     }
@@ -168,7 +211,8 @@ fn aggregated_group(group: &str, versions: &[&str]) -> Value {
 fn aggregated_resource(resource: &Resource) -> Value {
     let kind =
         |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
-    let own = kind(resource.group, resource.version, resource.kind);
+    // Empty is the group and version that the resource is told under.
+    let own = kind("", "", resource.kind);
     let mut entry = json!({
         "resource": resource.plural, "responseKind": own,
         "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
@@ -182,7 +226,13 @@ fn aggregated_resource(resource: &Resource) -> Value {
     }
     if !resource.subs.is_empty() {
         let part = |sub: &crate::resource::Sub| {
-            let kind = sub.kind().map_or(own.clone(), |(group, version, name)| kind(group, version, name));
+            let kind = match sub.kind() {
+                None => own.clone(),
+                Some((group, version, name)) if (group, version) == (resource.group, resource.version) => {
+                    kind("", "", name)
+                }
+                Some((group, version, name)) => kind(group, version, name),
+            };
             json!({"subresource": sub.name(), "responseKind": kind, "verbs": sub_verbs(sub.name())})
         };
         entry["subresources"] = Value::Array(resource.subs.iter().map(part).collect());

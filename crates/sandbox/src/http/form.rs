@@ -6,8 +6,10 @@
 
 use super::accept::{Accept, Encoding, View};
 use super::answer::{JSON, PROTOBUF, YAML};
+use super::{print, yaml};
 use crate::api;
 use crate::columns::{self, Include};
+use crate::failure::Failure;
 use crate::protobuf;
 use crate::resource::Resource;
 use crate::store::Object;
@@ -23,15 +25,16 @@ pub(super) struct Form {
     pub(super) accept: Accept,
     /// What a table's rows carry.
     pub(super) include: Include,
+    /// Whether a table names its columns.
+    pub(super) headers: bool,
     pub(super) now: Timestamp,
 }
 
 /// An object that is not kept, as bytes.
 pub(super) fn encoded(value: &Value, encoding: Encoding) -> Bytes {
     match encoding {
-        Encoding::Json => Bytes::from(format!("{value}\n")),
-        // JSON is YAML.
-        Encoding::Yaml => Bytes::from(format!("{value}\n")),
+        Encoding::Json => Bytes::from(print::dense(value) + "\n"),
+        Encoding::Yaml => Bytes::from(yaml::document(value)),
         Encoding::Protobuf => {
             let text = |field: &str| value[field].as_str().unwrap_or_default();
             Bytes::from(protobuf::encode(text("apiVersion"), text("kind"), value))
@@ -51,7 +54,9 @@ impl Form {
     /// One object.
     pub(super) fn single(&self, object: &Object) -> Bytes {
         match (self.accept.view, self.accept.encoding) {
-            (View::Whole, Encoding::Json) if self.is_home() => object.json.clone(),
+            (View::Whole, Encoding::Json) if self.is_home() => {
+                Bytes::from([&object.json[..], b"\n"].concat())
+            }
             _ => encoded(&self.value(object), self.accept.encoding),
         }
     }
@@ -61,7 +66,7 @@ impl Form {
         let whole = self.whole(object);
         match self.accept.view {
             View::Whole => whole,
-            View::Metadata => metadata_of(&whole),
+            View::Metadata | View::MetadataList => self.metadata_of(&whole),
             View::Table => {
                 let version = whole["metadata"]["resourceVersion"].clone();
                 let mut table = self.table(&[&whole]);
@@ -81,7 +86,43 @@ impl Form {
     }
 
     fn table(&self, objects: &[&Value]) -> Value {
-        columns::table(self.resource.group, self.resource.plural, objects, self.now, self.include)
+        let mut table =
+            columns::table(self.resource.group, self.resource.plural, objects, self.now, self.include);
+        table["apiVersion"] = json!(self.meta());
+        if !self.headers {
+            table["columnDefinitions"] = Value::Null;
+        }
+        table
+    }
+
+    /// The version of tables and of bare metadata.
+    const fn meta(&self) -> &'static str {
+        if self.accept.beta { "meta.k8s.io/v1beta1" } else { "meta.k8s.io/v1" }
+    }
+
+    /// Only metadata.
+    fn metadata_of(&self, whole: &Value) -> Value {
+        json!({"kind": "PartialObjectMetadata", "apiVersion": self.meta(), "metadata": whole["metadata"]})
+    }
+
+    /// Refuses the metadata of a list where there is one object, and the other way round.
+    pub(super) fn check_view(&self, of_many: bool) -> Result<(), Failure> {
+        let group = self.resource.group.split('.').next().filter(|group| !group.is_empty());
+        let name = format!("*{}.{}", group.unwrap_or("core"), self.resource.kind);
+        let why = match (self.accept.view, of_many) {
+            (View::Metadata, true) => {
+                format!(
+                    "you requested PartialObjectMetadata, but the requested object is a list ({name}List)"
+                )
+            }
+            (View::MetadataList, false) => {
+                format!(
+                    "you requested PartialObjectMetadataList, but the requested object is not a list ({name})"
+                )
+            }
+            _ => return Ok(()),
+        };
+        Err(Failure::new(406, "NotAcceptable", why))
     }
 
     /// A list with its metadata.
@@ -96,7 +137,9 @@ impl Form {
             }
             (view, encoding) => {
                 let (api_version, kind) = match view {
-                    View::Metadata => ("meta.k8s.io/v1".to_owned(), "PartialObjectMetadataList".to_owned()),
+                    View::Metadata | View::MetadataList => {
+                        (self.meta().to_owned(), "PartialObjectMetadataList".to_owned())
+                    }
                     _ => (self.resource.api_version(), format!("{}List", self.resource.kind)),
                 };
                 let item = |object: &Arc<Object>| {
@@ -169,9 +212,11 @@ impl Form {
         let value = match self.accept.view {
             View::Table => {
                 let empty = json!({"kind": kind, "apiVersion": api_version, "metadata": metadata});
-                self.table(&[&empty])
+                let mut table = self.table(&[&empty]);
+                table["metadata"] = json!({"resourceVersion": empty["metadata"]["resourceVersion"]});
+                table
             }
-            View::Metadata => metadata_of(&json!({"metadata": metadata})),
+            View::Metadata | View::MetadataList => self.metadata_of(&json!({"metadata": metadata})),
             View::Whole => {
                 let bare = json!({"metadata": metadata});
                 crate::normal::normal(&api_version, kind, bare.clone()).map_or(bare, |zero| zero.value)
@@ -197,9 +242,4 @@ fn json_event(what: &str, object: &[u8]) -> Bytes {
     bytes.put_slice(object);
     bytes.put_slice(b"}\n");
     bytes.freeze()
-}
-
-/// Only metadata.
-fn metadata_of(whole: &Value) -> Value {
-    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": whole["metadata"]})
 }

@@ -10,12 +10,22 @@ use super::body;
 use super::form::{content_type, encoded};
 use crate::api::{On, Server};
 use crate::failure::Failure;
+use crate::resource::{Resource, Sub, known};
 use serde_json::{Value, json};
 
 impl Server {
     pub(super) fn review(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
         let resource = on.number.get();
         let mut review = body::object(asked)?;
+        if resource.kind == "Binding" {
+            return self.bind_named(asked, on, &review);
+        }
+        if resource.group == "authorization.k8s.io" {
+            check(resource, &review)?;
+        }
+        if resource.kind == "SelfSubjectRulesReview" {
+            review["spec"] = json!({});
+        }
         review["kind"] = json!(resource.kind);
         review["apiVersion"] = json!(resource.api_version());
         if review["metadata"].is_null() {
@@ -35,6 +45,14 @@ impl Server {
         Ok(Answer::new(201, content_type(encoding), encoded(&review, encoding)))
     }
 
+    /// A binding that names its pod itself.
+    fn bind_named(&self, asked: &Asked, on: &On, binding: &Value) -> Result<Answer, Failure> {
+        let name = binding["metadata"]["name"].as_str().unwrap_or_default();
+        let pod = On::object(known("", "pods"), &on.namespace, name);
+        self.bind(&On { sub: Some(Sub::Binding), ..pod }, binding, &asked.wish()?)?;
+        self.success(asked, 201, None)
+    }
+
     /// A token that opens nothing: no door here has a lock.
     pub(super) fn token(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
         self.read(&On { sub: None, ..on.clone() })?;
@@ -45,5 +63,37 @@ impl Server {
         request["status"] = json!({"token": "sandbox", "expirationTimestamp": crate::clock::stamp(end)});
         let encoding = asked.accept.check()?.encoding;
         Ok(Answer::new(201, content_type(encoding), encoded(&request, encoding)))
+    }
+}
+
+/// A question must be one: about a resource or about a path.
+fn check(resource: &Resource, review: &Value) -> Result<(), Failure> {
+    if resource.kind == "SelfSubjectRulesReview" {
+        return Ok(());
+    }
+    let refuse = |field: &str, why: &str| {
+        let cause = json!({"reason": "FieldValueInvalid", "message": why, "field": field});
+        let message = format!("{field}: {why}");
+        Err(Failure::invalid(resource.group, "", "", &[message], vec![cause]))
+    };
+    let metadata = &review["metadata"];
+    if metadata.as_object().is_some_and(|metadata| !metadata.is_empty()) {
+        return refuse("metadata", &format!("Invalid value: {metadata}: must be empty"));
+    }
+    let part = |name: &str| Some(&review["spec"][name]).filter(|part| !part.is_null());
+    match (part("resourceAttributes"), part("nonResourceAttributes")) {
+        (None, None) => refuse(
+            "spec.resourceAttributes",
+            "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified",
+        ),
+        (Some(_), Some(other)) => {
+            let text = |field: &str| other[field].as_str().unwrap_or_default();
+            let printed = format!("{{\"Path\":{:?},\"Verb\":{:?}}}", text("path"), text("verb"));
+            let why = format!(
+                "Invalid value: {printed}: cannot be specified in combination with resourceAttributes"
+            );
+            refuse("spec.nonResourceAttributes", &why)
+        }
+        _ => Ok(()),
     }
 }

@@ -23,7 +23,7 @@ pub(super) enum Route {
 impl Route {
     /// Reads a path; `None` if nothing can be there.
     pub(super) fn of(path: &str) -> Option<Self> {
-        let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+        let parts = parts(path);
         let (group, version, rest) = match parts.as_slice() {
             ["api", version, rest @ ..] => ("", *version, rest),
             ["apis", group, version, rest @ ..] => (*group, *version, rest),
@@ -36,6 +36,15 @@ impl Route {
             ["watch", rest @ ..] => rest,
             rest => rest,
         };
+        // No namespace is all of them; any other name must be there.
+        let named = |parts: &[&str]| parts.iter().all(|part| !part.is_empty());
+        let is_named = match rest {
+            ["namespaces", "", rest @ ..] => !rest.is_empty() && named(rest),
+            rest => named(rest),
+        };
+        if !is_named {
+            return None;
+        }
         // `namespaces/x/status` is a part of a namespace, not a resource in it.
         let (namespace, rest) = match rest {
             ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => ("", rest),
@@ -69,6 +78,17 @@ impl Route {
             },
         }
     }
+}
+
+/// A path's parts; a slash at its end is none.
+fn parts(path: &str) -> Vec<&str> {
+    let path = path.strip_prefix('/').unwrap_or(path);
+    path.strip_suffix('/').unwrap_or(path).split('/').collect()
+}
+
+/// Whether the path itself asks for changes, as paths did before there were queries for it.
+pub(super) fn is_old_watch(path: &str) -> bool {
+    matches!(parts(path).as_slice(), ["api", _, "watch", _, ..] | ["apis", _, _, "watch", _, ..])
 }
 
 /// What a real server has and this one cannot: nothing runs here.

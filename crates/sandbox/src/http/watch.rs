@@ -10,6 +10,7 @@ use super::accept::Encoding;
 use super::answer::{Answer, JSON, PROTOBUF_STREAM};
 use super::asked::Asked;
 use super::form::Form;
+use super::options::{self, Options};
 use super::read;
 use crate::api::{On, Server};
 use crate::failure::Failure;
@@ -18,7 +19,7 @@ use crate::select::Selector;
 use crate::store::{Change, Event, Object, Range};
 use bytes::{Bytes, BytesMut};
 use futures::stream::{self, StreamExt as _};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +31,9 @@ const AT_ONCE: usize = 256;
 
 /// How often a quiet stream says where it stands.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+
+/// How long before its end a stream says where it stands.
+const BEFORE_THE_END: Duration = Duration::from_secs(2);
 
 /// How long a stream lasts if nothing is asked for.
 const LONGEST: Duration = Duration::from_secs(1800);
@@ -60,10 +64,9 @@ impl Server {
         if !on.name.is_empty() {
             selector = Selector::read(on.number.get(), "", &format!("metadata.name={}", on.name))?;
         }
-        let bookmarks = asked.query.is_true("allowWatchBookmarks");
-        let start = self.start(asked, on, bookmarks)?;
-        let seconds = asked.query.number("timeoutSeconds").and_then(|seconds| u64::try_from(seconds).ok());
-        let last = seconds.filter(|seconds| *seconds > 0).map_or(LONGEST, Duration::from_secs);
+        let options = Options::of_watch(asked)?;
+        let start = self.start(&options, on)?;
+        let last = Some(options.seconds).filter(|seconds| *seconds > 0).map_or(LONGEST, Duration::from_secs);
         let now = Instant::now();
         let watching = Watching {
             server: self.clone(),
@@ -75,8 +78,8 @@ impl Server {
             form,
             at: start.at,
             moved: self.store().moved(on.number),
-            bookmarks,
-            next_bookmark: now + BOOKMARK_EVERY,
+            bookmarks: options.bookmarks,
+            next_bookmark: next_bookmark(now, now + last),
             until: now + last,
             over: false,
         };
@@ -91,11 +94,11 @@ impl Server {
         Ok(Answer::stream(content_type, stream.boxed()))
     }
 
-    fn start(&self, asked: &Asked, on: &On, bookmarks: bool) -> Result<Start, Failure> {
-        let version = asked.query.get("resourceVersion");
-        let initial = asked.query.get("sendInitialEvents");
-        let matching = asked.query.get("resourceVersionMatch");
-        check_options(initial, matching, bookmarks)?;
+    fn start(&self, options: &Options, on: &On) -> Result<Start, Failure> {
+        let asked = match options.version.as_str() {
+            "" | "0" => 0,
+            version => options::version(version).map_err(read::unexpected)?,
+        };
         let all = || {
             let namespace = Some(on.namespace.as_str()).filter(|namespace| !namespace.is_empty());
             let range = Range { namespace, after: None, limit: 0 };
@@ -104,22 +107,21 @@ impl Server {
                 (listed.version, listed.objects.into_iter().map(|(_, object)| object).collect())
             })
         };
-        if !matches!(version, "" | "0") {
-            let after = version.parse::<u64>().map_err(|_| {
-                Failure::bad_request(format!(
-                    "resourceVersion: Invalid value: \"{version}\": strconv.ParseUint: parsing \"{version}\": invalid syntax"
-                ))
-            })?;
-            if initial != "true" {
-                return Ok(Start { at: after, first: VecDeque::new(), mark: None });
-            }
-        }
-        let (at, first) = match initial {
-            "false" => (self.store().version(), VecDeque::new()),
+        let (at, first) = match options.initial {
+            None | Some(false) if asked > 0 => (asked, VecDeque::new()),
+            Some(false) => (self.store().version(), VecDeque::new()),
             _ => all(),
         };
-        Ok(Start { at, first, mark: (initial == "true").then_some(at) })
+        // Whoever names no version is told the end of the first events without asking for it.
+        let marked = options.initial.unwrap_or(options.version.is_empty());
+        Ok(Start { at, first, mark: (marked && options.bookmarks).then_some(at) })
     }
+}
+
+/// When a stream says where it stands: now and then, and before it ends, so that nothing has to be told again.
+fn next_bookmark(now: Instant, until: Instant) -> Instant {
+    let (soon, last) = (now + BOOKMARK_EVERY, until - BEFORE_THE_END);
+    if last > now { soon.min(last) } else { soon }
 }
 
 /// Where a stream begins.
@@ -127,28 +129,6 @@ struct Start {
     at: u64,
     first: VecDeque<Arc<Object>>,
     mark: Option<u64>,
-}
-
-fn check_options(initial: &str, matching: &str, bookmarks: bool) -> Result<(), Failure> {
-    let refuse = |field: &str, why: &str| {
-        let message = format!("{field}: Forbidden: {why}");
-        Err(read::invalid_options("ListOptions", field, "FieldValueForbidden", &message))
-    };
-    match (initial, matching) {
-        ("", "") => Ok(()),
-        ("", _) => refuse(
-            "resourceVersionMatch",
-            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
-        ),
-        (_, "NotOlderThan") if bookmarks || initial != "true" => Ok(()),
-        (_, "NotOlderThan") => {
-            refuse("sendInitialEvents", "sendInitialEvents requires setting allowWatchBookmarks to true")
-        }
-        _ => refuse(
-            "resourceVersionMatch",
-            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-        ),
-    }
 }
 
 impl Watching {
@@ -170,7 +150,7 @@ impl Watching {
                 moved = self.moved.changed() => moved.ok()?,
                 () = sleep_until(until) => {
                     if self.bookmarks && Instant::now() >= self.next_bookmark {
-                        self.next_bookmark = Instant::now() + BOOKMARK_EVERY;
+                        self.next_bookmark = next_bookmark(Instant::now(), self.until);
                         return Some(self.bookmark(false));
                     }
                 }
@@ -185,6 +165,7 @@ impl Watching {
             let Some(object) = self.first.pop_front() else { break };
             if self.selector.matches(&object) {
                 bytes.extend_from_slice(&self.form.event("ADDED", &object));
+                self.form.headers = false;
             }
         }
         if !self.first.is_empty() {
@@ -206,6 +187,7 @@ impl Watching {
             self.at = event.version;
             if let Some(told) = self.tell(event) {
                 bytes.extend_from_slice(&told);
+                self.form.headers = false;
             }
         }
         if events.len() == AT_ONCE {
@@ -262,7 +244,7 @@ impl Watching {
             true => self.at,
             false => self.server.store().version().max(self.at),
         };
-        let mut metadata = json!({"resourceVersion": version.to_string(), "creationTimestamp": Value::Null});
+        let mut metadata = json!({"resourceVersion": version.to_string()});
         if ends_initial {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }

@@ -7,7 +7,7 @@
 use super::answer::Answer;
 use super::asked::Asked;
 use super::form::{content_type, encoded};
-use super::{body, read};
+use super::{body, read, route};
 use crate::api::{Made, On, Patch, Server, Wish};
 use crate::failure::Failure;
 use crate::resource::{Resource, Sub};
@@ -29,12 +29,12 @@ impl Server {
         let resource = on.number.get();
         match asked.method {
             Method::GET | Method::HEAD if !resource.kept => Err(Failure::not_allowed()),
-            Method::GET | Method::HEAD if asked.query.is_true("watch") => self.watch(asked, on),
+            Method::GET | Method::HEAD if asked.watches => self.watch(asked, on),
             Method::GET | Method::HEAD => self.list(asked, on),
             Method::POST if !resource.kept => self.review(asked, on),
             Method::POST if resource.namespaced && on.namespace.is_empty() => Err(Failure::not_allowed()),
             Method::POST => self.post(asked, on),
-            Method::DELETE if resource.kept => self.delete_many(asked, on),
+            Method::DELETE if resource.has_collections_deleted(&on.namespace) => self.delete_many(asked, on),
             _ => Err(Failure::not_allowed()),
         }
     }
@@ -44,7 +44,7 @@ impl Server {
             return Err(Failure::not_allowed());
         }
         match (&asked.method, on.sub) {
-            (&Method::GET | &Method::HEAD, None) if asked.query.is_true("watch") => self.watch(asked, on),
+            (&Method::GET | &Method::HEAD, None) if route::is_old_watch(&asked.path) => self.watch(asked, on),
             (&Method::GET | &Method::HEAD, _) => self.get_one(asked, on),
             (&Method::POST, Some(Sub::Binding)) => self.post_binding(asked, on),
             (&Method::POST, Some(Sub::Eviction)) => self.post_eviction(asked, on),

@@ -52,6 +52,7 @@ const POD_SUBS: &[Sub] = &[Binding, EphemeralContainers, Eviction, Resize, Statu
 
 /// Everything that is served.
 pub static RESOURCES: &[Resource] = &[
+    asked(CORE, ("bindings", "binding", "Binding"), true),
     spaced(CORE, ("configmaps", "configmap", "ConfigMap"), (&["cm"], NONE), &[]),
     spaced(CORE, ("endpoints", "endpoints", "Endpoints"), (&["ep"], NONE), &[]),
     spaced(CORE, ("events", "event", "Event"), (&["ev"], NONE), &[]),

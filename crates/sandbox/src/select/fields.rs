@@ -82,7 +82,7 @@ impl Fields {
             let namespace = path == "metadata.namespace" && resource.namespaced;
             if path != "metadata.name" && !namespace && !selectable(resource).contains(&path) {
                 let why = match selectable(resource) {
-                    [] | ["spec.unschedulable"] | ["type"] => format!(
+                    [] | ["type"] => format!(
                         "\"{path}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
                     ),
                     _ => format!("field label not supported: {path}"),

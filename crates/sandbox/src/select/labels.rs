@@ -39,20 +39,29 @@ impl Labels {
     /// 400, in a real server's words.
     pub fn read(text: &str) -> Result<Self, Failure> {
         let unable = |why: String| Failure::bad_request(format!("unable to parse requirement: {why}"));
+        let found = |word: &str, expected: &str| {
+            Err(Failure::bad_request(format!("found '{word}', expected: {expected}")))
+        };
         let mut words = Words { rest: text };
         let mut requirements = Vec::new();
         loop {
             match words.peek() {
                 "" => return Ok(Self { requirements, nothing: false }),
-                "," => {
-                    words.next();
-                    continue;
-                }
-                _ => requirements.push(words.requirement().map_err(unable)?),
+                "!" => {}
+                word if is_symbol(word) => return found(word, "!, identifier, or 'end of string'"),
+                _ => {}
             }
+            requirements.push(words.requirement().map_err(unable)?);
             match words.next() {
-                "" | "," => {}
-                other => return Err(unable(format!("found '{other}', expected: ',' or 'end of string'"))),
+                "" => return Ok(Self { requirements, nothing: false }),
+                "," => match words.peek() {
+                    "!" => {}
+                    word if word.is_empty() || is_symbol(word) => {
+                        return found(word, "identifier after ','");
+                    }
+                    _ => {}
+                },
+                other => return found(other, "',' or 'end of string'"),
             }
         }
     }
@@ -146,18 +155,19 @@ impl<'a> Words<'a> {
             self.next();
         }
         let key = self.next().to_owned();
-        if !is_key(&key) {
-            return Err(format!("found '{key}', expected: !, identifier, or 'end of string'"));
+        if key.is_empty() || is_symbol(&key) {
+            return Err(format!("found '{key}', expected: identifier"));
         }
+        check_key(&key)?;
         if absent {
             return Ok(Requirement { key, how: How::NotThere });
         }
         let how = match self.peek() {
             "" | "," => How::There,
-            "=" | "==" => How::In(self.one()?),
-            "!=" => How::NotIn(self.one()?),
-            "in" => How::In(self.many()?),
-            "notin" => How::NotIn(self.many()?),
+            "=" | "==" => How::In(self.one(&key)?),
+            "!=" => How::NotIn(self.one(&key)?),
+            "in" => How::In(self.many(&key)?),
+            "notin" => How::NotIn(self.many(&key)?),
             ">" => How::Above(self.number()?),
             "<" => How::Below(self.number()?),
             other => {
@@ -168,47 +178,96 @@ impl<'a> Words<'a> {
         Ok(Requirement { key, how })
     }
 
-    fn one(&mut self) -> Result<BTreeSet<String>, String> {
+    fn one(&mut self, key: &str) -> Result<BTreeSet<String>, String> {
         self.next();
         let value = match self.peek() {
             "" | "," => "",
+            word if is_symbol(word) => return Err(format!("found '{word}', expected: identifier")),
             _ => self.next(),
         };
-        checked(value).map(|value| BTreeSet::from([value]))
+        checked(key, value).map(|value| BTreeSet::from([value]))
     }
 
     fn number(&mut self) -> Result<i64, String> {
         self.next();
         let text = self.next();
         text.parse().map_err(|_| {
-            format!("values[0][key]: Invalid value: \"{text}\": for 'Gt', 'Lt' operators, the value must be an integer")
+            format!(
+                "values[0]: Invalid value: \"{text}\": for 'Gt', 'Lt' operators, the value must be an integer"
+            )
         })
     }
 
-    fn many(&mut self) -> Result<BTreeSet<String>, String> {
+    fn many(&mut self, key: &str) -> Result<BTreeSet<String>, String> {
         self.next();
         let mut values = BTreeSet::new();
         match self.next() {
             "(" => {}
             other => return Err(format!("found '{other}' expected: '('")),
         }
+        let mut read = false;
         loop {
             match self.next() {
                 ")" => return Ok(values),
-                "," => {}
+                "," => {
+                    // Nothing between two commas is the empty value.
+                    if !std::mem::take(&mut read) || self.peek() == ")" {
+                        values.insert(String::new());
+                    }
+                }
+                "" if read => return Err("found '', expected: ',' or ')'".to_owned()),
                 "" => return Err("found '', expected: ',', ')' or identifier".to_owned()),
+                value if read => return Err(format!("found '{value}', expected: ',' or ')'")),
                 value => {
-                    values.insert(checked(value)?);
+                    values.insert(checked(key, value)?);
+                    read = true;
                 }
             }
         }
     }
 }
 
+/// Whether a word is none.
+fn is_symbol(word: &str) -> bool {
+    matches!(word, "=" | "==" | "!=" | "!" | "(" | ")" | "," | "<" | ">")
+}
+
 /// Whether this can be a label's key.
-fn is_key(key: &str) -> bool {
-    let name = key.rsplit_once('/').map_or(key, |(_, name)| name);
-    !name.is_empty() && is_word(name)
+fn check_key(key: &str) -> Result<(), String> {
+    const NAME: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
+                        alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for \
+                        validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+    const PREFIX: &str = "prefix part a lowercase RFC 1123 subdomain must consist of lower case alphanumeric \
+                          characters, '-' or '.', and must start and end with an alphanumeric character (e.g. \
+                          'example.com', regex used for validation is \
+                          '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+    let refuse = |why: &str| Err(format!("<nil>: Invalid value: \"{key}\": {why}"));
+    let (prefix, name) = match key.split_once('/') {
+        Some((_, name)) if name.contains('/') => {
+            let tail = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+            return refuse(&format!("a valid label key {NAME} {tail}"));
+        }
+        Some(("", _)) => return refuse("prefix part must be non-empty"),
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, key),
+    };
+    if prefix.is_some_and(|prefix| !is_subdomain(prefix)) {
+        return refuse(PREFIX);
+    }
+    match name {
+        "" => refuse("name part must be non-empty"),
+        name if name.len() > 63 => refuse("name part must be no more than 63 bytes"),
+        name if !is_word(name) => refuse(&format!("name part {NAME}")),
+        _ => Ok(()),
+    }
+}
+
+fn is_subdomain(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let part = |part: &str| {
+        !part.is_empty() && part.bytes().all(inner) && !part.starts_with('-') && !part.ends_with('-')
+    };
+    text.len() <= 253 && text.split('.').all(part)
 }
 
 fn is_word(word: &str) -> bool {
@@ -220,12 +279,12 @@ fn is_word(word: &str) -> bool {
         && outer(word.as_bytes().last())
 }
 
-fn checked(value: &str) -> Result<String, String> {
+fn checked(key: &str, value: &str) -> Result<String, String> {
     if is_word(value) {
         return Ok(value.to_owned());
     }
     Err(format!(
-        "values[0][key]: Invalid value: \"{value}\": a valid label must be an empty string or consist of alphanumeric \
+        "values[0][{key}]: Invalid value: \"{value}\": a valid label must be an empty string or consist of alphanumeric \
          characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or \
          'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
     ))

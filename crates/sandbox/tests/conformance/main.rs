@@ -61,7 +61,11 @@ fn sandbox() -> Option<Target> {
 }
 
 /// What the sandbox is known to answer otherwise, and why that stays.
-const KNOWN: [(&str, &str); 0] = [];
+const KNOWN: [(&str, &str); 1] = [(
+    "verbs::a_review_without_a_question",
+    "the refusal of a review that has a name prints all its metadata, with who manages which field; nobody manages \
+     fields of what is not kept",
+)];
 
 fn main() -> ExitCode {
     let groups: [Group; 17] = [

@@ -106,6 +106,11 @@ impl Seen {
         if moment && object.len() == 2 && object.contains_key("nanos") {
             return "$time".into();
         }
+        if key == "columnDefinitions" {
+            // The documentation of the API's types: text that this project does not repeat, and kubectl does not print.
+            let kept = object.iter().filter(|(key, _)| *key != "description");
+            return kept.map(|(key, value)| (key.clone(), value.clone())).collect();
+        }
         let of_object = key == "metadata" && object.get("uid").is_some_and(|uid| uid != "");
         object.iter().map(|(key, value)| (self.text(key), self.value(value, key, of_object))).collect()
     }

@@ -33,7 +33,6 @@ fn each_requirement_holds_and_does_not() {
         ("app<8", false),
         ("empty=", true),
         ("app=", false),
-        ("app=web,", true),
     ] {
         assert_eq!(matches(selector, &labels), expected, "{selector}");
     }
@@ -41,9 +40,10 @@ fn each_requirement_holds_and_does_not() {
 
 #[test]
 fn nonsense_is_refused() {
-    for selector in
-        ["a b", "a in", "a in (", "a in x", "=", "a=b c", "a==!b", "a>x", "-a=b", "a=-b-", "a in (b"]
-    {
+    for selector in [
+        "a b", "a in", "a in (", "a in x", "=", "a=b c", "a==!b", "a>x", "-a=b", "a=-b-", "a in (b", "a=b,",
+        ",a",
+    ] {
         assert!(Labels::read(selector).is_err(), "{selector}");
     }
 }

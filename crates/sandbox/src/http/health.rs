@@ -1,0 +1,41 @@
+//! # Health: whether the server is well
+//! Room:     `/healthz`, `/livez`, `/readyz`, each check of theirs, and all of them told at length.
+//! Comes in: a path and a query.
+//! Goes out: text.
+//! Not here: discovery.
+
+use super::answer::Answer;
+use super::query::Query;
+
+/// All that is checked: what answers at all is well.
+const PING: &str = "ping";
+
+/// The answer of a health endpoint, whatever the method.
+pub(super) fn answer(path: &str, query: &Query) -> Option<Answer> {
+    let (endpoint, check) = path
+        .strip_prefix('/')?
+        .split_once('/')
+        .map_or((path.get(1..)?, None), |(endpoint, check)| (endpoint, Some(check)));
+    if !matches!(endpoint, "healthz" | "livez" | "readyz") {
+        return None;
+    }
+    match check {
+        Some(PING) => Some(Answer::text("ok".to_owned())),
+        Some(_) => Some(Answer::no_page()),
+        None if query.find("verbose").is_some() => Some(Answer::text(told(endpoint, query))),
+        None => Some(Answer::text("ok".to_owned())),
+    }
+}
+
+fn told(endpoint: &str, query: &Query) -> String {
+    let (excluded, unknown): (Vec<&str>, Vec<&str>) = query.all("exclude").partition(|name| *name == PING);
+    let ping = if excluded.is_empty() { "[+]ping ok\n" } else { "[+]ping excluded: ok\n" };
+    let names: Vec<String> = unknown.iter().map(|name| format!("{name:?}")).collect();
+    let warning = match names.is_empty() {
+        true => String::new(),
+        false => {
+            format!("warn: some health checks cannot be excluded: no matches for {}\n", names.join(","))
+        }
+    };
+    format!("{ping}{warning}{endpoint} check passed\n")
+}

@@ -1,0 +1,122 @@
+//! # Pages: a list in parts
+//! Room:     cutting a page out of a list; the token that says where the next one begins.
+//! Comes in: options; `continue`; what is listed.
+//! Goes out: objects and a list's metadata.
+//! Not here: which version is listed (`read.rs`).
+
+use super::asked::Asked;
+use super::options::Options;
+use crate::failure::Failure;
+use crate::select::Selector;
+use crate::store::{Listed, Object};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Which part of a list. Keys within it leave out the namespace if there is one.
+pub(super) struct Page {
+    limit: usize,
+    prefix: String,
+    /// The key this page begins after.
+    pub(super) after: Option<String>,
+    /// The version of the whole list; `None` is now.
+    pub(super) at: Option<u64>,
+}
+
+impl Page {
+    pub(super) fn of(asked: &Asked, options: &Options, namespace: &str) -> Result<Self, Failure> {
+        let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+        // What a cache answers is not cut.
+        let limit = if options.version == "0" { 0 } else { options.limit };
+        let token = asked.query.get("continue");
+        if token.is_empty() {
+            return Ok(Self { limit, prefix, after: None, at: None });
+        }
+        let (version, start) = read(token).map_err(|why| {
+            Failure::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
+        })?;
+        if !matches!(options.version.as_str(), "" | "0") {
+            let why = "specifying resource version is not allowed when using continue";
+            return Err(Failure::bad_request(why));
+        }
+        let after = Some(format!("{prefix}{}", start.trim_end_matches('\0')));
+        Ok(Self { limit, prefix, after, at: u64::try_from(version).ok() })
+    }
+
+    /// The token for going on here, in a list of now.
+    pub(super) fn onward(&self) -> String {
+        self.token(-1, self.after.as_deref().unwrap_or_default())
+    }
+
+    /// Cuts the page out of what matches. It is full as soon as so many match; whether any of those behind it does
+    /// is not looked at.
+    pub(super) fn turn(&self, listed: Listed, selector: &Selector) -> (Value, Vec<Arc<Object>>) {
+        let mut metadata = json!({"resourceVersion": listed.version.to_string()});
+        let (mut kept, mut left) = (Vec::new(), listed.objects.len());
+        for (key, object) in listed.objects {
+            left -= 1;
+            if !selector.matches(&object) {
+                continue;
+            }
+            kept.push(object);
+            if self.limit > 0 && kept.len() == self.limit && left > 0 {
+                let version = i64::try_from(listed.version).unwrap_or(i64::MAX);
+                metadata["continue"] = json!(self.token(version, &key));
+                if selector.is_all() {
+                    metadata["remainingItemCount"] = json!(left);
+                }
+                break;
+            }
+        }
+        (metadata, kept)
+    }
+
+    /// Where the next page begins.
+    fn token(&self, version: i64, last: &str) -> String {
+        let last = last.strip_prefix(&self.prefix).unwrap_or(last);
+        let token = json!({"v": "meta.k8s.io/v1", "rv": version, "start": format!("{last}\0")});
+        URL_SAFE_NO_PAD.encode(token.to_string())
+    }
+}
+
+/// The version and the key of a token.
+fn read(token: &str) -> Result<(i64, String), String> {
+    const KNOWN: &str = "meta.k8s.io/v1";
+    let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|why| {
+        let at = match why {
+            base64::DecodeError::InvalidByte(at, _)
+            | base64::DecodeError::InvalidLastSymbol { offset: at, .. } => at,
+            base64::DecodeError::InvalidLength(length) => length,
+            base64::DecodeError::InvalidPadding => token.len(),
+        };
+        format!("illegal base64 data at input byte {at}")
+    })?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|why| match bytes.first() {
+        Some(first) if !why.is_eof() => {
+            format!("invalid character {} looking for beginning of value", go(*first))
+        }
+        _ => "unexpected end of JSON input".to_owned(),
+    })?;
+    let version = value["v"].as_str().unwrap_or_default();
+    if version != KNOWN {
+        return Err(format!("server does not recognize this encoded version {version}"));
+    }
+    let start = value["start"].as_str().unwrap_or_default();
+    match value["rv"].as_i64().unwrap_or_default() {
+        0 => Err(format!("incorrect encoded start resourceVersion (version {KNOWN})")),
+        _ if start.is_empty() => Err(format!("encoded start key empty (version {KNOWN})")),
+        _ if start.split('/').any(|part| matches!(part, "." | ".." | "")) => Err(start.to_owned()),
+        version => Ok((version, start.to_owned())),
+    }
+}
+
+/// A byte as Go quotes it.
+fn go(byte: u8) -> String {
+    match byte {
+        b' '..=b'~' => format!("'{}'", char::from(byte)),
+        0x80..=0x9f => format!("'\\u{byte:04x}'"),
+        0xa0..=0xff => format!("'{}'", char::from(byte)),
+        _ => format!("'\\x{byte:02x}'"),
+    }
+}
