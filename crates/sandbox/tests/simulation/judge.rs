@@ -57,7 +57,9 @@ struct Pod {
     /// Succeeded or failed, terminating or gone: nobody's business (D6).
     over: bool,
     deleted: bool,
-    /// The last moment at which it had to go, and since when it had.
+    /// When it is due by what is so now, and since when this is so: nobody can know earlier.
+    due: Option<(Timestamp, Timestamp)>,
+    /// The last moment at which it had to go.
     justified: Option<Timestamp>,
     marked: bool,
 }
@@ -115,6 +117,7 @@ impl Judge {
             let known = before.iter().find(|instance| instance.key == key);
             instances.push(Instance { key, value, since: known.map_or(commit.at, |known| known.since) });
         }
+        here.iter().for_each(|uid| self.settle(uid, commit.at));
     }
 
     fn pod(&mut self, commit: &Commit) {
@@ -126,7 +129,7 @@ impl Judge {
             self.deletions += 1;
             self.judge_deletion(&uid, commit.at);
         }
-        let pod = self.pods.entry(uid).or_default();
+        let pod = self.pods.entry(uid.clone()).or_default();
         pod.name = text(metadata, "name").to_owned();
         let node = text(spec, "nodeName");
         if !node.is_empty() && pod.bound.is_none() {
@@ -140,6 +143,7 @@ impl Judge {
                 && one["status"] == "True"
                 && one["reason"] == "DeletionByTaintManager"
         });
+        self.settle(&uid, commit.at);
     }
 
     /// What was so until now, before it changes: had the pod to go by it?
@@ -147,10 +151,20 @@ impl Judge {
         let Some(due) = self.due(uid).filter(|due| *due <= until) else { return };
         let Some(pod) = self.pods.get_mut(uid) else { return };
         pod.justified = Some(until);
-        if self.peaceful && seconds(due, until) > LATE_IN_PEACE {
+        let knowable = pod.due.map_or(due, |(_, since)| since.max(due));
+        if self.peaceful && seconds(knowable, until) > LATE_IN_PEACE {
             let told =
                 format!("L1: {} on {} was due at {due:.3} and there at {until:.3}", pod.name, pod.node);
             self.faults.push(told);
+        }
+    }
+
+    /// After a change: when is the pod due by it?
+    fn settle(&mut self, uid: &str, at: Timestamp) {
+        let due = self.due(uid);
+        let Some(pod) = self.pods.get_mut(uid) else { return };
+        if pod.due.map(|(due, _)| due) != due {
+            pod.due = due.map(|due| (due, at));
         }
     }
 

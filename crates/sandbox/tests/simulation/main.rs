@@ -106,7 +106,6 @@ fn the_judges_find_what_is_wrong() {
         (Twist::EarlyEvictions, "S2/S3", 20),
         (Twist::NoEvictions, "L1", 20),
         (Twist::NoPreconditions, "S1", 20),
-        (Twist::NoPreconditions, "S2/S3", 200),
         (Twist::LateDeletions, "S2/S3", 100),
         (Twist::OldNodes, "S2/S3", 200),
     ] {
