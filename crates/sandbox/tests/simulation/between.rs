@@ -7,9 +7,10 @@
 use super::judge::{Asked, Commit};
 use super::play::Twist;
 use bytes::Bytes;
+use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Request, Response};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::{BodyExt as _, BodyStream, Full, StreamBody};
 use serde_json::Value;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -19,8 +20,9 @@ use taintward_sandbox::api::Server;
 use taintward_sandbox::http::AnswerBody;
 use tower::Service as _;
 
-/// How old the lie is that is told of nodes, and how late a held-back deletion comes, in seconds.
+/// How old the lie is that is told of nodes (in seconds), how late their watch is, and a held-back deletion.
 const OLD: i64 = 60;
+const LAG: Duration = Duration::from_secs(20);
 const HELD: Duration = Duration::from_secs(20);
 
 /// The server, as controllers see it.
@@ -43,9 +45,13 @@ impl tower::Service<Request<kube::client::Body>> for Between {
 
     fn call(&mut self, request: Request<kube::client::Body>) -> Self::Future {
         let between = self.clone();
+        let is_watch = request.uri().path() == "/api/v1/nodes"
+            && request.uri().query().is_some_and(|query| query.contains("watch="));
+        let lags = is_watch && matches!(self.twist, Twist::OldNodes | Twist::LateNodes);
         let is_pod = request.uri().path().contains("/pods/");
         Box::pin(async move {
             match request.method() {
+                _ if lags => between.server.clone().call(request).await.map(late),
                 &Method::GET if between.twist == Twist::OldNodes => match between.old_node(&request) {
                     Some(answer) => Ok(answer),
                     None => between.server.clone().call(request).await,
@@ -63,6 +69,17 @@ impl tower::Service<Request<kube::client::Body>> for Between {
             }
         })
     }
+}
+
+/// A watch that is behind.
+fn late(answer: Response<AnswerBody>) -> Response<AnswerBody> {
+    answer.map(|body| {
+        let late = BodyStream::new(body).then(|frame| async {
+            tokio::time::sleep(LAG).await;
+            frame
+        });
+        StreamBody::new(late).boxed_unsync()
+    })
 }
 
 impl Between {

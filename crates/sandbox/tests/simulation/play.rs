@@ -39,7 +39,9 @@ pub(crate) enum Twist {
     NoPreconditions,
     /// The controller's DELETEs have no deadline: they are carried out long after it gave them up.
     LateDeletions,
-    /// What the controller believes to be a live read of a node is an old one.
+    /// The watch of nodes is late; no guard is broken.
+    LateNodes,
+    /// It is late, and what the controller believes to be a live read of a node is an old one (D5).
     OldNodes,
 }
 
