@@ -129,6 +129,7 @@ impl<F: Fact> Listener<F> {
         let closed = out.clone();
         let session = Session::new(self.client, self.settings, out, health);
         tokio::select! {
+            biased;
             () = closed.closed() => {}
             () = session.run() => {}
         }

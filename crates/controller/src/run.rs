@@ -114,11 +114,11 @@ async fn run_in(
     let (nodes_out, nodes) = mpsc::channel(BATCHES_WAITING);
     let (pods_out, pods) = mpsc::channel(BATCHES_WAITING);
     let watches = &signs.metrics.watches;
-    let relist_every = settings.cluster.relist_every;
+    let (relist_every, seed) = (settings.cluster.relist_every, settings.seed);
     let mut tasks = Tasks(vec![
         serving,
-        tokio::spawn(listener(streams.clone(), relist_every).run(nodes_out, nodes_health_out)),
-        tokio::spawn(listener(streams, relist_every).run(pods_out, pods_health_out)),
+        tokio::spawn(listener(streams.clone(), relist_every, seed).run(nodes_out, nodes_health_out)),
+        tokio::spawn(listener(streams, relist_every, seed.map(|seed| !seed)).run(pods_out, pods_health_out)),
         tokio::spawn(streams::report(metrics::Resource::Nodes, nodes_health, watches.clone())),
         tokio::spawn(streams::report(metrics::Resource::Pods, pods_health, watches.clone())),
     ]);
@@ -126,7 +126,7 @@ async fn run_in(
     tasks.0.push(tokio::spawn(report_lease(leadership.clone(), lease, right_of(&settings))));
     let (end_lease, lease_ended) = tokio::sync::oneshot::channel::<()>();
     let election = rules.zip(settings.election.as_ref()).map(|(rules, election)| {
-        let settings = candidate(election, rules);
+        let settings = candidate(election, rules, settings.seed);
         let stop = async move { lease_ended.await.unwrap_or(()) };
         tokio::spawn(lease::run(lease_client, clock.clone(), settings, leadership_out, stop))
     });
@@ -203,11 +203,11 @@ impl Signs {
     }
 }
 
-fn candidate(election: &Election, rules: Rules) -> lease::Settings {
+fn candidate(election: &Election, rules: Rules, seed: Option<u64>) -> lease::Settings {
     lease::Settings {
         namespace: election.namespace.clone(),
         name: election.name.clone(),
-        identity: lease::identity(),
+        identity: seed.map_or_else(lease::identity, |seed| format!("seed_{seed:016x}")),
         rules,
     }
 }
@@ -222,6 +222,7 @@ enum Asked {
 async fn reach(client: &kube::Client, shutdown: &mut Shutdown) -> Result<Asked, ProbeError> {
     loop {
         let answer = tokio::select! {
+            biased;
             () = shutdown.requested() => return Ok(Asked::ToStop),
             answer = probe(client, PROBE_MAX) => answer,
         };
@@ -236,6 +237,7 @@ async fn reach(client: &kube::Client, shutdown: &mut Shutdown) -> Result<Asked, 
             Err(error) => tracing::warn!(err = %error, "waiting for the API server; trying again every 3 s"),
         }
         tokio::select! {
+            biased;
             () = shutdown.requested() => return Ok(Asked::ToStop),
             () = tokio::time::sleep(PROBE_PAUSE) => {}
         }

@@ -26,6 +26,9 @@ pub struct Settings {
     pub election: Option<Election>,
     /// Where metrics and health are served.
     pub serving: Serving,
+    /// Where chance starts from: the spread of pauses, the identity in the lease. `None` differs from process to process,
+    /// as it must between replicas; a simulation that is to repeat itself gives each its own.
+    pub seed: Option<u64>,
 }
 
 /// How to find the API server, and how much of it to ask for.

@@ -13,9 +13,14 @@ use tokio::sync::watch;
 /// Silence after which a stream no longer counts as in step: longer than the listener's own watchdog, which reconnects.
 const SILENCE_MAX: Duration = Duration::from_secs(90);
 
-/// A listener for one kind, which lists everything again so often.
-pub(crate) fn listener<F: Fact>(client: kube::Client, relist_every: Option<Duration>) -> Listener<F> {
-    Listener::new(client, Settings { relist_every, ..Settings::default() })
+/// A listener for one kind, which lists everything again so often; equal seeds spread its pauses equally.
+pub(crate) fn listener<F: Fact>(
+    client: kube::Client,
+    relist_every: Option<Duration>,
+    seed: Option<u64>,
+) -> Listener<F> {
+    let usual = Settings::default();
+    Listener::new(client, Settings { relist_every, seed: seed.unwrap_or(usual.seed), ..usual })
 }
 
 /// Ready while the stream is in step with the server; a pause between two watches is no loss of step.

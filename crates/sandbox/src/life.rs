@@ -156,6 +156,7 @@ impl Life {
             let pause = wake.map(|wake| until(clock.now(), wake));
             match pause {
                 Some(pause) => tokio::select! {
+                    biased;
                     _ = changed => tokio::time::sleep(BREATH).await,
                     () = clock.sleep(pause) => {}
                 },

@@ -102,6 +102,7 @@ pub(crate) fn settle(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
         numeric_operators: false,
         election: None,
         serving: Serving { bind_address: args.listen.ip(), metrics_port: None, secure: None },
+        seed: None,
     });
     let roles = Role::ALL.into_iter().filter(|role| !left_out(role.name())).collect();
     let world = world::Settings {

@@ -107,6 +107,7 @@ pub(super) fn settle(args: RunArgs, explicit: Explicit) -> Result<Plan, Complain
         numeric_operators: value(gates, Gate::ComparisonOperators).unwrap_or(false),
         election,
         serving,
+        seed: None,
     };
     let format = match args.logging.log_format {
         FormatArg::Text => Format::Text,

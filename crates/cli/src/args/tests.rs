@@ -58,6 +58,7 @@ fn the_defaults_are_those_of_the_reference() {
             metrics_port: NonZeroU16::new(10357),
             secure: None,
         },
+        seed: None,
     };
     assert_eq!(plan.settings, expected);
     assert_eq!(expected.election, Some(Election::default()));
@@ -104,6 +105,7 @@ fn every_flag_reaches_its_setting() {
                 },
             }),
         },
+        seed: None,
     };
     assert_eq!(plan.settings, expected);
     assert_eq!(plan.logging, Logging { format: Format::Json, verbosity: 4 });

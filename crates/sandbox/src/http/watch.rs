@@ -147,6 +147,8 @@ impl Watching {
                 false => self.until,
             };
             tokio::select! {
+                // The same story each time for the same seed: no order by chance.
+                biased;
                 moved = self.moved.changed() => moved.ok()?,
                 () = sleep_until(until) => {
                     if self.bookmarks && Instant::now() >= self.next_bookmark {

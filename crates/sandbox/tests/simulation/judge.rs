@@ -1,20 +1,24 @@
 //! # Judge: what the commit log says
-//! Room:     S1-S4, S10 and L1 on the server's own log, computed anew and naively; nothing of the core decides here.
-//! Comes in: commits in order, each with its time.
+//! Room:     S1-S4, S9, S10 and L1 on the server's own log, computed anew and naively; nothing of the core decides here.
+//! Comes in: commits in order, each with its time; the DELETE requests that arrived.
 //! Goes out: sentences about what must not be.
 //! Not here: playing.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// How old the facts behind a deletion may be: W of S2.
 const WINDOW: f64 = 5.0;
 
-/// How much later than due a pod may be told to go once everything works again: L1.
+/// How much later than due a pod may be told to go once everything works again: a start that had to be read from what
+/// objects say is later than the truth (S4), and retries have their pauses (L2).
 const LATE: f64 = 60.0;
 
-/// One commit.
+/// How much later, where nothing ever failed: B of L1.
+const LATE_IN_PEACE: f64 = 1.0;
+
+/// One commit of a node or a pod.
 #[derive(Clone, Debug)]
 pub(crate) struct Commit {
     pub(crate) at: Timestamp,
@@ -25,29 +29,48 @@ pub(crate) struct Commit {
     pub(crate) ours: bool,
 }
 
-/// A taint while it is there.
+/// A DELETE of a pod that arrived.
+#[derive(Clone, Debug)]
+pub(crate) struct Asked {
+    pub(crate) at: Timestamp,
+    pub(crate) path: String,
+    /// Which incarnation it demanded.
+    pub(crate) uid: Option<String>,
+    pub(crate) accepted: bool,
+    pub(crate) graceless: bool,
+}
+
+/// A NoExecute taint that is there, since when.
 #[derive(Clone, Debug)]
 struct Instance {
     key: String,
     value: String,
     since: Timestamp,
-    until: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Pod {
+    name: String,
     node: String,
     bound: Option<Timestamp>,
-    /// Tolerations as they were, from this time on.
-    tolerations: Vec<(Timestamp, Value)>,
-    deleted: Option<Timestamp>,
-    name: String,
+    tolerations: Value,
+    /// Succeeded or failed, terminating or gone: nobody's business (D6).
+    over: bool,
+    deleted: bool,
+    /// When it is due by what is so now, and since when this is so: nobody can know earlier.
+    due: Option<(Timestamp, Timestamp)>,
+    /// The last moment at which it had to go.
+    justified: Option<Timestamp>,
+    marked: bool,
 }
 
 #[derive(Default)]
 pub(crate) struct Judge {
-    taints: HashMap<String, Vec<Instance>>,
-    pods: HashMap<String, Pod>,
+    /// By the node's name; a node that comes anew has new taints.
+    taints: BTreeMap<String, Vec<Instance>>,
+    pods: BTreeMap<String, Pod>,
+    /// Nothing fails in this world: who is due goes at once.
+    peaceful: bool,
     pub(crate) faults: Vec<String>,
     pub(crate) deletions: u64,
 }
@@ -61,6 +84,10 @@ fn seconds(from: Timestamp, to: Timestamp) -> f64 {
 }
 
 impl Judge {
+    pub(crate) fn new(peaceful: bool) -> Self {
+        Self { peaceful, ..Self::default() }
+    }
+
     pub(crate) fn hear(&mut self, commit: &Commit) {
         match commit.node {
             true => self.node(commit),
@@ -70,117 +97,141 @@ impl Judge {
 
     fn node(&mut self, commit: &Commit) {
         let name = text(&commit.object["metadata"], "name").to_owned();
+        let here: Vec<String> =
+            self.pods.iter().filter(|(_, pod)| pod.node == name).map(|(uid, _)| uid.clone()).collect();
+        here.iter().for_each(|uid| self.note(uid, commit.at));
         let instances = self.taints.entry(name).or_default();
-        let present: Vec<(String, String)> = match commit.gone {
+        let present: Vec<&Value> = match commit.gone {
             true => Vec::new(),
             false => commit.object["spec"]["taints"]
                 .as_array()
                 .into_iter()
                 .flatten()
                 .filter(|taint| taint["effect"] == "NoExecute")
-                .map(|taint| (text(taint, "key").to_owned(), text(taint, "value").to_owned()))
                 .collect(),
         };
-        for instance in instances.iter_mut().filter(|instance| instance.until.is_none()) {
-            match present.iter().find(|(key, _)| *key == instance.key) {
-                Some((_, value)) => instance.value.clone_from(value),
-                None => instance.until = Some(commit.at),
-            }
+        let before = std::mem::take(instances);
+        for taint in present {
+            let (key, value) = (text(taint, "key").to_owned(), text(taint, "value").to_owned());
+            // A changed value keeps the start.
+            let known = before.iter().find(|instance| instance.key == key);
+            instances.push(Instance { key, value, since: known.map_or(commit.at, |known| known.since) });
         }
-        for (key, value) in present {
-            if !instances.iter().any(|instance| instance.until.is_none() && instance.key == key) {
-                instances.push(Instance { key, value, since: commit.at, until: None });
-            }
-        }
+        here.iter().for_each(|uid| self.settle(uid, commit.at));
     }
 
     fn pod(&mut self, commit: &Commit) {
-        let metadata = &commit.object["metadata"];
+        let (metadata, spec) = (&commit.object["metadata"], &commit.object["spec"]);
         let uid = text(metadata, "uid").to_owned();
+        self.note(&uid, commit.at);
+        let ends = commit.gone || !metadata["deletionTimestamp"].is_null();
+        if ends && !self.pods.get(&uid).is_some_and(|pod| pod.deleted) && !commit.ours {
+            self.deletions += 1;
+            self.judge_deletion(&uid, commit.at);
+        }
         let pod = self.pods.entry(uid.clone()).or_default();
         pod.name = text(metadata, "name").to_owned();
-        let node = text(&commit.object["spec"], "nodeName");
+        let node = text(spec, "nodeName");
         if !node.is_empty() && pod.bound.is_none() {
             (pod.node, pod.bound) = (node.to_owned(), Some(commit.at));
         }
-        let tolerations = commit.object["spec"]["tolerations"].clone();
-        if pod.tolerations.last().is_none_or(|(_, last)| *last != tolerations) {
-            pod.tolerations.push((commit.at, tolerations));
-        }
-        let ends = commit.gone || !metadata["deletionTimestamp"].is_null();
-        if ends && pod.deleted.is_none() {
-            pod.deleted = Some(commit.at);
-            if !commit.ours {
-                self.deletions += 1;
-                self.judge_deletion(&uid, commit.at);
-            }
+        pod.tolerations = spec["tolerations"].clone();
+        pod.deleted |= ends;
+        pod.over = pod.deleted || ["Succeeded", "Failed"].contains(&text(&commit.object["status"], "phase"));
+        pod.marked = commit.object["status"]["conditions"].as_array().into_iter().flatten().any(|one| {
+            one["type"] == "DisruptionTarget"
+                && one["status"] == "True"
+                && one["reason"] == "DeletionByTaintManager"
+        });
+        self.settle(&uid, commit.at);
+    }
+
+    /// What was so until now, before it changes: had the pod to go by it?
+    fn note(&mut self, uid: &str, until: Timestamp) {
+        let Some(due) = self.due(uid).filter(|due| *due <= until) else { return };
+        let Some(pod) = self.pods.get_mut(uid) else { return };
+        pod.justified = Some(until);
+        let knowable = pod.due.map_or(due, |(_, since)| since.max(due));
+        if self.peaceful && seconds(knowable, until) > LATE_IN_PEACE {
+            let told =
+                format!("L1: {} on {} was due at {due:.3} and there at {until:.3}", pod.name, pod.node);
+            self.faults.push(told);
         }
     }
 
-    /// S1-S4: at some moment within the window the pod was due.
+    /// After a change: when is the pod due by it?
+    fn settle(&mut self, uid: &str, at: Timestamp) {
+        let due = self.due(uid);
+        let Some(pod) = self.pods.get_mut(uid) else { return };
+        if pod.due.map(|(due, _)| due) != due {
+            pod.due = due.map(|due| (due, at));
+        }
+    }
+
+    /// S1-S4: at some moment within the window the pod, this incarnation of it, was due.
     fn judge_deletion(&mut self, uid: &str, at: Timestamp) {
-        let pod = self.pods[uid].clone();
-        let instances = self.taints.get(&pod.node).cloned().unwrap_or_default();
-        // Facts change at commits: the moments that count are the deletion itself and just before each change.
-        let mut moments = vec![at];
-        let changes = instances
-            .iter()
-            .filter_map(|one| one.until)
-            .chain(pod.tolerations.iter().map(|(since, _)| *since));
-        moments.extend(changes.filter(|change| *change <= at && seconds(*change, at) <= WINDOW));
-        let justified = moments
-            .iter()
-            .any(|moment| due(&pod, &instances, *moment, true).is_some_and(|due| due <= *moment));
-        if !justified {
-            let due = due(&pod, &instances, at, false);
-            self.faults.push(format!(
-                "S2/S3: {} on {} was deleted at {at} though it was not due (due {due:?}; taints {instances:?}; {:?})",
-                pod.name, pod.node, pod.tolerations
-            ));
+        let pod = self.pods.get(uid).cloned().unwrap_or_default();
+        if pod.justified.is_some_and(|last| seconds(last, at) <= WINDOW) {
+            return;
+        }
+        let due = self.due(uid).map_or("never".to_owned(), |due| format!("{due:.3}"));
+        self.faults.push(format!(
+            "S2/S3: {} on {} was deleted at {at:.3} though due {due}, last justified {:?}; taints {:?}; tolerations {}{}",
+            pod.name,
+            pod.node,
+            pod.justified,
+            self.taints.get(&pod.node),
+            pod.tolerations,
+            if pod.over { "; it was over" } else { "" },
+        ));
+    }
+
+    /// S1 and S10: each DELETE names the incarnation, none is without grace, and one is enough.
+    pub(crate) fn judge_requests(&mut self, asked: &[Asked]) {
+        let mut accepted: BTreeMap<&str, u64> = BTreeMap::new();
+        for one in asked {
+            let Asked { at, path, .. } = one;
+            match &one.uid {
+                None => self.faults.push(format!("S1: DELETE {path} at {at:.3} demands no UID")),
+                Some(uid) if one.accepted => *accepted.entry(uid).or_default() += 1,
+                Some(_) => {}
+            }
+            if one.graceless {
+                self.faults.push(format!("S10: DELETE {path} at {at:.3} grants no time"));
+            }
+        }
+        for (uid, times) in accepted.into_iter().filter(|(_, times)| *times > 1) {
+            let name = self.pods.get(uid).map_or("a pod", |pod| &pod.name);
+            self.faults.push(format!("S10: {name} ({uid}) was deleted {times} times"));
         }
     }
 
-    /// L1: whoever is due has been told to go.
+    /// L1: whoever is due has been told to go. S9: whoever stays bears no mark.
     pub(crate) fn judge_end(&mut self, now: Timestamp) {
-        for pod in self.pods.values().filter(|pod| pod.deleted.is_none()) {
-            let instances = self.taints.get(&pod.node).cloned().unwrap_or_default();
-            if let Some(due) = due(pod, &instances, now, false)
-                && seconds(due, now) > LATE
-            {
-                self.faults.push(format!(
-                    "L1: {} on {} was due at {due} and is still there at {now}",
-                    pod.name, pod.node
-                ));
+        for (uid, pod) in self.pods.iter().filter(|(_, pod)| !pod.over) {
+            let (name, node) = (&pod.name, &pod.node);
+            match self.due(uid) {
+                Some(due) if seconds(due, now) > LATE => {
+                    self.faults.push(format!("L1: {name} on {node} was due at {due:.3} and is still there"));
+                }
+                _ if pod.marked => {
+                    self.faults.push(format!("S9: {name} on {node} stays and is marked to go"))
+                }
+                _ => {}
             }
         }
     }
-}
 
-/// When a pod is due, by what was so at a moment; with `just_before`, by what was so up to it.
-fn due(pod: &Pod, instances: &[Instance], moment: Timestamp, just_before: bool) -> Option<Timestamp> {
-    let bound = pod.bound?;
-    let then = pod.tolerations.iter().filter(|(since, _)| *since <= moment);
-    let versions: Vec<&Value> = then.map(|(_, tolerations)| tolerations).collect();
-    // Just before a change, the version before it counts as well.
-    let recent = versions.iter().rev().take(if just_before { 2 } else { 1 });
-    let mut earliest = None;
-    for tolerations in recent {
-        for instance in instances {
-            let there = instance.since <= moment
-                && instance
-                    .until
-                    .is_none_or(|until| if just_before { until >= moment } else { until > moment });
-            if !there {
-                continue;
-            }
-            let start = instance.since.max(bound);
-            if let Some(patience) = patience(tolerations, instance) {
-                let due = start + jiff::SignedDuration::from_secs(patience.clamp(0, 1 << 30));
-                earliest = Some(earliest.map_or(due, |known: Timestamp| known.min(due)));
-            }
-        }
+    /// When a pod is due by what is so now; `None` is never.
+    fn due(&self, uid: &str) -> Option<Timestamp> {
+        let pod = self.pods.get(uid).filter(|pod| !pod.over)?;
+        let bound = pod.bound?;
+        let due = |taint: &Instance| {
+            let patience = SignedDuration::from_secs(patience(&pod.tolerations, taint)?.clamp(0, 1 << 30));
+            Some(taint.since.max(bound) + patience)
+        };
+        self.taints.get(&pod.node)?.iter().filter_map(due).min()
     }
-    earliest
 }
 
 /// Seconds that a pod bears a taint; `None` is for ever. The first toleration that matches counts (MATCH-9).

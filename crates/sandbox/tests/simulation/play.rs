@@ -1,21 +1,23 @@
 //! # Play: one world
-//! Room:     nodes, pods, taints that come and go, faults, a controller that is killed and started again.
+//! Room:     a cluster, one controller or two, faults between them, a time in which things happen and one of rest.
 //! Comes in: a seed.
-//! Goes out: what the judges found, and the story.
-//! Not here: judging.
+//! Goes out: what the judges found, the story, and what repeats itself with the seed.
+//! Not here: what happens (`script.rs`), judging (`judge.rs`).
 
-use super::judge::{Commit, Judge};
+use super::between::Between;
+use super::judge::{Asked, Commit, Judge};
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use taintward_client::clock::Clock;
 use taintward_client::connect::Connected;
 use taintward_controller::run::run_on;
 use taintward_controller::settings::{Cluster, Election, Marking, Mode, Serving, Settings};
-use taintward_controller::shutdown::Shutdown;
+use taintward_controller::shutdown::{Shutdown, ShutdownRequest};
 use taintward_core::time::Wall;
-use taintward_sandbox::api::{Deletion, On, Server, Wish};
+use taintward_sandbox::api::Server;
 use taintward_sandbox::fault::Faults;
 use taintward_sandbox::ids::Ids;
 use taintward_sandbox::life::Role;
@@ -33,12 +35,22 @@ pub(crate) enum Twist {
     EarlyEvictions,
     /// Nobody evicts.
     NoEvictions,
+    /// The controller's DELETEs come without preconditions.
+    NoPreconditions,
+    /// The controller's DELETEs have no deadline: they are carried out long after it gave them up.
+    LateDeletions,
+    /// The watch of nodes is late; no guard is broken.
+    LateNodes,
+    /// It is late, and what the controller believes to be a live read of a node is an old one (D5).
+    OldNodes,
 }
 
 /// How it went.
 pub(crate) struct Outcome {
     pub(crate) faults: Vec<String>,
     pub(crate) story: Vec<String>,
+    /// Of all commits, of every resource, times included.
+    pub(crate) log: u64,
     pub(crate) deletions: u64,
     pub(crate) crashes: u64,
     pub(crate) broken: u64,
@@ -48,35 +60,42 @@ pub(crate) struct Outcome {
 const BUSY: i64 = 600;
 const CALM: u64 = 900;
 
-/// The script's own name among the writers.
-const SCRIPT: &str = "script";
-
 pub(crate) fn play(seed: u64, twist: Twist) -> Outcome {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
-    let outcome = runtime.block_on(Play::new(seed, twist).run());
+    // The world begins inside: outside, time is not ours.
+    let outcome = runtime.block_on(async { Play::new(seed, twist).run().await });
     runtime.shutdown_background();
     outcome
 }
 
-struct Play {
-    world: World,
-    ids: Ids,
-    faults: Faults,
-    twist: Twist,
-    log: Arc<Mutex<Vec<Commit>>>,
-    /// UIDs of pods that the script deletes.
-    ours: Arc<Mutex<Vec<String>>>,
-    story: Vec<String>,
-    crashes: u64,
-    controller: Option<JoinHandle<()>>,
-    elected: bool,
+/// A running controller.
+struct Controller {
+    task: JoinHandle<Result<(), String>>,
+    request: ShutdownRequest,
 }
 
-fn pods() -> Number {
+pub(crate) struct Play {
+    pub(crate) world: World,
+    pub(crate) twist: Twist,
+    /// Nothing fails and nobody is killed.
+    pub(crate) peaceful: bool,
+    ids: Ids,
+    faults: Faults,
+    log: Log,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    story: Vec<String>,
+    crashes: u64,
+    controllers: Vec<Option<Controller>>,
+    elected: bool,
+    /// What must not be, beside the log.
+    wrong: Vec<String>,
+}
+
+pub(crate) fn pods() -> Number {
     known("", "pods")
 }
 
-fn nodes() -> Number {
+pub(crate) fn nodes() -> Number {
     known("", "nodes")
 }
 
@@ -91,89 +110,110 @@ impl Play {
             ..world::Settings::default()
         };
         let world = World::new(&settings);
-        let faults = Faults::new(seed, [0, 40, 12, 5][(ids.number() % 4) as usize]);
-        let (log, ours) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
-        follow(world.server(), &log, &ours);
+        let one_in = [0, 40, 12, 5][(ids.number() % 4) as usize];
         let elected = ids.number().is_multiple_of(2);
+        let controllers = if elected && ids.number().is_multiple_of(2) { 2 } else { 1 };
+        let log = Log::default();
+        log.follow(world.server());
         Self {
             world,
-            ids,
-            faults,
             twist,
+            peaceful: one_in == 0,
+            ids,
+            faults: Faults::new(seed, one_in),
             log,
-            ours,
-            story: Vec::new(),
+            asked: Arc::default(),
+            story: vec![format!(
+                "one request in {one_in} breaks; {controllers} controllers, elected: {elected}"
+            )],
             crashes: 0,
-            controller: None,
+            controllers: (0..controllers).map(|_| None).collect(),
             elected,
+            wrong: Vec::new(),
         }
     }
 
     async fn run(mut self) -> Outcome {
         let life = tokio::spawn(self.world.life().run());
-        self.start();
+        self.start_all().await;
         let end = self.now() + jiff::SignedDuration::from_secs(BUSY);
         while self.now() < end {
-            self.act();
+            self.act().await;
             let pause = Duration::from_millis(self.below(12_000));
             tokio::time::sleep(pause).await;
         }
         self.faults.end();
-        if self.controller.is_none() {
-            self.start();
-        }
+        self.start_all().await;
+        self.tell("everything works, and is left alone".to_owned());
         tokio::time::sleep(Duration::from_secs(CALM)).await;
-        let now = self.now();
-        let mut judge = Judge::default();
-        self.log.lock().unwrap().iter().for_each(|commit| judge.hear(commit));
-        judge.judge_end(now);
-        if let Some(controller) = self.controller.take() {
-            controller.abort();
+        for which in 0..self.controllers.len() {
+            self.kill(which).await;
         }
         life.abort();
-        let broken = self.faults.counts().values().sum();
-        let Judge { faults, deletions, .. } = judge;
-        Outcome { faults, story: self.story, deletions, crashes: self.crashes, broken }
+        self.judged()
     }
 
-    fn now(&self) -> Timestamp {
+    fn judged(mut self) -> Outcome {
+        let mut judge = Judge::new(self.peaceful);
+        self.log.commits.lock().unwrap().iter().for_each(|commit| judge.hear(commit));
+        judge.judge_requests(&self.asked.lock().unwrap());
+        judge.judge_end(self.now());
+        let mut faults = std::mem::take(&mut self.wrong);
+        faults.append(&mut judge.faults);
+        Outcome {
+            faults,
+            story: self.story,
+            log: self.log.hash.lock().unwrap().finish(),
+            deletions: judge.deletions,
+            crashes: self.crashes,
+            broken: self.faults.counts().values().sum(),
+        }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
         self.world.server().clock().now()
     }
 
-    fn below(&self, most: u64) -> u64 {
+    pub(crate) fn below(&self, most: u64) -> u64 {
         self.ids.number() % most
     }
 
-    fn tell(&mut self, what: String) {
-        let line = format!("{} {what}", self.now());
-        self.story.push(line);
+    pub(crate) fn tell(&mut self, what: String) {
+        self.story.push(format!("{:.3} {what}", self.now()));
     }
 
-    /// One thing happens.
-    fn act(&mut self) {
-        match self.below(20) {
-            0..=6 => self.new_pod(),
-            7..=10 => self.taint(),
-            11..=12 => self.untaint(),
-            13 => self.tolerate(),
-            14 => self.recreate(),
-            15 => self.crash(),
-            16 if self.controller.is_none() => self.start(),
-            17 => self.replace_node(),
-            18 if self.twist == Twist::EarlyEvictions => self.wrong_eviction(),
-            _ => {}
-        }
-        if self.controller.is_none() && self.below(2) == 0 {
-            self.start();
+    /// What is written from now on, the script writes.
+    pub(crate) fn by_hand(&self, by_hand: bool) {
+        self.log.by_hand.store(by_hand, Ordering::Relaxed);
+    }
+
+    async fn start_all(&mut self) {
+        for which in 0..self.controllers.len() {
+            self.start(which).await;
         }
     }
 
-    fn start(&mut self) {
-        if self.twist == Twist::NoEvictions {
+    /// Starts one of the controllers unless it runs.
+    pub(crate) async fn start_one(&mut self) {
+        let which = self.below(self.controllers.len() as u64) as usize;
+        self.start(which).await;
+    }
+
+    async fn start(&mut self, which: usize) {
+        let runs = self.controllers[which].as_ref().is_some_and(|running| !running.task.is_finished());
+        if self.twist == Twist::NoEvictions || runs {
             return;
         }
-        let server = self.world.server().clone();
-        let client = || kube::Client::new(self.faults.before(server.clone()), "default");
+        self.kill(which).await;
+        let client = || {
+            let server = Between {
+                server: self.world.server().clone(),
+                twist: self.twist,
+                log: Arc::clone(&self.log.commits),
+                asked: Arc::clone(&self.asked),
+            };
+            kube::Client::new(self.faults.before(server), "default")
+        };
         let cluster = Connected {
             client: client(),
             streams: client(),
@@ -182,25 +222,46 @@ impl Play {
             default_namespace: "default".to_owned(),
         };
         let clock = Clock::of_runtime(Wall::from_micros(self.now().as_microsecond()));
-        let settings = settings(self.elected);
-        self.controller = Some(tokio::spawn(async move {
-            let (_request, shutdown) = Shutdown::pair();
-            // How it ends is nobody's affair here: it is killed or goes on.
-            let _ = run_on(cluster, clock, settings, shutdown).await;
-        }));
-        self.tell("the controller starts".to_owned());
+        let settings = settings(self.elected, self.ids.number());
+        let (request, shutdown) = Shutdown::pair();
+        let task = tokio::spawn(async move {
+            run_on(cluster, clock, settings, shutdown).await.map_err(|error| error.to_string())
+        });
+        self.controllers[which] = Some(Controller { task, request });
+        self.tell(format!("controller {which} starts"));
     }
 
-    /// At whatever await point it is.
-    fn crash(&mut self) {
-        if let Some(controller) = self.controller.take() {
-            controller.abort();
+    /// One of the controllers is killed at whatever await point it is.
+    pub(crate) async fn crash(&mut self) {
+        let which = self.below(self.controllers.len() as u64) as usize;
+        if self.controllers[which].is_some() {
+            self.kill(which).await;
             self.crashes += 1;
-            self.tell("the controller is killed".to_owned());
+            self.tell(format!("controller {which} is killed"));
         }
     }
 
-    fn names(&self, number: Number) -> Vec<String> {
+    /// One of the controllers is asked to stop.
+    pub(crate) fn stop(&mut self) {
+        let which = self.below(self.controllers.len() as u64) as usize;
+        if let Some(running) = &self.controllers[which] {
+            running.request.send();
+            self.tell(format!("controller {which} is asked to stop"));
+        }
+    }
+
+    async fn kill(&mut self, which: usize) {
+        let Some(Controller { task, request }) = self.controllers[which].take() else { return };
+        task.abort();
+        match task.await {
+            Ok(Err(why)) => self.wrong.push(format!("controller {which} gave up: {why}")),
+            Err(end) if end.is_panic() => self.wrong.push(format!("controller {which} panicked: {end}")),
+            Ok(Ok(())) | Err(_) => {}
+        }
+        drop(request);
+    }
+
+    pub(crate) fn names(&self, number: Number) -> Vec<String> {
         let namespace = number.get().namespaced.then_some("default");
         let listed =
             self.world.server().store().list(number, Range { namespace, after: None, limit: 0 }, None);
@@ -208,141 +269,13 @@ impl Play {
         listed.map(|listed| listed.objects.into_iter().map(name).collect()).unwrap_or_default()
     }
 
-    fn pick(&self, number: Number) -> Option<String> {
+    pub(crate) fn pick(&self, number: Number) -> Option<String> {
         let names = self.names(number);
         (!names.is_empty()).then(|| names[self.below(names.len() as u64) as usize].clone())
     }
-
-    fn new_pod(&mut self) {
-        let Some(node) = self.pick(nodes()) else { return };
-        let name = format!("p{}", self.below(12));
-        let tolerations = self.tolerations();
-        let pod = json!({
-            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
-            "spec": {
-                "nodeName": node, "tolerations": tolerations, "terminationGracePeriodSeconds": self.below(3),
-                "containers": [{"name": "c", "image": "i"}],
-            },
-        });
-        if self.world.server().create(&On::object(pods(), "default", ""), pod, &Wish::by(SCRIPT)).is_ok() {
-            self.tell(format!("pod {name} on {node}: {tolerations}"));
-        }
-    }
-
-    fn tolerations(&self) -> Value {
-        let one = || {
-            let mut one = match self.below(4) {
-                0 => json!({"operator": "Exists"}),
-                1 => json!({"key": self.key(), "operator": "Equal", "value": "v"}),
-                _ => json!({"key": self.key(), "operator": "Exists"}),
-            };
-            if self.below(3) > 0 {
-                one["effect"] = json!("NoExecute");
-                if self.below(4) > 0 {
-                    one["tolerationSeconds"] = json!([0, 1, 5, 30, 120, 300, -5][self.below(7) as usize]);
-                }
-            }
-            one
-        };
-        (0..self.below(4)).map(|_| one()).collect()
-    }
-
-    fn key(&self) -> &'static str {
-        ["a", "b", "c"][self.below(3) as usize]
-    }
-
-    fn edit_taints(&mut self, what: &str, edit: impl FnOnce(&mut Vec<Value>)) {
-        let Some(node) = self.pick(nodes()) else { return };
-        let on = On::object(nodes(), "", &node);
-        let done = self.world.server().change(&on, SCRIPT, |node| {
-            let mut taints = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
-            edit(&mut taints);
-            node["spec"]["taints"] = Value::Array(taints);
-        });
-        if let Ok(made) = done {
-            self.tell(format!("{what} {node}: {}", made.object.value()["spec"]["taints"]));
-        }
-    }
-
-    fn taint(&mut self) {
-        let key = self.key();
-        let value = ["", "v", "w"][self.below(3) as usize];
-        let effect = ["NoExecute", "NoExecute", "NoExecute", "NoSchedule"][self.below(4) as usize];
-        let stamp = self.below(3) == 0;
-        let now = self.world.server().clock().stamp();
-        self.edit_taints("taint", |taints| {
-            taints.retain(|taint| taint["key"] != key || taint["effect"] != effect);
-            let mut taint = json!({"key": key, "value": value, "effect": effect});
-            if stamp {
-                taint["timeAdded"] = json!(now);
-            }
-            taints.push(taint);
-        });
-    }
-
-    fn untaint(&mut self) {
-        let key = self.key();
-        self.edit_taints("untaint", |taints| taints.retain(|taint| taint["key"] != key));
-    }
-
-    /// A toleration more.
-    fn tolerate(&mut self) {
-        let Some(pod) = self.pick(pods()) else { return };
-        let more = json!({"key": self.key(), "operator": "Exists", "effect": "NoExecute"});
-        let done = self.world.server().change(&On::object(pods(), "default", &pod), SCRIPT, |pod| {
-            let mut all = pod["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
-            all.push(more.clone());
-            pod["spec"]["tolerations"] = Value::Array(all);
-        });
-        if done.is_ok() {
-            self.tell(format!("pod {pod} tolerates {more}"));
-        }
-    }
-
-    /// The pod goes by our hand; its name may come again.
-    fn recreate(&mut self) {
-        let Some(pod) = self.pick(pods()) else { return };
-        self.delete_pod(&pod);
-        self.tell(format!("pod {pod} deleted by hand"));
-    }
-
-    fn delete_pod(&self, pod: &str) {
-        let on = On::object(pods(), "default", pod);
-        if let Some(object) = self.world.server().get(pods(), "default", pod) {
-            self.ours.lock().unwrap().push(object["metadata"]["uid"].as_str().unwrap_or_default().to_owned());
-        }
-        let how = Deletion { grace: Some(0), ..Deletion::default() };
-        let _ = self.world.server().delete(&on, &how, &Wish::by(SCRIPT));
-    }
-
-    /// A node goes with its pods, and another of its name comes.
-    fn replace_node(&mut self) {
-        if self.below(3) > 0 {
-            return;
-        }
-        let Some(node) = self.pick(nodes()) else { return };
-        let server = self.world.server().clone();
-        for pod in self.names(pods()) {
-            if server.get(pods(), "default", &pod).is_some_and(|pod| pod["spec"]["nodeName"] == node.as_str())
-            {
-                self.delete_pod(&pod);
-            }
-        }
-        let _ = server.delete(&On::object(nodes(), "", &node), &Deletion::default(), &Wish::by(SCRIPT));
-        let index = node.trim_start_matches('n').parse().unwrap_or(1_usize) - 1;
-        self.world.create("", "nodes", "", world::node(index, 2));
-        self.tell(format!("node {node} replaced by another of its name"));
-    }
-
-    fn wrong_eviction(&mut self) {
-        let Some(pod) = self.pick(pods()) else { return };
-        let how = Deletion { grace: Some(0), ..Deletion::default() };
-        let _ = self.world.server().delete(&On::object(pods(), "default", &pod), &how, &Wish::by("somebody"));
-        self.tell(format!("somebody evicts {pod} for no reason"));
-    }
 }
 
-fn settings(elected: bool) -> Settings {
+fn settings(elected: bool, seed: u64) -> Settings {
     Settings {
         cluster: Cluster { relist_every: Some(Duration::from_secs(300)), ..Cluster::default() },
         mode: Mode::Enforce,
@@ -351,38 +284,44 @@ fn settings(elected: bool) -> Settings {
         numeric_operators: false,
         election: elected.then(Election::default),
         serving: Serving { bind_address: [127, 0, 0, 1].into(), metrics_port: None, secure: None },
+        seed: Some(seed),
     }
 }
 
-/// Writes down every commit of nodes and pods. What a kubelet ends was deleted before.
-fn follow(server: &Server, log: &Arc<Mutex<Vec<Commit>>>, ours: &Arc<Mutex<Vec<String>>>) {
-    let (log, ours, clock) = (Arc::clone(log), Arc::clone(ours), server.clock().clone());
-    let existing = |number: Number, node: bool| {
-        let listed = server.store().list(number, Range { namespace: None, after: None, limit: 0 }, None);
-        let objects = listed.map(|listed| listed.objects).unwrap_or_default();
-        let at = server.clock().now();
-        objects.into_iter().map(move |(_, object)| Commit {
-            at,
-            node,
-            gone: false,
-            object: object.value(),
-            ours: true,
-        })
-    };
-    log.lock().unwrap().extend(existing(nodes(), true));
-    server.store().follow(Box::new(move |number, event| {
-        let node = number == nodes();
-        if !node && number != pods() {
-            return;
-        }
-        let by_us = ours.lock().unwrap().iter().any(|uid| **uid == *event.object.uid);
-        let gone = event.change == Change::Deleted;
-        log.lock().unwrap().push(Commit {
-            at: clock.now(),
-            node,
-            gone,
-            object: event.object.value(),
-            ours: by_us,
-        });
-    }));
+/// What was committed.
+#[derive(Default)]
+struct Log {
+    /// Of nodes and pods. What a kubelet ends was deleted before.
+    commits: Arc<Mutex<Vec<Commit>>>,
+    hash: Arc<Mutex<DefaultHasher>>,
+    by_hand: Arc<AtomicBool>,
+}
+
+impl Log {
+    fn follow(&self, server: &Server) {
+        let (log, hash, by_hand) =
+            (Arc::clone(&self.commits), Arc::clone(&self.hash), Arc::clone(&self.by_hand));
+        let clock = server.clock().clone();
+        let everything = Range { namespace: None, after: None, limit: 0 };
+        let first = server.store().list(nodes(), everything, None);
+        let (at, ours) = (clock.now(), true);
+        log.lock().unwrap().extend(
+            first.into_iter().flat_map(|listed| listed.objects).map(|(_, object)| Commit {
+                at,
+                node: true,
+                gone: false,
+                object: object.value(),
+                ours,
+            }),
+        );
+        server.store().follow(Box::new(move |number, event| {
+            let (at, gone) = (clock.now(), event.change == Change::Deleted);
+            (at, gone, &event.object.json).hash(&mut *hash.lock().unwrap());
+            let node = number == nodes();
+            if node || number == pods() {
+                let ours = by_hand.load(Ordering::Relaxed);
+                log.lock().unwrap().push(Commit { at, node, gone, object: event.object.value(), ours });
+            }
+        }));
+    }
 }

@@ -1,0 +1,169 @@
+//! # Script: what happens in a world
+//! Room:     pods that come and go, taints, tolerations, nodes replaced, controllers killed and started.
+//! Comes in: chance, from the seed.
+//! Goes out: writes to the server, and a line of the story for each.
+//! Not here: the world and its end (`play.rs`), what it means (`judge.rs`).
+
+use super::play::{Play, Twist, nodes, pods};
+use serde_json::{Value, json};
+use taintward_sandbox::api::{Deletion, On, Wish};
+use taintward_sandbox::world;
+
+/// The script's own name among the writers.
+const SCRIPT: &str = "script";
+
+impl Play {
+    /// One thing happens.
+    pub(crate) async fn act(&mut self) {
+        match self.below(20) {
+            0..=6 => self.new_pod(),
+            7..=10 => self.taint(),
+            11..=12 => self.untaint(),
+            13 => self.tolerate(),
+            14 => self.recreate(),
+            15 if !self.peaceful => self.crash().await,
+            16 if !self.peaceful => self.stop(),
+            17 => self.replace_node(),
+            18 if self.twist == Twist::EarlyEvictions => self.wrong_eviction(),
+            _ => {}
+        }
+        if self.below(2) == 0 {
+            self.start_one().await;
+        }
+    }
+
+    fn new_pod(&mut self) {
+        let Some(node) = self.pick(nodes()) else { return };
+        self.new_pod_of(&format!("p{}", self.below(12)), &node);
+    }
+
+    fn new_pod_of(&mut self, name: &str, node: &str) {
+        let tolerations = self.tolerations();
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+            "spec": {
+                "nodeName": node, "tolerations": tolerations, "terminationGracePeriodSeconds": self.below(3),
+                "containers": [{"name": "c", "image": "i"}],
+            },
+        });
+        if self.world.server().create(&On::object(pods(), "default", ""), pod, &Wish::by(SCRIPT)).is_ok() {
+            self.tell(format!("pod {name} on {node}: {tolerations}"));
+        }
+    }
+
+    fn tolerations(&self) -> Value {
+        let one = || {
+            let mut one = match self.below(4) {
+                0 => json!({"operator": "Exists"}),
+                1 => json!({"key": self.key(), "operator": "Equal", "value": "v"}),
+                _ => json!({"key": self.key(), "operator": "Exists"}),
+            };
+            if self.below(3) > 0 {
+                one["effect"] = json!("NoExecute");
+                if self.below(4) > 0 {
+                    one["tolerationSeconds"] = json!([0, 1, 5, 30, 120, 300, -5][self.below(7) as usize]);
+                }
+            }
+            one
+        };
+        (0..self.below(4)).map(|_| one()).collect()
+    }
+
+    fn key(&self) -> &'static str {
+        ["a", "b", "c"][self.below(3) as usize]
+    }
+
+    fn edit_taints(&mut self, what: &str, edit: impl FnOnce(&mut Vec<Value>)) {
+        let Some(node) = self.pick(nodes()) else { return };
+        let on = On::object(nodes(), "", &node);
+        let done = self.world.server().change(&on, SCRIPT, |node| {
+            let mut taints = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
+            edit(&mut taints);
+            node["spec"]["taints"] = Value::Array(taints);
+        });
+        if let Ok(made) = done {
+            self.tell(format!("{what} {node}: {}", made.object.value()["spec"]["taints"]));
+        }
+    }
+
+    fn taint(&mut self) {
+        let key = self.key();
+        let value = ["", "v", "w"][self.below(3) as usize];
+        let effect = ["NoExecute", "NoExecute", "NoExecute", "NoSchedule"][self.below(4) as usize];
+        let stamp = self.below(3) == 0;
+        let now = self.world.server().clock().stamp();
+        self.edit_taints("taint", |taints| {
+            taints.retain(|taint| taint["key"] != key || taint["effect"] != effect);
+            let mut taint = json!({"key": key, "value": value, "effect": effect});
+            if stamp {
+                taint["timeAdded"] = json!(now);
+            }
+            taints.push(taint);
+        });
+    }
+
+    fn untaint(&mut self) {
+        let key = self.key();
+        self.edit_taints("untaint", |taints| taints.retain(|taint| taint["key"] != key));
+    }
+
+    /// A toleration more.
+    fn tolerate(&mut self) {
+        let Some(pod) = self.pick(pods()) else { return };
+        let more = json!({"key": self.key(), "operator": "Exists", "effect": "NoExecute"});
+        let done = self.world.server().change(&On::object(pods(), "default", &pod), SCRIPT, |pod| {
+            let mut all = pod["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
+            all.push(more.clone());
+            pod["spec"]["tolerations"] = Value::Array(all);
+        });
+        if done.is_ok() {
+            self.tell(format!("pod {pod} tolerates {more}"));
+        }
+    }
+
+    /// The pod goes by our hand; its name may come again.
+    fn recreate(&mut self) {
+        let Some(pod) = self.pick(pods()) else { return };
+        self.delete_pod(&pod);
+        self.tell(format!("pod {pod} deleted by hand"));
+        if self.below(2) == 0 {
+            let node = self.pick(nodes());
+            node.into_iter().for_each(|node| self.new_pod_of(&pod, &node));
+        }
+    }
+
+    fn delete_pod(&self, pod: &str) {
+        let how = Deletion { grace: Some(0), ..Deletion::default() };
+        self.by_hand(true);
+        let _ = self.world.server().delete(&On::object(pods(), "default", pod), &how, &Wish::by(SCRIPT));
+        self.by_hand(false);
+    }
+
+    /// A node goes, and another of its name comes.
+    fn replace_node(&mut self) {
+        if self.below(3) > 0 {
+            return;
+        }
+        let Some(node) = self.pick(nodes()) else { return };
+        let server = self.world.server().clone();
+        // Now and then its pods outlive it: they are the new one's.
+        let with_pods = self.below(3) > 0;
+        for pod in self.names(pods()).into_iter().filter(|_| with_pods) {
+            if server.get(pods(), "default", &pod).is_some_and(|pod| pod["spec"]["nodeName"] == node.as_str())
+            {
+                self.delete_pod(&pod);
+            }
+        }
+        let _ = server.delete(&On::object(nodes(), "", &node), &Deletion::default(), &Wish::by(SCRIPT));
+        let index = node.trim_start_matches('n').parse().unwrap_or(1_usize) - 1;
+        self.world.create("", "nodes", "", world::node(index, 2));
+        self.tell(format!("node {node} replaced by another of its name"));
+    }
+
+    fn wrong_eviction(&mut self) {
+        let Some(pod) = self.pick(pods()) else { return };
+        let how = Deletion { grace: Some(0), ..Deletion::default() };
+        let _ = self.world.server().delete(&On::object(pods(), "default", &pod), &how, &Wish::by("somebody"));
+        self.tell(format!("somebody evicts {pod} for no reason"));
+    }
+}
