@@ -8,7 +8,7 @@ use super::answer::Answer;
 use super::asked::Asked;
 use super::form::{content_type, encoded};
 use super::{body, read};
-use crate::api::{Made, On, Patch, Server, Wish};
+use crate::api::{Made, On, Patch, Server, Wish, check_body};
 use crate::failure::Failure;
 use crate::resource::{Resource, Sub};
 use crate::store::Range;
@@ -54,7 +54,7 @@ impl Server {
             (&Method::PATCH, Some(Sub::Scale)) => self.patch_scale(asked, on),
             (&Method::PUT, _) => {
                 let (object, wish) = wished(asked)?;
-                check_kind(on.number.get(), &object)?;
+                check_body(on.number.get(), &object)?;
                 let made = self.update(on, object, &wish)?;
                 self.made(asked, on, made)
             }
@@ -71,7 +71,7 @@ impl Server {
     fn post(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
         let (object, wish) = wished(asked)?;
         // A binding may be posted to a collection of its own kind only; everything else must be what the path says.
-        check_kind(on.number.get(), &object)?;
+        check_body(on.number.get(), &object)?;
         let made = self.create(on, object, &wish)?;
         self.made(asked, on, made)
     }
@@ -217,29 +217,6 @@ fn wished(asked: &Asked) -> Result<(Value, Wish), Failure> {
     let object = body::object(asked)?;
     wish.raw = matches!(asked.content_type.as_str(), "" | "application/json").then(|| asked.body.clone());
     Ok((object, wish))
-}
-
-/// A body must be what the path says.
-fn check_kind(resource: &Resource, object: &Value) -> Result<(), Failure> {
-    let text = |field: &str| object[field].as_str().unwrap_or_default();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let expected = resource.api_version();
-    if !object.is_object() {
-        return Err(Failure::bad_request("the body is no object"));
-    }
-    if kind.is_empty() && api_version.is_empty() || (api_version == expected && kind == resource.kind) {
-        return Ok(());
-    }
-    if !api_version.is_empty() && api_version != expected {
-        return Err(Failure::bad_request(format!(
-            "the API version in the data ({api_version}) does not match the expected API version ({expected})"
-        )));
-    }
-    let version = resource.version;
-    Err(Failure::bad_request(format!(
-        "{} in version \"{version}\" cannot be handled as a {}: no kind \"{kind}\" is registered for the expected type",
-        kind, resource.kind
-    )))
 }
 
 fn patch(asked: &Asked) -> Result<Patch, Failure> {
