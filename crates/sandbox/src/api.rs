@@ -25,7 +25,7 @@ pub(crate) use events::{from_home as shown, is_shown_otherwise};
 pub(crate) use eviction::{is_ready, set_condition};
 pub(crate) use kind::{check_body, unregistered};
 pub(crate) use meta::{is_ending, is_held};
-pub(crate) use scale::patched as patched_scale;
+pub(crate) use scale::{patched as patched_scale, read as read_scale};
 
 use crate::clock::Clock;
 use crate::defaults::Admission;

@@ -11,10 +11,12 @@ mod body;
 mod discovery;
 mod form;
 mod openapi;
+mod options;
 mod query;
 mod read;
 mod review;
 mod route;
+mod syntax;
 mod watch;
 mod write;
 

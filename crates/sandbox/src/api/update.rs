@@ -8,7 +8,7 @@
 use super::create::unkept;
 use super::{Made, On, Server, Wish, events, meta, rules};
 use crate::failure::Failure;
-use crate::resource::Resource;
+use crate::resource::{Resource, Sub};
 use crate::store::{Object, Txn};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -118,7 +118,7 @@ impl Server {
         events::to_home(resource, &mut body);
         rules::again(resource, on.sub, &before, &mut body, self.shared.admission);
         rules::check_changed(resource, on.sub, &before, &body)?;
-        if on.sub.is_none() {
+        if matches!(on.sub, None | Some(Sub::Scale)) {
             rules::generation(resource, Some(&before), &mut body);
         }
         let mut body = rules::complete(body);

@@ -24,6 +24,11 @@ impl Query {
         self.0.iter().find(|(one, _)| one == name).map_or("", |(_, value)| value)
     }
 
+    /// All values of a name.
+    pub(super) fn all(&self, name: &str) -> Vec<&str> {
+        self.0.iter().filter(|(one, _)| one == name).map(|(_, value)| value.as_str()).collect()
+    }
+
     /// Whether a switch is on.
     pub(super) fn is_true(&self, name: &str) -> bool {
         self.0.iter().any(|(one, value)| one == name && !matches!(value.as_str(), "false" | "0"))
