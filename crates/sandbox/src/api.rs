@@ -10,6 +10,7 @@ mod create;
 mod delete;
 mod events;
 mod eviction;
+mod kind;
 mod meta;
 mod rules;
 mod scale;
@@ -22,8 +23,9 @@ pub use update::Patch;
 
 pub(crate) use events::{from_home as shown, is_shown_otherwise};
 pub(crate) use eviction::{is_ready, set_condition};
+pub(crate) use kind::{check_body, unregistered};
 pub(crate) use meta::{is_ending, is_held};
-pub(crate) use scale::patched as patched_scale;
+pub(crate) use scale::{patched as patched_scale, read as read_scale};
 
 use crate::clock::Clock;
 use crate::defaults::Admission;

@@ -39,7 +39,6 @@ pub fn apply_defaults(group: &str, resource: &str, object: &mut Value) {
         ("", "nodes") => node(object),
         ("", "services") => service(object),
         ("", "secrets") => secret(object),
-        ("coordination.k8s.io", "leases") => lease(object),
         ("scheduling.k8s.io", "priorityclasses") => fill(object, "preemptionPolicy", "PreemptLowerPriority"),
         ("apps" | "batch", _) => workload::workload(resource, object),
         _ => {}
@@ -67,6 +66,7 @@ impl Default for Admission {
 pub fn on_create(group: &str, resource: &str, new: &mut Value, admission: Admission) {
     match (group, resource) {
         ("", "pods") => admitted::pod_created(new, admission),
+        ("coordination.k8s.io", "leases") => lease(new),
         ("", "nodes") if admission.taint_new_nodes => admitted::node_created(new),
         ("", "namespaces") => {
             new["status"] = json!({"phase": "Active"});
@@ -123,6 +123,7 @@ pub fn on_update(
                 _ => {}
             }
         }
+        "" if resource == "leases" => lease(new),
         "status" => {
             keep(new, old, &["spec"]);
             if ["deployments", "pods"].contains(&resource) {

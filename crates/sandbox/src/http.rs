@@ -13,12 +13,16 @@ mod form;
 mod health;
 mod openapi;
 mod options;
+<<<<<<< HEAD
 mod pages;
 mod print;
+=======
+>>>>>>> c-api
 mod query;
 mod read;
 mod review;
 mod route;
+mod syntax;
 mod watch;
 mod write;
 mod yaml;

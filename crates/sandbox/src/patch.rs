@@ -94,6 +94,25 @@ impl PatchError {
     }
 }
 
+/// A patch, as a real server prints it.
+pub fn printed(patch: &Value) -> String {
+    go::print(patch)
+}
+
+/// What strategic patches say where others say that JSON does not fit its type: they never were JSON.
+pub fn unrestored(why: &str) -> String {
+    let found = why.strip_prefix("json: cannot unmarshal ").and_then(|rest| rest.split_once(" into Go "));
+    let Some((found, (_, of))) = found.and_then(|(found, rest)| Some((found, rest.rsplit_once(" of type ")?)))
+    else {
+        return why.to_owned();
+    };
+    match found {
+        "array" if of.starts_with("map[") => "cannot restore map from slice".to_owned(),
+        "string" | "bool" if of.starts_with("v1.") => format!("cannot restore struct from: {found}"),
+        _ => why.to_owned(),
+    }
+}
+
 /// Whether `value` has at most this many levels.
 fn within_depth(value: &Value, depth: usize) -> bool {
     match value {

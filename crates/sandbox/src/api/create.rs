@@ -44,28 +44,41 @@ impl Server {
     ) -> Result<Made, Failure> {
         let resource = on.number.get();
         meta::settle_place(resource, on, &mut body)?;
-        if body["metadata"]["resourceVersion"].as_str().is_some_and(|version| !matches!(version, "" | "0")) {
-            let why = "resourceVersion should not be set on objects to be created";
-            return Err(Failure::new(500, "", why));
-        }
+        let version = body["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
         if resource.namespaced {
             check_namespace(txn, on, &body)?;
         }
         meta::begin(resource, &mut body, self);
-        events::to_home(resource, &mut body);
+        body = rules::complete(rules::defaulted(resource, body));
+        // Before admission: what it gives an object is nobody's.
+        rules::track(resource, None, &mut body, wish, None, self.clock());
         let class = admit::check(txn, resource, &body)?;
         rules::begin(resource, &mut body, self.shared.admission);
         admit::prioritise(class.as_ref(), &mut body);
+        events::to_home(resource, &mut body);
         rules::check_new(resource, &body)?;
         body = rules::complete(body);
+        // What is no number counts as none.
+        if version.parse::<u64>().is_ok_and(|version| version != 0) {
+            let why = "resourceVersion should not be set on objects to be created";
+            return Err(Failure::new(500, "", why));
+        }
         let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         let key = super::key(&on.namespace, &name);
-        if txn.get(on.number, &key).is_some() {
-            return Err(Failure::exists(resource, &name));
+        if let Some(there) = txn.get(on.number, &key) {
+            let mut failure = Failure::exists(resource, &name);
+            if meta::is_ending(&there.value()) {
+                failure.message.insert_str(0, "object is being deleted: ");
+            }
+            return Err(failure);
         }
-        rules::track(resource, None, &mut body, wish, None, self.clock());
         let object = match wish.dry_run {
-            true => unkept(&body),
+            true => {
+                if !version.is_empty() {
+                    body["metadata"]["resourceVersion"] = json!(version);
+                }
+                unkept(&body)
+            }
             false => txn.put(on.number, &key, body),
         };
         Ok(Made { object, new: true, warnings })

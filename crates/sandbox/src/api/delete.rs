@@ -17,6 +17,9 @@ use std::sync::Arc;
 /// A pod's grace period if it names none.
 const POD_GRACE: i64 = 30;
 
+/// Namespaces that stay.
+const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
+
 /// How an object is to go.
 #[derive(Clone, Debug, Default)]
 pub struct Deletion {
@@ -56,6 +59,9 @@ impl Server {
         wish: &Wish,
     ) -> Result<Gone, Failure> {
         let resource = on.number.get();
+        if resource.kind == "Namespace" && IMMORTAL.contains(&on.name.as_str()) {
+            return Err(Failure::forbidden(resource, &on.name, "this namespace may not be deleted"));
+        }
         let Some(old) = txn.get(on.number, &on.key()) else {
             return Err(Failure::not_found(resource, &on.name));
         };
@@ -66,11 +72,22 @@ impl Server {
         };
         let grace = after["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
         let stays = grace > 0 || meta::is_held(&after) || is_namespace_in_use(resource, &after);
+        // Only pods are told to end before they do, however short their grace period is.
+        let told = resource.kind == "Pod";
         let object = match (wish.dry_run, stays) {
+            (true, false) if !told => old,
             (true, _) => unkept(&after),
             (false, true) if after == before => old,
             (false, true) => txn.put(on.number, &on.key(), after),
-            (false, false) => txn.remove(on.number, &on.key(), after),
+            (false, false) if told => {
+                let last = txn.put(on.number, &on.key(), after);
+                txn.remove(on.number, &on.key(), last.value());
+                last
+            }
+            (false, false) => {
+                txn.remove(on.number, &on.key(), before);
+                old
+            }
         };
         Ok(Gone { object, gone: !stays })
     }
@@ -82,16 +99,23 @@ fn is_namespace_in_use(resource: &Resource, object: &Value) -> bool {
 }
 
 fn check(resource: &Resource, on: &On, how: &Deletion, old: &Object, before: &Value) -> Result<(), Failure> {
-    if let Some(uid) = &how.uid
-        && **uid != *old.uid
-    {
-        return Err(Failure::precondition(resource, &on.name, "UID", uid, &old.uid));
-    }
     let version = before["metadata"]["resourceVersion"].as_str().unwrap_or_default();
-    match &how.version {
-        Some(asked) if asked != version => {
-            Err(Failure::precondition(resource, &on.name, "ResourceVersion", asked, version))
+    let fails = |field: &str, asked: &str, is: &str, perhaps: &str| {
+        let mut details = json!({"name": on.name, "kind": resource.kind});
+        if !resource.group.is_empty() {
+            details["group"] = json!(resource.group);
         }
+        let message = format!(
+            "Operation cannot be fulfilled on {} \"{}\": the {field} in the precondition ({asked}) does not match the \
+             {field} in record ({is}). The object might have been {perhaps}",
+            resource.qualified_kind(),
+            on.name
+        );
+        Err(Failure::new(409, "Conflict", message).with(details))
+    };
+    match (&how.uid, &how.version) {
+        (Some(uid), _) if **uid != *old.uid => fails("UID", uid, &old.uid, "deleted and then recreated"),
+        (_, Some(asked)) if asked != version => fails("ResourceVersion", asked, version, "modified"),
         _ => Ok(()),
     }
 }

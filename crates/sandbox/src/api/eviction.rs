@@ -5,8 +5,9 @@
 //! Not here: budgets' status (`life/budget.rs`).
 
 use super::{Deletion, Gone, On, Server, Wish, meta};
+use crate::clock::Clock;
 use crate::failure::Failure;
-use crate::resource::known;
+use crate::resource::{Sub, known};
 use crate::select;
 use crate::store::Txn;
 use serde_json::{Value, json};
@@ -19,15 +20,22 @@ impl Server {
     pub fn bind(&self, on: &On, binding: &Value, wish: &Wish) -> Result<(), Failure> {
         let resource = on.number.get();
         let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
-        if node.is_empty() || !matches!(binding["target"]["kind"].as_str(), None | Some("" | "Node")) {
-            let message = "target.name: Required value".to_owned();
-            let cause =
-                json!({"reason": "FieldValueRequired", "message": "Required value", "field": "target.name"});
-            return Err(Failure::invalid("", "Binding", &on.name, &[message], vec![cause]));
+        match binding["target"]["kind"].as_str() {
+            None | Some("" | "Node") => {}
+            Some(kind) => {
+                let known = r#"supported values: "Node", "<empty>""#;
+                let why = format!("target.kind: Unsupported value: \"{kind}\": {known}");
+                return Err(Failure::new(500, "", why));
+            }
+        }
+        if node.is_empty() {
+            return Err(Failure::new(500, "", "target.name: Required value"));
         }
         self.store().write(|txn| {
             let old = txn.get(on.number, &on.key());
-            let mut pod = old.ok_or_else(|| Failure::not_found(resource, &on.name))?.value();
+            let old = old.ok_or_else(|| Failure::not_found(resource, &on.name))?;
+            super::update::check_uid(resource, on, &old, binding)?;
+            let mut pod = old.value();
             if meta::is_ending(&pod) {
                 let why = format!("pod {} is being deleted, cannot be assigned to a host", on.name);
                 return Err(Failure::conflict(&BINDING, &on.name, &why));
@@ -41,10 +49,9 @@ impl Server {
                 let why = format!("pod {} has non-empty .spec.schedulingGates", on.name);
                 return Err(Failure::conflict(&BINDING, &on.name, &why));
             }
-            let before = pod.clone();
             pod["spec"]["nodeName"] = json!(node);
             let condition = json!({
-                "type": "PodScheduled", "status": "True", "observedGeneration": pod["metadata"]["generation"],
+                "type": "PodScheduled", "status": "True",
                 "lastProbeTime": null, "lastTransitionTime": self.clock().stamp(),
             });
             set_condition(&mut pod, condition);
@@ -52,14 +59,6 @@ impl Server {
                 meta::metadata(&mut pod).entry("annotations").or_insert_with(|| json!({}))[field] =
                     value.clone();
             }
-            super::rules::track(
-                resource,
-                Some(&before),
-                &mut pod,
-                wish,
-                Some(crate::resource::Sub::Binding),
-                self.clock(),
-            );
             if !wish.dry_run {
                 txn.put(on.number, &on.key(), pod);
             }
@@ -77,16 +76,14 @@ impl Server {
             let old = txn.get(on.number, &on.key());
             let pod = old.ok_or_else(|| Failure::not_found(resource, &on.name))?.value();
             if !needs_no_budget(&pod) {
-                spend_budget(txn, on, &pod, wish, &self.clock().stamp())?;
+                spend_budget(txn, on, &pod, wish, self.clock())?;
             }
             if !meta::is_ending(&pod) && !wish.dry_run {
                 let mut marked = pod;
-                let generation = marked["metadata"]["generation"].clone();
                 set_condition(
                     &mut marked,
                     json!({
                         "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
-                        "observedGeneration": generation,
                         "message": "Eviction API: evicting", "lastProbeTime": null,
                         "lastTransitionTime": self.clock().stamp(),
                     }),
@@ -124,7 +121,7 @@ pub(crate) fn is_ready(pod: &Value) -> bool {
     conditions.is_some_and(|all| all.iter().any(|one| one["type"] == "Ready" && one["status"] == "True"))
 }
 
-fn spend_budget(txn: &mut Txn<'_>, on: &On, pod: &Value, wish: &Wish, now: &str) -> Result<(), Failure> {
+fn spend_budget(txn: &mut Txn<'_>, on: &On, pod: &Value, wish: &Wish, clock: &Clock) -> Result<(), Failure> {
     let budgets = known("policy", "poddisruptionbudgets");
     let matching: Vec<_> = txn
         .all(budgets, Some(&on.namespace))
@@ -158,13 +155,32 @@ fn spend_budget(txn: &mut Txn<'_>, on: &On, pod: &Value, wish: &Wish, now: &str)
     }
     if number("disruptionsAllowed") <= 0 {
         let (needs, has) = (number("desiredHealthy"), number("currentHealthy"));
-        let why = format!("The disruption budget {name} needs {needs} healthy pods and has {has} currently");
+        let why = match has <= needs {
+            true => format!("The disruption budget {name} needs {needs} healthy pods and has {has} currently"),
+            false => format!("The disruption budget {name} does not allow evicting pods currently"),
+        };
         return Err(too_many("Cannot evict pod as it would violate the pod's disruption budget.", &why));
     }
     if !wish.dry_run {
         let left = number("disruptionsAllowed") - 1;
+        let before = budget.clone();
         budget["status"]["disruptionsAllowed"] = json!(left);
-        budget["status"]["disruptedPods"][&on.name] = json!(now);
+        budget["status"]["disruptedPods"][&on.name] = json!(clock.stamp());
+        let (status, reason) = match left > 0 {
+            true => ("True", "SufficientPods"),
+            false => ("False", "InsufficientPods"),
+        };
+        let now = clock.stamp();
+        set_condition(
+            &mut budget,
+            json!({
+                "type": "DisruptionAllowed", "status": status, "reason": reason, "message": "",
+                "observedGeneration": generation, "lastTransitionTime": now,
+            }),
+        );
+        let by = Wish::by("kube-apiserver");
+        let resource = budgets.get();
+        super::rules::track(resource, Some(&before), &mut budget, &by, Some(Sub::Status), clock);
         txn.put(budgets, &key, budget);
     }
     Ok(())

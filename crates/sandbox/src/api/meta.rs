@@ -17,7 +17,7 @@ pub(super) fn settle_place(resource: &Resource, on: &On, body: &mut Value) -> Re
     let metadata = metadata(body);
     let said = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
     let place = if resource.namespaced { on.namespace.as_str() } else { "" };
-    if !said.is_empty() && said != place {
+    if resource.namespaced && !said.is_empty() && said != place {
         let why = "the namespace of the provided object does not match the namespace sent on the request";
         return Err(Failure::bad_request(why));
     }
@@ -28,7 +28,10 @@ pub(super) fn settle_place(resource: &Resource, on: &On, body: &mut Value) -> Re
     let said = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
     if !on.name.is_empty() && said != on.name {
         if said.is_empty() {
-            let why = "name must be provided";
+            let why = format!(
+                "the name of the object ({} based on URL) was undeterminable: name must be provided",
+                on.name
+            );
             return Err(Failure::bad_request(why));
         }
         let why = format!("the name of the object ({said}) does not match the name on the URL ({})", on.name);
@@ -40,9 +43,7 @@ pub(super) fn settle_place(resource: &Resource, on: &On, body: &mut Value) -> Re
 /// A new object's identity.
 pub(super) fn begin(resource: &Resource, body: &mut Value, server: &Server) {
     let metadata = metadata(body);
-    for field in
-        ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion", "managedFields"]
-    {
+    for field in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion"] {
         metadata.remove(field);
     }
     let unnamed = metadata.get("name").and_then(Value::as_str).is_none_or(str::is_empty);
@@ -53,21 +54,22 @@ pub(super) fn begin(resource: &Resource, body: &mut Value, server: &Server) {
     }
     metadata.insert("uid".into(), json!(server.ids().uid()));
     metadata.insert("creationTimestamp".into(), json!(server.clock().stamp()));
-    metadata.remove("generation");
     super::rules::generation(resource, None, body);
 }
 
 /// What an object keeps through all updates.
 pub(super) fn carry_over(old: &Value, body: &mut Value) {
     let metadata = metadata(body);
-    for field in [
-        "uid",
-        "creationTimestamp",
-        "generation",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "selfLink",
-    ] {
+    // What a body says of these is judged, and not passed over.
+    for field in ["uid", "deletionGracePeriodSeconds"] {
+        let unsaid = matches!(metadata.get(field), None | Some(Value::Null));
+        match old["metadata"].get(field) {
+            Some(value) if unsaid => drop(metadata.insert(field.into(), value.clone())),
+            Some(_) => {}
+            None => drop(metadata.remove(field)),
+        }
+    }
+    for field in ["creationTimestamp", "generation", "deletionTimestamp", "selfLink"] {
         match old["metadata"].get(field) {
             Some(value) => metadata.insert(field.into(), value.clone()),
             None => metadata.remove(field),

@@ -4,6 +4,7 @@
 //! Goes out: bodies as a real server keeps them, or a refusal.
 //! Not here: the rules themselves.
 
+use super::kind::{self, Misnamed};
 use super::{On, Patch, Strictness, Wish, meta};
 use crate::clock::Clock;
 use crate::defaults::Admission;
@@ -13,7 +14,7 @@ use crate::patch::{self, PatchError, Writer};
 use crate::resource::{Resource, Sub};
 use crate::schema::{Schema, TypeId};
 use crate::{defaults, validate};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Reads a body as what the resource is: unknown fields dropped, warned of or refused; wrong types refused.
 pub(super) fn read(resource: &Resource, body: Value, wish: &Wish) -> Result<(Value, Vec<String>), Failure> {
@@ -21,7 +22,12 @@ pub(super) fn read(resource: &Resource, body: Value, wish: &Wish) -> Result<(Val
         let (kind, version) = (resource.kind, resource.version);
         Failure::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
     };
-    let read = normal(&resource.api_version(), resource.kind, body).map_err(|fault| refused(&fault))?;
+    // An empty list is a wish to forget the owners, and would not come back from its type.
+    let forgets = body["metadata"]["managedFields"] == json!([]);
+    let mut read = normal(&resource.api_version(), resource.kind, body).map_err(|fault| refused(&fault))?;
+    if forgets {
+        meta::metadata(&mut read.value).insert("managedFields".into(), json!([]));
+    }
     if wish.strictness == Strictness::Ignore {
         return Ok((read.value, Vec::new()));
     }
@@ -37,9 +43,46 @@ pub(super) fn read(resource: &Resource, body: Value, wish: &Wish) -> Result<(Val
     }
 }
 
+/// A body with the values for what it leaves out.
+pub(super) fn defaulted(resource: &Resource, mut body: Value) -> Value {
+    defaults::apply_defaults(resource.group, resource.plural, &mut body);
+    body
+}
+
+/// Reads what a patch made of an object. What is wrong with it is the patch's fault.
+pub(super) fn read_patched(
+    resource: &Resource,
+    patched: Value,
+    patch: &Patch,
+    wish: &Wish,
+) -> Result<(Value, Vec<String>), Failure> {
+    let shown = match patch {
+        Patch::Apply(_) => return read(resource, patched, wish),
+        Patch::Strategic(patch) => patch::printed(patch),
+        Patch::Json(_) | Patch::Merge(_) => patched.to_string(),
+    };
+    let unfit = |why: &str| {
+        let why = match patch {
+            Patch::Strategic(_) => patch::unrestored(why),
+            _ => why.to_owned(),
+        };
+        let message = format!("Invalid value: {}: {why}", Value::from(shown.as_str()));
+        let cause = json!({"reason": "FieldValueInvalid", "message": message, "field": "patch"});
+        Failure::invalid("", "", "", &[format!("patch: {message}")], vec![cause])
+    };
+    match kind::check(resource, &patched) {
+        Err(Misnamed::Unread(_, _, why)) => return Err(unfit(&why)),
+        Err(Misnamed::Elsewhere(failure)) => return Err(failure),
+        Ok(()) => {}
+    }
+    read(resource, patched, wish).map_err(|failure| {
+        let why = failure.message.split_once(&format!("cannot be handled as a {}: ", resource.kind));
+        why.map(|(_, why)| unfit(why)).unwrap_or(failure)
+    })
+}
+
 /// What a new object is given.
 pub(super) fn begin(resource: &Resource, body: &mut Value, admission: Admission) {
-    defaults::apply_defaults(resource.group, resource.plural, body);
     defaults::on_create(resource.group, resource.plural, body, admission);
 }
 
@@ -51,7 +94,6 @@ pub(super) fn again(
     body: &mut Value,
     admission: Admission,
 ) {
-    defaults::apply_defaults(resource.group, resource.plural, body);
     let place = (resource.group, resource.plural, sub.map_or("", Sub::name));
     defaults::on_update(place, old, body, admission);
 }
@@ -154,34 +196,11 @@ pub(super) fn patched(
             let (now, version) = (clock.stamp(), resource.api_version());
             let subresource = on.sub.map_or("", Sub::name);
             let writer = Writer { manager: &wish.manager, subresource, version: &version, now: &now };
-            let (applied, _) = read_applied(resource, on, applied, wish)?;
-            let done = patch::apply(live, &applied, of, &writer, wish.force);
+            let done = patch::apply(live, applied, of, &writer, wish.force);
             done.map_err(|error| Failure::of_status(&error.status()))
         }
         other => by_kind(live.unwrap_or(&nothing), other, of),
     }
-}
-
-/// What is applied must be what the path says; unknown fields are as in any other body.
-fn read_applied(
-    resource: &Resource,
-    on: &On,
-    applied: &Value,
-    wish: &Wish,
-) -> Result<(Value, Vec<String>), Failure> {
-    let mut applied = applied.clone();
-    let (_, complaints) = read(resource, applied.clone(), wish)?;
-    let metadata = meta::metadata(&mut applied);
-    let said = metadata.get("name").and_then(Value::as_str).unwrap_or_default();
-    if !said.is_empty() && said != on.name {
-        let why = format!("the name of the object ({said}) does not match the name on the URL ({})", on.name);
-        return Err(Failure::bad_request(why));
-    }
-    metadata.insert("name".into(), on.name.clone().into());
-    if resource.namespaced && !metadata.contains_key("namespace") {
-        metadata.insert("namespace".into(), on.namespace.clone().into());
-    }
-    Ok((applied, complaints))
 }
 
 fn by_kind(live: &Value, patch: &Patch, of: TypeId) -> Result<Value, Failure> {

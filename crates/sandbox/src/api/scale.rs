@@ -49,6 +49,22 @@ fn selector_text(selector: &Value) -> String {
     parts.join(",")
 }
 
+/// A Scale that was sent.
+pub(crate) fn read(scale: Value, name: &str) -> Result<Value, Failure> {
+    let read = crate::normal::normal("autoscaling/v1", "Scale", scale).map_err(|fault| {
+        Failure::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {fault}"))
+    })?;
+    match read.value["metadata"]["name"].as_str().unwrap_or_default() {
+        said if said == name => Ok(read.value),
+        "" => Err(Failure::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        ))),
+        said => Err(Failure::bad_request(format!(
+            "the name of the object ({said}) does not match the name on the URL ({name})"
+        ))),
+    }
+}
+
 /// A patched Scale.
 pub(crate) fn patched(scale: Value, patch: &Patch) -> Result<Value, Failure> {
     super::rules::patched_scale(&scale, patch)
@@ -70,7 +86,6 @@ impl Server {
         change: impl FnOnce(Value) -> Result<Value, Failure>,
         wish: &Wish,
     ) -> Result<(Value, Made), Failure> {
-        let whole = On { sub: None, ..on.clone() };
         let made = self.store().write(|txn| {
             let old = txn.get(on.number, &on.key());
             let old = old.ok_or_else(|| Failure::not_found(on.number.get(), &on.name))?;
@@ -88,7 +103,7 @@ impl Server {
             object["spec"]["replicas"] = json!(replicas);
             // A Scale without a version is meant whatever the version is.
             object["metadata"]["resourceVersion"] = scale["metadata"]["resourceVersion"].clone();
-            self.replace(txn, &whole, &old, object, wish, Vec::new())
+            self.replace(txn, on, &old, object, wish, Vec::new())
         })?;
         Ok((of(&made.object.value()), made))
     }

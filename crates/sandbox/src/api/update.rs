@@ -8,7 +8,7 @@
 use super::create::unkept;
 use super::{Made, On, Server, Wish, events, meta, rules};
 use crate::failure::Failure;
-use crate::resource::Resource;
+use crate::resource::{Resource, Sub};
 use crate::store::{Object, Txn};
 use serde_json::{Map, Value};
 use std::sync::Arc;
@@ -36,7 +36,10 @@ impl Server {
         let (mut body, warnings) = rules::read(resource, body, wish)?;
         meta::settle_place(resource, on, &mut body)?;
         self.store().write(|txn| match txn.get(on.number, &on.key()) {
-            Some(old) => self.replace(txn, on, &old, body, wish, warnings),
+            Some(old) => {
+                check_uid(resource, on, &old, &body)?;
+                self.replace(txn, on, &old, body, wish, warnings)
+            }
             None if on.sub.is_none() && rules::made_by_update(resource) => {
                 self.create_in(txn, on, body, wish, warnings)
             }
@@ -58,7 +61,15 @@ impl Server {
                 (None, _) => return Err(Failure::not_found(resource, &on.name)),
             };
             let patched = rules::patched(resource, on, live.as_ref(), patch, wish, self.clock())?;
-            let (mut body, warnings) = rules::read(resource, patched, wish)?;
+            if old.is_none()
+                && let Some(uid) = patched["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty())
+            {
+                let why = format!(
+                    "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                );
+                return Err(Failure::conflict(resource, &on.name, &why));
+            }
+            let (mut body, warnings) = rules::read_patched(resource, patched, patch, wish)?;
             meta::settle_place(resource, on, &mut body)?;
             let wish = match patch {
                 // What is applied is owned already.
@@ -100,21 +111,29 @@ impl Server {
         let before = old.value();
         check_preconditions(resource, on, &before, &body)?;
         meta::carry_over(&before, &mut body);
+        let mut body = rules::complete(rules::defaulted(resource, body));
+        let shown = events::from_home(resource, before.clone());
+        // Before admission: what it gives an object is nobody's.
+        rules::track(resource, Some(&shown), &mut body, wish, on.sub, self.clock());
         events::to_home(resource, &mut body);
         rules::again(resource, on.sub, &before, &mut body, self.shared.admission);
         rules::check_changed(resource, on.sub, &before, &body)?;
-        if on.sub.is_none() {
+        if matches!(on.sub, None | Some(Sub::Scale)) {
             rules::generation(resource, Some(&before), &mut body);
         }
         let mut body = rules::complete(body);
-        rules::track(resource, Some(&before), &mut body, wish, on.sub, self.clock());
         if is_same(&before, &body) {
             return Ok(Made { object: Arc::clone(old), new: false, warnings });
         }
         let over = meta::is_ending(&body) && !meta::is_held(&body) && !is_graceful(&body);
         let object = match (wish.dry_run, over) {
             (true, _) => unkept(&body),
-            (false, true) => txn.remove(on.number, &on.key(), body),
+            (false, true) => {
+                // This change is never kept: what goes is what was there, and the answer bears its version.
+                body["metadata"]["resourceVersion"] = before["metadata"]["resourceVersion"].clone();
+                txn.remove(on.number, &on.key(), before);
+                unkept(&body)
+            }
             (false, false) => txn.put(on.number, &on.key(), body),
         };
         Ok(Made { object, new: false, warnings })
@@ -128,17 +147,45 @@ fn is_graceful(body: &Value) -> bool {
             && body["spec"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
 }
 
-/// The version and the identity a body was made from, if it says so.
+/// The identity of what a body replaces, if it says so.
+pub(super) fn check_uid(resource: &Resource, on: &On, old: &Object, body: &Value) -> Result<(), Failure> {
+    match body["metadata"]["uid"].as_str() {
+        None | Some("") => Ok(()),
+        Some(asked) if *asked == *old.uid => Ok(()),
+        Some(asked) => {
+            let why = format!(
+                "StorageError: invalid object, Code: 4, Key: /registry/{}/{}, ResourceVersion: 0, AdditionalErrorMsg: \
+                 Precondition failed: UID in precondition: {asked}, UID in object meta: {}",
+                folder(resource),
+                on.key(),
+                old.uid
+            );
+            Err(Failure::conflict(resource, &on.name, &why))
+        }
+    }
+}
+
+/// Where a real server's storage keeps a resource.
+fn folder(resource: &Resource) -> &'static str {
+    match resource.plural {
+        "nodes" => "minions",
+        "services" => "services/specs",
+        "endpoints" => "services/endpoints",
+        plural => plural,
+    }
+}
+
+/// The version a body was made from, if it says so.
 fn check_preconditions(resource: &Resource, on: &On, old: &Value, body: &Value) -> Result<(), Failure> {
     let of = |object: &Value, field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
-    let (asked, is) = (of(body, "uid"), of(old, "uid"));
-    if !asked.is_empty() && asked != is {
-        return Err(Failure::precondition(resource, &on.name, "UID", &asked, &is));
-    }
     let (asked, is) = (of(body, "resourceVersion"), of(old, "resourceVersion"));
     match asked.as_str() {
         "" | "0" => rules::without_version(resource, body).map_or(Ok(()), Err),
         asked if asked == is => Ok(()),
+        asked if asked.parse::<u64>().is_err() => {
+            let why = format!("strconv.ParseUint: parsing \"{asked}\": invalid syntax");
+            Err(Failure::new(500, "", why))
+        }
         _ => Err(Failure::modified(resource, &on.name)),
     }
 }

@@ -7,22 +7,18 @@
 use super::answer::Answer;
 use super::asked::Asked;
 use super::form::{content_type, encoded};
+<<<<<<< HEAD
 use super::{body, read, route};
 use crate::api::{Made, On, Patch, Server, Wish};
+=======
+use super::{body, options, read, syntax};
+use crate::api::{Made, On, Patch, Server, Wish, check_body};
+>>>>>>> c-api
 use crate::failure::Failure;
 use crate::resource::{Resource, Sub};
 use crate::store::Range;
 use http::Method;
 use serde_json::{Value, json};
-
-/// Content types of patches.
-const PATCHES: [&str; 5] = [
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
-    "application/apply-patch+yaml",
-    "application/apply-patch+cbor",
-];
 
 impl Server {
     pub(super) fn on_collection(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
@@ -34,7 +30,12 @@ impl Server {
             Method::POST if !resource.kept => self.review(asked, on),
             Method::POST if resource.namespaced && on.namespace.is_empty() => Err(Failure::not_allowed()),
             Method::POST => self.post(asked, on),
+<<<<<<< HEAD
             Method::DELETE if resource.has_collections_deleted(&on.namespace) => self.delete_many(asked, on),
+=======
+            Method::DELETE if resource.namespaced && on.namespace.is_empty() => Err(Failure::not_allowed()),
+            Method::DELETE if resource.kept => self.delete_many(asked, on),
+>>>>>>> c-api
             _ => Err(Failure::not_allowed()),
         }
     }
@@ -53,8 +54,8 @@ impl Server {
             (&Method::PUT, Some(Sub::Scale)) => self.put_scale(asked, on),
             (&Method::PATCH, Some(Sub::Scale)) => self.patch_scale(asked, on),
             (&Method::PUT, _) => {
-                let (object, wish) = wished(asked)?;
-                check_kind(on.number.get(), &object)?;
+                let (object, wish) = wished(asked, "UpdateOptions", on.number.get().kind)?;
+                check_body(on.number.get(), &object)?;
                 let made = self.update(on, object, &wish)?;
                 self.made(asked, on, made)
             }
@@ -69,9 +70,9 @@ impl Server {
     }
 
     fn post(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
-        let (object, wish) = wished(asked)?;
+        let (object, wish) = wished(asked, "CreateOptions", on.number.get().kind)?;
         // A binding may be posted to a collection of its own kind only; everything else must be what the path says.
-        check_kind(on.number.get(), &object)?;
+        check_body(on.number.get(), &object)?;
         let made = self.create(on, object, &wish)?;
         self.made(asked, on, made)
     }
@@ -84,18 +85,18 @@ impl Server {
     }
 
     fn post_binding(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
-        let (binding, wish) = wished(asked)?;
+        let (binding, wish) = wished(asked, "CreateOptions", "Binding")?;
+        if binding["metadata"]["name"].as_str().unwrap_or_default() != on.name {
+            return Err(Failure::bad_request("name in URL does not match name in Binding object"));
+        }
         self.bind(on, &binding, &wish)?;
         self.success(asked, 201, None)
     }
 
     fn post_eviction(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
-        let (eviction, mut wish) = wished(asked)?;
-        let name = eviction["metadata"]["name"].as_str().unwrap_or_default();
-        if !name.is_empty() && name != on.name {
-            return Err(Failure::bad_request(format!(
-                "name in URL does not match name in Eviction object: {name}"
-            )));
+        let (eviction, mut wish) = wished(asked, "CreateOptions", "Eviction")?;
+        if eviction["metadata"]["name"].as_str().unwrap_or_default() != on.name {
+            return Err(Failure::bad_request("name in URL does not match name in Eviction object"));
         }
         let (how, dry_run) = body::of_options(asked, &eviction["deleteOptions"])?;
         wish.dry_run |= dry_run;
@@ -104,7 +105,8 @@ impl Server {
     }
 
     fn put_scale(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
-        let (scale, wish) = wished(asked)?;
+        let (scale, wish) = wished(asked, "UpdateOptions", "Scale")?;
+        let scale = crate::api::read_scale(scale, &on.name)?;
         self.scaled(asked, on, &wish, |_| Ok(scale))
     }
 
@@ -128,7 +130,7 @@ impl Server {
 
     fn delete_one(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
         let resource = on.number.get();
-        let mut wish = asked.wish()?;
+        let mut wish = options::wish(asked, "DeleteOptions")?;
         let (how, dry_run) = body::deletion(asked)?;
         wish.dry_run |= dry_run;
         let gone = self.delete(on, &how, &wish)?;
@@ -148,7 +150,7 @@ impl Server {
 
     fn delete_many(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
         let form = self.form(asked, on)?;
-        let mut wish = asked.wish()?;
+        let mut wish = options::wish(asked, "DeleteOptions")?;
         let (how, dry_run) = body::deletion(asked)?;
         wish.dry_run |= dry_run;
         let selector = read::selector(asked, on)?;
@@ -162,7 +164,8 @@ impl Server {
             let (namespace, name) = key.split_once('/').unwrap_or(("", &key));
             let one = On::object(on.number, namespace, name);
             match self.delete(&one, &how, &wish) {
-                Ok(gone) => objects.push(gone.object),
+                // As it was listed, and not as it went.
+                Ok(_) => objects.push(object),
                 // Somebody was faster.
                 Err(failure) if failure.code == 404 => {}
                 Err(failure) => return Err(failure),
@@ -212,45 +215,23 @@ fn returns_deleted(resource: &Resource) -> bool {
 }
 
 /// The body and how it is to be written.
-fn wished(asked: &Asked) -> Result<(Value, Wish), Failure> {
-    let mut wish = asked.wish()?;
-    let object = body::object(asked)?;
+fn wished(asked: &Asked, options: &str, kind: &str) -> Result<(Value, Wish), Failure> {
+    let mut wish = options::wish(asked, options)?;
+    let object = body::sent(asked, kind)?;
     wish.raw = matches!(asked.content_type.as_str(), "" | "application/json").then(|| asked.body.clone());
     Ok((object, wish))
 }
 
-/// A body must be what the path says.
-fn check_kind(resource: &Resource, object: &Value) -> Result<(), Failure> {
-    let text = |field: &str| object[field].as_str().unwrap_or_default();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    let expected = resource.api_version();
-    if !object.is_object() {
-        return Err(Failure::bad_request("the body is no object"));
-    }
-    if kind.is_empty() && api_version.is_empty() || (api_version == expected && kind == resource.kind) {
-        return Ok(());
-    }
-    if !api_version.is_empty() && api_version != expected {
-        return Err(Failure::bad_request(format!(
-            "the API version in the data ({api_version}) does not match the expected API version ({expected})"
-        )));
-    }
-    let version = resource.version;
-    Err(Failure::bad_request(format!(
-        "{} in version \"{version}\" cannot be handled as a {}: no kind \"{kind}\" is registered for the expected type",
-        kind, resource.kind
-    )))
-}
-
 fn patch(asked: &Asked) -> Result<Patch, Failure> {
-    let json = || {
-        serde_json::from_slice::<Value>(&asked.body)
-            .map_err(|why| Failure::bad_request(format!("error decoding patch: {why}")))
-    };
+    let read = || serde_json::from_slice::<Value>(&asked.body);
+    let words = |why: serde_json::Error| syntax::words(&asked.body, &why);
+    let json = || read().map_err(|why| Failure::bad_request(format!("error decoding patch: {}", words(why))));
     match asked.content_type.as_str() {
         "application/json-patch+json" => json().map(Patch::Json),
         "application/merge-patch+json" => json().map(Patch::Merge),
-        "application/strategic-merge-patch+json" => json().map(Patch::Strategic),
+        "application/strategic-merge-patch+json" => {
+            read().map(Patch::Strategic).map_err(|why| Failure::bad_request(words(why)))
+        }
         "application/apply-patch+yaml" => {
             if asked.query.get("fieldManager").is_empty() {
                 let message = "fieldManager: Required value: is required for apply patch";
@@ -262,14 +243,19 @@ fn patch(asked: &Asked) -> Result<Patch, Failure> {
                 ));
             }
             let value = crate::normal::yaml_to_json(&asked.body);
-            value.map(Patch::Apply).map_err(|why| Failure::bad_request(format!("error decoding YAML: {why}")))
+            value.map(Patch::Apply).map_err(|why| {
+                Failure::bad_request(format!("error decoding YAML: error converting YAML to JSON: {why}"))
+            })
         }
-        _ => Err(Failure::media_type(&PATCHES)),
+        _ => {
+            let why = "415: Unsupported Media Type";
+            Err(Failure::new(415, "UnsupportedMediaType", why).with(json!({})))
+        }
     }
 }
 
 fn patch_wish(asked: &Asked) -> Result<Wish, Failure> {
-    let wish = asked.wish()?;
+    let wish = options::wish(asked, "PatchOptions")?;
     if !asked.query.get("force").is_empty() && asked.content_type != "application/apply-patch+yaml" {
         let message = "force: Forbidden: may not be specified for non-apply patch";
         return Err(read::invalid_options("PatchOptions", "force", "FieldValueForbidden", message));

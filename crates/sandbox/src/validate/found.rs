@@ -143,7 +143,10 @@ pub fn status(group: &str, kind: &str, name: &str, faults: &[Invalid]) -> Value 
         several => format!(": [{}]", several.join(", ")),
     };
     let full = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
-    let mut details = json!({"name": name, "kind": kind});
+    let mut details = json!({"kind": kind});
+    if !name.is_empty() {
+        details["name"] = name.into();
+    }
     if !group.is_empty() {
         details["group"] = group.into();
     }

@@ -50,13 +50,13 @@ impl tower::Service<Request<kube::client::Body>> for Between {
         let lags = is_watch && matches!(self.twist, Twist::OldNodes | Twist::LateNodes);
         let is_pod = request.uri().path().contains("/pods/");
         Box::pin(async move {
-            match request.method() {
+            match *request.method() {
                 _ if lags => between.server.clone().call(request).await.map(late),
-                &Method::GET if between.twist == Twist::OldNodes => match between.old_node(&request) {
+                Method::GET if between.twist == Twist::OldNodes => match between.old_node(&request) {
                     Some(answer) => Ok(answer),
                     None => between.server.clone().call(request).await,
                 },
-                &Method::DELETE if is_pod && between.twist == Twist::LateDeletions => {
+                Method::DELETE if is_pod && between.twist == Twist::LateDeletions => {
                     // Nobody's giving up ends it.
                     let late = tokio::spawn(async move {
                         tokio::time::sleep(HELD).await;
@@ -64,7 +64,7 @@ impl tower::Service<Request<kube::client::Body>> for Between {
                     });
                     Ok(late.await.expect("it neither panics nor is aborted"))
                 }
-                &Method::DELETE if is_pod => Ok(between.delete(request).await),
+                Method::DELETE if is_pod => Ok(between.delete(request).await),
                 _ => between.server.clone().call(request).await,
             }
         })
