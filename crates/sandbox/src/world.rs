@@ -87,6 +87,13 @@ impl World {
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             self.create("", "namespaces", "", namespace);
         }
+        // The API server leaves it for the controller that cleans up old tokens.
+        let name = "kube-apiserver-legacy-service-account-token-tracking";
+        let since = self.server.clock().now().strftime("%Y-%m-%d").to_string();
+        let tracking = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"since": since},
+        });
+        self.create("", "configmaps", "kube-system", tracking);
         for (name, value) in
             [("system-cluster-critical", 2_000_000_000), ("system-node-critical", 2_000_001_000)]
         {

@@ -27,6 +27,7 @@ import (
 // Groups and versions whose kinds are told of; one of them is served by no one but clients send its options.
 var versions = []schema.GroupVersion{
 	{Group: "", Version: "v1"},
+	{Group: "admissionregistration.k8s.io", Version: "v1"},
 	{Group: "apps", Version: "v1"},
 	{Group: "authentication.k8s.io", Version: "v1"},
 	{Group: "authorization.k8s.io", Version: "v1"},

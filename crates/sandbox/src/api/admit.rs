@@ -1,5 +1,5 @@
 //! # Admit: what a cluster's default admission asks of other objects
-//! Room:     a pod's PriorityClass.
+//! Room:     a pod's PriorityClass; what would be kept here but not obeyed.
 //! Comes in: objects on their way in.
 //! Goes out: the same, completed; a refusal if what they name is not there.
 //! Not here: what needs nothing but the object (`defaults.rs`).
@@ -12,10 +12,16 @@ use serde_json::Value;
 
 /// A new object, before it is given anything: what it asks for must be there.
 pub(super) fn check(txn: &Txn<'_>, resource: &Resource, body: &Value) -> Result<Option<Value>, Failure> {
+    let name = body["metadata"]["name"].as_str().unwrap_or_default();
+    if resource.kind == "ValidatingAdmissionPolicy" {
+        // Controllers watch them, so there is a list; a policy in it that stops nobody would be a trap.
+        let why = format!("{name}: this sandbox evaluates no admission policies, so it keeps none");
+        return Err(Failure::new(501, "NotImplemented", why));
+    }
     if resource.kind != "Pod" {
         return Ok(None);
     }
-    let pod = body["metadata"]["name"].as_str().unwrap_or_default();
+    let pod = name;
     let asked = body["spec"]["priorityClassName"].as_str().unwrap_or_default();
     let class = class(txn, asked);
     if class.is_none() && !asked.is_empty() {

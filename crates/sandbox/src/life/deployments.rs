@@ -133,7 +133,9 @@ fn begin(view: &View<'_>, deployment: &Value, owned: &[&Arc<Value>], hash: &str,
         },
     });
     if view.server.create(&On::object(sets(), namespace(deployment), ""), set, &Wish::by(NAME)).is_ok() {
-        told(view, deployment, &format!("Scaled up replica set {own} from 0 to {replicas}"));
+        if replicas > 0 {
+            told(view, deployment, &format!("Scaled up replica set {own} from 0 to {replicas}"));
+        }
         set_revision(view, deployment, revision);
     }
 }

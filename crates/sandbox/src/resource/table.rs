@@ -78,6 +78,12 @@ pub static RESOURCES: &[Resource] = &[
     spaced(CORE, ("secrets", "secret", "Secret"), (NONE, NONE), &[]),
     spaced(CORE, ("serviceaccounts", "serviceaccount", "ServiceAccount"), (&["sa"], NONE), &[Token]),
     spaced(CORE, ("services", "service", "Service"), (&["svc"], ALL), STATUS),
+    global(
+        ("admissionregistration.k8s.io", "v1"),
+        ("validatingadmissionpolicies", "validatingadmissionpolicy", "ValidatingAdmissionPolicy"),
+        NONE,
+        STATUS,
+    ),
     spaced(APPS, ("controllerrevisions", "controllerrevision", "ControllerRevision"), (NONE, NONE), &[]),
     spaced(APPS, ("daemonsets", "daemonset", "DaemonSet"), (&["ds"], ALL), STATUS),
     spaced(APPS, ("deployments", "deployment", "Deployment"), (&["deploy"], ALL), SCALED),
@@ -117,12 +123,14 @@ pub static RESOURCES: &[Resource] = &[
     spaced(("events.k8s.io", "v1"), ("events", "event", "Event"), (&["ev"], NONE), &[]),
     global(("networking.k8s.io", "v1"), ("ingressclasses", "ingressclass", "IngressClass"), NONE, &[]),
     spaced(("networking.k8s.io", "v1"), ("ingresses", "ingress", "Ingress"), (&["ing"], NONE), STATUS),
+    global(("networking.k8s.io", "v1"), ("ipaddresses", "ipaddress", "IPAddress"), &["ip"], &[]),
     spaced(
         ("networking.k8s.io", "v1"),
         ("networkpolicies", "networkpolicy", "NetworkPolicy"),
         (&["netpol"], NONE),
         &[],
     ),
+    global(("networking.k8s.io", "v1"), ("servicecidrs", "servicecidr", "ServiceCIDR"), NONE, STATUS),
     global(("node.k8s.io", "v1"), ("runtimeclasses", "runtimeclass", "RuntimeClass"), NONE, &[]),
     spaced(
         ("policy", "v1"),

@@ -1,0 +1,97 @@
+//! # Reading: what kubectl shows
+//! Room:     get, describe, watch, discovery, questions; what cannot be had here, said clearly.
+//! Comes in: a [`Stage`].
+//! Goes out: nothing but pass or fail.
+//! Not here: changes (`changing.rs`, `moving.rs`).
+
+use crate::{Stage, eventually};
+use std::fs::{self, File};
+
+#[test]
+fn objects_are_shown_in_every_form() {
+    let Some(stage) = Stage::set("objects_are_shown_in_every_form", &[]) else { return };
+    stage.settled();
+    stage.says("get nodes", &["NAME", "STATUS", "ROLES", "VERSION", "n1", "Ready", "v1.36.3"]);
+    stage.says("get nodes -o wide", &["INTERNAL-IP", "10.0.0.1", "Taintward sandbox"]);
+    stage.says("get node n1 -o yaml", &["kind: Node", "  name: n1\n", "podCIDR: 10.244.0.0/24"]);
+    stage.says("get node n1 -o json", &["\"kind\": \"Node\"", "\"name\": \"n1\""]);
+    assert_eq!(stage.ok("get nodes -o jsonpath={.items[*].metadata.name}"), "n1 n2 n3 n4 n5 n6");
+    let web = stage.says("get pods -n shop -l app=web -o wide", &["NOMINATED NODE", "Running", "1/1"]);
+    assert!(web.lines().count() == 7 && !web.contains("cart"), "{web}");
+    let here = stage.ok("get pods -A --field-selector spec.nodeName=n1 -o name");
+    assert!(here.contains("pod/agent-"), "{here}");
+    let agents = stage.ok("get pods -A --field-selector spec.nodeName=n1 -l app=agent -o name");
+    assert_eq!(agents.lines().count(), 1, "{agents}");
+    stage.says("get deploy,ds,pdb -n shop", &["deployment.apps/web", "6/6", "daemonset.apps/agent"]);
+    stage.says("get all -n shop", &["pod/web-", "replicaset.apps/web-", "deployment.apps/search"]);
+    stage.says("get events -n shop", &["LAST SEEN", "Scheduled", "Successfully assigned shop/"]);
+    stage.says("events -n shop --for deploy/web", &["ScalingReplicaSet", "Scaled up replica set web-"]);
+    stage.fails("get pods none", "Error from server (NotFound): pods \"none\" not found");
+    stage.fails("get nosuch", "the server doesn't have a resource type \"nosuch\"");
+    stage.says("describe node n1", &["PodCIDR:", "MemoryPressure", "HolderIdentity:  n1", "(3 in total)"]);
+    let pod = &["Controlled By:", "op=Exists for 10s", "QoS Class:                    Burstable"];
+    stage.says("describe pod -n shop -l app=cart", &[pod.as_slice(), &["Successfully assigned"]].concat());
+    stage.says("describe deploy -n shop web", &["6 desired | 6 updated | 6 total | 6 available"]);
+}
+
+#[test]
+fn what_there_is_can_be_asked() {
+    let Some(stage) = Stage::set("what_there_is_can_be_asked", &[]) else { return };
+    stage.says("version", &["Client Version:", "Server Version: v1.36.3+taintward-sandbox"]);
+    stage.says("api-versions", &["apps/v1\n", "policy/v1\n", "\nv1\n"]);
+    stage.says("api-resources", &["poddisruptionbudgets", "pdb", "policy/v1", "PodDisruptionBudget"]);
+    stage.says("explain pod.spec.tolerations", &["tolerationSeconds\t<integer>", "<[]Toleration>"]);
+    stage.says("cluster-info", &["control plane", "is running at", "http://127.0.0.1:"]);
+    assert_eq!(stage.ok("auth can-i delete pods"), "yes\n");
+    stage.says("auth can-i --list", &["*.*"]);
+    stage.says("auth whoami", &["sandbox", "system:masters"]);
+}
+
+#[test]
+fn what_cannot_be_had_is_said() {
+    let Some(stage) = Stage::set("what_cannot_be_had_is_said", &["--empty"]) else { return };
+    stage.until("get serviceaccounts", |said| said.contains("default"));
+    stage.ok("run solo --image=x");
+    stage.ok("wait --for=condition=Ready pod/solo --timeout=60s");
+    stage.fails("logs solo", "nothing runs in this sandbox: a pod has no log");
+    stage.fails("exec solo -- ls", "nothing runs in this sandbox: a pod has no exec");
+    stage.fails("attach solo", "nothing runs in this sandbox: a pod has no attach");
+    stage.fails("port-forward pod/solo :80", "nothing runs in this sandbox: a pod has no portforward");
+    stage.fails("top nodes", "Metrics API not available");
+    stage.file(
+        "policy.yaml",
+        "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: none}\n\
+         spec: {validations: [{expression: 'false'}]}\n",
+    );
+    stage.fails("create -f policy.yaml", "evaluates no admission policies");
+}
+
+#[test]
+fn a_watch_tells_what_comes() {
+    let Some(stage) = Stage::set("a_watch_tells_what_comes", &["--empty"]) else { return };
+    let seen = stage.folder.join("seen");
+    let mut watch =
+        stage.command(&["get", "nodes", "-w"]).stdout(File::create(&seen).unwrap()).spawn().unwrap();
+    let reads =
+        |what: &str| eventually(what, || fs::read_to_string(&seen).ok().filter(|text| text.contains(what)));
+    let before = reads("n6");
+    assert!(!before.contains("SchedulingDisabled"), "{before}");
+    stage.ok("cordon n3");
+    let after = reads("Ready,SchedulingDisabled");
+    let _ = watch.kill();
+    let _ = watch.wait();
+    let cordoned: Vec<&str> = after.lines().filter(|line| line.contains("SchedulingDisabled")).collect();
+    assert!(cordoned.iter().all(|line| line.starts_with("n3 ")), "{after}");
+}
+
+#[test]
+fn the_same_over_tls() {
+    let Some(stage) = Stage::set("the_same_over_tls", &["--tls"]) else { return };
+    stage.settled();
+    stage.says("cluster-info", &["https://127.0.0.1:"]);
+    stage.says("get nodes", &["n6", "Ready"]);
+    stage.says("taint nodes n1 dedicated=db:NoExecute", &["node/n1 tainted"]);
+    let web = "get pods -n shop -l app=web --field-selector spec.nodeName=n1 -o name";
+    stage.until(web, str::is_empty);
+    stage.fails("exec -n shop ds/agent -- ls", "nothing runs in this sandbox");
+}

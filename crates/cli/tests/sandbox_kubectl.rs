@@ -1,0 +1,138 @@
+//! # Sandbox kubectl: a day's work with the real kubectl on the sandbox
+//! Room:     what is typed, and what must be printed; each scenario on a sandbox of its own.
+//! Comes in: the built program, the pinned kubectl.
+//! Goes out: nothing but pass or fail.
+//! Not here: requests compared with a real server's (`crates/sandbox/tests`), the program's own words (`cli_sandbox.rs`).
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+use taintward_cluster::tools;
+
+mod kubectl {
+    pub(crate) mod changing;
+    pub(crate) mod moving;
+    pub(crate) mod reading;
+}
+
+/// On a busy machine everything that comes at all comes within this.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A sandbox and a kubectl that talks to it.
+struct Stage {
+    sandbox: Child,
+    kubectl: PathBuf,
+    folder: PathBuf,
+}
+
+impl Stage {
+    /// `None`, and a word about it, where there is no kubectl.
+    fn set(test: &str, flags: &[&str]) -> Option<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let kubectl = tools::for_test(test)?.path("kubectl").unwrap();
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("taintward-sandbox-kubectl-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        let kubeconfig = folder.join("kubeconfig");
+        let sandbox = Command::new(env!("CARGO_BIN_EXE_taintward"))
+            .args(["sandbox", "--plain", "--listen", "127.0.0.1:0", "--kubeconfig-out"])
+            .arg(&kubeconfig)
+            .args(flags)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let stage = Self { sandbox, kubectl, folder };
+        eventually("the sandbox answers", || stage.run(&["get", "--raw", "/readyz"]).0.then_some(()));
+        Some(stage)
+    }
+
+    fn command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
+        let mut command = Command::new(&self.kubectl);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &self.folder)
+            .env("KUBECONFIG", self.folder.join("kubeconfig"))
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .args(arguments);
+        command
+    }
+
+    /// Whether it succeeded, and everything it printed.
+    fn run(&self, arguments: &[&str]) -> (bool, String) {
+        let done = self.command(arguments).output().unwrap();
+        let said = [done.stdout, done.stderr].concat();
+        (done.status.success(), String::from_utf8_lossy(&said).into_owned())
+    }
+
+    /// What is typed, in words separated by spaces, must succeed.
+    fn ok(&self, typed: &str) -> String {
+        self.ok_with(&typed.split_whitespace().collect::<Vec<_>>())
+    }
+
+    /// The same, for words with spaces in them.
+    fn ok_with(&self, arguments: &[&str]) -> String {
+        let (done, said) = self.run(arguments);
+        assert!(done, "kubectl {arguments:?} failed: {said}");
+        said
+    }
+
+    /// What is typed must print all of this.
+    fn says(&self, typed: &str, words: &[&str]) -> String {
+        let said = self.ok(typed);
+        for word in words {
+            assert!(said.contains(word), "kubectl {typed} does not say {word:?}: {said}");
+        }
+        said
+    }
+
+    /// What is typed must fail, and say why.
+    fn fails(&self, typed: &str, why: &str) {
+        let (done, said) = self.run(&typed.split_whitespace().collect::<Vec<_>>());
+        assert!(!done && said.contains(why), "kubectl {typed} should fail with {why:?}: {said}");
+    }
+
+    /// Types it again until it prints what is wanted.
+    fn until(&self, typed: &str, wanted: impl Fn(&str) -> bool) -> String {
+        eventually(typed, || Some(self.ok(typed)).filter(|said| wanted(said)))
+    }
+
+    /// A file to be given with `-f`.
+    fn file(&self, name: &str, text: &str) {
+        fs::write(self.folder.join(name), text).unwrap();
+    }
+
+    /// Everything in shop is ready: there is something to disturb.
+    fn settled(&self) {
+        for name in ["deploy/web", "deploy/cart", "deploy/search", "ds/agent"] {
+            self.ok(&format!("rollout status -n shop {name} --timeout=60s"));
+        }
+        self.until("get pdb -n shop web -o jsonpath={.status.disruptionsAllowed}", |said| said == "2");
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = self.sandbox.kill();
+        let _ = self.sandbox.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn eventually<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(began.elapsed() < PATIENCE, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
