@@ -13,17 +13,15 @@ mod form;
 mod health;
 mod openapi;
 mod options;
-<<<<<<< HEAD
 mod pages;
 mod print;
-=======
->>>>>>> c-api
 mod query;
 mod read;
 mod review;
 mod route;
 mod syntax;
 mod watch;
+mod wished;
 mod write;
 mod yaml;
 

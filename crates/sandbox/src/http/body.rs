@@ -150,7 +150,7 @@ pub(super) fn of_options(asked: &Asked, options: &Value) -> Result<(Deletion, bo
     };
     let said = options["dryRun"].as_array().into_iter().flatten();
     let said: Vec<&str> = said.filter_map(Value::as_str).collect();
-    super::options::dry_run("DeleteOptions", &said)?;
+    super::wished::dry_run("DeleteOptions", &said)?;
     let dry_run = !said.is_empty();
     let seconds = asked.query.get("gracePeriodSeconds");
     if !seconds.is_empty() && seconds.parse::<i64>().is_err() {

@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 //! # Options: what a query asks of a list or a watch
 //! Room:     `ListOptions`: reading them, and refusing those that contradict each other.
 //! Comes in: a request.
@@ -169,51 +168,4 @@ pub(super) fn check_timeout(asked: &Asked) -> Result<(), Failure> {
         }
     }
     Ok(())
-=======
-//! # Options: how a write is asked to be done
-//! Room:     `dryRun`, `fieldManager` and `fieldValidation` of a query, judged.
-//! Comes in: a request and the kind of its options.
-//! Goes out: a wish, or what is wrong with the options.
-//! Not here: options that come in bodies (`body.rs`).
-
-use super::asked::Asked;
-use super::read::invalid_options;
-use crate::api::Wish;
-use crate::failure::Failure;
-use serde_json::json;
-
-/// The longest name of an owner of fields.
-const MANAGER_MOST: usize = 128;
-
-/// How a write is to be done.
-pub(super) fn wish(asked: &Asked, kind: &str) -> Result<Wish, Failure> {
-    dry_run(kind, &asked.query.all("dryRun"))?;
-    let manager = asked.query.get("fieldManager");
-    if manager.len() > MANAGER_MOST {
-        let why = format!("fieldManager: Too long: may not be more than {MANAGER_MOST} bytes");
-        return Err(invalid_options(kind, "fieldManager", "FieldValueTooLong", &why));
-    }
-    if manager.chars().any(char::is_control) {
-        let shown = json!(manager);
-        let why = format!("fieldManager: Invalid value: {shown}: should only contain printable characters");
-        return Err(invalid_options(kind, "fieldManager", "FieldValueInvalid", &why));
-    }
-    let validation = asked.query.get("fieldValidation");
-    if !["", "Ignore", "Strict", "Warn"].contains(&validation) {
-        let known = r#""", "Ignore", "Strict", "Warn""#;
-        let why = format!("fieldValidation: Unsupported value: \"{validation}\": supported values: {known}");
-        return Err(invalid_options(kind, "fieldValidation", "FieldValueNotSupported", &why));
-    }
-    asked.wish()
-}
-
-/// Everything, or it is no dry run.
-pub(super) fn dry_run(kind: &str, said: &[&str]) -> Result<(), Failure> {
-    if said.iter().all(|one| *one == "All") {
-        return Ok(());
-    }
-    let shown = json!(said);
-    let why = format!("dryRun: Unsupported value: {shown}: supported values: \"All\"");
-    Err(invalid_options(kind, "dryRun", "FieldValueNotSupported", &why))
->>>>>>> c-api
 }

@@ -36,11 +36,6 @@ impl Query {
         self.0.iter().filter(move |(one, _)| one == name).map(|(_, value)| value.as_str())
     }
 
-    /// All values of a name.
-    pub(super) fn all(&self, name: &str) -> Vec<&str> {
-        self.0.iter().filter(|(one, _)| one == name).map(|(_, value)| value.as_str()).collect()
-    }
-
     /// Whether a switch is on.
     pub(super) fn is_true(&self, name: &str) -> bool {
         self.find(name).is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"))

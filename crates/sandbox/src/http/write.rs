@@ -7,13 +7,8 @@
 use super::answer::Answer;
 use super::asked::Asked;
 use super::form::{content_type, encoded};
-<<<<<<< HEAD
-use super::{body, read, route};
-use crate::api::{Made, On, Patch, Server, Wish};
-=======
-use super::{body, options, read, syntax};
+use super::{body, read, route, syntax, wished};
 use crate::api::{Made, On, Patch, Server, Wish, check_body};
->>>>>>> c-api
 use crate::failure::Failure;
 use crate::resource::{Resource, Sub};
 use crate::store::Range;
@@ -30,12 +25,7 @@ impl Server {
             Method::POST if !resource.kept => self.review(asked, on),
             Method::POST if resource.namespaced && on.namespace.is_empty() => Err(Failure::not_allowed()),
             Method::POST => self.post(asked, on),
-<<<<<<< HEAD
             Method::DELETE if resource.has_collections_deleted(&on.namespace) => self.delete_many(asked, on),
-=======
-            Method::DELETE if resource.namespaced && on.namespace.is_empty() => Err(Failure::not_allowed()),
-            Method::DELETE if resource.kept => self.delete_many(asked, on),
->>>>>>> c-api
             _ => Err(Failure::not_allowed()),
         }
     }
@@ -130,7 +120,7 @@ impl Server {
 
     fn delete_one(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
         let resource = on.number.get();
-        let mut wish = options::wish(asked, "DeleteOptions")?;
+        let mut wish = wished::wish(asked, "DeleteOptions")?;
         let (how, dry_run) = body::deletion(asked)?;
         wish.dry_run |= dry_run;
         let gone = self.delete(on, &how, &wish)?;
@@ -150,7 +140,7 @@ impl Server {
 
     fn delete_many(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
         let form = self.form(asked, on)?;
-        let mut wish = options::wish(asked, "DeleteOptions")?;
+        let mut wish = wished::wish(asked, "DeleteOptions")?;
         let (how, dry_run) = body::deletion(asked)?;
         wish.dry_run |= dry_run;
         let selector = read::selector(asked, on)?;
@@ -216,7 +206,7 @@ fn returns_deleted(resource: &Resource) -> bool {
 
 /// The body and how it is to be written.
 fn wished(asked: &Asked, options: &str, kind: &str) -> Result<(Value, Wish), Failure> {
-    let mut wish = options::wish(asked, options)?;
+    let mut wish = wished::wish(asked, options)?;
     let object = body::sent(asked, kind)?;
     wish.raw = matches!(asked.content_type.as_str(), "" | "application/json").then(|| asked.body.clone());
     Ok((object, wish))
@@ -255,7 +245,7 @@ fn patch(asked: &Asked) -> Result<Patch, Failure> {
 }
 
 fn patch_wish(asked: &Asked) -> Result<Wish, Failure> {
-    let wish = options::wish(asked, "PatchOptions")?;
+    let wish = wished::wish(asked, "PatchOptions")?;
     if !asked.query.get("force").is_empty() && asked.content_type != "application/apply-patch+yaml" {
         let message = "force: Forbidden: may not be specified for non-apply patch";
         return Err(read::invalid_options("PatchOptions", "force", "FieldValueForbidden", message));
