@@ -76,7 +76,7 @@ impl Server {
             Some(Route::Collection(on)) => self.on_collection(&asked, &on),
             Some(Route::Nothing(why)) => Err(why),
             Some(Route::Fixed) => self.fixed(&asked),
-            None => Err(Failure::no_such_path()),
+            None => self.elsewhere(&asked),
         }
     }
 

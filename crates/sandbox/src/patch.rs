@@ -102,7 +102,8 @@ pub fn printed(patch: &Value) -> String {
 /// What strategic patches say where others say that JSON does not fit its type: they never were JSON.
 pub fn unrestored(why: &str) -> String {
     let found = why.strip_prefix("json: cannot unmarshal ").and_then(|rest| rest.split_once(" into Go "));
-    let Some((found, (_, of))) = found.and_then(|(found, rest)| Some((found, rest.rsplit_once(" of type ")?)))
+    let Some((found, (_, of))) =
+        found.and_then(|(found, rest)| Some((found, rest.rsplit_once(" of type ")?)))
     else {
         return why.to_owned();
     };

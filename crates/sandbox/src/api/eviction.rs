@@ -156,7 +156,9 @@ fn spend_budget(txn: &mut Txn<'_>, on: &On, pod: &Value, wish: &Wish, clock: &Cl
     if number("disruptionsAllowed") <= 0 {
         let (needs, has) = (number("desiredHealthy"), number("currentHealthy"));
         let why = match has <= needs {
-            true => format!("The disruption budget {name} needs {needs} healthy pods and has {has} currently"),
+            true => {
+                format!("The disruption budget {name} needs {needs} healthy pods and has {has} currently")
+            }
             false => format!("The disruption budget {name} does not allow evicting pods currently"),
         };
         return Err(too_many("Cannot evict pod as it would violate the pod's disruption budget.", &why));

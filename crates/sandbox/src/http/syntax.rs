@@ -34,7 +34,8 @@ pub(super) fn words(text: &[u8], error: &serde_json::Error) -> String {
 /// The word that was begun and not ended, looked for around the place where it was noticed.
 fn literal(text: &[u8], at: usize) -> Option<String> {
     let start = text.get(..=at)?.iter().rposition(|byte| !byte.is_ascii_alphabetic()).map_or(0, |at| at + 1);
-    let word = ["null", "true", "false"].into_iter().find(|word| text.get(start) == word.as_bytes().first())?;
+    let word =
+        ["null", "true", "false"].into_iter().find(|word| text.get(start) == word.as_bytes().first())?;
     let wrong = word.bytes().enumerate().find(|(index, byte)| text.get(start + index) != Some(byte));
     let (index, expected) = wrong?;
     let Some(found) = text.get(start + index) else { return Some("unexpected end of JSON input".to_owned()) };

@@ -61,7 +61,10 @@ fn sandbox() -> Option<Target> {
 }
 
 /// What the sandbox is known to answer otherwise, and why that stays.
-const KNOWN: [(&str, &str); 0] = [];
+const KNOWN: [(&str, &str); 2] = [
+    ("creating::yaml", "text that is no YAML is refused in this YAML reader's words"),
+    ("applying::an_apply_in_yaml", "text that is no YAML is refused in this YAML reader's words"),
+];
 
 fn main() -> ExitCode {
     let groups: [Group; 17] = [
