@@ -182,6 +182,10 @@ fn namespace(namespace: &mut Value) {
 }
 
 fn node(node: &mut Value) {
+    let range = text(&node["spec"], "podCIDR").to_owned();
+    if !range.is_empty() {
+        fill(object(node, "spec"), "podCIDRs", json!([range]));
+    }
     let Some(status) = node.get_mut("status").filter(|status| status.is_object()) else { return };
     for list in ["capacity", "allocatable"] {
         pod::amounts(status, list);

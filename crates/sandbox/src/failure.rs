@@ -122,7 +122,7 @@ impl Failure {
     /// 413.
     pub fn too_large(limit: usize) -> Self {
         let message = format!("Request entity too large: limit is {limit}");
-        Self::new(413, "RequestEntityTooLarge", message).with(json!({}))
+        Self::new(413, "RequestEntityTooLarge", message)
     }
 
     /// 415.

@@ -74,6 +74,7 @@ fn itself(faults: &mut Faults, group: &str, resource: &str, object: &Value, crea
     match (group, resource) {
         ("", "pods") => return pod::create(faults, object),
         ("", "events") => return simple::event(faults, object),
+        ("events.k8s.io", "events") => return simple::newer_event(faults, object),
         ("", "bindings") => return simple::binding(faults, object),
         ("policy", "poddisruptionbudgets") => return simple::budget(faults, object),
         ("", "namespaces") => meta(false, words::dns_label),
@@ -134,6 +135,10 @@ fn changed(faults: &mut Faults, group: &str, resource: &str, old: &Value, new: &
             itself(faults, group, resource, new, false);
         }
         ("", "events") => simple::event(faults, new),
+        ("events.k8s.io", "events") => {
+            simple::newer_event(faults, new);
+            simple::newer_event_update(faults, old, new);
+        }
         ("policy", "poddisruptionbudgets") => simple::budget(faults, new),
         ("apps" | "batch" | "coordination.k8s.io" | "scheduling.k8s.io", _) => {
             grouped(faults, resource, old, new)

@@ -12,6 +12,10 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
+/// What is said of pods whose hosts could be taken for others.
+const DOTTED: &str = "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; \
+    a DNS label is recommended: [must not contain dots]";
+
 /// A write that was done.
 #[derive(Clone, Debug)]
 pub struct Made {
@@ -40,7 +44,7 @@ impl Server {
         on: &On,
         mut body: Value,
         wish: &Wish,
-        warnings: Vec<String>,
+        mut warnings: Vec<String>,
     ) -> Result<Made, Failure> {
         let resource = on.number.get();
         meta::settle_place(resource, on, &mut body)?;
@@ -71,6 +75,9 @@ impl Server {
                 failure.message.insert_str(0, "object is being deleted: ");
             }
             return Err(failure);
+        }
+        if resource.kind == "Pod" && name.contains('.') {
+            warnings.push(DOTTED.to_owned());
         }
         let object = match wish.dry_run {
             true => {

@@ -61,15 +61,14 @@ pub(super) fn begin(resource: &Resource, body: &mut Value, server: &Server) {
 pub(super) fn carry_over(old: &Value, body: &mut Value) {
     let metadata = metadata(body);
     // What a body says of these is judged, and not passed over.
-    for field in ["uid", "deletionGracePeriodSeconds"] {
-        let unsaid = matches!(metadata.get(field), None | Some(Value::Null));
-        match old["metadata"].get(field) {
-            Some(value) if unsaid => drop(metadata.insert(field.into(), value.clone())),
-            Some(_) => {}
-            None => drop(metadata.remove(field)),
+    for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        if metadata.get(field).is_none_or(Value::is_null)
+            && let Some(value) = old["metadata"].get(field)
+        {
+            metadata.insert(field.into(), value.clone());
         }
     }
-    for field in ["creationTimestamp", "generation", "deletionTimestamp", "selfLink"] {
+    for field in ["creationTimestamp", "generation", "selfLink"] {
         match old["metadata"].get(field) {
             Some(value) => metadata.insert(field.into(), value.clone()),
             None => metadata.remove(field),

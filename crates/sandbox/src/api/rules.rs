@@ -9,12 +9,22 @@ use super::{On, Patch, Strictness, Wish, meta};
 use crate::clock::Clock;
 use crate::defaults::Admission;
 use crate::failure::Failure;
-use crate::normal::{complaints, normal};
+use crate::normal::{Fault, Normal, complaints, normal};
 use crate::patch::{self, PatchError, Writer};
 use crate::resource::{Resource, Sub};
 use crate::schema::{Schema, TypeId};
 use crate::{defaults, validate};
 use serde_json::{Value, json};
+
+/// An object through its type. An empty list of owners is a wish to forget them, and would not come back from there.
+fn typed(version: &str, kind: &str, body: Value) -> Result<Normal, Fault> {
+    let forgets = body["metadata"]["managedFields"] == json!([]);
+    let mut read = normal(version, kind, body)?;
+    if forgets {
+        meta::metadata(&mut read.value).insert("managedFields".into(), json!([]));
+    }
+    Ok(read)
+}
 
 /// Reads a body as what the resource is: unknown fields dropped, warned of or refused; wrong types refused.
 pub(super) fn read(resource: &Resource, body: Value, wish: &Wish) -> Result<(Value, Vec<String>), Failure> {
@@ -22,12 +32,7 @@ pub(super) fn read(resource: &Resource, body: Value, wish: &Wish) -> Result<(Val
         let (kind, version) = (resource.kind, resource.version);
         Failure::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
     };
-    // An empty list is a wish to forget the owners, and would not come back from its type.
-    let forgets = body["metadata"]["managedFields"] == json!([]);
-    let mut read = normal(&resource.api_version(), resource.kind, body).map_err(|fault| refused(&fault))?;
-    if forgets {
-        meta::metadata(&mut read.value).insert("managedFields".into(), json!([]));
-    }
+    let read = typed(&resource.api_version(), resource.kind, body).map_err(|fault| refused(&fault))?;
     if wish.strictness == Strictness::Ignore {
         return Ok((read.value, Vec::new()));
     }
@@ -101,7 +106,7 @@ pub(super) fn again(
 /// The zero values that a real server writes, too.
 pub(super) fn complete(body: Value) -> Value {
     let text = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
-    match normal(&text("apiVersion"), &text("kind"), body.clone()) {
+    match typed(&text("apiVersion"), &text("kind"), body.clone()) {
         Ok(complete) => complete.value,
         Err(_) => body,
     }
@@ -158,7 +163,10 @@ pub(super) fn track(
     let (now, version) = (clock.stamp(), resource.api_version());
     let subresource = sub.map_or("", Sub::name);
     let writer = Writer { manager: &wish.manager, subresource, version: &version, now: &now };
-    let fields = patch::track(old, body, of, &writer);
+    let mut fields = patch::track(old, body, of, &writer);
+    if sub == Some(Sub::Scale) {
+        untime(&mut fields);
+    }
     let metadata = meta::metadata(body);
     match fields.is_null() {
         true => metadata.remove("managedFields"),
@@ -166,6 +174,14 @@ pub(super) fn track(
     };
     if let Some(old) = old {
         patch::keep_times(old, body);
+    }
+}
+
+/// A real server keeps no time of what a Scale wrote.
+fn untime(fields: &mut Value) {
+    let lines = fields.as_array_mut().into_iter().flatten();
+    for line in lines.filter(|line| line["subresource"] == "scale").filter_map(Value::as_object_mut) {
+        line.remove("time");
     }
 }
 

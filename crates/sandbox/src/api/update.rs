@@ -78,7 +78,10 @@ impl Server {
             };
             match old {
                 Some(old) => self.replace(txn, on, &old, body, wish, warnings),
-                None => self.create_in(txn, on, body, wish, warnings),
+                None => {
+                    meta::metadata(&mut body).remove("resourceVersion");
+                    self.create_in(txn, on, body, wish, warnings)
+                }
             }
         })
     }

@@ -21,9 +21,11 @@ pub(super) fn wish(asked: &Asked, kind: &str) -> Result<Wish, Failure> {
         let why = format!("fieldManager: Too long: may not be more than {MANAGER_MOST} bytes");
         return Err(invalid_options(kind, "fieldManager", "FieldValueTooLong", &why));
     }
-    if manager.chars().any(char::is_control) {
-        let shown = json!(manager);
-        let why = format!("fieldManager: Invalid value: {shown}: should only contain printable characters");
+    if let Some((at, wrong)) = manager.char_indices().find(|(_, char)| char.is_control()) {
+        let (shown, wrong) = (json!(manager), u32::from(wrong));
+        let why = format!(
+            "fieldManager: Invalid value: {shown}: invalid character U+{wrong:04X} (at position {at})"
+        );
         return Err(invalid_options(kind, "fieldManager", "FieldValueInvalid", &why));
     }
     let validation = asked.query.get("fieldValidation");

@@ -85,6 +85,10 @@ fn spec(faults: &mut Faults, spec: &Value, path: &str, is_pod: bool) {
     host_network(faults, spec, path, is_pod);
     one_of(faults, spec, "restartPolicy", &["Always", "OnFailure", "Never"], path);
     one_of(faults, spec, "dnsPolicy", &["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"], path);
+    if text(spec, "dnsPolicy") == "None" && !has(spec, "dnsConfig") {
+        let detail = "must provide `dnsConfig` when `dnsPolicy` is None";
+        faults.required(format!("{path}.dnsConfig"), detail);
+    }
     meta::label_map(faults, &spec["nodeSelector"], &format!("{path}.nodeSelector"));
     security(faults, spec, &format!("{path}.securityContext"));
     affinity::affinity(faults, &spec["affinity"], &format!("{path}.affinity"));

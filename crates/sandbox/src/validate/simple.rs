@@ -185,6 +185,46 @@ pub(super) fn immutable(faults: &mut Faults, old: &Value, new: &Value, names: &[
 
 /// An Event as `v1` has it.
 pub(super) fn event(faults: &mut Faults, event: &Value) {
+    event_place(faults, event);
+    if has(event, "eventTime") {
+        new_event(faults, event, "reportingComponent");
+    }
+    let namespace = text(&event["metadata"], "namespace");
+    faults.each("namespace", namespace, words::dns_subdomain(namespace));
+}
+
+/// An event of the newer group, in the older form.
+pub(super) fn newer_event(faults: &mut Faults, event: &Value) {
+    event_place(faults, event);
+    if !has(event, "eventTime") {
+        faults.required("eventTime", "");
+    }
+    let kind = text(event, "type");
+    if !["Normal", "Warning"].contains(&kind) {
+        faults.invalid("type", "", &format!("has invalid value: {kind}"));
+    }
+    for name in ["firstTimestamp", "lastTimestamp", "count"] {
+        if has(event, name) && event[name] != 0 {
+            faults.invalid(name, "", "needs to be unset");
+        }
+    }
+    new_event(faults, event, "reportingController");
+    if has(event, "series") && number(&event["series"], "count").unwrap_or_default() < 2 {
+        faults.invalid("series.count", "", "should be at least 2");
+    }
+}
+
+/// Only the series of such an event may go on.
+pub(super) fn newer_event_update(faults: &mut Faults, old: &Value, new: &Value) {
+    for name in ["reportingInstance", "action", "reason", "message", "type"] {
+        if text(old, name) != text(new, name) {
+            faults.invalid(name, text(new, name), "field is immutable");
+        }
+    }
+}
+
+/// An event is where its object is.
+fn event_place(faults: &mut Faults, event: &Value) {
     let namespace = text(&event["metadata"], "namespace");
     let about = text(&event["involvedObject"], "namespace");
     let wrong = if !has(event, "eventTime") {
@@ -195,18 +235,14 @@ pub(super) fn event(faults: &mut Faults, event: &Value) {
     if wrong {
         faults.invalid("involvedObject.namespace", about, "does not match event.namespace");
     }
-    if has(event, "eventTime") {
-        new_event(faults, event);
-    }
-    faults.each("namespace", namespace, words::dns_subdomain(namespace));
 }
 
-fn new_event(faults: &mut Faults, event: &Value) {
+fn new_event(faults: &mut Faults, event: &Value, reporter: &str) {
     let controller = text(event, "reportingComponent");
     if controller.is_empty() {
-        faults.required("reportingComponent", "");
+        faults.required(reporter, "");
     }
-    faults.each("reportingComponent", controller, words::qualified_name(controller));
+    faults.each(reporter, controller, words::qualified_name(controller));
     for name in ["reportingInstance", "action", "reason"] {
         let value = text(event, name);
         if value.is_empty() {
