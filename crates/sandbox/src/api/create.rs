@@ -51,7 +51,12 @@ impl Server {
         if resource.namespaced {
             check_namespace(txn, on, &body)?;
         }
+        // Only what is applied comes with owners of its own, worked out by this server.
+        let owners = wish.manager.is_empty().then(|| body["metadata"]["managedFields"].take());
         meta::begin(resource, &mut body, self);
+        if let Some(owners) = owners.filter(|owners| !owners.is_null()) {
+            meta::metadata(&mut body).insert("managedFields".into(), owners);
+        }
         events::to_home(resource, &mut body);
         let class = admit::check(txn, resource, &body)?;
         rules::begin(resource, &mut body, self.shared.admission);
