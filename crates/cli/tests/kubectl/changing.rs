@@ -32,7 +32,7 @@ fn files_are_applied() {
     assert_eq!(stage.ok(VALUE), "2");
     stage.ok("replace -f one.yaml");
     assert_eq!(stage.ok(VALUE), "1");
-    stage.file("wrong.yaml", &config("1").replace("data:", "dta:"));
+    stage.file("wrong.yaml", &config("1").replace("data: {a", "dta: {a"));
     stage.fails("apply -f wrong.yaml", "unknown field \"dta\"");
     stage.fails("create ns Upper", "a lowercase RFC 1123 label");
 }

@@ -30,7 +30,9 @@ fn objects_are_shown_in_every_form() {
     stage.fails("get nosuch", "the server doesn't have a resource type \"nosuch\"");
     stage.says("describe node n1", &["PodCIDR:", "MemoryPressure", "HolderIdentity:  n1", "(3 in total)"]);
     let pod = &["Controlled By:", "op=Exists for 10s", "QoS Class:                    Burstable"];
-    stage.says("describe pod -n shop -l app=cart", &[pod.as_slice(), &["Successfully assigned"]].concat());
+    stage.says("describe pod -n shop -l app=cart", pod);
+    let name = stage.ok("get pods -n shop -l app=cart -o jsonpath={.items[0].metadata.name}");
+    stage.says(&format!("describe pod -n shop {name}"), &["Successfully assigned shop/cart-"]);
     stage.says("describe deploy -n shop web", &["6 desired | 6 updated | 6 total | 6 available"]);
 }
 

@@ -10,7 +10,7 @@ use super::form::{content_type, encoded};
 use super::{body, read, route, syntax, wished};
 use crate::api::{Made, On, Patch, Server, Wish, check_body};
 use crate::failure::Failure;
-use crate::resource::{Resource, Sub, known};
+use crate::resource::{Resource, Sub};
 use crate::store::Range;
 use http::Method;
 use serde_json::{Value, json};
@@ -80,21 +80,6 @@ impl Server {
             return Err(Failure::bad_request("name in URL does not match name in Binding object"));
         }
         self.bind(on, &binding, &wish)?;
-        self.success(asked, 201, None)
-    }
-
-    /// A path at which there is no resource: bindings may be sent to one of their own.
-    pub(super) fn elsewhere(&self, asked: &Asked) -> Result<Answer, Failure> {
-        let parts: Vec<&str> = asked.path.split('/').filter(|part| !part.is_empty()).collect();
-        let ["api", "v1", "namespaces", namespace, "bindings"] = parts.as_slice() else {
-            return Err(Failure::no_such_path());
-        };
-        if asked.method != Method::POST {
-            return Err(Failure::not_allowed());
-        }
-        let (binding, wish) = wished(asked, "CreateOptions", "Binding")?;
-        let name = binding["metadata"]["name"].as_str().unwrap_or_default();
-        self.bind(&On::object(known("", "pods"), namespace, name), &binding, &wish)?;
         self.success(asked, 201, None)
     }
 

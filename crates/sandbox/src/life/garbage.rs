@@ -20,12 +20,9 @@ pub(super) struct Garbage;
 
 impl Part for Garbage {
     fn step(&mut self, view: &View<'_>) -> Option<Timestamp> {
+        // All that are on their way out, changed or not: what one of them waits for is another's end.
         for number in Number::all() {
-            for key in view.changed.of(number) {
-                if let Some(object) = view.mirror.get(number, key) {
-                    settle(view, number, object);
-                }
-            }
+            view.mirror.all(number).for_each(|(_, object)| settle(view, number, object));
         }
         self.orphans(view);
         None
