@@ -117,7 +117,9 @@ fn refused(resource: &Resource, object: &Value, faults: &[validate::Invalid]) ->
         return Ok(());
     }
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
-    Err(Failure::of_status(&validate::status(resource.group, resource.kind, name, faults)))
+    // Events are judged, and named, in the form in which they are kept.
+    let group = if resource.kind == "Event" { "" } else { resource.group };
+    Err(Failure::of_status(&validate::status(group, resource.kind, name, faults)))
 }
 
 /// Whether a new object may be.
