@@ -127,8 +127,9 @@ async fn queries_and_patches_nobody_should_send_are_refused_with_a_status() {
     lives(server).await;
 }
 
+/// Some with a `Status`, some with a line of text, as on a real server.
 #[tokio::test]
-async fn paths_nobody_should_ask_for_are_refused_with_a_status() {
+async fn paths_nobody_should_ask_for_are_not_there() {
     let world = world();
     for path in [
         "/api/v9/pods",
@@ -138,7 +139,7 @@ async fn paths_nobody_should_ask_for_are_refused_with_a_status() {
         "/nothing",
         "/api/v1/nodes/n1/nothing",
     ] {
-        assert_eq!(refused(world.server(), Method::GET, path, JSON, "").await.0, 404, "{path}");
+        assert_eq!(ask(world.server(), Method::GET, path, JSON, "").await.0, 404, "{path}");
     }
     lives(world.server()).await;
 }
