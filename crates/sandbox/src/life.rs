@@ -147,6 +147,10 @@ impl Life {
 
     /// Lives until dropped.
     pub async fn run(mut self) -> std::convert::Infallible {
+        if self.parts.is_empty() {
+            // Nobody looks: a mirror would only cost memory, many times that of the objects themselves.
+            return std::future::pending().await;
+        }
         let mut moved: Vec<_> =
             self.watched.iter().map(|number| self.server.store().moved(*number)).collect();
         loop {
