@@ -135,9 +135,9 @@ async fn run(api: &Api, case: &Case) -> Vec<String> {
     let theirs = match (theirs, &ours) {
         (Ok(theirs), Ok(_)) => theirs,
         (Err(ApiError::Refused { code, reason, message }), Err(ours)) => {
-            let theirs = json!([code, reason, message]);
+            let theirs = json!([code, reason, sorted(&message)]);
             let reason = ours.get("reason").cloned().unwrap_or_else(|| json!(""));
-            let ours = json!([ours["code"], reason, ours["message"]]);
+            let ours = json!([ours["code"], reason, sorted(text(ours, "/message"))]);
             return Vec::from_iter((theirs != ours).then(|| format!("theirs: {theirs}\n    ours:   {ours}")));
         }
         (theirs, ours) => return vec![format!("theirs: {theirs:?}\n    ours:   {ours:?}")],
@@ -158,6 +158,15 @@ async fn run(api: &Api, case: &Case) -> Vec<String> {
     faults
         .extend(Some(compare_owners("owners", &before, &theirs, &managed)).filter(|fault| !fault.is_empty()));
     faults
+}
+
+/// The message with what it lists in an order: the real server checks fields in that of a Go map, another each time.
+fn sorted(message: &str) -> String {
+    let mut lines: Vec<&str> = message.lines().collect();
+    if let [_, listed @ ..] = &mut lines[..] {
+        listed.sort_unstable();
+    }
+    lines.join("\n")
 }
 
 /// Where two objects differ: ours may lack defaults of what was not there before, and nothing else.
