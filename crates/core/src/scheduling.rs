@@ -42,7 +42,7 @@ pub const CPU: &str = "cpu";
 pub const MEMORY: &str = "memory";
 
 /// What one pod, or all pods of a node, take.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Load {
     /// As requested: what has to fit.
     pub requested: Resources,

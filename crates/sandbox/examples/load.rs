@@ -1,13 +1,14 @@
 //! # Load: what a write costs
 //! Room:     pods created, patched and listed, within the process.
-//! Comes in: how many, as the first argument (default 5000).
+//! Comes in: how many, as the first argument (default 5000); `life` as the second makes kubelets and all others work.
 //! Goes out: rates, and the memory of this process.
 //! Not here: HTTP over sockets (`cargo xtask bench sandbox`).
 #![allow(clippy::print_stdout, reason = "telling is its purpose")]
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use std::error::Error;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use taintward_sandbox::api::{On, Patch, Wish};
 use taintward_sandbox::resource::known;
 use taintward_sandbox::world::{Settings, World};
@@ -15,7 +16,9 @@ use taintward_sandbox::world::{Settings, World};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
     let count: usize = std::env::args().nth(1).map_or(Ok(5000), |text| text.parse())?;
-    let world = World::new(&Settings { nodes: 1, roles: Vec::new(), ..Settings::default() });
+    let lives = std::env::args().nth(2).is_some_and(|text| text == "life");
+    let roles = if lives { Settings::default().roles } else { Vec::new() };
+    let world = World::new(&Settings { nodes: 1, roles, ..Settings::default() });
     let (server, pods) = (world.server(), known("", "pods"));
     let environment: Vec<_> = (0..12)
         .map(|index| json!({"name": format!("SETTING_{index}"), "value": format!("http://service-{index}.shop.svc.cluster.local:8080/v1")}))
@@ -40,6 +43,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
         server.patch(&on, &patch, &wish).map_err(|failure| failure.message)?;
     }
     println!("patches: {:.0}/s", count as f64 / began.elapsed().as_secs_f64());
+    if lives {
+        let (began, mut life) = (Instant::now(), world.life());
+        let soon = |wake: Timestamp| wake < Timestamp::now() + SignedDuration::from_secs(2);
+        while life.step().is_some_and(soon) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        println!("all run after {:.1} s", began.elapsed().as_secs_f64());
+    }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     for line in status.lines().filter(|line| line.starts_with("VmRSS") || line.starts_with("VmHWM")) {
         println!("{line}");

@@ -64,7 +64,8 @@ pub fn toleration(one: &Toleration) -> Value {
     value
 }
 
-fn labels(value: &Value) -> Labels {
+/// A map of texts, as labels and node selectors are.
+pub fn labels(value: &Value) -> Labels {
     let pairs = value.as_object().into_iter().flatten();
     pairs.map(|(key, value)| (key.as_str().into(), text(value).into())).collect()
 }

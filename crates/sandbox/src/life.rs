@@ -16,10 +16,12 @@ mod nodes;
 mod pods;
 mod replicas;
 mod scheduler;
+mod seen;
 mod tell;
 
 pub use kubelets::{PRESSURE, SILENCE};
 pub use mirror::{Changed, Mirror};
+pub use seen::SeenPod;
 
 use crate::api::Server;
 use crate::resource::{Number, known};

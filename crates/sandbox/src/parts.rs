@@ -41,6 +41,14 @@ pub fn has(value: &Value, name: &str) -> bool {
     value.get(name).is_some_and(|value| !value.is_null())
 }
 
+/// Whether two objects differ in no field but, perhaps, one; nothing is as good as an empty object.
+pub fn same_but(one: &Value, other: &Value, but: &str) -> bool {
+    fn fields<'a>(of: &'a Value, but: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
+        of.as_object().into_iter().flatten().filter(move |(name, _)| *name != but)
+    }
+    fields(one, but).eq(fields(other, but))
+}
+
 /// The fields of a field, which becomes an object if it was not there.
 pub fn object<'a>(value: &'a mut Value, name: &str) -> &'a mut Value {
     if !value.is_object() {
@@ -64,5 +72,21 @@ pub fn fill(value: &mut Value, name: &str, with: impl Into<Value>) {
     let known = fields.get(name);
     if known.is_none_or(|known| known.is_null() || known.as_str() == Some("")) {
         fields.insert(name.to_owned(), with.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::same_but;
+    use serde_json::json;
+
+    #[test]
+    fn one_field_may_differ_and_no_other() {
+        let one = json!({"a": 1, "b": 2});
+        assert!(same_but(&one, &json!({"a": 1, "b": 3}), "b"));
+        assert!(same_but(&one, &json!({"a": 1}), "b"));
+        assert!(!same_but(&one, &json!({"a": 2, "b": 2}), "b"));
+        assert!(!same_but(&one, &json!({"a": 1, "b": 2, "c": null}), "b"));
+        assert!(same_but(&json!(null), &json!({}), "b"));
     }
 }

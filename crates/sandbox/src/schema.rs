@@ -11,6 +11,13 @@ use std::sync::LazyLock;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TypeId(u32);
 
+impl TypeId {
+    /// The place, from 0 on.
+    pub fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// What a field holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shape {
@@ -94,12 +101,35 @@ pub struct Field {
 }
 
 /// A type with fields.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Type {
     /// The last two parts of its Go package, and its name: `core/v1.Pod`.
     pub name: String,
     /// In the order of the declaration, which is the order of a real server's JSON.
     pub fields: Vec<Field>,
+    /// Places of the fields that are not inline, in the order of their names.
+    by_name: Vec<usize>,
+}
+
+impl Type {
+    /// The field with this JSON name; those of inlined types are not among them.
+    pub fn own(&self, name: &str) -> Option<&Field> {
+        self.own_place(name).map(|place| &self.fields[place])
+    }
+
+    /// The place of the field with this JSON name.
+    pub fn own_place(&self, name: &str) -> Option<usize> {
+        let found = self.by_name.binary_search_by(|place| self.fields[*place].name.as_str().cmp(name));
+        found.ok().map(|found| self.by_name[found])
+    }
+
+    /// The fields whose own fields stand among these, with their types.
+    pub fn inlined(&self) -> impl Iterator<Item = (&Field, TypeId)> {
+        self.fields.iter().filter(|field| field.inline).filter_map(|field| match field.shape {
+            Shape::Object(inner) => Some((field, inner)),
+            _ => None,
+        })
+    }
 }
 
 /// Everything known of the API's fields.
@@ -130,9 +160,9 @@ impl Schema {
         self.kinds.iter().map(|((api_version, kind), id)| (api_version.as_str(), kind.as_str(), *id))
     }
 
-    /// Every type.
-    pub fn ids(&self) -> impl Iterator<Item = TypeId> {
-        self.by_name.values().copied()
+    /// Every type, in the order of their places.
+    pub fn types(&self) -> impl Iterator<Item = TypeId> {
+        (0..).map(TypeId).take(self.types.len())
     }
 
     /// A type by its name: `core/v1.Pod`.
@@ -142,18 +172,13 @@ impl Schema {
 
     /// A type.
     pub fn at(&self, id: TypeId) -> &Type {
-        &self.types[id.0 as usize]
+        &self.types[id.place()]
     }
 
     /// The field with this JSON name, those of inlined types included.
     pub fn field(&self, of: TypeId, name: &str) -> Option<&Field> {
-        let fields = &self.at(of).fields;
-        fields.iter().find(|field| !field.inline && field.name == name).or_else(|| {
-            fields.iter().filter(|field| field.inline).find_map(|field| match field.shape {
-                Shape::Object(inner) => self.field(inner, name),
-                _ => None,
-            })
-        })
+        let declared = self.at(of);
+        declared.own(name).or_else(|| declared.inlined().find_map(|(_, inner)| self.field(inner, name)))
     }
 
     fn read(text: &str) -> Result<Self, String> {
@@ -162,7 +187,7 @@ impl Schema {
         for name in lines().filter_map(|line| line.strip_prefix("type ")) {
             let id = TypeId(u32::try_from(schema.types.len()).map_err(|_| "too long".to_owned())?);
             schema.by_name.insert(name.to_owned(), id);
-            schema.types.push(Type { name: name.to_owned(), fields: Vec::new() });
+            schema.types.push(Type { name: name.to_owned(), ..Type::default() });
         }
         let mut at = None;
         for line in lines() {
@@ -175,6 +200,11 @@ impl Schema {
                 let id = at.ok_or_else(|| line.to_owned())?;
                 schema.types[id.0 as usize].fields.push(field);
             }
+        }
+        for declared in &mut schema.types {
+            let own = (0..declared.fields.len()).filter(|place| !declared.fields[*place].inline);
+            declared.by_name = own.collect();
+            declared.by_name.sort_by_key(|place| declared.fields[*place].name.as_str());
         }
         Ok(schema)
     }

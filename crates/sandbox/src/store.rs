@@ -43,7 +43,7 @@ pub struct Listed {
     /// The version it stands for.
     pub version: u64,
     /// The objects in the order of their keys, each with its key.
-    pub objects: Vec<(Box<str>, Arc<Object>)>,
+    pub objects: Vec<(Arc<str>, Arc<Object>)>,
     /// How many come after these.
     pub remaining: usize,
 }
@@ -202,7 +202,7 @@ impl Txn<'_> {
     }
 
     /// All objects of a resource, of a namespace if one is given.
-    pub fn all(&self, number: Number, namespace: Option<&str>) -> Vec<(Box<str>, Arc<Object>)> {
+    pub fn all(&self, number: Number, namespace: Option<&str>) -> Vec<(Arc<str>, Arc<Object>)> {
         let range = Range { namespace, after: None, limit: 0 };
         let listed = self.inner.shelf(number).list(range, self.inner.version, false);
         listed.map(|listed| listed.objects).unwrap_or_default()
@@ -243,7 +243,14 @@ impl Txn<'_> {
 
 fn object(version: u64, value: &Value) -> Object {
     let uid = value["metadata"]["uid"].as_str().unwrap_or_default().into();
-    Object { version, uid, json: Bytes::from(value.to_string()) }
+    Object { version, uid, json: bytes(value) }
+}
+
+/// An object's bytes, in no more room than they take: what is kept is kept for long.
+pub fn bytes(value: &Value) -> Bytes {
+    // A value that was read can be written.
+    let bytes = serde_json::to_vec(value).unwrap_or_default();
+    Bytes::from(bytes.into_boxed_slice())
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub(crate) struct Scene {
     server: Server,
     mirror: Mirror,
     taints: HashMap<(String, String, String), Mono>,
-    pods: HashMap<String, Mono>,
+    pods: HashMap<Box<str>, Mono>,
 }
 
 fn nodes() -> Number {
@@ -75,11 +75,10 @@ impl Scene {
             }
         }
         self.taints = taints;
-        let bound = self.mirror.all(pods()).filter(|(_, pod)| pod["spec"]["nodeName"].is_string());
-        self.pods = bound
-            .map(|(_, pod)| text(pod, "uid"))
-            .map(|uid| (uid.clone(), self.pods.get(&uid).copied().unwrap_or(now)))
-            .collect();
+        let bound = self.mirror.pods(None).filter(|(_, pod)| pod.node.is_some()).map(|(_, pod)| pod.uid());
+        let mut before = std::mem::take(&mut self.pods);
+        let since = |uid: &str| before.remove_entry(uid).unwrap_or_else(|| (uid.into(), now));
+        self.pods = bound.map(since).collect();
     }
 
     fn row(&self, node: &Value, now: Now) -> Row {
@@ -89,11 +88,14 @@ impl Scene {
         let cordoned = node["spec"]["unschedulable"] == true;
         let instances = self.instances(node, now.mono);
         let (mut leaving, mut count) = (Vec::new(), 0);
-        for key in self.mirror.pods_on(&name) {
-            let Some(pod) = self.mirror.get(pods(), key) else { continue };
+        for (_, seen) in self.mirror.pods_on(&name) {
             count += 1;
+            if instances.is_empty() {
+                continue;
+            }
+            let pod = seen.value();
             let tolerations = facts::tolerations(&pod["spec"]);
-            let at = self.pods.get(&text(pod, "uid")).copied().unwrap_or(now.mono);
+            let at = self.pods.get(seen.uid()).copied().unwrap_or(now.mono);
             let arrival = Arrival { at, source: ArrivalSource::SeenLive };
             let subject = Subject { tolerations: &tolerations, arrival, exemption: None };
             let due = match judge(&subject, &instances, NumericOperators::Off, now).outcome {
@@ -101,7 +103,7 @@ impl Scene {
                 Outcome::StaysUntil(due) => due.since(now.mono),
                 Outcome::Goes { .. } => Span::ZERO,
             };
-            leaving.push((text(pod, "name"), due));
+            leaving.push((text(&pod, "name"), due));
         }
         leaving.sort_by_key(|(name, due)| (due.as_micros(), name.clone()));
         let state = format!(

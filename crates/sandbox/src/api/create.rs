@@ -7,8 +7,7 @@
 use super::{On, Server, Wish, admit, events, meta, rules};
 use crate::failure::Failure;
 use crate::resource::known;
-use crate::store::{Object, Txn};
-use bytes::Bytes;
+use crate::store::{self, Object, Txn};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -53,7 +52,7 @@ impl Server {
             check_namespace(txn, on, &body)?;
         }
         meta::begin(resource, &mut body, self);
-        body = rules::complete(rules::defaulted(resource, body));
+        body = rules::complete(rules::defaulted(resource, body))?;
         // Before admission: what it gives an object is nobody's.
         rules::track(resource, None, &mut body, wish, None, self.clock());
         let class = admit::check(txn, resource, &body)?;
@@ -61,7 +60,7 @@ impl Server {
         admit::prioritise(class.as_ref(), &mut body);
         events::to_home(resource, &mut body);
         rules::check_new(resource, &body)?;
-        body = rules::complete(body);
+        body = rules::complete(body)?;
         // What is no number counts as none.
         if version.parse::<u64>().is_ok_and(|version| version != 0) {
             let why = "resourceVersion should not be set on objects to be created";
@@ -116,5 +115,5 @@ fn check_namespace(txn: &Txn<'_>, on: &On, body: &Value) -> Result<(), Failure> 
 
 /// An object as it would be.
 pub(super) fn unkept(value: &Value) -> Arc<Object> {
-    Arc::new(Object { version: 0, uid: "".into(), json: Bytes::from(value.to_string()) })
+    Arc::new(Object { version: 0, uid: "".into(), json: store::bytes(value) })
 }

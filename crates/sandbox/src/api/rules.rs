@@ -54,19 +54,23 @@ pub(super) fn defaulted(resource: &Resource, mut body: Value) -> Value {
     body
 }
 
-/// Reads what a patch made of an object. What is wrong with it is the patch's fault.
+/// Reads what a patch makes of an object. What is wrong with it is the patch's fault; it is only made a second time to
+/// be shown then.
 pub(super) fn read_patched(
     resource: &Resource,
-    patched: Value,
+    make: impl Fn() -> Result<Value, Failure>,
     patch: &Patch,
     wish: &Wish,
 ) -> Result<(Value, Vec<String>), Failure> {
-    let shown = match patch {
-        Patch::Apply(_) => return read(resource, patched, wish),
-        Patch::Strategic(patch) => patch::printed(patch),
-        Patch::Json(_) | Patch::Merge(_) => patched.to_string(),
-    };
+    let patched = make()?;
+    if matches!(patch, Patch::Apply(_)) {
+        return read(resource, patched, wish);
+    }
     let unfit = |why: &str| {
+        let shown = match patch {
+            Patch::Strategic(patch) => patch::printed(patch),
+            _ => make().map(|patched| patched.to_string()).unwrap_or_default(),
+        };
         let why = match patch {
             Patch::Strategic(_) => patch::unrestored(why),
             _ => why.to_owned(),
@@ -104,12 +108,14 @@ pub(super) fn again(
 }
 
 /// The zero values that a real server writes, too.
-pub(super) fn complete(body: Value) -> Value {
+///
+/// # Errors
+/// 500 for what does not fit its type: whatever comes from outside was read, and refused, before.
+pub(super) fn complete(body: Value) -> Result<Value, Failure> {
     let text = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
-    match typed(&text("apiVersion"), &text("kind"), body.clone()) {
-        Ok(complete) => complete.value,
-        Err(_) => body,
-    }
+    let (version, kind) = (text("apiVersion"), text("kind"));
+    let complete = typed(&version, &kind, body);
+    complete.map(|complete| complete.value).map_err(|fault| Failure::new(500, "InternalError", fault.0))
 }
 
 fn refused(resource: &Resource, object: &Value, faults: &[validate::Invalid]) -> Result<(), Failure> {

@@ -103,7 +103,7 @@ impl Server {
             object["spec"]["replicas"] = json!(replicas);
             // A Scale without a version is meant whatever the version is.
             object["metadata"]["resourceVersion"] = scale["metadata"]["resourceVersion"].clone();
-            self.replace(txn, on, &old, object, wish, Vec::new())
+            self.replace(txn, on, (&old, old.value()), object, wish, Vec::new())
         })?;
         Ok((of(&made.object.value()), made))
     }

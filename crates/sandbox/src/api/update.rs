@@ -8,9 +8,10 @@
 use super::create::unkept;
 use super::{Made, On, Server, Wish, events, meta, rules};
 use crate::failure::Failure;
+use crate::parts::same_but;
 use crate::resource::{Resource, Sub};
 use crate::store::{Object, Txn};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// A patch of one of the four kinds.
@@ -38,7 +39,7 @@ impl Server {
         self.store().write(|txn| match txn.get(on.number, &on.key()) {
             Some(old) => {
                 check_uid(resource, on, &old, &body)?;
-                self.replace(txn, on, &old, body, wish, warnings)
+                self.replace(txn, on, (&old, old.value()), body, wish, warnings)
             }
             None if on.sub.is_none() && rules::made_by_update(resource) => {
                 self.create_in(txn, on, body, wish, warnings)
@@ -60,16 +61,14 @@ impl Server {
                 (None, Patch::Apply(_)) if on.sub.is_none() => (None, None),
                 (None, _) => return Err(Failure::not_found(resource, &on.name)),
             };
-            let patched = rules::patched(resource, on, live.as_ref(), patch, wish, self.clock())?;
-            if old.is_none()
-                && let Some(uid) = patched["metadata"]["uid"].as_str().filter(|uid| !uid.is_empty())
-            {
-                let why = format!(
-                    "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-                );
-                return Err(Failure::conflict(resource, &on.name, &why));
-            }
-            let (mut body, warnings) = rules::read_patched(resource, patched, patch, wish)?;
+            let make = || {
+                let patched = rules::patched(resource, on, live.as_ref(), patch, wish, self.clock())?;
+                match patched["metadata"]["uid"].as_str().filter(|uid| live.is_none() && !uid.is_empty()) {
+                    Some(uid) => Err(Failure::conflict(resource, &on.name, &no_such_uid(uid))),
+                    None => Ok(patched),
+                }
+            };
+            let (mut body, warnings) = rules::read_patched(resource, make, patch, wish)?;
             meta::settle_place(resource, on, &mut body)?;
             let wish = match patch {
                 // What is applied is owned already.
@@ -77,7 +76,11 @@ impl Server {
                 _ => wish,
             };
             match old {
-                Some(old) => self.replace(txn, on, &old, body, wish, warnings),
+                Some(old) => {
+                    let before = live.filter(|_| !events::is_shown_otherwise(resource));
+                    let before = before.unwrap_or_else(|| old.value());
+                    self.replace(txn, on, (&old, before), body, wish, warnings)
+                }
                 None => {
                     meta::metadata(&mut body).remove("resourceVersion");
                     self.create_in(txn, on, body, wish, warnings)
@@ -94,37 +97,40 @@ impl Server {
         self.store().write(|txn| {
             let old = txn.get(on.number, &on.key());
             let old = old.ok_or_else(|| Failure::not_found(on.number.get(), &on.name))?;
-            let mut body = old.value();
+            let before = old.value();
+            let mut body = before.clone();
             change(&mut body);
-            self.replace(txn, on, &old, body, &Wish::by(by), Vec::new())
+            self.replace(txn, on, (&old, before), body, &Wish::by(by), Vec::new())
         })
     }
 
-    /// Puts a body in the place of an object that is there.
+    /// Puts a body in the place of an object that is there, and was read.
     pub(super) fn replace(
         &self,
         txn: &mut Txn<'_>,
         on: &On,
-        old: &Arc<Object>,
+        (old, before): (&Arc<Object>, Value),
         mut body: Value,
         wish: &Wish,
         warnings: Vec<String>,
     ) -> Result<Made, Failure> {
         let resource = on.number.get();
-        let before = old.value();
         check_preconditions(resource, on, &before, &body)?;
         meta::carry_over(&before, &mut body);
-        let mut body = rules::complete(rules::defaulted(resource, body));
-        let shown = events::from_home(resource, before.clone());
+        let mut body = rules::complete(rules::defaulted(resource, body))?;
+        let shown = match events::is_shown_otherwise(resource) {
+            true => &events::from_home(resource, before.clone()),
+            false => &before,
+        };
         // Before admission: what it gives an object is nobody's.
-        rules::track(resource, Some(&shown), &mut body, wish, on.sub, self.clock());
+        rules::track(resource, Some(shown), &mut body, wish, on.sub, self.clock());
         events::to_home(resource, &mut body);
         rules::again(resource, on.sub, &before, &mut body, self.shared.admission);
         rules::check_changed(resource, on.sub, &before, &body)?;
         if matches!(on.sub, None | Some(Sub::Scale)) {
             rules::generation(resource, Some(&before), &mut body);
         }
-        let mut body = rules::complete(body);
+        let mut body = rules::complete(body)?;
         if is_same(&before, &body) {
             return Ok(Made { object: Arc::clone(old), new: false, warnings });
         }
@@ -141,6 +147,10 @@ impl Server {
         };
         Ok(Made { object, new: false, warnings })
     }
+}
+
+fn no_such_uid(uid: &str) -> String {
+    format!("uid mismatch: the provided object specified uid {uid}, and no existing object was found")
 }
 
 /// A pod's grace period is somebody else's to end.
@@ -195,13 +205,5 @@ fn check_preconditions(resource: &Resource, on: &On, old: &Value, body: &Value) 
 
 /// Whether nothing differs but the version a body may name.
 fn is_same(old: &Value, new: &Value) -> bool {
-    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
-    let metadata = |object: &Map<String, Value>| {
-        let mut metadata = object.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
-        metadata.remove("resourceVersion");
-        metadata
-    };
-    old.len() == new.len()
-        && old.iter().all(|(key, value)| key == "metadata" || new.get(key) == Some(value))
-        && metadata(old) == metadata(new)
+    same_but(old, new, "metadata") && same_but(&old["metadata"], &new["metadata"], "resourceVersion")
 }

@@ -16,7 +16,7 @@ use crate::api::{On, Server};
 use crate::failure::Failure;
 use crate::resource::Number;
 use crate::select::Selector;
-use crate::store::{Change, Event, Object, Range};
+use crate::store::{self, Change, Event, Object, Range};
 use bytes::{Bytes, BytesMut};
 use futures::stream::{self, StreamExt as _};
 use serde_json::json;
@@ -226,8 +226,8 @@ impl Watching {
         let Some(before) = &event.before else { return Bytes::new() };
         let mut value = before.value();
         value["metadata"]["resourceVersion"] = json!(event.version.to_string());
-        let object =
-            Object { version: event.version, uid: before.uid.clone(), json: Bytes::from(value.to_string()) };
+        let json = store::bytes(&value);
+        let object = Object { version: event.version, uid: before.uid.clone(), json };
         self.form.event("DELETED", &object)
     }
 

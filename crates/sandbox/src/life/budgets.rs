@@ -4,7 +4,8 @@
 //! Goes out: `disruptionsAllowed` and what it is made of.
 //! Not here: evictions that ask for it (`api/eviction.rs`).
 
-use super::pods::{controller_of, is_active, name, namespace, pods};
+use super::pods::{controller_of, namespace, pods};
+use super::seen::SeenPod;
 use super::{Part, View};
 use crate::api;
 use crate::resource::{Number, known};
@@ -23,6 +24,9 @@ const GOING: SignedDuration = SignedDuration::from_secs(120);
 pub(super) struct Budgets {
     looked: bool,
 }
+
+/// A pod of a budget, with its name.
+type Pod<'a> = (&'a str, &'a SeenPod);
 
 fn budgets() -> Number {
     known("policy", "poddisruptionbudgets")
@@ -48,14 +52,15 @@ impl Part for Budgets {
 
 fn tend(view: &View<'_>, budget: &Arc<Value>) -> Option<Timestamp> {
     let labels = select::from_object(&budget["spec"]["selector"]);
-    let matching = |pod: &&Arc<Value>| {
-        namespace(pod) == namespace(budget) && !super::pods::is_over(pod) && labels.match_object(pod)
-    };
-    let all: Vec<&Arc<Value>> = view.mirror.all(pods()).map(|(_, pod)| pod).filter(matching).collect();
+    let inside = view.mirror.pods(Some(namespace(budget)));
+    let all: Vec<Pod<'_>> = inside
+        .filter(|(_, pod)| !pod.over && labels.match_map(&pod.labels))
+        .map(|(key, pod)| (key.split_once('/').map_or(key, |(_, name)| name), pod))
+        .collect();
     let expected = expected(view, budget, &all);
     let desired = desired(&budget["spec"], expected);
     let (going, next) = going(view, budget, &all);
-    let healthy = all.iter().filter(|pod| is_active(pod) && api::is_ready(pod) && !going.contains(name(pod)));
+    let healthy = all.iter().filter(|(name, pod)| pod.is_active() && pod.ready && !going.contains(*name));
     let healthy = i64::try_from(healthy.count()).unwrap_or(i64::MAX);
     let allowed = if expected == 0 { 0 } else { (healthy - desired).max(0) };
     let mut shown = Value::clone(budget);
@@ -93,10 +98,10 @@ fn tend(view: &View<'_>, budget: &Arc<Value>) -> Option<Timestamp> {
 }
 
 /// Pods that were allowed to go and have not gone yet.
-fn going(view: &View<'_>, budget: &Value, all: &[&Arc<Value>]) -> (BTreeSet<String>, Option<Timestamp>) {
+fn going(view: &View<'_>, budget: &Value, all: &[Pod<'_>]) -> (BTreeSet<String>, Option<Timestamp>) {
     let (mut going, mut next) = (BTreeSet::new(), None);
     for (pod, at) in budget["status"]["disruptedPods"].as_object().into_iter().flatten() {
-        let there = all.iter().any(|one| name(one) == pod && !api::is_ending(one));
+        let there = all.iter().any(|(name, one)| *name == pod.as_str() && !one.ending);
         let until = at.as_str().and_then(|at| at.parse::<Timestamp>().ok()).map(|at| at + GOING);
         if let Some(until) = until.filter(|until| there && *until > view.now) {
             going.insert(pod.clone());
@@ -107,14 +112,14 @@ fn going(view: &View<'_>, budget: &Value, all: &[&Arc<Value>]) -> (BTreeSet<Stri
 }
 
 /// How many there should be: as many as the owners want; pods without one count as they are.
-fn expected(view: &View<'_>, budget: &Value, all: &[&Arc<Value>]) -> i64 {
+fn expected(view: &View<'_>, budget: &Value, all: &[Pod<'_>]) -> i64 {
     let share = |value: &Value| value.as_str().is_some_and(|text| text.ends_with('%'));
     let spec = &budget["spec"];
     let count = i64::try_from(all.len()).unwrap_or(i64::MAX);
     if !share(&spec["minAvailable"]) && spec["maxUnavailable"].is_null() {
         return count;
     }
-    let owners: BTreeSet<&str> = all.iter().filter_map(|pod| controller_of(pod)).collect();
+    let owners: BTreeSet<&str> = all.iter().filter_map(|(_, pod)| pod.controller.as_deref()).collect();
     let mut wanted = 0;
     let mut counted = BTreeSet::new();
     for number in ["replicasets", "statefulsets"].map(|plural| known("apps", plural)) {

@@ -4,7 +4,8 @@
 //! Goes out: pods made and deleted.
 //! Not here: where they go: each names its node, and the scheduler binds it.
 
-use super::pods::{controller_of, is_active, is_over, name, pods, uid};
+use super::pods::{name, pods, uid};
+use super::seen::SeenPod;
 use super::tell::mix;
 use super::{Part, View};
 use crate::resource::{Number, known};
@@ -36,7 +37,7 @@ impl Part for DaemonSets {
             self.dirty.extend(view.mirror.all(sets()).map(|(key, _)| key.to_owned()));
         }
         for key in std::mem::take(&mut self.dirty) {
-            if let Some(set) = view.mirror.get(sets(), &key).filter(|set| !api::is_ending(set)) {
+            if let Some(set) = view.mirror.one(sets(), &key).filter(|set| !api::is_ending(set)) {
                 tend(view, set);
             }
         }
@@ -79,14 +80,17 @@ fn daemon(set: &Value, node: &str, hash: &str) -> Value {
 }
 
 /// The node a daemon pod is for, bound or not.
-fn node_of(pod: &Value) -> Option<&str> {
-    let bound = pod["spec"]["nodeName"].as_str().filter(|node| !node.is_empty());
-    bound.or_else(|| {
-        let affinity =
-            &pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
-        affinity["nodeSelectorTerms"][0]["matchFields"][0]["values"][0].as_str()
-    })
+fn node_of(pod: &SeenPod) -> Option<String> {
+    if let Some(node) = &pod.node {
+        return Some(node.to_string());
+    }
+    let pod = pod.value();
+    let affinity = &pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    affinity["nodeSelectorTerms"][0]["matchFields"][0]["values"][0].as_str().map(String::from)
 }
+
+/// A pod with its key.
+type Pod<'a> = (&'a str, &'a SeenPod);
 
 #[derive(Default)]
 struct Count {
@@ -99,11 +103,10 @@ struct Count {
 
 fn tend(view: &View<'_>, set: &Arc<Value>) {
     let hash = format!("{:x}", mix(&[&set["spec"]["template"].to_string()]) & 0xff_ffff_ffff);
-    let owned = view.mirror.owned(uid(set), pods()).map(|(_, pod)| pod);
-    let mut by_node: BTreeMap<&str, Vec<&Arc<Value>>> = BTreeMap::new();
-    for pod in owned.filter(|pod| controller_of(pod) == Some(uid(set))) {
+    let mut by_node: BTreeMap<String, Vec<Pod<'_>>> = BTreeMap::new();
+    for (key, pod) in view.mirror.controlled(uid(set)) {
         if let Some(node) = node_of(pod) {
-            by_node.entry(node).or_default().push(pod);
+            by_node.entry(node).or_default().push((key, pod));
         }
     }
     let mut count = Count::default();
@@ -114,16 +117,16 @@ fn tend(view: &View<'_>, set: &Arc<Value>) {
         let (runs, stays) = belongs(&wanted, node);
         let here = by_node.remove(name).unwrap_or_default();
         tend_node(view, set, (runs, stays), &here, wanted);
-        let active: Vec<_> = here.into_iter().filter(|pod| is_active(pod)).collect();
+        let active: Vec<Pod<'_>> = here.into_iter().filter(|(_, pod)| pod.is_active()).collect();
         count.desired += i64::from(runs);
         match (runs, active.first()) {
-            (true, Some(pod)) => {
+            (true, Some((key, pod))) => {
                 count.current += 1;
-                count.ready += i64::from(api::is_ready(pod));
-                let updated = pod["metadata"]["labels"][HASH] == hash;
+                count.ready += i64::from(pod.ready);
+                let updated = pod.labels.get(HASH).is_some_and(|of| **of == *hash);
                 count.updated += i64::from(updated);
                 if !updated {
-                    old.push(Arc::clone(pod));
+                    old.push((*key, *pod));
                 }
             }
             (false, Some(_)) => count.misplaced += 1,
@@ -131,28 +134,29 @@ fn tend(view: &View<'_>, set: &Arc<Value>) {
         }
     }
     // Nodes that are no more.
-    by_node.values().flatten().filter(|pod| is_active(pod)).for_each(|pod| view.delete_pod(NAME, set, pod));
+    let stray = by_node.values().flatten().filter(|(_, pod)| pod.is_active());
+    stray.for_each(|(key, pod)| view.delete_pod(NAME, set, key, pod));
     renew(view, set, &count, &old);
     set_status(view, set, &count);
 }
 
-fn tend_node(view: &View<'_>, set: &Value, (runs, stays): (bool, bool), here: &[&Arc<Value>], wanted: Value) {
-    let (over, alive): (Vec<&Arc<Value>>, Vec<&Arc<Value>>) =
-        here.iter().copied().partition(|pod| is_over(pod));
-    over.iter().filter(|pod| !api::is_ending(pod)).for_each(|pod| view.delete_pod(NAME, set, pod));
-    let mut active = alive.iter().filter(|pod| !api::is_ending(pod));
+fn tend_node(view: &View<'_>, set: &Value, (runs, stays): (bool, bool), here: &[Pod<'_>], wanted: Value) {
+    let (over, alive): (Vec<Pod<'_>>, Vec<Pod<'_>>) = here.iter().partition(|(_, pod)| pod.over);
+    let settled = over.iter().filter(|(_, pod)| !pod.ending);
+    settled.for_each(|(key, pod)| view.delete_pod(NAME, set, key, pod));
+    let mut active = alive.iter().filter(|(_, pod)| !pod.ending);
     let keep = usize::from(runs || stays);
     if keep == 1 && alive.is_empty() && over.is_empty() && runs {
         view.create_pod(NAME, set, wanted);
     } else {
         // The oldest stays.
         active.by_ref().take(keep).for_each(drop);
-        active.for_each(|pod| view.delete_pod(NAME, set, pod));
+        active.for_each(|(key, pod)| view.delete_pod(NAME, set, key, pod));
     }
 }
 
 /// Pods of an older template go, as many at once as may be missing.
-fn renew(view: &View<'_>, set: &Value, count: &Count, old: &[Arc<Value>]) {
+fn renew(view: &View<'_>, set: &Value, count: &Count, old: &[Pod<'_>]) {
     if set["spec"]["updateStrategy"]["type"] == "OnDelete" {
         return;
     }
@@ -165,11 +169,10 @@ fn renew(view: &View<'_>, set: &Value, count: &Count, old: &[Arc<Value>]) {
         other => other.as_i64().unwrap_or(1),
     };
     let missing = count.desired - count.ready;
-    let idle = old.iter().filter(|pod| !api::is_ready(pod));
-    let busy = old.iter().filter(|pod| api::is_ready(pod));
-    idle.for_each(|pod| view.delete_pod(NAME, set, pod));
+    let (busy, idle): (Vec<Pod<'_>>, Vec<Pod<'_>>) = old.iter().partition(|(_, pod)| pod.ready);
+    idle.iter().for_each(|(key, pod)| view.delete_pod(NAME, set, key, pod));
     let room = usize::try_from(most.max(1) - missing).unwrap_or(0);
-    busy.take(room).for_each(|pod| view.delete_pod(NAME, set, pod));
+    busy.iter().take(room).for_each(|(key, pod)| view.delete_pod(NAME, set, key, pod));
 }
 
 fn set_status(view: &View<'_>, set: &Value, count: &Count) {

@@ -38,7 +38,7 @@ impl Part for Deployments {
             self.dirty.extend(view.mirror.all(deployments()).map(|(key, _)| key.to_owned()));
         }
         for key in std::mem::take(&mut self.dirty) {
-            if let Some(deployment) = view.mirror.get(deployments(), &key).filter(|one| !api::is_ending(one))
+            if let Some(deployment) = view.mirror.one(deployments(), &key).filter(|one| !api::is_ending(one))
             {
                 tend(view, deployment);
             }

@@ -4,14 +4,15 @@
 //! Goes out: deletions; finalizers taken off.
 //! Not here: namespaces (`namespaces.rs`).
 
-use super::pods::{namespace, on, uid};
+use super::mirror::Owner;
+use super::pods::{on, uid};
 use super::{Part, View};
 use crate::api::{self, Deletion, On, Propagation, Wish};
 use crate::facts;
 use crate::resource::{Number, Resource};
 use jiff::Timestamp;
 use serde_json::Value;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 
 const NAME: &str = "garbage-collector";
 
@@ -21,8 +22,10 @@ pub(super) struct Garbage;
 impl Part for Garbage {
     fn step(&mut self, view: &View<'_>) -> Option<Timestamp> {
         // All that are on their way out, changed or not: what one of them waits for is another's end.
-        for number in Number::all() {
-            view.mirror.all(number).for_each(|(_, object)| settle(view, number, object));
+        for (number, key) in view.mirror.ending() {
+            if let Some(object) = view.mirror.get(number, key) {
+                settle(view, number, &object);
+            }
         }
         self.orphans(view);
         None
@@ -32,39 +35,36 @@ impl Part for Garbage {
 impl Garbage {
     /// Objects all of whose owners are gone.
     fn orphans(&self, view: &View<'_>) {
-        for number in Number::all() {
-            for (_, object) in view.mirror.all(number) {
-                let owners = &object["metadata"]["ownerReferences"];
-                let mut owners = facts::list(owners).peekable();
-                if owners.peek().is_none() || api::is_ending(object) {
-                    continue;
-                }
-                if owners.all(|owner| is_gone(view, namespace(object), owner)) {
-                    let how = Deletion {
-                        uid: Some(uid(object).to_owned()),
-                        propagation: Some(Propagation::Background),
-                        ..Deletion::default()
-                    };
-                    let _ = view.server.delete(&on(number, object), &how, &Wish::by(NAME));
-                }
+        let gone: BTreeMap<&Owner, _> =
+            view.mirror.owners().filter(|(owner, _)| is_gone(view, owner)).collect();
+        let left: BTreeSet<_> = gone.values().copied().flatten().collect();
+        for (number, key) in left {
+            let mut owners = view.mirror.owners_of(*number, key).iter();
+            let Some(object) = view.mirror.get(*number, key) else { continue };
+            if !api::is_ending(&object) && owners.all(|owner| gone.contains_key(&**owner)) {
+                let how = Deletion {
+                    uid: Some(uid(&object).to_owned()),
+                    propagation: Some(Propagation::Background),
+                    ..Deletion::default()
+                };
+                let _ = view.server.delete(&on(*number, &object), &how, &Wish::by(NAME));
             }
         }
     }
 }
 
 /// Whether an owner is gone, or another object has its name now. Of kinds this server does not have nothing is known.
-fn is_gone(view: &View<'_>, namespace: &str, owner: &Value) -> bool {
-    let text = |field: &str| owner[field].as_str().unwrap_or_default();
-    let Some(number) = Resource::of_kind(text("apiVersion"), text("kind")) else { return false };
-    let namespace = if number.get().namespaced { namespace } else { "" };
-    match view.server.store().get(number, &api::key(namespace, text("name"))) {
-        Some(found) => *found.uid != *text("uid"),
+fn is_gone(view: &View<'_>, owner: &Owner) -> bool {
+    let Some(number) = Resource::of_kind(&owner.api_version, &owner.kind) else { return false };
+    let namespace = if number.get().namespaced { &*owner.namespace } else { "" };
+    match view.server.store().get(number, &api::key(namespace, &owner.name)) {
+        Some(found) => found.uid != owner.uid,
         None => true,
     }
 }
 
 /// An owner on its way out that waits for its dependents, or is to leave them alone.
-fn settle(view: &View<'_>, number: Number, object: &Arc<Value>) {
+fn settle(view: &View<'_>, number: Number, object: &Value) {
     if !api::is_ending(object) {
         return;
     }
@@ -74,7 +74,7 @@ fn settle(view: &View<'_>, number: Number, object: &Arc<Value>) {
     if has("orphan") {
         for (number, key) in &dependents {
             let Some(dependent) = view.mirror.get(*number, key) else { continue };
-            let _ = view.server.change(&on(*number, dependent), NAME, |dependent| {
+            let _ = view.server.change(&on(*number, &dependent), NAME, |dependent| {
                 let owners = &mut dependent["metadata"]["ownerReferences"];
                 if let Some(owners) = owners.as_array_mut() {
                     owners.retain(|owner| owner["uid"] != object["metadata"]["uid"]);
@@ -94,7 +94,7 @@ fn settle(view: &View<'_>, number: Number, object: &Arc<Value>) {
         for (number, key) in &dependents {
             let (namespace, name) = key.split_once('/').unwrap_or(("", key));
             let how = Deletion { propagation: Some(Propagation::Foreground), ..Deletion::default() };
-            let ending = view.mirror.get(*number, key).is_some_and(|one| api::is_ending(one));
+            let ending = view.mirror.get(*number, key).is_some_and(|one| api::is_ending(&one));
             if !ending {
                 let _ = view.server.delete(&On::object(*number, namespace, name), &how, &Wish::by(NAME));
             }

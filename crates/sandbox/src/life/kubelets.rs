@@ -13,7 +13,6 @@ use crate::resource::{Sub, known};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use taintward_core::matching::{Answer, NumericOperators, answer};
 use taintward_core::taint::Effect;
 
@@ -54,12 +53,16 @@ impl Part for Kubelets {
         }
         let mut wake = self.renew_at;
         let mut busy = BTreeMap::new();
-        let bound = view.mirror.all(pods()).filter(|(_, pod)| pod["spec"]["nodeName"].is_string());
-        for (_, pod) in bound {
-            let node = view.mirror.get(nodes, pod["spec"]["nodeName"].as_str().unwrap_or_default());
+        for (_, pod) in view.mirror.restless() {
+            let node = pod.node.as_deref().and_then(|node| view.mirror.one(nodes, node));
             let Some(node) = node.filter(|node| speaks(node, view.now)) else { continue };
-            if let Some(next) = self.tend(view, node, pod) {
-                busy.insert(uid(pod).to_owned(), next);
+            let next = match self.busy.get(pod.uid()).copied().filter(|done| *done > view.now) {
+                // It takes its time, whatever it looks like meanwhile.
+                Some(done) => Some(done),
+                None => self.tend(view, node, &pod.value()),
+            };
+            if let Some(next) = next {
+                busy.insert(pod.uid().to_owned(), next);
                 wake = wake.into_iter().chain([next]).min();
             }
         }
@@ -79,7 +82,7 @@ fn speaks(node: &Value, now: Timestamp) -> bool {
 
 impl Kubelets {
     /// One pod; says when to look again.
-    fn tend(&self, view: &View<'_>, node: &Arc<Value>, pod: &Arc<Value>) -> Option<Timestamp> {
+    fn tend(&self, view: &View<'_>, node: &Value, pod: &Value) -> Option<Timestamp> {
         let at = |length| self.busy.get(uid(pod)).copied().unwrap_or(view.now + length);
         if api::is_ending(pod) {
             if api::is_held(pod) && is_over(pod) {
@@ -209,11 +212,11 @@ fn renew(view: &View<'_>, node: &Value) {
 }
 
 /// The node's conditions, when they are not as they should be.
-fn post(view: &View<'_>, node: &Arc<Value>) {
+fn post(view: &View<'_>, node: &Value) {
     let pressure = node["metadata"]["annotations"][PRESSURE].as_str().unwrap_or_default();
     let under = |what: &str| pressure.split(',').any(|one| one.trim() == what);
     let now = view.server.clock().stamp();
-    let mut after = Value::clone(node);
+    let mut after = node.clone();
     for (kind, what, good, bad) in [
         ("MemoryPressure", "memory", "KubeletHasSufficientMemory", "KubeletHasInsufficientMemory"),
         ("DiskPressure", "disk", "KubeletHasNoDiskPressure", "KubeletHasDiskPressure"),

@@ -1,18 +1,24 @@
 //! # Mirror: the cluster as the parts see it
-//! Room:     parsed objects, and who owns whom and runs where.
+//! Room:     the objects of some resources; who owns whom, what runs where, what is on its way.
 //! Comes in: the store's changes.
 //! Goes out: objects; which of them changed.
+//! Keeps:    of pods, of which there are many, no more than a glance ([`SeenPod`]); other objects stay parsed.
 //! Not here: writing.
 
+use super::pods::pods;
+use super::seen::{SeenPod, Shared};
+use crate::api;
+use crate::facts;
 use crate::resource::Number;
-use crate::store::{Change, Range, Store};
+use crate::store::{Change, Object, Range, Store};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// What changed since the last look, by resource.
 #[derive(Debug, Default)]
-pub struct Changed(BTreeMap<Number, BTreeSet<Box<str>>>);
+pub struct Changed(BTreeMap<Number, BTreeSet<Arc<str>>>);
 
 impl Changed {
     /// Whether nothing did.
@@ -31,26 +37,54 @@ impl Changed {
     }
 }
 
-/// Parsed objects.
+/// An owner, as its dependents name it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Owner {
+    pub(super) uid: Box<str>,
+    /// Of the dependent, and so of the owner if its kind has namespaces.
+    pub(super) namespace: Box<str>,
+    pub(super) api_version: Box<str>,
+    pub(super) kind: Box<str>,
+    pub(super) name: Box<str>,
+}
+
+type Place = (Number, Arc<str>);
+
+/// The objects of some resources.
 #[derive(Debug)]
 pub struct Mirror {
     shelves: BTreeMap<Number, Shelf>,
-    owned: HashMap<String, BTreeSet<(Number, Box<str>)>>,
-    on_node: HashMap<String, BTreeSet<Box<str>>>,
+    pods: BTreeMap<Arc<str>, SeenPod>,
+    shared: Shared,
+    owned: BTreeMap<Arc<Owner>, BTreeSet<Place>>,
+    /// The owners each object names, for when it changes.
+    owners: HashMap<Place, Box<[Arc<Owner>]>>,
+    on_node: HashMap<Arc<str>, BTreeSet<Arc<str>>>,
+    restless: BTreeSet<Arc<str>>,
+    ending: BTreeSet<Place>,
 }
 
 #[derive(Debug, Default)]
 struct Shelf {
     at: u64,
     listed: bool,
-    objects: BTreeMap<Box<str>, Arc<Value>>,
+    /// Empty for pods.
+    objects: BTreeMap<Arc<str>, Arc<Value>>,
 }
 
 impl Mirror {
     /// Of these resources.
     pub fn new(watched: &[Number]) -> Self {
-        let shelves = watched.iter().map(|number| (*number, Shelf::default())).collect();
-        Self { shelves, owned: HashMap::new(), on_node: HashMap::new() }
+        Self {
+            shelves: watched.iter().map(|number| (*number, Shelf::default())).collect(),
+            pods: BTreeMap::new(),
+            shared: Shared::default(),
+            owned: BTreeMap::new(),
+            owners: HashMap::new(),
+            on_node: HashMap::new(),
+            restless: BTreeSet::new(),
+            ending: BTreeSet::new(),
+        }
     }
 
     /// Takes in what changed.
@@ -66,7 +100,7 @@ impl Mirror {
         changed
     }
 
-    fn refresh_one(&mut self, store: &Store, number: Number) -> BTreeSet<Box<str>> {
+    fn refresh_one(&mut self, store: &Store, number: Number) -> BTreeSet<Arc<str>> {
         let (at, listed) = self.shelves.get(&number).map_or((0, false), |shelf| (shelf.at, shelf.listed));
         let mut keys = BTreeSet::new();
         let changes = if listed { store.changes(number, at, usize::MAX) } else { None };
@@ -74,10 +108,9 @@ impl Mirror {
             Some(changes) => {
                 // Only the last state of each counts.
                 let mut last = BTreeMap::new();
-                changes.iter().for_each(|event| _ = last.insert(event.key.clone(), event));
+                changes.iter().for_each(|event| _ = last.insert(Arc::clone(&event.key), event));
                 for (key, event) in last {
-                    let object = (event.change != Change::Deleted).then(|| event.object.value());
-                    self.set(number, &key, object);
+                    self.set(number, &key, (event.change != Change::Deleted).then_some(&event.object));
                     keys.insert(key);
                 }
                 if let (Some(last), Some(shelf)) = (changes.last(), self.shelves.get_mut(&number)) {
@@ -87,13 +120,12 @@ impl Mirror {
             None => {
                 let all = Range { namespace: None, after: None, limit: 0 };
                 let Some(list) = store.list(number, all, None) else { return keys };
-                let old: Vec<Box<str>> = self.shelves[&number].objects.keys().cloned().collect();
-                for key in old {
+                for key in self.keys(number) {
                     self.set(number, &key, None);
                     keys.insert(key);
                 }
                 for (key, object) in list.objects {
-                    self.set(number, &key, Some(object.value()));
+                    self.set(number, &key, Some(&object));
                     keys.insert(key);
                 }
                 if let Some(shelf) = self.shelves.get_mut(&number) {
@@ -104,73 +136,163 @@ impl Mirror {
         keys
     }
 
-    fn set(&mut self, number: Number, key: &str, object: Option<Value>) {
-        let Some(shelf) = self.shelves.get_mut(&number) else { return };
-        let old = match &object {
-            Some(object) => shelf.objects.insert(key.into(), Arc::new(object.clone())),
-            None => shelf.objects.remove(key),
-        };
-        let place = (number, Box::<str>::from(key));
-        if let Some(old) = old {
-            for owner in owners(&old) {
-                if let Some(set) = self.owned.get_mut(owner) {
-                    set.remove(&place);
-                    if set.is_empty() {
-                        self.owned.remove(owner);
-                    }
-                }
+    fn keys(&self, number: Number) -> Vec<Arc<str>> {
+        match number == pods() {
+            true => self.pods.keys().cloned().collect(),
+            false => {
+                self.shelves.get(&number).into_iter().flat_map(|one| one.objects.keys().cloned()).collect()
             }
-            if let Some(set) = node_of(&old).and_then(|node| self.on_node.get_mut(node)) {
-                set.remove(key);
-            }
-        }
-        let Some(object) = object else { return };
-        for owner in owners(&object) {
-            self.owned.entry(owner.to_owned()).or_default().insert(place.clone());
-        }
-        if let Some(node) = node_of(&object) {
-            self.on_node.entry(node.to_owned()).or_default().insert(key.into());
         }
     }
 
-    /// One object.
-    pub fn get(&self, number: Number, key: &str) -> Option<&Arc<Value>> {
+    fn set(&mut self, number: Number, key: &Arc<str>, object: Option<&Arc<Object>>) {
+        let place = (number, Arc::clone(key));
+        self.forget(&place);
+        let Some(object) = object else { return };
+        let value = object.value();
+        let owners = self.named_by(key, &value);
+        for owner in &owners {
+            self.owned.entry(Arc::clone(owner)).or_default().insert(place.clone());
+        }
+        if !owners.is_empty() {
+            self.owners.insert(place.clone(), owners);
+        }
+        if api::is_ending(&value) {
+            self.ending.insert(place);
+        }
+        if number == pods() {
+            let pod = SeenPod::new(Arc::clone(object), &value, &mut self.shared);
+            if let Some(node) = &pod.node {
+                self.on_node.entry(Arc::clone(node)).or_default().insert(Arc::clone(key));
+            }
+            if pod.is_restless() {
+                self.restless.insert(Arc::clone(key));
+            }
+            self.pods.insert(Arc::clone(key), pod);
+        } else if let Some(shelf) = self.shelves.get_mut(&number) {
+            shelf.objects.insert(Arc::clone(key), Arc::new(value));
+        }
+    }
+
+    /// Takes an object out of everything.
+    fn forget(&mut self, place: &Place) {
+        let (number, key) = place;
+        for owner in self.owners.remove(place).unwrap_or_default() {
+            if let Some(set) = self.owned.get_mut(&owner) {
+                set.remove(place);
+                if set.is_empty() {
+                    self.owned.remove(&owner);
+                }
+            }
+        }
+        self.ending.remove(place);
+        if *number != pods() {
+            self.shelves.get_mut(number).map(|shelf| shelf.objects.remove(key));
+            return;
+        }
+        self.restless.remove(key);
+        if let Some(node) = self.pods.remove(key).and_then(|pod| pod.node)
+            && let Some(set) = self.on_node.get_mut(&node)
+        {
+            set.remove(key);
+            if set.is_empty() {
+                self.on_node.remove(&node);
+            }
+        }
+    }
+
+    /// The owners an object names; those known already are shared.
+    fn named_by(&self, key: &str, object: &Value) -> Box<[Arc<Owner>]> {
+        let namespace = key.split_once('/').map_or("", |(namespace, _)| namespace);
+        let text = |owner: &Value, field: &str| owner[field].as_str().unwrap_or_default().into();
+        let owner = |one: &Value| {
+            let owner = Owner {
+                uid: text(one, "uid"),
+                namespace: namespace.into(),
+                api_version: text(one, "apiVersion"),
+                kind: text(one, "kind"),
+                name: text(one, "name"),
+            };
+            self.owned.get_key_value(&owner).map_or_else(|| Arc::new(owner), |(known, _)| Arc::clone(known))
+        };
+        facts::list(&object["metadata"]["ownerReferences"]).map(owner).collect()
+    }
+
+    /// One object, parsed.
+    pub fn get(&self, number: Number, key: &str) -> Option<Arc<Value>> {
+        match number == pods() {
+            true => self.pods.get(key).map(|pod| Arc::new(pod.value())),
+            false => self.one(number, key).cloned(),
+        }
+    }
+
+    /// One object that is no pod.
+    pub fn one(&self, number: Number, key: &str) -> Option<&Arc<Value>> {
         self.shelves.get(&number)?.objects.get(key)
     }
 
-    /// All objects of a resource, in the order of their keys.
+    /// All objects of a resource other than pods, in the order of their keys.
     pub fn all(&self, number: Number) -> impl Iterator<Item = (&str, &Arc<Value>)> {
-        self.shelves
-            .get(&number)
-            .into_iter()
-            .flat_map(|shelf| &shelf.objects)
-            .map(|(key, object)| (&**key, object))
+        let shelf = self.shelves.get(&number).into_iter();
+        shelf.flat_map(|shelf| &shelf.objects).map(|(key, object)| (&**key, object))
     }
 
-    /// Those of a resource that name this owner.
-    pub(crate) fn owned(&self, uid: &str, number: Number) -> impl Iterator<Item = (&str, &Arc<Value>)> {
-        let places = self.owned.get(uid).into_iter().flatten().filter(move |(one, _)| *one == number);
-        places.filter_map(|(number, key)| Some((&**key, self.get(*number, key)?)))
+    /// One pod.
+    pub fn pod(&self, key: &str) -> Option<&SeenPod> {
+        self.pods.get(key)
+    }
+
+    /// All pods, or those of a namespace, in the order of their keys.
+    pub fn pods(&self, namespace: Option<&str>) -> impl Iterator<Item = (&str, &SeenPod)> {
+        let prefix = namespace.map(|namespace| format!("{namespace}/")).unwrap_or_default();
+        let from = (Bound::Included(prefix.as_str()), Bound::Unbounded);
+        let range = self.pods.range::<str, _>(from);
+        range.take_while(move |(key, _)| key.starts_with(&prefix)).map(|(key, pod)| (&**key, pod))
+    }
+
+    /// Pods that wait for something.
+    pub(super) fn restless(&self) -> impl Iterator<Item = (&str, &SeenPod)> {
+        self.restless.iter().filter_map(|key| Some((&**key, self.pods.get(key)?)))
+    }
+
+    /// The pods of a node.
+    pub fn pods_on(&self, node: &str) -> impl Iterator<Item = (&str, &SeenPod)> {
+        let keys = self.on_node.get(node).into_iter().flatten();
+        keys.filter_map(|key| Some((&**key, self.pods.get(key)?)))
+    }
+
+    /// Objects whose deletion has begun.
+    pub(super) fn ending(&self) -> impl Iterator<Item = (Number, &str)> {
+        self.ending.iter().map(|(number, key)| (*number, &**key))
+    }
+
+    /// All owners that somebody names, with those who do.
+    pub(super) fn owners(&self) -> impl Iterator<Item = (&Owner, &BTreeSet<Place>)> {
+        self.owned.iter().map(|(owner, places)| (&**owner, places))
+    }
+
+    /// The owners an object names.
+    pub(super) fn owners_of(&self, number: Number, key: &Arc<str>) -> &[Arc<Owner>] {
+        self.owners.get(&(number, Arc::clone(key))).map_or(&[], |owners| owners)
     }
 
     /// Everything that names this owner.
-    pub(crate) fn dependents(&self, uid: &str) -> impl Iterator<Item = (Number, &str)> {
-        self.owned.get(uid).into_iter().flatten().map(|(number, key)| (*number, &**key))
+    pub(super) fn dependents(&self, uid: &str) -> impl Iterator<Item = (Number, &str)> {
+        let first = Owner { uid: uid.into(), ..Owner::default() };
+        let owned = self.owned.range::<Owner, _>(&first..).take_while(move |(owner, _)| *owner.uid == *uid);
+        owned.flat_map(|(_, places)| places).map(|(number, key)| (*number, &**key))
     }
 
-    /// Keys of the pods of a node.
-    pub fn pods_on(&self, node: &str) -> impl Iterator<Item = &str> {
-        self.on_node.get(node).into_iter().flatten().map(|key| &**key)
+    /// Those of a resource other than pods that name this owner.
+    pub(super) fn owned(&self, uid: &str, number: Number) -> impl Iterator<Item = (&str, &Arc<Value>)> {
+        let all = self.dependents(uid).filter(move |(one, _)| *one == number);
+        all.filter_map(|(number, key)| Some((key, self.one(number, key)?)))
     }
-}
 
-fn owners(object: &Value) -> impl Iterator<Item = &str> {
-    let owners = object["metadata"]["ownerReferences"].as_array();
-    owners.into_iter().flatten().filter_map(|owner| owner["uid"].as_str())
-}
-
-fn node_of(object: &Value) -> Option<&str> {
-    object["spec"]["nodeName"]
-        .as_str()
-        .filter(|node| !node.is_empty() && object["spec"]["containers"].is_array())
+    /// The pods this owner controls.
+    pub(super) fn controlled(&self, uid: &str) -> impl Iterator<Item = (&str, &SeenPod)> {
+        let all = self.dependents(uid).filter(|(number, _)| *number == pods());
+        let all = all.filter_map(|(_, key)| Some((key, self.pods.get(key)?)));
+        all.filter(move |(_, pod)| pod.controller.as_deref() == Some(uid))
+    }
 }

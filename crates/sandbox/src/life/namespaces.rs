@@ -44,7 +44,7 @@ impl Part for Namespaces {
 
 fn begin(view: &View<'_>, namespace: &str) {
     let accounts = known("", "serviceaccounts");
-    if view.mirror.get(accounts, &api::key(namespace, "default")).is_none() {
+    if view.mirror.one(accounts, &api::key(namespace, "default")).is_none() {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
         let _ = view.server.create(&On::object(accounts, namespace, ""), account, &Wish::by(NAME));
     }

@@ -30,7 +30,7 @@ impl Part for Nodes {
     fn step(&mut self, view: &View<'_>) -> Option<Timestamp> {
         let nodes = known("", "nodes");
         for key in view.changed.of(nodes) {
-            let Some(node) = view.mirror.get(nodes, key) else { continue };
+            let Some(node) = view.mirror.one(nodes, key) else { continue };
             let wanted = wanted(node);
             let present = facts::list(&node["spec"]["taints"]);
             let ours = present.filter(|taint| is_ours(taint)).filter_map(|taint| taint["key"].as_str());

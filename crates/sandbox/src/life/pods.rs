@@ -5,6 +5,7 @@
 //! Not here: deciding how many.
 
 use super::View;
+use super::seen::SeenPod;
 use crate::api::{Deletion, On, Wish};
 use crate::resource::{Number, known};
 use serde_json::{Value, json};
@@ -57,11 +58,6 @@ pub(super) fn uid(object: &Value) -> &str {
     object["metadata"]["uid"].as_str().unwrap_or_default()
 }
 
-/// Neither over nor on its way out.
-pub(super) fn is_active(pod: &Value) -> bool {
-    !is_over(pod) && !crate::api::is_ending(pod)
-}
-
 /// It ran to its end.
 pub(super) fn is_over(pod: &Value) -> bool {
     matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed"))
@@ -97,10 +93,11 @@ impl View<'_> {
     }
 
     /// Deletes a pod and tells of it on its owner.
-    pub(super) fn delete_pod(&self, by: &str, owner: &Value, pod: &Value) {
-        let how = Deletion { uid: Some(uid(pod).to_owned()), ..Deletion::default() };
-        if self.server.delete(&on(pods(), pod), &how, &Wish::by(by)).is_ok() {
-            let message = format!("Deleted pod: {}", name(pod));
+    pub(super) fn delete_pod(&self, by: &str, owner: &Value, key: &str, pod: &SeenPod) {
+        let (namespace, name) = key.split_once('/').unwrap_or(("", key));
+        let how = Deletion { uid: Some(pod.uid().to_owned()), ..Deletion::default() };
+        if self.server.delete(&On::object(pods(), namespace, name), &how, &Wish::by(by)).is_ok() {
+            let message = format!("Deleted pod: {name}");
             self.tell(
                 owner,
                 &super::tell::Told { by, kind: "Normal", reason: "SuccessfulDelete", message: &message },

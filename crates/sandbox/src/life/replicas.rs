@@ -4,9 +4,11 @@
 //! Goes out: pods made and deleted.
 //! Not here: templates that change (`deployments.rs`).
 
-use super::pods::{controlled_by, controller_of, is_active, on, pods, uid};
+use super::pods::{controlled_by, pods, uid};
+use super::seen::SeenPod;
 use super::{Part, View};
-use crate::api;
+use crate::api::{self, On};
+use crate::facts;
 use crate::resource::{Number, known};
 use crate::select;
 use jiff::Timestamp;
@@ -41,7 +43,7 @@ impl Part for ReplicaSets {
             self.dirty.extend(view.mirror.all(sets()).map(|(key, _)| key).filter(inside).map(String::from));
         }
         for key in std::mem::take(&mut self.dirty) {
-            if let Some(set) = view.mirror.get(sets(), &key) {
+            if let Some(set) = view.mirror.one(sets(), &key) {
                 tend(view, set);
             }
         }
@@ -51,9 +53,8 @@ impl Part for ReplicaSets {
 
 fn tend(view: &View<'_>, set: &Arc<Value>) {
     adopt(view, set);
-    let all = view.mirror.owned(uid(set), pods()).map(|(_, pod)| pod);
-    let mine: Vec<&Arc<Value>> =
-        all.filter(|pod| controller_of(pod) == Some(uid(set)) && is_active(pod)).collect();
+    let mine: Vec<(&str, &SeenPod)> =
+        view.mirror.controlled(uid(set)).filter(|(_, pod)| pod.is_active()).collect();
     let wanted = usize::try_from(set["spec"]["replicas"].as_i64().unwrap_or(1)).unwrap_or(0);
     if !api::is_ending(set) {
         if mine.len() < wanted {
@@ -65,18 +66,15 @@ fn tend(view: &View<'_>, set: &Arc<Value>) {
             }
         } else if mine.len() > wanted {
             let mut order = mine.clone();
-            order.sort_by_key(|pod| rank(pod));
-            order.iter().take(mine.len() - wanted).for_each(|pod| view.delete_pod(NAME, set, pod));
+            order.sort_by_cached_key(|(_, pod)| rank(pod));
+            let surplus = order.iter().take(mine.len() - wanted);
+            surplus.for_each(|(key, pod)| view.delete_pod(NAME, set, key, pod));
         }
     }
-    let ready = mine.iter().filter(|pod| api::is_ready(pod)).count();
-    let labels = &set["spec"]["template"]["metadata"]["labels"];
-    let labelled = |pod: &&&Arc<Value>| {
-        labels.as_object().is_none_or(|labels| {
-            labels.iter().all(|(key, value)| pod["metadata"]["labels"].get(key) == Some(value))
-        })
-    };
-    let fully = mine.iter().filter(labelled).count();
+    let ready = mine.iter().filter(|(_, pod)| pod.ready).count();
+    let labels = facts::labels(&set["spec"]["template"]["metadata"]["labels"]);
+    let labelled = |pod: &SeenPod| labels.iter().all(|(key, value)| pod.labels.get(key) == Some(value));
+    let fully = mine.iter().filter(|(_, pod)| labelled(pod)).count();
     let mut status = json!({"replicas": mine.len(), "observedGeneration": set["metadata"]["generation"]});
     for (field, count) in
         [("fullyLabeledReplicas", fully), ("readyReplicas", ready), ("availableReplicas", ready)]
@@ -89,15 +87,15 @@ fn tend(view: &View<'_>, set: &Arc<Value>) {
 }
 
 /// Who goes first when there are too many: who does least.
-fn rank(pod: &Value) -> (bool, u8, bool, Reverse<String>) {
-    let bound = pod["spec"]["nodeName"].as_str().is_some_and(|node| !node.is_empty());
-    let phase = match pod["status"]["phase"].as_str() {
+fn rank(pod: &SeenPod) -> (bool, u8, bool, Reverse<String>) {
+    let value = pod.value();
+    let phase = match value["status"]["phase"].as_str() {
         Some("Pending") => 0,
         Some("Unknown") => 1,
         _ => 2,
     };
-    let created = pod["metadata"]["creationTimestamp"].as_str().unwrap_or_default().to_owned();
-    (bound, phase, api::is_ready(pod), Reverse(created))
+    let created = value["metadata"]["creationTimestamp"].as_str().unwrap_or_default().to_owned();
+    (pod.node.is_some(), phase, pod.ready, Reverse(created))
 }
 
 /// Takes in pods that match and belong to nobody.
@@ -108,11 +106,10 @@ fn adopt(view: &View<'_>, set: &Value) {
     let labels = select::from_object(&set["spec"]["selector"]);
     let namespace = super::pods::namespace(set);
     for key in view.changed.of(pods()) {
-        let Some(pod) = view.mirror.get(pods(), key) else { continue };
-        let orphan =
-            controller_of(pod).is_none() && is_active(pod) && super::pods::namespace(pod) == namespace;
-        if orphan && labels.match_object(pod) {
-            let _ = view.server.change(&on(pods(), pod), NAME, |pod| {
+        let Some((of, name)) = key.split_once('/').filter(|(of, _)| *of == namespace) else { continue };
+        let Some(pod) = view.mirror.pod(key) else { continue };
+        if pod.controller.is_none() && pod.is_active() && labels.match_map(&pod.labels) {
+            let _ = view.server.change(&On::object(pods(), of, name), NAME, |pod| {
                 pod["metadata"]["ownerReferences"] = controlled_by(set);
             });
         }

@@ -4,7 +4,7 @@
 //! Goes out: bindings, conditions, events.
 //! Not here: which node is best (the core's `scheduling`); preemption, which this scheduler does not do.
 
-use super::pods::{is_active, name, on, pods};
+use super::pods::{name, on, pods};
 use super::tell::Told;
 use super::{Part, View};
 use crate::api::{self, Wish as How};
@@ -14,7 +14,6 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use taintward_core::matching::NumericOperators;
 use taintward_core::scheduling::{Candidate, Choice, choose, why_none};
 
@@ -40,22 +39,21 @@ impl Part for Scheduler {
             view.mirror.all(nodes).map(|(key, node)| (key.to_owned(), candidate(view, node))).collect();
         let mut unplaced = false;
         for pod in waiting {
-            unplaced |= !self.place(view, pod);
+            unplaced |= !self.place(view, &pod);
         }
         unplaced.then(|| view.now + AGAIN)
     }
 }
 
 /// Pods that want a place, the most important first, then the oldest.
-fn waiting<'a>(view: &View<'a>) -> Vec<&'a Arc<Value>> {
-    let ours = |pod: &&Arc<Value>| {
+fn waiting(view: &View<'_>) -> Vec<Value> {
+    let unbound = view.mirror.restless().filter(|(_, pod)| pod.node.is_none() && pod.is_active());
+    let ours = |pod: &Value| {
         let spec = &pod["spec"];
-        spec["nodeName"].as_str().is_none_or(str::is_empty)
-            && matches!(spec["schedulerName"].as_str(), None | Some("" | NAME))
-            && is_active(pod)
+        matches!(spec["schedulerName"].as_str(), None | Some("" | NAME))
             && spec["schedulingGates"].as_array().is_none_or(Vec::is_empty)
     };
-    let mut waiting: Vec<_> = view.mirror.all(pods()).map(|(_, pod)| pod).filter(ours).collect();
+    let mut waiting: Vec<_> = unbound.map(|(_, pod)| pod.value()).filter(ours).collect();
     waiting.sort_by_key(|pod| {
         let created = pod["metadata"]["creationTimestamp"].as_str().unwrap_or_default().to_owned();
         (Reverse(pod["spec"]["priority"].as_i64().unwrap_or(0)), created)
@@ -66,11 +64,8 @@ fn waiting<'a>(view: &View<'a>) -> Vec<&'a Arc<Value>> {
 /// A node with what is on it.
 fn candidate(view: &View<'_>, node: &Value) -> Candidate {
     let mut candidate = facts::candidate(node);
-    for key in view.mirror.pods_on(name(node)) {
-        let Some(pod) = view.mirror.get(pods(), key).filter(|pod| !super::pods::is_over(pod)) else {
-            continue;
-        };
-        candidate.used.add(&facts::load(pod));
+    for (_, pod) in view.mirror.pods_on(name(node)).filter(|(_, pod)| !pod.over) {
+        candidate.used.add(&pod.load);
         candidate.pods += 1;
     }
     candidate

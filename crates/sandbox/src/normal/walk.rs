@@ -6,13 +6,15 @@
 //! Not here: the parsing of those texts; zero values.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use base64::Engine as _;
 use serde_json::{Map, Number, Value};
 
 use super::words::Named;
-use super::{BASE64, Fault, Instant, MAX_COMPLAINTS, complete, duration_text, parse_duration, words, zero};
+use super::zero::{add_unset, written, zero};
+use super::{BASE64, Fault, Instant, MAX_COMPLAINTS, duration_text, parse_duration, words};
 use crate::schema::{Field, Schema, Shape, TypeId};
 
 /// The types of kinds: they have an `apiVersion` and a kind, wherever they stand.
@@ -59,8 +61,8 @@ impl Walk {
         match (shape, value) {
             (_, Value::Null) => Ok(zero(shape)),
             (Shape::Object(of), Value::Object(object)) => self.object(*of, object).map(Value::Object),
-            (Shape::List(of), Value::Array(items)) => self.list(of, named.and_then(Named::element), items),
-            (Shape::Map(of), Value::Object(entries)) => self.map(of, named.and_then(Named::element), entries),
+            (Shape::List(of), Value::Array(items)) => self.list(of, named.map(Named::element), items),
+            (Shape::Map(of), Value::Object(entries)) => self.map(of, named.map(Named::element), entries),
             (Shape::Raw | Shape::Fields, any) => Ok(any),
             (Shape::Quantity, value) => self.quantity(value),
             (Shape::Time | Shape::MicroTime | Shape::Duration, Value::String(text)) => parsed(shape, &text),
@@ -90,34 +92,32 @@ impl Walk {
             };
             self.step(&name);
             self.holder = Some(of);
-            let named = words::of_field(declared_in, &name);
+            let named = Some(Named::field(declared_in, &field.name));
             if !(field.pointer && value.is_null()) {
                 let value = self.value(&field.shape, named, value)?;
-                normal.insert(name, value);
+                written(field, value).map(|value| normal.insert(name, value));
             }
             self.path.truncate(path);
             self.fields.truncate(fields);
             self.holder = holder;
         }
-        complete(of, &mut normal);
+        add_unset(of, &mut normal);
         Ok(normal)
     }
 
     /// The field of this name, and the type that declares it. [`Self::fields`] gets the way to it.
     fn find(&mut self, of: TypeId, name: &str) -> Option<(&'static Field, TypeId)> {
-        let fields = &self.schema.at(of).fields;
-        if let Some(field) = fields.iter().find(|field| !field.inline && field.name == name) {
+        let declared = self.schema.at(of);
+        if let Some(field) = declared.own(name) {
             self.fields.push(&field.name);
             return Some((field, of));
         }
-        for field in fields.iter().filter(|field| field.inline) {
-            if let Shape::Object(inner) = field.shape {
-                self.fields.push(&field.name);
-                if let Some(found) = self.find(inner, name) {
-                    return Some(found);
-                }
-                self.fields.pop();
+        for (field, inner) in declared.inlined() {
+            self.fields.push(&field.name);
+            if let Some(found) = self.find(inner, name) {
+                return Some(found);
             }
+            self.fields.pop();
         }
         None
     }
@@ -147,7 +147,8 @@ impl Walk {
         let path = self.path.len();
         let mut normal = Vec::with_capacity(items.len());
         for (at, item) in items.into_iter().enumerate() {
-            self.path.push_str(&format!("[{at}]"));
+            // Writing to a text does not fail.
+            let _ = write!(self.path, "[{at}]");
             normal.push(self.value(of, named, item)?);
             self.path.truncate(path);
         }
@@ -290,7 +291,7 @@ fn decode_base64(text: &str) -> Result<Vec<u8>, usize> {
 }
 
 fn type_name(shape: &Shape, named: Option<Named>) -> String {
-    named.map_or_else(|| words::plain(shape), |named| named.whole.to_owned())
+    named.and_then(Named::name).map_or_else(|| words::plain(shape), str::to_owned)
 }
 
 /// The number as Go would write it, if it fits.

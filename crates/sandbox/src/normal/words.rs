@@ -11,24 +11,26 @@ use serde_json::Value;
 
 use crate::schema::{Schema, Shape, TypeId};
 
-/// What Go calls the type of a field.
-#[derive(Clone, Copy)]
-pub(super) struct Named {
-    /// The whole.
-    pub(super) whole: &'static str,
-    /// What a list or a map holds.
-    element: Option<&'static str>,
-}
+/// The name of the whole, and of what a list or a map holds.
+type Names = [Option<&'static str>; 2];
 
 /// Fields whose types have names of their own: by type and field.
-static NAMED: LazyLock<HashMap<(&str, &str), Named>> = LazyLock::new(|| {
+static NAMED: LazyLock<HashMap<(&str, &str), Names>> = LazyLock::new(|| {
     let lines = include_str!("gonames.txt").lines().filter(|line| !line.starts_with('#'));
     let fields = lines.filter_map(|line| {
         let mut words = line.split(' ');
-        Some(((words.next()?, words.next()?), Named { whole: words.next()?, element: words.next() }))
+        Some(((words.next()?, words.next()?), [Some(words.next()?), words.next()]))
     });
     fields.collect()
 });
+
+/// A field, or what a list or a map in it holds. Its name is looked up when something is wrong with it.
+#[derive(Clone, Copy)]
+pub(super) struct Named {
+    of: TypeId,
+    field: &'static str,
+    depth: usize,
+}
 
 /// A type's name without its package.
 pub(super) fn short(of: TypeId) -> &'static str {
@@ -36,15 +38,20 @@ pub(super) fn short(of: TypeId) -> &'static str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// What Go calls the type of a field, if its shape does not say it.
-pub(super) fn of_field(of: TypeId, name: &str) -> Option<Named> {
-    NAMED.get(&(Schema::get().at(of).name.as_str(), name)).copied()
-}
-
 impl Named {
-    /// What stands in the list or the map of this name.
-    pub(super) fn element(self) -> Option<Self> {
-        self.element.map(|whole| Self { whole, element: None })
+    pub(super) fn field(of: TypeId, field: &'static str) -> Self {
+        Self { of, field, depth: 0 }
+    }
+
+    /// What stands in the list or the map of this field.
+    pub(super) fn element(self) -> Self {
+        Self { depth: self.depth + 1, ..self }
+    }
+
+    /// What Go calls its type, if the shape does not say it.
+    pub(super) fn name(self) -> Option<&'static str> {
+        let names = NAMED.get(&(Schema::get().at(self.of).name.as_str(), self.field))?;
+        *names.get(self.depth)?
     }
 }
 

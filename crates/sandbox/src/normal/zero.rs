@@ -4,6 +4,8 @@
 //! Goes out: the object with the fields a real server writes anyway, and without those it leaves out.
 //! Not here: defaults, which mean something.
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value};
 
 use crate::schema::{Field, Omit, Schema, Shape, TypeId};
@@ -31,22 +33,45 @@ pub(crate) fn zero(shape: &Shape) -> Value {
 /// Adds what is written though not set, and takes away what is set but not written.
 pub(crate) fn complete(of: TypeId, object: &mut Map<String, Value>) {
     for field in &Schema::get().at(of).fields {
-        match (&field.shape, object.get(&field.name)) {
+        match (&field.shape, object.remove(&field.name)) {
             (Shape::Object(inner), _) if field.inline => complete(*inner, object),
-            (_, None) => {
-                if let Some(value) = unset(field) {
-                    object.insert(field.name.clone(), value);
-                }
+            (_, value) => {
+                let value = value.map_or_else(|| unset(field), |value| written(field, value));
+                value.map(|value| object.insert(field.name.clone(), value));
             }
-            (_, Some(value)) if left_out(field, value) => drop(object.remove(&field.name)),
-            // Stored objects are protobuf, which does not tell an empty list from none.
-            (Shape::List(_) | Shape::Map(_), Some(value)) if is_empty(value) => {
-                object.insert(field.name.clone(), none(field));
-            }
-            (_, Some(_)) => {}
         }
     }
 }
+
+/// What is written of a value that is set; `None` if it is left out.
+pub(super) fn written(field: &Field, value: Value) -> Option<Value> {
+    if left_out(field, &value) {
+        return None;
+    }
+    // Stored objects are protobuf, which does not tell an empty list from none.
+    let hollow = matches!(field.shape, Shape::List(_) | Shape::Map(_)) && is_empty(&value);
+    Some(if hollow { none(field) } else { value })
+}
+
+/// Adds what is written though not set.
+pub(super) fn add_unset(of: TypeId, object: &mut Map<String, Value>) {
+    for (name, value) in &UNSET[of.place()] {
+        if !object.contains_key(name) {
+            object.insert(name.clone(), value.clone());
+        }
+    }
+}
+
+/// By type: the fields that are written though not set, and as what. Of most types there are none or few.
+static UNSET: LazyLock<Vec<Vec<(String, Value)>>> = LazyLock::new(|| {
+    let all = Schema::get().types();
+    all.map(|of| {
+        let mut zero = Map::new();
+        complete(of, &mut zero);
+        zero.into_iter().collect()
+    })
+    .collect()
+});
 
 /// What is written for a field nobody set.
 fn unset(field: &Field) -> Option<Value> {

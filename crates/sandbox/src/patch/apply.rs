@@ -217,7 +217,7 @@ impl Turn<'_> {
         ledger.release(&written.union(&difference.removed));
         let changed = object != *self.live;
         line.time = if changed { Some(self.writer.now.to_owned()) } else { last.and_then(|last| last.time) };
-        line.fields = ledger::ownable(&line.fields);
+        line.fields = ledger::ownable(std::mem::take(&mut line.fields));
         if !line.fields.is_empty() {
             ledger.lines.push(line);
         }

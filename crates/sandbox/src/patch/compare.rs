@@ -4,11 +4,11 @@
 //! Goes out: [`Comparison`].
 //! Not here: who did it (`track.rs`, `apply.rs`).
 
-use super::fields::{Fields, field_step};
+use super::fields::{Fields, Place, field_step};
 use super::rule::{Form, Rule};
 use super::typed::by_step;
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What differs between two objects. No place is in two of the three.
 #[derive(Clone, Debug, Default)]
@@ -21,9 +21,8 @@ pub(super) struct Comparison {
 impl Comparison {
     /// What differs.
     pub(super) fn of(old: &Value, new: &Value, rule: Rule) -> Self {
-        let mut comparison = Self::default();
-        comparison.walk(Some(old), Some(new), rule, &mut Vec::new());
-        comparison
+        let found = Found::of(Some(old), Some(new), rule);
+        Self { added: found.added.below, changed: found.changed.below, removed: found.removed.below }
     }
 
     /// What was written.
@@ -35,69 +34,90 @@ impl Comparison {
     pub(super) fn filtered(self, filter: impl Fn(Fields) -> Fields) -> Self {
         Self { added: filter(self.added), changed: filter(self.changed), removed: filter(self.removed) }
     }
+}
 
-    fn walk(&mut self, old: Option<&Value>, new: Option<&Value>, rule: Rule, path: &mut Vec<String>) {
-        match rule.form(old, new) {
+/// What differs at a place and below it.
+#[derive(Default)]
+struct Found {
+    added: Place,
+    changed: Place,
+    removed: Place,
+}
+
+impl Found {
+    fn of(old: Option<&Value>, new: Option<&Value>, rule: Rule) -> Self {
+        if old == new {
+            return Self::default();
+        }
+        let mut found = match rule.form(old, new) {
             Form::Leaf => {
-                if old.is_some() && new.is_some() && old != new {
-                    self.changed.insert(path);
-                }
+                let changed = Place { member: old.is_some() && new.is_some(), ..Place::default() };
+                Self { changed, ..Self::default() }
             }
-            Form::Fields(old, new) => {
-                let names: BTreeSet<&String> = [old, new].into_iter().flatten().flat_map(Map::keys).collect();
-                for name in names {
-                    path.push(field_step(name));
-                    let (old, new) = (old.and_then(|of| of.get(name)), new.and_then(|of| of.get(name)));
-                    self.walk(old, new, rule.field_or_any(name), path);
-                    path.pop();
-                }
+            Form::Fields(old, new) => Self::of_fields(old, new, rule),
+            Form::Items(old, new) => Self::of_items(old, new, rule),
+        };
+        found.added.member |= old.is_none();
+        found.removed.member |= new.is_none();
+        found
+    }
+
+    fn of_fields(old: Option<&Map<String, Value>>, new: Option<&Map<String, Value>>, rule: Rule) -> Self {
+        let mut all = Self::default();
+        for (name, then) in old.into_iter().flatten() {
+            let now = new.and_then(|new| new.get(name));
+            if now != Some(then) {
+                all.put(|| field_step(name), Self::of(Some(then), now, rule.field_or_any(name)));
             }
-            Form::Items(old, new) => self.walk_items(old, new, rule, path),
         }
-        match (old, new) {
-            (None, Some(_)) => self.added.insert(path),
-            (Some(_), None) => self.removed.insert(path),
-            _ => {}
+        for (name, now) in new.into_iter().flatten() {
+            if old.is_none_or(|old| !old.contains_key(name)) {
+                all.put(|| field_step(name), Self::of(None, Some(now), rule.field_or_any(name)));
+            }
         }
+        all
     }
 
     /// Items that occur more than once are one place.
-    fn walk_items(&mut self, old: &[Value], new: &[Value], rule: Rule, path: &mut Vec<String>) {
-        let old = by_step(old, rule);
-        let new = by_step(new, rule);
-        let then: BTreeMap<&str, &Vec<&Value>> =
-            old.iter().map(|(step, same)| (step.as_str(), same)).collect();
-        let now: BTreeMap<&str, &Vec<&Value>> =
-            new.iter().map(|(step, same)| (step.as_str(), same)).collect();
-        let steps: BTreeSet<&str> = then.keys().chain(now.keys()).copied().collect();
-        for step in steps {
-            let (then, now) = (then.get(step), now.get(step));
-            let then = then.map_or(&[][..], |same| same.as_slice());
-            let now = now.map_or(&[][..], |same| same.as_slice());
-            path.push(step.to_owned());
-            match (then, now) {
-                ([] | [_], [] | [_]) => {
-                    self.walk(then.first().copied(), now.first().copied(), rule.item(), path);
-                }
-                ([_, _, ..], [_, _, ..]) => {
-                    if then != now {
-                        self.changed.insert(path);
-                    }
-                }
-                ([_, _, ..], _) => {
-                    if let Some(now) = now.first() {
-                        self.walk(None, Some(now), rule.item(), path);
-                    }
-                    self.removed.insert(path);
-                }
-                (_, _) => {
-                    if let Some(then) = then.first() {
-                        self.walk(Some(then), None, rule.item(), path);
-                    }
-                    self.added.insert(path);
-                }
-            }
-            path.pop();
+    fn of_items(old: &[Value], new: &[Value], rule: Rule) -> Self {
+        let mut all = Self::default();
+        let mut now: BTreeMap<String, Vec<&Value>> = by_step(new, rule).into_iter().collect();
+        for (step, then) in by_step(old, rule) {
+            let found = Self::of_same(&then, &now.remove(&step).unwrap_or_default(), rule);
+            all.put(|| step.clone(), found);
         }
+        for (step, now) in now {
+            all.put(|| step.clone(), Self::of_same(&[], &now, rule));
+        }
+        all
+    }
+
+    /// What differs between the items of one step.
+    fn of_same(then: &[&Value], now: &[&Value], rule: Rule) -> Self {
+        match (then, now) {
+            ([] | [_], [] | [_]) => Self::of(then.first().copied(), now.first().copied(), rule.item()),
+            ([_, _, ..], [_, _, ..]) => {
+                let changed = Place { member: then != now, ..Place::default() };
+                Self { changed, ..Self::default() }
+            }
+            ([_, _, ..], _) => {
+                let now = now.first().map(|now| Self::of(None, Some(now), rule.item()));
+                let mut found = now.unwrap_or_default();
+                found.removed.member = true;
+                found
+            }
+            _ => {
+                let then = then.first().map(|then| Self::of(Some(then), None, rule.item()));
+                let mut found = then.unwrap_or_default();
+                found.added.member = true;
+                found
+            }
+        }
+    }
+
+    fn put(&mut self, step: impl Fn() -> String, found: Self) {
+        self.added.below.put(&step, found.added);
+        self.changed.below.put(&step, found.changed);
+        self.removed.below.put(&step, found.removed);
     }
 }

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 pub(super) struct Fields(BTreeMap<String, Place>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Place {
-    member: bool,
-    below: Fields,
+pub(super) struct Place {
+    pub(super) member: bool,
+    pub(super) below: Fields,
 }
 
 impl Place {
@@ -56,6 +56,13 @@ impl Fields {
         }
     }
 
+    /// Takes in what there is at a step, if anything is.
+    pub(super) fn put(&mut self, step: impl FnOnce() -> String, place: Place) {
+        if !place.is_empty() {
+            self.0.insert(step(), place);
+        }
+    }
+
     pub(super) fn has(&self, step: &str) -> bool {
         self.0.get(step).is_some_and(|place| place.member)
     }
@@ -75,26 +82,39 @@ impl Fields {
 
     pub(super) fn union(&self, other: &Self) -> Self {
         let mut all = self.clone();
-        for (step, theirs) in &other.0 {
-            let place = all.0.entry(step.clone()).or_default();
-            place.member |= theirs.member;
-            place.below = place.below.union(&theirs.below);
-        }
+        all.add(other);
         all
     }
 
+    /// Takes the places of another set in.
+    pub(super) fn add(&mut self, other: &Self) {
+        for (step, theirs) in &other.0 {
+            match self.0.get_mut(step) {
+                Some(place) => {
+                    place.member |= theirs.member;
+                    place.below.add(&theirs.below);
+                }
+                None => drop(self.0.insert(step.clone(), theirs.clone())),
+            }
+        }
+    }
+
     pub(super) fn difference(&self, other: &Self) -> Self {
-        let left = self.0.iter().filter_map(|(step, place)| {
-            let left = match other.0.get(step) {
-                None => place.clone(),
-                Some(theirs) => Place {
-                    member: place.member && !theirs.member,
-                    below: place.below.difference(&theirs.below),
-                },
-            };
-            (!left.is_empty()).then(|| (step.clone(), left))
-        });
-        Self(left.collect())
+        let mut left = self.clone();
+        left.take_off(other);
+        left
+    }
+
+    /// Takes the places of another set out.
+    pub(super) fn take_off(&mut self, other: &Self) {
+        for (step, theirs) in &other.0 {
+            let Some(place) = self.0.get_mut(step) else { continue };
+            place.member &= !theirs.member;
+            place.below.take_off(&theirs.below);
+            if place.is_empty() {
+                self.0.remove(step);
+            }
+        }
     }
 
     pub(super) fn intersection(&self, other: &Self) -> Self {

@@ -6,7 +6,9 @@
 
 use super::Writer;
 use super::fields::Fields;
+use crate::parts::same_but;
 use serde_json::{Map, Value, json};
+use std::sync::LazyLock;
 
 /// How many lines of operation `Update` there may be; the oldest ones are merged.
 const UPDATES_MAX: usize = 10;
@@ -137,7 +139,7 @@ impl Ledger {
     /// Takes places away from everybody. Who owns nothing any more is forgotten.
     pub(super) fn release(&mut self, places: &Fields) {
         for line in &mut self.lines {
-            line.fields = line.fields.difference(places);
+            line.fields.take_off(places);
         }
         self.lines.retain(|line| !line.fields.is_empty());
     }
@@ -192,14 +194,19 @@ const NEVER_OWNED: [&[&str]; 11] = [
     &["metadata", "resourceVersion"],
 ];
 
-/// The places of `fields` that can be owned.
-pub(super) fn ownable(fields: &Fields) -> Fields {
+static NEVER: LazyLock<Fields> = LazyLock::new(|| {
     let mut never = Fields::default();
     never.insert(&["f:metadata".to_owned()]);
     for path in NEVER_OWNED {
         never.insert(&path.iter().map(|name| super::fields::field_step(name)).collect::<Vec<_>>());
     }
-    fields.difference(&never)
+    never
+});
+
+/// The places of `fields` that can be owned.
+pub(super) fn ownable(mut fields: Fields) -> Fields {
+    fields.take_off(&NEVER);
+    fields
 }
 
 /// The object without managedFields.
@@ -209,6 +216,11 @@ pub(super) fn without(object: &Value) -> Value {
         metadata.remove("managedFields");
     }
     object
+}
+
+/// Whether two objects differ in nothing but managedFields.
+pub(super) fn same_without(one: &Value, other: &Value) -> bool {
+    same_but(one, other, "metadata") && same_but(&one["metadata"], &other["metadata"], "managedFields")
 }
 
 /// The object with managedFields.

@@ -6,6 +6,7 @@
 
 use crate::schema::{Field, Omit, Schema, Shape, TypeId};
 use serde_json::{Map, Value};
+use std::sync::LazyLock;
 
 /// Types that are owned as a whole.
 const WHOLE: [&str; 22] = [
@@ -127,10 +128,9 @@ impl Rule {
     pub(super) const ANY: Self = Self { what: What::Any, grain: Grain::Parts };
 
     fn of_shape(shape: &'static Shape) -> Self {
-        let name = |id: TypeId| Schema::get().at(id).name.as_str();
         match shape {
             Shape::Object(id) => {
-                let grain = if WHOLE.contains(&name(*id)) { Grain::Whole } else { Grain::Parts };
+                let grain = if IS_WHOLE[id.place()] { Grain::Whole } else { Grain::Parts };
                 Self { what: What::Object(*id), grain }
             }
             Shape::Map(of) => Self { what: What::Map(of), grain: Grain::Parts },
@@ -165,9 +165,9 @@ impl Rule {
     /// The rule of a field; `None` if there can be none of this name.
     pub(super) fn field(&self, name: &str) -> Option<Self> {
         match self.what {
-            What::Object(id) => declared(id, name)
-                .map(|(parent, field)| Self::of_field(parent, field))
-                .or_else(|| (is_kind(id) && matches!(name, "apiVersion" | "kind")).then_some(TEXT)),
+            What::Object(id) => {
+                declared_rule(id, name).or_else(|| (is_kind(id) && is_what(name)).then_some(TEXT))
+            }
             What::Map(of) => Some(Self::of_shape(of)),
             What::Any => Some(Self::ANY),
             What::Scalar(_) | What::List(_) => None,
@@ -233,14 +233,33 @@ const TEXT: Rule = Rule { what: What::Scalar(&Shape::String), grain: Grain::Whol
 
 /// A field, and the type it stands in, which is another one for inlined fields.
 fn declared(of: TypeId, name: &str) -> Option<(TypeId, &'static Field)> {
-    let fields = &Schema::get().at(of).fields;
-    if let Some(field) = fields.iter().find(|field| !field.inline && field.name == name) {
-        return Some((of, field));
-    }
-    fields.iter().filter(|field| field.inline).find_map(|field| match field.shape {
-        Shape::Object(inner) => declared(inner, name),
-        _ => None,
-    })
+    let all = Schema::get().at(of);
+    let own = all.own(name).map(|field| (of, field));
+    own.or_else(|| all.inlined().find_map(|(_, inner)| declared(inner, name)))
+}
+
+/// By type, in the order of its fields: their rules.
+static RULES: LazyLock<Vec<Vec<Rule>>> = LazyLock::new(|| {
+    let schema = Schema::get();
+    let of = |id| schema.at(id).fields.iter().map(|field| Rule::of_field(id, field)).collect();
+    schema.types().map(of).collect()
+});
+
+/// By type: whether it is owned as a whole.
+static IS_WHOLE: LazyLock<Vec<bool>> = LazyLock::new(|| {
+    let schema = Schema::get();
+    schema.types().map(|id| WHOLE.contains(&schema.at(id).name.as_str())).collect()
+});
+
+/// The rule of a field, perhaps an inlined one.
+fn declared_rule(of: TypeId, name: &str) -> Option<Rule> {
+    let all = Schema::get().at(of);
+    let own = all.own_place(name).map(|place| RULES[of.place()][place]);
+    own.or_else(|| all.inlined().find_map(|(_, inner)| declared_rule(inner, name)))
+}
+
+fn is_what(name: &str) -> bool {
+    matches!(name, "apiVersion" | "kind")
 }
 
 /// Whether a type's objects say what they are.

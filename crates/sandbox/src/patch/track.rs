@@ -10,6 +10,7 @@ use super::fields::Fields;
 use super::ledger::{self, Ledger, Line, Operation};
 use super::rule::Rule;
 use super::zero::zero;
+use crate::parts::same_but;
 use crate::schema::{Schema, TypeId};
 use serde_json::{Value, json};
 
@@ -32,8 +33,10 @@ pub fn track(old: Option<&Value>, new: &Value, of: TypeId, writer: &Writer<'_>) 
     if ledger.lines.is_empty() && old.is_some() {
         return Value::Null;
     }
-    let (old, new) = (old.map_or_else(|| zero(of), ledger::without), ledger::without(new));
-    write(&mut ledger, &old, &new, of, writer);
+    match old {
+        Some(old) => write(&mut ledger, old, new, of, writer),
+        None => write(&mut ledger, &zero(of), new, of, writer),
+    }
     ledger.cap();
     ledger.encode()
 }
@@ -43,13 +46,16 @@ pub(super) fn write(ledger: &mut Ledger, old: &Value, new: &Value, of: TypeId, w
     let difference = difference(old, new, of, writer);
     let written = difference.written();
     ledger.release(&written.union(&difference.removed));
-    let written = ledger::ownable(&written);
+    let written = ledger::ownable(written);
     if written.is_empty() {
         return;
     }
     let mut line = Line::new(writer, Operation::Update);
     line.fields = match ledger.take(&line) {
-        Some(before) => before.fields.union(&written),
+        Some(mut before) => {
+            before.fields.add(&written);
+            before.fields
+        }
         None => written,
     };
     line.time = Some(writer.now.to_owned());
@@ -99,15 +105,13 @@ pub(super) fn settable(mut places: Fields, of: TypeId, subresource: &str) -> Fie
 
 /// Takes `old`'s times over where nothing else differs: a write that changes nothing moves no time.
 pub fn keep_times(old: &Value, new: &mut Value) {
-    let timeless = |object: &Value| {
-        let lines = object.pointer("/metadata/managedFields").and_then(Value::as_array).cloned();
-        let mut lines = lines.unwrap_or_default();
-        for line in lines.iter_mut().filter_map(Value::as_object_mut) {
-            line.remove("time");
-        }
-        lines
-    };
-    if timeless(old) == timeless(new) && ledger::without(old) == ledger::without(new) {
+    fn lines(object: &Value) -> &[Value] {
+        let lines = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+        lines.map_or(&[], Vec::as_slice)
+    }
+    let (was, is) = (lines(old), lines(new));
+    let untimed = was.len() == is.len() && was.iter().zip(is).all(|(was, is)| same_but(was, is, "time"));
+    if untimed && ledger::same_without(old, new) {
         let managed = old.pointer("/metadata/managedFields").cloned().unwrap_or_default();
         *new = ledger::with(std::mem::take(new), managed);
     }

@@ -18,7 +18,7 @@ pub(super) struct Slot {
 
 static PLAN: LazyLock<HashMap<TypeId, Vec<Slot>>> = LazyLock::new(|| {
     let schema = Schema::get();
-    schema.ids().map(|id| (id, slots(schema, id))).collect()
+    schema.types().map(|id| (id, slots(schema, id))).collect()
 });
 
 fn slots(schema: &'static Schema, id: TypeId) -> Vec<Slot> {

@@ -6,7 +6,7 @@
 
 use crate::failure::Failure;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Requirements on labels; all must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,8 +78,17 @@ impl Labels {
 
     /// Whether labels match.
     pub fn match_labels(&self, labels: &Value) -> bool {
+        self.hold(|key| labels.get(key).and_then(Value::as_str))
+    }
+
+    /// Whether labels match.
+    pub fn match_map(&self, labels: &BTreeMap<Box<str>, Box<str>>) -> bool {
+        self.hold(|key| labels.get(key).map(|value| &**value))
+    }
+
+    fn hold<'v>(&self, of: impl Fn(&str) -> Option<&'v str>) -> bool {
         let holds = |one: &Requirement| {
-            let value = labels.get(&one.key).and_then(Value::as_str);
+            let value = of(&one.key);
             let number = || value.and_then(|value| value.parse::<i64>().ok());
             match &one.how {
                 How::In(values) => value.is_some_and(|value| values.contains(value)),

@@ -27,7 +27,7 @@ pub struct Event {
     /// What happened.
     pub change: Change,
     /// The object's key.
-    pub key: Box<str>,
+    pub key: Arc<str>,
     /// After it; for a deletion the last state, with the deletion's version.
     pub object: Arc<Object>,
     /// Before it.
@@ -40,19 +40,11 @@ impl Event {
     pub(super) fn new(
         version: u64,
         change: Change,
-        key: &str,
+        key: Arc<str>,
         object: Arc<Object>,
         before: Option<Arc<Object>>,
     ) -> Self {
-        Self {
-            version,
-            change,
-            key: key.into(),
-            object,
-            before,
-            json: OnceLock::new(),
-            protobuf: OnceLock::new(),
-        }
+        Self { version, change, key, object, before, json: OnceLock::new(), protobuf: OnceLock::new() }
     }
 
     /// The JSON bytes, made by the first who asks.

@@ -12,7 +12,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 pub(super) struct Shelf {
-    objects: BTreeMap<Box<str>, Arc<Object>>,
+    objects: BTreeMap<Arc<str>, Arc<Object>>,
     changes: VecDeque<Arc<Event>>,
     memory: Memory,
     bytes: usize,
@@ -41,9 +41,20 @@ impl Shelf {
         last: Arc<Object>,
         stays: bool,
     ) -> Option<Arc<Event>> {
-        let before = match stays {
-            true => self.objects.insert(key.into(), Arc::clone(&last)),
-            false => Some(self.objects.remove(key)?),
+        let (key, before) = match self.objects.get_key_value(key) {
+            Some((key, _)) => {
+                let key = Arc::clone(key);
+                let before = match stays {
+                    true => self.objects.insert(Arc::clone(&key), Arc::clone(&last)),
+                    false => self.objects.remove(&key),
+                };
+                (key, before)
+            }
+            None if stays => {
+                let key: Arc<str> = key.into();
+                (Arc::clone(&key), self.objects.insert(key, Arc::clone(&last)))
+            }
+            None => return None,
         };
         let change = match (stays, &before) {
             (false, _) => Change::Deleted,
@@ -95,7 +106,7 @@ impl Shelf {
         let present = present
             .take_while(|(key, _)| key.starts_with(&prefix))
             .filter(|(key, _)| !undone.contains_key(&***key));
-        let mut all: Vec<_> = present.map(|(key, object)| (key.clone(), Arc::clone(object))).collect();
+        let mut all: Vec<_> = present.map(|(key, object)| (Arc::clone(key), Arc::clone(object))).collect();
         if !undone.is_empty() {
             let past = undone.iter().filter(|(key, _)| inside(key));
             all.extend(past.filter_map(|(key, object)| Some(((*key).into(), Arc::clone(object.as_ref()?)))));

@@ -98,6 +98,9 @@ fn rest(faults: &mut Faults, old: &Value, new: &Value) {
     if !list(old, "schedulingGates").is_empty() {
         gated(faults, old, &mut put_back);
     }
+    if put_back == *old {
+        return;
+    }
     let (old, new) = (go::object("core/v1.PodSpec", old), go::object("core/v1.PodSpec", &put_back));
     if !old.same(&new) {
         let changes = go::unified(&old.lines(), &new.lines());

@@ -265,7 +265,7 @@ impl Play {
         let namespace = number.get().namespaced.then_some("default");
         let listed =
             self.world.server().store().list(number, Range { namespace, after: None, limit: 0 }, None);
-        let name = |(key, _): (Box<str>, _)| key.rsplit('/').next().unwrap_or_default().to_owned();
+        let name = |(key, _): (Arc<str>, _)| key.rsplit('/').next().unwrap_or_default().to_owned();
         listed.map(|listed| listed.objects.into_iter().map(name).collect()).unwrap_or_default()
     }
 

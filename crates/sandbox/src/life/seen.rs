@@ -1,0 +1,128 @@
+//! # Seen: what is kept in mind of a pod
+//! Room:     the few facts that parts ask of all pods again and again, small, shared where pods are alike.
+//! Comes in: parsed pods.
+//! Goes out: [`SeenPod`]; the whole object when somebody needs it.
+//! Not here: who keeps them (`mirror.rs`).
+
+use super::pods::{controller_of, is_over};
+use crate::api;
+use crate::facts;
+use crate::store::Object;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::sync::Arc;
+use taintward_core::scheduling::{Labels, Load};
+
+/// A pod at a glance. A parsed one takes some 60 kB; this takes some 100 bytes beside the store's own.
+#[derive(Debug)]
+pub struct SeenPod {
+    object: Arc<Object>,
+    /// The node it is bound to.
+    pub node: Option<Arc<str>>,
+    /// The UID of its controller.
+    pub controller: Option<Arc<str>>,
+    /// `metadata.labels`.
+    pub labels: Arc<Labels>,
+    /// What it takes.
+    pub load: Arc<Load>,
+    /// Its deletion has begun.
+    pub ending: bool,
+    /// It ran to its end.
+    pub over: bool,
+    /// It has not started yet.
+    pub pending: bool,
+    /// Its condition says so.
+    pub ready: bool,
+}
+
+impl SeenPod {
+    pub(super) fn new(object: Arc<Object>, pod: &Value, shared: &mut Shared) -> Self {
+        let node = pod["spec"]["nodeName"].as_str().filter(|node| !node.is_empty());
+        Self {
+            node: node.map(|node| shared.texts.one(node.into())),
+            controller: controller_of(pod).map(|uid| shared.texts.one(uid.into())),
+            labels: shared.labels.one(Arc::new(facts::labels(&pod["metadata"]["labels"]))),
+            load: shared.loads.one(Arc::new(facts::load(pod))),
+            ending: api::is_ending(pod),
+            over: is_over(pod),
+            pending: pod["status"]["phase"] == "Pending",
+            ready: api::is_ready(pod),
+            object,
+        }
+    }
+
+    /// All of it.
+    pub fn value(&self) -> Value {
+        self.object.value()
+    }
+
+    /// Its identity.
+    pub fn uid(&self) -> &str {
+        &self.object.uid
+    }
+
+    /// Neither over nor on its way out.
+    pub fn is_active(&self) -> bool {
+        !self.over && !self.ending
+    }
+
+    /// Something is about to happen to it: it waits for a node, for its start or for its end.
+    pub fn is_restless(&self) -> bool {
+        self.ending || self.pending
+    }
+}
+
+/// What pods have in common, each once.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    texts: Pool<str>,
+    labels: Pool<Labels>,
+    loads: Pool<Load>,
+}
+
+#[derive(Debug)]
+struct Pool<T: ?Sized> {
+    all: HashSet<Arc<T>>,
+    /// When there are more, those that nobody has any more go.
+    enough: usize,
+}
+
+impl<T: ?Sized> Default for Pool<T> {
+    fn default() -> Self {
+        Self { all: HashSet::new(), enough: 1024 }
+    }
+}
+
+impl<T: Eq + Hash + ?Sized> Pool<T> {
+    /// The one that equals it.
+    fn one(&mut self, it: Arc<T>) -> Arc<T> {
+        if let Some(known) = self.all.get(&it) {
+            return Arc::clone(known);
+        }
+        if self.all.len() >= self.enough {
+            self.all.retain(|one| Arc::strong_count(one) > 1);
+            self.enough = 1024.max(2 * self.all.len());
+        }
+        self.all.insert(Arc::clone(&it));
+        it
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pool;
+    use std::sync::Arc;
+
+    #[test]
+    fn what_is_alike_is_kept_once_and_what_nobody_has_is_forgotten() {
+        let mut pool = Pool::<str>::default();
+        let kept = pool.one("kept".into());
+        assert!(Arc::ptr_eq(&kept, &pool.one("kept".into())));
+        for number in 0..5000 {
+            pool.one(number.to_string().into());
+        }
+        assert!(pool.all.len() <= 1025, "{}", pool.all.len());
+        assert!(Arc::ptr_eq(&kept, &pool.one("kept".into())));
+    }
+}
