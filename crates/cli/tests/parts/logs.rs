@@ -1,0 +1,80 @@
+//! # Logs: what the real programs complained of
+//! Room:     the kinds of lines, counted; those that a real server causes as well, each by name and with its reason.
+//! Comes in: what kube-scheduler and kube-controller-manager wrote (klog).
+//! Goes out: [`Judged`].
+//! Not here: what they did (`work.rs`).
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// A complaint that is usual: the source file it comes from, words in it, and why it comes up on a real server.
+struct Usual {
+    file: &'static str,
+    says: &'static str,
+    #[allow(dead_code, reason = "for whoever reads the list")]
+    why: &'static str,
+}
+
+const USUAL: [Usual; 0] = [];
+
+/// What is to be said of the logs.
+pub(crate) struct Judged {
+    /// Each kind of line that is more than information, and how often it came.
+    pub(crate) told: String,
+    /// The lines that no real server causes, the first of each kind.
+    pub(crate) unusual: Vec<String>,
+}
+
+struct Line<'a> {
+    severity: char,
+    file: &'a str,
+    says: &'a str,
+}
+
+/// `E0102 15:04:05.123456   12345 file.go:12] words`; `None` if it goes on from the line before.
+fn parse(line: &str) -> Option<Line<'_>> {
+    let severity = line.chars().next().filter(|one| "IWEF".contains(*one))?;
+    let (head, says) = line.split_once("] ")?;
+    let (file, _) = head.split_whitespace().nth(3)?.split_once(':')?;
+    Some(Line { severity, file, says })
+}
+
+/// The words without what is different each time.
+fn kind(line: &Line<'_>) -> String {
+    let varies = |word: &str| word.chars().any(|one| one.is_ascii_digit()) || word.len() > 60;
+    let words = line.says.split_whitespace().map(|word| if varies(word) { "…" } else { word });
+    let words = words.collect::<Vec<_>>().join(" ");
+    format!("{} {}: {}", line.severity, line.file, words.chars().take(200).collect::<String>())
+}
+
+pub(crate) fn judge(logs: &[(&str, String)]) -> Judged {
+    let mut judged = Judged { told: String::new(), unusual: Vec::new() };
+    for (program, log) in logs {
+        let lines: Vec<(&str, Line<'_>)> = log.lines().filter_map(|line| Some((line, parse(line)?))).collect();
+        assert!(!lines.is_empty(), "{program} has written nothing that looks like klog");
+        let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+        for (text, line) in lines.iter().filter(|(_, line)| line.severity != 'I') {
+            let count = kinds.entry(kind(line)).or_default();
+            *count += 1;
+            let usual = USUAL.iter().any(|usual| usual.file == line.file && line.says.contains(usual.says));
+            if !usual && *count == 1 {
+                judged.unusual.push(format!("{program}: {text}"));
+            }
+        }
+        let _ = writeln!(judged.told, "{program}: {} lines", lines.len());
+        for (kind, count) in kinds {
+            let _ = writeln!(judged.told, "  {count:>5} {kind}");
+        }
+    }
+    judged
+}
+
+#[test]
+fn lines_are_understood() {
+    let line = "E1121 15:02:42.123456   12345 replica_set.go:577] \"Unhandled\" err=\"x 17\"";
+    let parsed = parse(line).unwrap();
+    assert_eq!((parsed.severity, parsed.file, parsed.says), ('E', "replica_set.go", "\"Unhandled\" err=\"x 17\""));
+    assert_eq!(kind(&parsed), "E replica_set.go: \"Unhandled\" err=\"x …");
+    assert!(parse("\tgoroutine 1 [running]:").is_none());
+    assert!(parse("E] too short").is_none());
+}
