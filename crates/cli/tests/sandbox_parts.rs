@@ -57,7 +57,11 @@ async fn spend(place: &Place, tools: &Tools, length: Duration) {
     }
     until("the last to be gone", async || Ok((ledger.counts().there() == 0).then_some(()))).await;
     let counts = ledger.counts();
-    println!("{}: {rounds} rounds in {:.0} s; {answers:?}; {counts:?}", place.what, began.elapsed().as_secs_f64());
+    println!(
+        "{}: {rounds} rounds in {:.0} s; {answers:?}; {counts:?}",
+        place.what,
+        began.elapsed().as_secs_f64()
+    );
     assert!(counts.by_taint >= rounds, "in each round somebody had to go: {counts:?}");
     assert_eq!(counts.by_request, answers.granted, "who was let go has gone: {counts:?}");
     programs.end();

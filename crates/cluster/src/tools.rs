@@ -66,7 +66,7 @@ impl Tools {
         }
         let folder = cache_folder()?;
         Self::within(&folder.join("bin"), Need::Sometimes).context(
-            "the control plane's binaries have not been built yet; `cargo xtask cluster build` builds them",
+            "the control plane's binaries are not all there; `cargo xtask cluster build` builds what is missing",
         )
     }
 
@@ -200,7 +200,7 @@ impl Pinned {
 /// Any Go since 1.21 fetches the very toolchain go.mod asks for.
 fn require_go() -> Result<()> {
     const WAY_OUT: &str = "install Go from https://go.dev/dl, or point KUBEBUILDER_ASSETS at a folder with etcd, \
-                           kube-apiserver, kubectl and kube-controller-manager";
+                           kube-apiserver, kubectl, kube-controller-manager and kube-scheduler";
     let Ok(output) = Command::new("go").args(["env", "GOVERSION"]).output() else {
         bail!("Go is needed to build the control plane, and there is no `go` in PATH; {WAY_OUT}");
     };

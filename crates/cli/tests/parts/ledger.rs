@@ -81,7 +81,8 @@ fn note(pods: &mut BTreeMap<String, Pod>, event: &Value) {
     let pod = pods.entry(uid.to_owned()).or_default();
     pod.gone |= event["type"] == "DELETED";
     let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
-    if let Some(target) = conditions.find(|one| one["type"] == "DisruptionTarget" && one["status"] == "True") {
+    if let Some(target) = conditions.find(|one| one["type"] == "DisruptionTarget" && one["status"] == "True")
+    {
         pod.reason = target["reason"].as_str().map(String::from);
     }
 }

@@ -71,9 +71,11 @@ async fn furnish(look: &Look<'_>, nodes: usize) {
     let api = look.api;
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": look.namespace}});
     api.create("/api/v1/namespaces", &namespace).await.unwrap();
-    until("the default service account", async || api.find(&look.core("serviceaccounts", "default")).await).await;
+    until("the default service account", async || api.find(&look.core("serviceaccounts", "default")).await)
+        .await;
     let seconds = BORNE.as_secs();
-    let borne = json!([{"key": "drill", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}]);
+    let borne =
+        json!([{"key": "drill", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}]);
     for (app, replicas, tolerations) in [("web", WEB, json!([])), ("cart", CART, borne)] {
         let mut deployment = workload("Deployment", app, tolerations);
         deployment["spec"]["replicas"] = json!(replicas);
@@ -173,7 +175,8 @@ async fn cordon(look: &Look<'_>, node: &str) {
     let mark = "node.kubernetes.io/unschedulable";
     let path = format!("/api/v1/nodes/{node}");
     change(look, &path, json!({"spec": {"unschedulable": true}})).await;
-    until("the taint of a cordoned node", async || Ok(has_taint(look, node, mark).await?.then_some(()))).await;
+    until("the taint of a cordoned node", async || Ok(has_taint(look, node, mark).await?.then_some(())))
+        .await;
     let before = uids(&look.pods_on("web", node).await.unwrap());
     scale(look, "web", WEB * 2).await;
     assert_eq!(uids(&look.pods_on("web", node).await.unwrap()), before);
