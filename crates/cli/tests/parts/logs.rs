@@ -15,7 +15,7 @@ struct Usual {
     why: &'static str,
 }
 
-/// Seen on a real server under the same work, but for the one that says why not.
+/// All but the last come up on a real server under the same work; the last is a race that any server leaves open.
 const USUAL: [Usual; 6] = [
     Usual {
         file: "options.go",
