@@ -1,6 +1,7 @@
 //! # Tools: the binaries of a control plane
-//! Room:     finds etcd, kube-apiserver, kubectl and kube-controller-manager, or builds them once from their pinned Go
-//!           modules into the user's cache folder; and KWOK, which is only built when somebody asks for it by name.
+//! Room:     finds etcd, kube-apiserver, kubectl, kube-controller-manager and kube-scheduler, or builds those that are
+//!           missing from their pinned Go modules into the user's cache folder; and KWOK, which is only built when
+//!           somebody asks for it by name.
 //! Comes in: `KUBEBUILDER_ASSETS`, `XDG_CACHE_HOME`, `HOME`; go.mod and go.sum in xtask/cluster and xtask/kwok; a Go
 //!           toolchain.
 //! Goes out: [`Tools`]; progress on standard error; a clear sentence when there is no way.
@@ -35,11 +36,12 @@ const KWOK: Pinned = Pinned {
 
 /// The programs, the Go package of each, and what they are needed for. The biggest comes first: what the others share
 /// with it need not be built again.
-const PROGRAMS: [(&str, &str, Need); 4] = [
+const PROGRAMS: [(&str, &str, Need); 5] = [
     ("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver", Need::Always),
     ("etcd", "go.etcd.io/etcd/server/v3", Need::Always),
     ("kubectl", "k8s.io/kubernetes/cmd/kubectl", Need::Sometimes),
     ("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager", Need::Sometimes),
+    ("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler", Need::Sometimes),
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,7 +66,7 @@ impl Tools {
         }
         let folder = cache_folder()?;
         Self::within(&folder.join("bin"), Need::Sometimes).context(
-            "the control plane's binaries have not been built yet; `cargo xtask cluster build` builds them",
+            "the control plane's binaries are not all there; `cargo xtask cluster build` builds what is missing",
         )
     }
 
@@ -183,11 +185,13 @@ impl Pinned {
         }
         fs::write(source.join("go.mod"), self.go_mod)?;
         fs::write(source.join("go.sum"), self.go_sum)?;
-        eprintln!("building {what}, once, into {} (about {long} on two cores)", bin.display());
-        for (name, package) in programs {
-            if !bin.join(name).is_file() {
-                build_one(name, package, &source, &bin)?;
-            }
+        let missing: Vec<_> = programs.iter().filter(|(name, _)| !bin.join(name).is_file()).collect();
+        match missing.len() == programs.len() {
+            true => eprintln!("building {what}, once, into {} (about {long} on two cores)", bin.display()),
+            false => eprintln!("building what is missing of {what}, once, into {}", bin.display()),
+        }
+        for (name, package) in missing {
+            build_one(name, package, &source, &bin)?;
         }
         Ok(bin)
     }
@@ -196,7 +200,7 @@ impl Pinned {
 /// Any Go since 1.21 fetches the very toolchain go.mod asks for.
 fn require_go() -> Result<()> {
     const WAY_OUT: &str = "install Go from https://go.dev/dl, or point KUBEBUILDER_ASSETS at a folder with etcd, \
-                           kube-apiserver, kubectl and kube-controller-manager";
+                           kube-apiserver, kubectl, kube-controller-manager and kube-scheduler";
     let Ok(output) = Command::new("go").args(["env", "GOVERSION"]).output() else {
         bail!("Go is needed to build the control plane, and there is no `go` in PATH; {WAY_OUT}");
     };

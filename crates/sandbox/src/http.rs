@@ -25,6 +25,9 @@ mod wished;
 mod write;
 mod yaml;
 
+#[cfg(test)]
+mod tests;
+
 pub use answer::{Answer, AnswerBody};
 
 use crate::api::Server;
@@ -60,6 +63,7 @@ where
         Box::pin(async move {
             let (head, body) = request.into_parts();
             let accept = accept::of(&head);
+            let writes = !matches!(head.method, Method::GET | Method::HEAD);
             let answer = match Limited::new(body, BODY_MOST).collect().await {
                 Ok(body) => server.answer(Asked::new(&head, body.to_bytes())),
                 Err(why) if why.is::<http_body_util::LengthLimitError>() => {
@@ -67,6 +71,10 @@ where
                 }
                 Err(why) => Err(Failure::bad_request(format!("the body could not be read: {why}"))),
             };
+            if writes {
+                // Watches go first: controllers wait, and say so, while their own write is answered but not yet heard of.
+                tokio::task::yield_now().await;
+            }
             let answer = answer.unwrap_or_else(|failure| Answer::refused(&failure, accept));
             let pretty = accept.pretty || print::is_wanted(&head);
             Ok(if pretty { answer.printed() } else { answer }.into_response())

@@ -87,6 +87,13 @@ fn may_i(play: &mut Play) {
         let review = play.keeping(&["/kind", "/apiVersion", "/metadata/name", "/spec", "/status/allowed"]);
         review.post(path, &ask(attributes)).is(201).has("/status/allowed", true);
     }
+    // Clients before 1.33 spell out what they leave empty.
+    for metadata in [json!({"creationTimestamp": null}), json!({"name": "", "labels": {}})] {
+        let mut review = ask(json!({"verb": "delete", "resource": "pods"}));
+        review["metadata"] = metadata;
+        let answer = play.keeping(&["/spec", "/status/allowed"]).post(path, &review);
+        answer.is(201).has("/status/allowed", true);
+    }
     let other = json!({"spec": {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}}});
     play.keeping(&["/spec", "/status/allowed"]).post(path, &other).is(201).has("/status/allowed", true);
 }

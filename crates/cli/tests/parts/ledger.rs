@@ -1,0 +1,88 @@
+//! # Ledger: who came, who was sent away
+//! Room:     watches all pods from the beginning and counts them.
+//! Comes in: the API.
+//! Goes out: [`Counts`].
+//! Not here: judging (`sandbox_parts.rs`).
+
+use futures::TryStreamExt as _;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use taintward_cluster::Api;
+
+/// Pods, each counted once.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) created: usize,
+    pub(crate) gone: usize,
+    /// Sent away by a NoExecute taint.
+    pub(crate) by_taint: usize,
+    /// Let go when somebody asked for their eviction.
+    pub(crate) by_request: usize,
+}
+
+impl Counts {
+    /// How many there are now.
+    pub(crate) fn there(&self) -> usize {
+        self.created - self.gone
+    }
+}
+
+#[derive(Default)]
+struct Pod {
+    gone: bool,
+    reason: Option<String>,
+}
+
+pub(crate) struct Ledger {
+    pods: Arc<Mutex<BTreeMap<String, Pod>>>,
+    watching: tokio::task::JoinHandle<()>,
+}
+
+impl Ledger {
+    pub(crate) async fn open(api: &Api) -> Self {
+        let list = api.get("/api/v1/pods").await.unwrap();
+        let since = list["metadata"]["resourceVersion"].as_str().unwrap();
+        let mut lines = api.watch(&format!("/api/v1/pods?watch=1&resourceVersion={since}")).await.unwrap();
+        let pods = Arc::<Mutex<BTreeMap<String, Pod>>>::default();
+        let kept = Arc::clone(&pods);
+        let watching = tokio::spawn(async move {
+            while let Some(line) = lines.try_next().await.unwrap() {
+                let event: Value = serde_json::from_str(&line).unwrap();
+                note(&mut kept.lock().unwrap(), &event);
+            }
+        });
+        Self { pods, watching }
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        assert!(!self.watching.is_finished(), "the watch has ended: pods were missed");
+        let pods = self.pods.lock().unwrap();
+        let count = |wanted: &dyn Fn(&Pod) -> bool| pods.values().filter(|pod| wanted(pod)).count();
+        let because = |why: &str| count(&|pod: &Pod| pod.reason.as_deref() == Some(why) && pod.gone);
+        Counts {
+            created: pods.len(),
+            gone: count(&|pod| pod.gone),
+            by_taint: because("DeletionByTaintManager"),
+            by_request: because("EvictionByEvictionAPI"),
+        }
+    }
+}
+
+impl Drop for Ledger {
+    fn drop(&mut self) {
+        self.watching.abort();
+    }
+}
+
+fn note(pods: &mut BTreeMap<String, Pod>, event: &Value) {
+    let object = &event["object"];
+    let uid = object["metadata"]["uid"].as_str().unwrap_or_else(|| panic!("not of a pod: {event}"));
+    let pod = pods.entry(uid.to_owned()).or_default();
+    pod.gone |= event["type"] == "DELETED";
+    let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    if let Some(target) = conditions.find(|one| one["type"] == "DisruptionTarget" && one["status"] == "True")
+    {
+        pod.reason = target["reason"].as_str().map(String::from);
+    }
+}

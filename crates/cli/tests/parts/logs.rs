@@ -1,0 +1,116 @@
+//! # Logs: what the real programs complained of
+//! Room:     the kinds of lines, counted; those that a real server causes as well, each by name and with its reason.
+//! Comes in: what kube-scheduler and kube-controller-manager wrote (klog).
+//! Goes out: [`Judged`].
+//! Not here: what they did (`work.rs`).
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// A complaint that is usual: the source file it comes from, words in it, and why it comes up on a real server.
+struct Usual {
+    file: &'static str,
+    says: &'static str,
+    #[allow(dead_code, reason = "for whoever reads the list")]
+    why: &'static str,
+}
+
+/// All but the last come up on a real server under the same work; the last is a race that any server leaves open.
+const USUAL: [Usual; 6] = [
+    Usual {
+        file: "options.go",
+        says: "The manifest file is empty, ignoring.",
+        why: "said at every start without --allow-metric-labels-manifest, before any server is asked",
+    },
+    Usual {
+        file: "replica_set.go",
+        says: "is not as new as written version",
+        why: "its own write was answered before the watch told of it; it waits for the watch",
+    },
+    Usual {
+        file: "daemon_controller.go",
+        says: "is not as new as written version",
+        why: "its own write was answered before the watch told of it; it waits for the watch",
+    },
+    Usual {
+        file: "disruption.go",
+        says: "Operation cannot be fulfilled on poddisruptionbudgets.policy",
+        why: "an eviction, or a status of its own that the watch has not told of yet, came in between; it tries again",
+    },
+    Usual {
+        file: "namespace_controller.go",
+        says: "unexpected items still remain in namespace",
+        why: "pods take longer to stop than their grace period counted from the namespace's deletion, five seconds before",
+    },
+    Usual {
+        file: "replica_set.go",
+        says: "failed with replicasets.apps",
+        why: "the ReplicaSet was collected while its status was on its way: a matter of milliseconds, on any server",
+    },
+];
+
+/// What is to be said of the logs.
+pub(crate) struct Judged {
+    /// Each kind of line that is more than information, and how often it came.
+    pub(crate) told: String,
+    /// The lines that no real server causes, the first of each kind.
+    pub(crate) unusual: Vec<String>,
+}
+
+struct Line<'a> {
+    severity: char,
+    file: &'a str,
+    says: &'a str,
+}
+
+/// `E0102 15:04:05.123456   12345 file.go:12] words`; `None` if it goes on from the line before.
+fn parse(line: &str) -> Option<Line<'_>> {
+    let severity = line.chars().next().filter(|one| "IWEF".contains(*one))?;
+    let (head, says) = line.split_once("] ")?;
+    let (file, _) = head.split_whitespace().nth(3)?.split_once(':')?;
+    Some(Line { severity, file, says })
+}
+
+/// The words without what is different each time.
+fn kind(line: &Line<'_>) -> String {
+    let varies = |word: &str| word.chars().any(|one| one.is_ascii_digit()) || word.len() > 60;
+    let words = line.says.split_whitespace().map(|word| if varies(word) { "…" } else { word });
+    let words = words.collect::<Vec<_>>().join(" ");
+    format!("{} {}: {}", line.severity, line.file, words.chars().take(200).collect::<String>())
+}
+
+pub(crate) fn judge(logs: &[(&str, String)]) -> Judged {
+    let mut judged = Judged { told: String::new(), unusual: Vec::new() };
+    for (program, log) in logs {
+        let lines: Vec<(&str, Line<'_>)> =
+            log.lines().filter_map(|line| Some((line, parse(line)?))).collect();
+        assert!(!lines.is_empty(), "{program} has written nothing that looks like klog");
+        let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+        for (text, line) in lines.iter().filter(|(_, line)| line.severity != 'I') {
+            let count = kinds.entry(kind(line)).or_default();
+            *count += 1;
+            let usual = USUAL.iter().any(|usual| usual.file == line.file && line.says.contains(usual.says));
+            if !usual && *count == 1 {
+                judged.unusual.push(format!("{program}: {text}"));
+            }
+        }
+        let _ = writeln!(judged.told, "{program}: {} lines", lines.len());
+        for (kind, count) in kinds {
+            let _ = writeln!(judged.told, "  {count:>5} {kind}");
+        }
+    }
+    judged
+}
+
+#[test]
+fn lines_are_understood() {
+    let line = "E1121 15:02:42.123456   12345 replica_set.go:577] \"Unhandled\" err=\"x 17\"";
+    let parsed = parse(line).unwrap();
+    assert_eq!(
+        (parsed.severity, parsed.file, parsed.says),
+        ('E', "replica_set.go", "\"Unhandled\" err=\"x 17\"")
+    );
+    assert_eq!(kind(&parsed), "E replica_set.go: \"Unhandled\" err=\"x …");
+    assert!(parse("\tgoroutine 1 [running]:").is_none());
+    assert!(parse("E] too short").is_none());
+}

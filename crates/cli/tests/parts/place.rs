@@ -1,0 +1,126 @@
+//! # Place: where the work is done
+//! Room:     a sandbox of nothing but an API server and kubelets; a real API server with KWOK for kubelets.
+//! Comes in: the built program, the control plane's binaries.
+//! Goes out: a kubeconfig, requests, the names of ready nodes; a folder for logs. Dropped, it is gone.
+//! Not here: the programs that are to work there (`programs.rs`).
+
+use super::look::until;
+use serde_json::{Value, json};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use taintward_cluster::api::Patch;
+use taintward_cluster::{Account, Api, Audit, Cluster, Options, Program, Tools, fixtures, kwok, tools};
+
+/// Everything a real program is to do, and Taintward, whose work the original does here.
+const WITHOUT: &str =
+    "taintward,nodes,scheduler,deployments,replicasets,daemonsets,budgets,garbage,namespaces";
+
+const NODES: usize = 6;
+
+pub(crate) struct Place {
+    pub(crate) what: &'static str,
+    pub(crate) api: Api,
+    pub(crate) nodes: Vec<String>,
+    pub(crate) kubeconfig: PathBuf,
+    pub(crate) folder: PathBuf,
+    _held: Held,
+}
+
+/// What ends with the place.
+#[allow(dead_code, reason = "held, not looked at")]
+enum Held {
+    Sandbox(Sandbox),
+    Real(Program, Box<Cluster>),
+}
+
+struct Sandbox(Child);
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if kept().is_none() {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+fn kept() -> Option<PathBuf> {
+    std::env::var_os("TAINTWARD_PARTS_LOGS").map(PathBuf::from)
+}
+
+fn folder(what: &str) -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let name = format!("taintward-parts-{}-{number}", std::process::id());
+    let folder = kept().map_or_else(|| std::env::temp_dir().join(name), |kept| kept.join(what));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+impl Place {
+    pub(crate) async fn sandbox() -> Self {
+        let what = "sandbox";
+        let folder = folder(what);
+        let kubeconfig = folder.join("kubeconfig");
+        let sandbox = Command::new(env!("CARGO_BIN_EXE_taintward"))
+            .args(["sandbox", "--plain", "--empty", "--listen", "127.0.0.1:0", "--without", WITHOUT])
+            .args(["--nodes", &NODES.to_string(), "--kubeconfig-out"])
+            .arg(&kubeconfig)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let held = Held::Sandbox(Sandbox(sandbox));
+        let api = until("the sandbox to answer", async || Ok(answering(&kubeconfig).await)).await;
+        let nodes = (1..=NODES).map(|number| format!("n{number}")).collect();
+        Self { what, api, nodes, kubeconfig, folder, _held: held }.with_ready_nodes().await
+    }
+
+    pub(crate) async fn real(tools: &Tools) -> Self {
+        let what = "real server";
+        let folder = folder("real");
+        let options = Options { audit: Audit::Off, ..Options::default() };
+        let cluster = Cluster::start(tools, options).await.unwrap();
+        let kubelets = cluster.kwok(&tools::find_kwok().unwrap()).await.unwrap();
+        let api = cluster.api(Account::Admin).await.unwrap();
+        let kubeconfig = cluster.kubeconfig(Account::Admin, 0);
+        let nodes: Vec<String> = (1..=NODES).map(|number| format!("n{number}")).collect();
+        let room = json!({"cpu": "8", "memory": "32Gi", "pods": "110"});
+        let status = json!({"status": {"capacity": room, "allocatable": room}}).to_string();
+        for node in &nodes {
+            fixtures::create_node(&api, node, &[]).await.unwrap();
+            api.patch(&format!("/api/v1/nodes/{node}/status"), Patch::Merge, &status).await.unwrap();
+            kwok::adopt(&api, node).await.unwrap();
+        }
+        let held = Held::Real(kubelets, Box::new(cluster));
+        Self { what, api, nodes, kubeconfig, folder, _held: held }.with_ready_nodes().await
+    }
+
+    async fn with_ready_nodes(self) -> Self {
+        for node in &self.nodes {
+            until(&format!("{node} to be ready"), async || {
+                let node = self.api.get(&format!("/api/v1/nodes/{node}")).await?;
+                let mut conditions = node["status"]["conditions"].as_array().into_iter().flatten();
+                let ready = |one: &Value| one["type"] == "Ready" && one["status"] == "True";
+                Ok(conditions.any(ready).then_some(()))
+            })
+            .await;
+        }
+        self
+    }
+}
+
+async fn answering(kubeconfig: &Path) -> Option<Api> {
+    let api = Api::from_kubeconfig(kubeconfig).await.ok()?;
+    api.text("/readyz").await.ok()?;
+    Some(api)
+}

@@ -1,0 +1,72 @@
+//! # Programs: the real kube-scheduler and kube-controller-manager
+//! Room:     their flags, which are those that docs/sandbox.md tells; their processes; their logs.
+//! Comes in: a place, the binaries.
+//! Goes out: logs, one text for each program.
+//! Not here: what is made of the logs (`logs.rs`).
+
+use super::place::Place;
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use taintward_cluster::Tools;
+
+/// Those that act on what the sandbox has: nodes, pods, what makes pods, what keeps them, what they are in.
+const CONTROLLERS: &str = "deployment-controller,replicaset-controller,daemonset-controller,disruption-controller,\
+                           garbage-collector-controller,namespace-controller,serviceaccount-controller,\
+                           pod-garbage-collector-controller,taint-eviction-controller,node-lifecycle-controller";
+
+/// Running; whoever still does when this is dropped is killed.
+pub(crate) struct Programs(Vec<Running>);
+
+struct Running {
+    name: &'static str,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Programs {
+    pub(crate) fn start(place: &Place, tools: &Tools) -> Self {
+        let start = |name: &'static str, flags: &[String]| {
+            let log = place.folder.join(format!("{name}.log"));
+            let child = Command::new(tools.path(name).unwrap())
+                .arg(format!("--kubeconfig={}", place.kubeconfig.display()))
+                .arg("--secure-port=0")
+                .args(flags)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(File::create(&log).unwrap())
+                .spawn()
+                .unwrap();
+            Running { name, child, log }
+        };
+        let controllers = format!("--controllers={CONTROLLERS}");
+        Self(vec![start("kube-scheduler", &[]), start("kube-controller-manager", &[controllers])])
+    }
+
+    /// Neither may have given up.
+    pub(crate) fn expect_running(&mut self) {
+        for Running { name, child, log } in &mut self.0 {
+            let ended = child.try_wait().unwrap();
+            assert!(ended.is_none(), "{name} ended: {ended:?}\n{}", fs::read_to_string(log).unwrap());
+        }
+    }
+
+    /// At once: a farewell would be in the logs, and is none of the server's doing.
+    pub(crate) fn end(&mut self) {
+        for Running { child, .. } in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    pub(crate) fn logs(&self) -> Vec<(&'static str, String)> {
+        let bytes = |one: &Running| fs::read(&one.log).unwrap();
+        self.0.iter().map(|one| (one.name, String::from_utf8_lossy(&bytes(one)).into_owned())).collect()
+    }
+}
+
+impl Drop for Programs {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

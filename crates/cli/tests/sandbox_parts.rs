@@ -1,0 +1,95 @@
+//! # Sandbox parts: the real kube-scheduler and kube-controller-manager in the place of the sandbox's own
+//! Room:     rounds of work on a sandbox that has nothing but an API server and kubelets; then both logs are read.
+//! Comes in: the built program and the pinned control plane; `TAINTWARD_PARTS_SECONDS`, how long rounds go on (60, on the
+//!           real server half of it); `TAINTWARD_PARTS_LOGS`, a folder for the logs, which are thrown away otherwise.
+//! Goes out: pass or fail; what was done, and every kind of line that is more than information.
+//! Not here: what the work is (`parts/work.rs`), what may be complained of (`parts/logs.rs`).
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+use std::env;
+use std::time::{Duration, Instant};
+use taintward_cluster::{Tools, tools};
+
+mod parts {
+    pub(crate) mod ledger;
+    pub(crate) mod logs;
+    pub(crate) mod look;
+    pub(crate) mod place;
+    pub(crate) mod programs;
+    pub(crate) mod work;
+}
+
+use parts::ledger::Ledger;
+use parts::look::until;
+use parts::place::Place;
+use parts::programs::Programs;
+use parts::{logs, work};
+
+/// One after the other: each has a whole control plane to itself.
+static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+fn seconds() -> Duration {
+    let given = env::var("TAINTWARD_PARTS_SECONDS").ok();
+    Duration::from_secs(given.map_or(60, |text| text.parse().unwrap()))
+}
+
+/// The binaries, these among them; `None`, and a word about it, where they can't be had.
+fn tools(test: &str, programs: &[&str]) -> Option<Tools> {
+    let tools = tools::for_test(test)?;
+    let why = programs.iter().find_map(|program| tools.path(program).err());
+    let Some(why) = why else { return Some(tools) };
+    assert!(env::var("CI").as_deref() != Ok("true"), "{test}: {why:#}");
+    tools::skipped(test, &format!("{why:#}"));
+    None
+}
+
+/// Does rounds of work until the time is over, at least one, and holds both programs to what is usual.
+async fn spend(place: &Place, tools: &Tools, length: Duration) {
+    let ledger = Ledger::open(&place.api).await;
+    let mut programs = Programs::start(place, tools);
+    let began = Instant::now();
+    let mut rounds = 0;
+    let mut answers = work::Answers::default();
+    while rounds == 0 || began.elapsed() < length {
+        work::round(place, rounds, &mut answers).await;
+        programs.expect_running();
+        rounds += 1;
+    }
+    until("the last to be gone", async || Ok((ledger.counts().there() == 0).then_some(()))).await;
+    let counts = ledger.counts();
+    println!(
+        "{}: {rounds} rounds in {:.0} s; {answers:?}; {counts:?}",
+        place.what,
+        began.elapsed().as_secs_f64()
+    );
+    assert!(counts.by_taint >= rounds, "in each round somebody had to go: {counts:?}");
+    assert_eq!(counts.by_request, answers.granted, "who was let go has gone: {counts:?}");
+    programs.end();
+    let judged = logs::judge(&programs.logs());
+    println!("{}", judged.told);
+    assert!(judged.unusual.is_empty(), "not what a real server causes:\n{}", judged.unusual.join("\n"));
+}
+
+#[tokio::test]
+async fn they_work_on_the_sandbox() {
+    let programs = ["kube-scheduler", "kube-controller-manager"];
+    let Some(tools) = tools("they_work_on_the_sandbox", &programs) else { return };
+    let _turn = TURN.lock().await;
+    let place = Place::sandbox().await;
+    spend(&place, &tools, seconds()).await;
+}
+
+/// The same work where nothing is pretended but the kubelets: the list of what is usual holds here, too.
+#[tokio::test]
+async fn they_work_as_well_on_a_real_server() {
+    let test = "they_work_as_well_on_a_real_server";
+    let programs = ["kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd"];
+    let Some(tools) = tools(test, &programs) else { return };
+    if let Err(why) = tools::find_kwok() {
+        assert!(env::var("CI").as_deref() != Ok("true"), "{test}: {why:#}");
+        return tools::skipped(test, &format!("{why:#}"));
+    }
+    let _turn = TURN.lock().await;
+    let place = Place::real(&tools).await;
+    spend(&place, &tools, seconds() / 2).await;
+}
