@@ -35,7 +35,9 @@ pub enum Unread {
         byte: u8,
     },
     /// Neither JSON nor YAML, or cut off.
-    #[error("the document that begins in line {line} is neither JSON nor YAML: {why}")]
+    #[error(
+        "the document that begins in line {line} is neither JSON nor YAML (lines count from there): {why}"
+    )]
     Syntax {
         /// The document's first line.
         line: usize,

@@ -184,10 +184,10 @@ mod tests {
     async fn what_is_wrong_is_said_with_its_place() {
         let node = "apiVersion: v1\nkind: Node\nmetadata: {name: a}\n";
         for (text, words) in [
-            (format!("{node}---\n{node}"), "document 2 (line 4): nodes \"a\" already exists"),
+            (format!("{node}---\n{node}"), "document 2 (line 5): nodes \"a\" already exists"),
             (
                 format!("{node}---\napiVersion: v1\nkind: Pod\n"),
-                "document 2 (line 4): kind Pod of apiVersion \"v1\" is no Node",
+                "document 2 (line 5): kind Pod of apiVersion \"v1\" is no Node",
             ),
             (format!("{node}spec: {{tains: []}}\n"), "unknown field \"spec.tains\""),
             (format!("{node}spec: {{taints: [{{key: k, effect: Never}}]}}\n"), "Never"),
@@ -197,7 +197,7 @@ mod tests {
                 "apiVersion: v1\nkind: List\nitems:\n- 7\n".to_owned(),
                 "document 1 (line 1), item 1: what has no kind",
             ),
-            (format!("{node}---\n{node}: ["), "begins in line 4"),
+            (format!("{node}---\n{node}: ["), "begins in line 5"),
         ] {
             let why = register(&empty(), text.as_bytes()).expect_err(&text).to_string();
             assert!(why.contains(words), "{text}: {why}");

@@ -68,44 +68,61 @@ fn with_yaml<'a, S: DeserializeSeed<'a>>(yaml: &'a [u8], nodes: usize, seed: S) 
 
 /// Up to the line that begins a second document.
 fn first_document(yaml: &[u8]) -> &[u8] {
-    documents(yaml).next().map_or(yaml, |(_, document)| document)
+    &yaml[..Piece::first(yaml).end]
 }
 
 /// The documents of a text, each with the number of its first line; those without a word in them are none. Nothing
 /// within a document can look like the line between two.
 pub(crate) fn documents(yaml: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
-    let (mut rest, mut line_number) = (yaml, 1);
+    let (mut rest, mut line) = (yaml, 1);
     std::iter::from_fn(move || {
         while !rest.is_empty() {
-            let (length, lines, begun) = document(rest);
-            let (found, first) = (&rest[..length], line_number);
-            (rest, line_number) = (&rest[length..], line_number + lines);
-            if begun {
-                return Some((first, found));
+            let piece = Piece::first(rest);
+            let found = (line + piece.lines_before, &rest[piece.start..piece.end]);
+            (rest, line) = (&rest[piece.end..], line + piece.lines);
+            if piece.begun {
+                return Some(found);
             }
         }
         None
     })
 }
 
-/// How long the first document is in bytes and in lines, and whether there is anything in it.
-fn document(yaml: &[u8]) -> (usize, usize, bool) {
-    let (mut begun, mut at, mut lines) = (false, 0, 0);
-    for line in yaml.split_inclusive(|byte| *byte == b'\n') {
-        let marker = |marker: &[u8]| {
-            line.strip_prefix(marker).is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
-        };
-        if begun && (marker(b"---") || marker(b"...")) {
-            break;
+/// Where the first document of a text is.
+#[derive(Default)]
+struct Piece {
+    /// After the lines between documents that stand before it; they come in `lines_before`.
+    start: usize,
+    lines_before: usize,
+    end: usize,
+    lines: usize,
+    /// Whether there is anything in it.
+    begun: bool,
+}
+
+impl Piece {
+    fn first(yaml: &[u8]) -> Self {
+        let (mut piece, mut directives) = (Self::default(), false);
+        for line in yaml.split_inclusive(|byte| *byte == b'\n') {
+            let marker = |marker: &[u8]| {
+                line.strip_prefix(marker).is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
+            };
+            if piece.begun && (marker(b"---") || marker(b"...")) {
+                break;
+            }
+            let text = line.trim_ascii();
+            let between = matches!(text, b"---" | b"...");
+            directives |= line.starts_with(b"%");
+            piece.begun |= !text.is_empty() && !between && !text.starts_with(b"#") && !line.starts_with(b"%");
+            piece.end += line.len();
+            piece.lines += 1;
+            // What directives say ends with the line between.
+            if between && !piece.begun && !directives {
+                (piece.start, piece.lines_before) = (piece.end, piece.lines);
+            }
         }
-        let text = line.trim_ascii();
-        begun |= !text.is_empty()
-            && !matches!(text, b"---" | b"...")
-            && !text.starts_with(b"#")
-            && !line.starts_with(b"%");
-        (at, lines) = (at + line.len(), lines + 1);
+        piece
     }
-    (at, lines, begun)
 }
 
 /// Go writes a number without a fraction as a whole one, however it was written.
