@@ -248,3 +248,22 @@ impl Tls {
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), pem: own.cert.pem() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{keep_alive, sockopt};
+    use std::time::Duration;
+    use tokio::net::{TcpListener, TcpStream};
+
+    #[tokio::test]
+    async fn the_system_asks_silent_clients_whether_they_are_there() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (_client, stream) = (client.unwrap(), accepted.unwrap().0);
+        assert_eq!(sockopt::socket_keepalive(&stream), Ok(false));
+        keep_alive(&stream, Duration::from_secs(7)).unwrap();
+        assert_eq!(sockopt::socket_keepalive(&stream), Ok(true));
+        assert_eq!(sockopt::tcp_keepidle(&stream), Ok(Duration::from_secs(7)));
+    }
+}
