@@ -10,12 +10,14 @@ mod gates;
 mod names;
 mod run;
 mod sandbox;
+mod sandbox_node;
 mod settle;
 mod switch;
 #[cfg(test)]
 mod tests;
 
 use crate::sandbox::SandboxPlan;
+use crate::sandbox::misbehave::Misbehaviour;
 use clap::error::{Error, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -34,6 +36,8 @@ pub(crate) enum Command {
     Run(Box<Plan>),
     /// Run a cluster of our own.
     Sandbox(Box<SandboxPlan>),
+    /// Do something to nodes of a running one.
+    Misbehave(Box<Misbehaviour>),
     /// Print a text.
     Print(String),
     /// Print the reference.
@@ -115,7 +119,7 @@ fn parse_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
             }
         }
         Some(Verb::Sandbox(arguments)) => match sandbox::settle(*arguments) {
-            Ok(plan) => Ok(Command::Sandbox(Box::new(plan))),
+            Ok(command) => Ok(command),
             Err(complaint) => Err(blame("sandbox", complaint)),
         },
     }

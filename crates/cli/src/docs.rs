@@ -7,6 +7,7 @@
 use crate::args;
 use crate::program::EXIT_CODES;
 use clap::Arg;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use taintward_controller::logging::KEYS;
@@ -72,6 +73,33 @@ fn sandbox() -> String {
     for arg in sandbox.into_iter().flat_map(|sandbox| sandbox.get_arguments()) {
         let meaning = cell(&arg.get_help().map(ToString::to_string).unwrap_or_default());
         line(&mut text, format_args!("| {} | {} | {meaning} |", names(arg), default(arg)));
+    }
+    text + &sandbox_node(sandbox.and_then(|sandbox| sandbox.find_subcommand("node")))
+}
+
+const NODE_OPENING: &str = "
+## `taintward sandbox node`
+
+As in `taintward sandbox node silence n3`.
+
+| verb | meaning |
+|---|---|
+";
+
+fn sandbox_node(node: Option<&clap::Command>) -> String {
+    let mut text = NODE_OPENING.to_owned();
+    let verbs: Vec<&clap::Command> = node.into_iter().flat_map(clap::Command::get_subcommands).collect();
+    for verb in &verbs {
+        let meaning = cell(&verb.get_about().map(ToString::to_string).unwrap_or_default());
+        line(&mut text, format_args!("| `{}` | {meaning} |", verb.get_name()));
+    }
+    text.push_str("\n| flag | default | meaning |\n|---|---|---|\n");
+    let mut told = BTreeSet::new();
+    for arg in verbs.iter().flat_map(|verb| verb.get_arguments()) {
+        if arg.get_long().is_some() && told.insert(arg.get_id().as_str()) {
+            let meaning = cell(&arg.get_help().map(ToString::to_string).unwrap_or_default());
+            line(&mut text, format_args!("| {} | {} | {meaning} |", names(arg), default(arg)));
+        }
     }
     text
 }

@@ -6,7 +6,7 @@
 
 use crate::args::{self, Command, Plan};
 use crate::docs;
-use crate::sandbox::{self, SandboxPlan};
+use crate::sandbox;
 use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -34,7 +34,8 @@ enum Failure {
 pub(crate) fn main() -> ExitCode {
     match args::parse() {
         Ok(Command::Run(plan)) => controller(*plan),
-        Ok(Command::Sandbox(plan)) => play(*plan),
+        Ok(Command::Sandbox(plan)) => play(async { sandbox::run(*plan).await }),
+        Ok(Command::Misbehave(asked)) => play(async { Ok(sandbox::misbehave::run(*asked).await?) }),
         Ok(Command::Print(text)) => print(&text),
         Ok(Command::Reference) => print(&docs::reference()),
         Err(complaint) => {
@@ -70,11 +71,11 @@ fn drive(plan: Plan) -> Result<(), Failure> {
     })
 }
 
-/// Runs the sandbox. Its log says nothing but what goes wrong; the board says the rest.
-fn play(plan: SandboxPlan) -> ExitCode {
+/// Runs the sandbox, or what is done to one. Its log says nothing but what goes wrong; the board says the rest.
+fn play(asked: impl Future<Output = Result<(), Box<dyn Error>>>) -> ExitCode {
     let played = || -> Result<(), Box<dyn Error>> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let done = runtime.block_on(sandbox::run(plan));
+        let done = runtime.block_on(asked);
         runtime.shutdown_background();
         done
     };

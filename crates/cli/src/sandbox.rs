@@ -6,9 +6,13 @@
 
 mod board;
 mod feed;
+mod files;
+pub(crate) mod misbehave;
 mod scene;
 mod tour;
 
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::net::SocketAddr;
@@ -21,9 +25,10 @@ use taintward_controller::settings::Settings;
 use taintward_controller::shutdown::Shutdown;
 use taintward_core::time::Wall;
 use taintward_sandbox::api::Server;
+use taintward_sandbox::resource::known;
 use taintward_sandbox::sample;
 use taintward_sandbox::serve::Listening;
-use taintward_sandbox::snapshot;
+use taintward_sandbox::store::Range;
 use taintward_sandbox::world::{self, World};
 
 /// What `taintward sandbox` is to do.
@@ -35,6 +40,8 @@ pub(crate) struct SandboxPlan {
     pub(crate) kubeconfig_out: Option<PathBuf>,
     /// Without workloads to play with.
     pub(crate) empty: bool,
+    /// Nodes are those of this file.
+    pub(crate) nodes: Option<PathBuf>,
     pub(crate) load: Option<PathBuf>,
     pub(crate) save: Option<PathBuf>,
     pub(crate) tour: bool,
@@ -51,12 +58,6 @@ pub(crate) enum SandboxError {
         "cannot listen on {address}: {why}; choose another with --listen 127.0.0.1:PORT, or 127.0.0.1:0 for any"
     )]
     Listen { address: SocketAddr, why: io::Error },
-    #[error("cannot write the kubeconfig {path}: {why}; choose another place with --kubeconfig-out")]
-    Kubeconfig { path: String, why: io::Error },
-    #[error("cannot load {path}: {why}")]
-    Load { path: String, why: String },
-    #[error("cannot save to {path}: {why}")]
-    Save { path: String, why: io::Error },
     #[error("the tour did not go as told: {0}")]
     Tour(String),
 }
@@ -67,18 +68,24 @@ pub(crate) async fn run(plan: SandboxPlan) -> Result<(), Box<dyn Error>> {
     if !plan.empty {
         sample::furnish(&world);
     }
-    if let Some(path) = &plan.load {
-        load(&world, path)?;
+    if let Some(path) = &plan.nodes {
+        files::nodes(&world, path)?;
     }
+    if let Some(path) = &plan.load {
+        files::load(&world, path)?;
+    }
+    if let Some(path) = &plan.save {
+        files::check_save(path)?;
+    }
+    more_handles();
     let address = plan.listen;
     let listening = Listening::open(address, plan.tls);
     let listening = listening.await.map_err(|why| SandboxError::Listen { address, why })?;
     let (path, chosen) = match &plan.kubeconfig_out {
         Some(path) => (path.clone(), true),
-        None => (std::env::temp_dir().join(format!("taintward-sandbox-{}.yaml", std::process::id())), false),
+        None => (files::own_kubeconfig(), false),
     };
-    write_private(&path, &listening.kubeconfig())
-        .map_err(|why| SandboxError::Kubeconfig { path: path.display().to_string(), why })?;
+    files::write_kubeconfig(&path, chosen, &listening.kubeconfig())?;
     let url = listening.url();
     let server = world.server().clone();
     let tasks = [
@@ -102,41 +109,29 @@ pub(crate) async fn run(plan: SandboxPlan) -> Result<(), Box<dyn Error>> {
         let _ = tokio::time::timeout(Duration::from_millis(200), controller).await;
     }
     tasks.iter().for_each(tokio::task::JoinHandle::abort);
-    if let Some(path) = &plan.save {
-        save(world.server(), path)?;
-    }
     if !chosen {
         let _ = std::fs::remove_file(&path);
+    }
+    if let Some(path) = &plan.save {
+        files::save(world.server(), path)?;
     }
     Ok(shown?)
 }
 
-fn load(world: &World, path: &Path) -> Result<(), SandboxError> {
-    let failed = |why: String| SandboxError::Load { path: path.display().to_string(), why };
-    let bytes = std::fs::read(path).map_err(|why| failed(why.to_string()))?;
-    let loaded = snapshot::load(world.server(), &bytes).map_err(|why| failed(why.to_string()))?;
-    let mut out = io::stderr();
-    let _ = writeln!(out, "{} objects loaded from {}", loaded.objects, path.display());
-    if loaded.left_out_count > 0 {
-        let _ = writeln!(out, "warning: {} objects were left out:", loaded.left_out_count);
-        loaded.left_out.iter().for_each(|why| _ = writeln!(out, "  {why}"));
-    }
-    Ok(())
-}
-
-/// Whole or not at all: what was saved before stays until the new file is complete.
-fn save(server: &Server, path: &Path) -> Result<(), SandboxError> {
-    let failed = |why| SandboxError::Save { path: path.display().to_string(), why };
-    let beside = path.with_extension("partial");
-    std::fs::write(&beside, snapshot::save(server)).map_err(failed)?;
-    std::fs::rename(&beside, path).map_err(failed)
+/// A connection takes a file handle: as many as the system lets us have, as programs in Go do it.
+fn more_handles() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // What cannot be had leaves what there was.
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 async fn save_on_signal(server: Server, path: PathBuf) {
     let kind = tokio::signal::unix::SignalKind::user_defined1();
     let Ok(mut signal) = tokio::signal::unix::signal(kind) else { return };
     while signal.recv().await.is_some() {
-        if let Err(error) = save(&server, &path) {
+        if let Err(error) = files::save(&server, &path) {
             let _ = writeln!(io::stderr(), "error: {error}");
         }
     }
@@ -148,7 +143,7 @@ async fn show(plan: &SandboxPlan, world: &World, url: &str, kubeconfig: &Path) -
         return tour::run(world).await.map_err(SandboxError::Tour);
     }
     let speed = plan.world.speed;
-    let introduction = opening(plan, url, kubeconfig);
+    let introduction = opening(plan, world.server(), url, kubeconfig);
     let watching = async {
         match terminal {
             true => board::run(world, &introduction, speed).await,
@@ -174,17 +169,30 @@ async fn terminated() {
 }
 
 /// What runs, how to get in, and what to try.
-fn opening(plan: &SandboxPlan, url: &str, kubeconfig: &Path) -> Vec<String> {
-    let settings = &plan.world;
-    let zones = settings.zones.clamp(1, settings.nodes.max(1));
+fn opening(plan: &SandboxPlan, server: &Server, url: &str, kubeconfig: &Path) -> Vec<String> {
+    let all = Range { namespace: None, after: None, limit: 0 };
+    let nodes = server.store().list(known("", "nodes"), all, None);
+    let nodes: Vec<_> =
+        nodes.into_iter().flat_map(|list| list.objects).map(|(_, node)| node.value()).collect();
+    let zone = |node: &'_ Value| {
+        node["metadata"]["labels"]["topology.kubernetes.io/zone"].as_str().map(String::from)
+    };
+    let zones: BTreeSet<String> = nodes.iter().filter_map(zone).collect();
+    let name = |index: usize| nodes.get(index).and_then(|node| node["metadata"]["name"].as_str());
+    let first = name(0).unwrap_or("NODE");
+    let second = name(1).unwrap_or(first);
     let mut lines = vec![
-        format!("Taintward sandbox: {} nodes in {zones} zones, at {url}", settings.nodes),
+        format!("Taintward sandbox: {} nodes in {} zones, at {url}", nodes.len(), zones.len()),
         format!("  export KUBECONFIG={}", kubeconfig.display()),
         String::new(),
         "Try, in another terminal:".to_owned(),
-        "  kubectl taint nodes n1 maintenance=now:NoExecute   # who goes, who counts down?".to_owned(),
-        "  kubectl taint nodes n1 maintenance-                # in time: they stay".to_owned(),
-        "  kubectl drain n2 --ignore-daemonsets               # the budget of web is kept".to_owned(),
+        tried(
+            &format!("kubectl taint nodes {first} maintenance=now:NoExecute"),
+            "who goes, who counts down?",
+        ),
+        tried(&format!("kubectl taint nodes {first} maintenance-"), "in time: they stay"),
+        tried(&format!("kubectl drain {second} --ignore-daemonsets"), "the budget of web is kept"),
+        tried(&format!("taintward sandbox node silence {first}"), "its kubelet says nothing any more"),
     ];
     if !plan.listen.ip().is_loopback() {
         lines.insert(
@@ -195,12 +203,8 @@ fn opening(plan: &SandboxPlan, url: &str, kubeconfig: &Path) -> Vec<String> {
     lines
 }
 
-/// A file for nobody else to read.
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
-    use std::os::unix::fs::OpenOptionsExt as _;
-    let mut file =
-        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())
+fn tried(command: &str, what: &str) -> String {
+    format!("  {command:<49} # {what}")
 }
 
 /// Taintward itself, on the cluster in this process: the same code as on a real one.

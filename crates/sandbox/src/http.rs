@@ -32,6 +32,7 @@ pub use answer::{Answer, AnswerBody};
 
 use crate::api::Server;
 use crate::failure::Failure;
+use crate::serve::Late;
 use asked::Asked;
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -41,6 +42,9 @@ use route::Route;
 use std::convert::Infallible;
 use std::error::Error;
 use std::task::{Context, Poll};
+
+/// What a sandbox's `gitVersion` ends with: nothing else says so of itself.
+pub const MARK: &str = "+taintward-sandbox";
 
 /// The longest body that is read, as a real server has it.
 pub const BODY_MOST: usize = 3 << 20;
@@ -69,6 +73,7 @@ where
                 Err(why) if why.is::<http_body_util::LengthLimitError>() => {
                     Err(Failure::too_large(BODY_MOST))
                 }
+                Err(why) if why.is::<Late>() => Err(Failure::new(504, "Timeout", format!("Timeout: {why}"))),
                 Err(why) => Err(Failure::bad_request(format!("the body could not be read: {why}"))),
             };
             if writes {

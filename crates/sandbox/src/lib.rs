@@ -11,6 +11,8 @@ pub mod defaults;
 pub mod facts;
 pub mod failure;
 pub mod fault;
+pub mod file;
+pub mod fleet;
 pub mod http;
 pub mod ids;
 pub mod life;

@@ -4,6 +4,7 @@
 //! Goes out: [`Normal`], as a real server would answer it; or [`Fault`], in its words.
 //! Not here: defaults, validation, conversion between versions, protobuf.
 
+mod bounded;
 mod duplicates;
 mod duration;
 mod instant;
@@ -19,12 +20,13 @@ use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
+pub(crate) use self::bounded::{Bounded, Room};
 pub use self::duplicates::{complaints, duplicates};
 pub(crate) use self::duration::{duration_text, parse_duration};
 pub(crate) use self::instant::Instant;
 pub use self::quantity::canonical_quantity;
-pub(crate) use self::yaml::long_yaml_to_json;
 pub use self::yaml::yaml_to_json;
+pub(crate) use self::yaml::{documents, read_long_yaml, whole_numbers};
 pub(crate) use self::zero::{complete, zero};
 use crate::schema::Schema;
 

@@ -2,37 +2,86 @@
 //! Room:     listening, TLS, connections; the kubeconfig that leads here.
 //! Comes in: an address; a server.
 //! Goes out: answers over HTTP/1.1 and HTTP/2.
-//! Keeps:    loopback unless told otherwise; at most so many connections.
-//! Not here: what is answered (`http`).
+//! Keeps:    at most so many connections; none is waited for without end, whether it sends nothing, sends slowly, does
+//!           not read, or is gone ([`Limits`]).
+//! Not here: what is answered (`http`); where to listen (the command line).
+
+mod bodies;
+mod patience;
+
+pub use bodies::Late;
 
 use crate::api::Server;
+use crate::http::AnswerBody;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bodies::Timely;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
+use patience::Patient;
+use rustix::net::sockopt;
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use std::convert::Infallible;
+use std::error::Error;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
-/// Connections at the same time, at most.
-const CONNECTIONS_MOST: usize = 4096;
+/// Streams of one HTTP/2 connection at the same time, as a real server has it.
+const STREAMS_MOST: u32 = 250;
 
-/// How long a connection may take to say what it wants.
-const HEADER_WAIT: Duration = Duration::from_secs(30);
+/// What one HTTP/2 stream may have waiting to be sent.
+const SENDING_MOST: usize = 64 << 10;
+
+/// How long clients are waited for, and how many there may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Connections at the same time.
+    pub connections: usize,
+    /// Large bodies that are read at the same time; others wait for their turn.
+    pub large_bodies: usize,
+    /// Until a connection has said what it wants, TLS included.
+    pub head: Duration,
+    /// Until a body has arrived.
+    pub body: Duration,
+    /// While a client takes nothing of what it is sent.
+    pub stall: Duration,
+    /// After so much silence a client is asked whether it is still there.
+    pub silence: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 4096,
+            large_bodies: 64,
+            head: Duration::from_secs(30),
+            // A real server gives a request a minute.
+            body: Duration::from_secs(60),
+            stall: Duration::from_secs(30),
+            silence: Duration::from_secs(30),
+        }
+    }
+}
 
 /// An open socket, before anything is answered on it.
 pub struct Listening {
     listener: TcpListener,
     address: SocketAddr,
     tls: Option<Tls>,
+    limits: Limits,
 }
 
 struct Tls {
@@ -50,7 +99,13 @@ impl Listening {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let tls = if tls { Some(Tls::generate(address)?) } else { None };
-        Ok(Self { listener, address, tls })
+        Ok(Self { listener, address, tls, limits: Limits::default() })
+    }
+
+    /// With other limits.
+    #[must_use]
+    pub fn within(self, limits: Limits) -> Self {
+        Self { limits, ..self }
     }
 
     /// Where it listens.
@@ -78,25 +133,33 @@ impl Listening {
     }
 
     /// Answers until the task is dropped.
-    pub async fn serve(self, server: Server) -> std::convert::Infallible {
-        let room = Arc::new(Semaphore::new(CONNECTIONS_MOST));
+    pub async fn serve(self, server: Server) -> Infallible {
+        let limits = self.limits;
+        let connections = Arc::new(Semaphore::new(limits.connections));
+        let large = Arc::new(Semaphore::new(limits.large_bodies));
         loop {
-            let Ok(permit) = Arc::clone(&room).acquire_owned().await else { std::future::pending().await };
+            let Ok(permit) = Arc::clone(&connections).acquire_owned().await else {
+                std::future::pending().await
+            };
             let Ok((stream, _)) = self.listener.accept().await else {
                 // Out of file handles, most likely: others are closed meanwhile.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
             let _ = stream.set_nodelay(true);
-            let (server, acceptor) = (server.clone(), self.tls.as_ref().map(|tls| tls.acceptor.clone()));
+            let _ = keep_alive(&stream, limits.silence);
+            let begun = Arc::default();
+            let service = Careful { server: server.clone(), limits, large: Arc::clone(&large), begun };
+            let acceptor = self.tls.as_ref().map(|tls| tls.acceptor.clone());
+            let stream = Patient::new(stream, limits.stall);
             tokio::spawn(async move {
                 match acceptor {
-                    None => converse(stream, server).await,
+                    None => converse(stream, service).await,
                     Some(acceptor) => {
                         if let Ok(Ok(stream)) =
-                            tokio::time::timeout(HEADER_WAIT, acceptor.accept(stream)).await
+                            tokio::time::timeout(limits.head, acceptor.accept(stream)).await
                         {
-                            converse(stream, server).await;
+                            converse(stream, service).await;
                         }
                     }
                 }
@@ -106,13 +169,67 @@ impl Listening {
     }
 }
 
+/// Has the system ask a silent client whether it is still there.
+fn keep_alive(stream: &TcpStream, silence: Duration) -> rustix::io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, silence)?;
+    sockopt::set_tcp_keepintvl(stream, silence)
+}
+
 /// One connection, to its end; how it ends is the client's affair.
-async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, server: Server) {
+async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: Careful) {
+    let limits = service.limits;
+    let begun = Arc::clone(&service.begun);
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_WAIT);
-    builder.http2().timer(TokioTimer::new());
-    let service = TowerToHyperService::new(server);
-    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.head);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(limits.silence)
+        .keep_alive_timeout(limits.stall)
+        .max_concurrent_streams(STREAMS_MOST)
+        .max_send_buf_size(SENDING_MOST);
+    let connection = builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    let mute = async {
+        tokio::time::sleep(limits.head).await;
+        // Which version of HTTP is spoken is waited for without a limit.
+        if begun.load(Ordering::Relaxed) {
+            std::future::pending().await
+        }
+    };
+    tokio::select! {
+        _ = connection => {}
+        () = mute => {}
+    }
+}
+
+/// The server, for clients that cannot be trusted to be quick.
+#[derive(Clone)]
+struct Careful {
+    server: Server,
+    limits: Limits,
+    large: Arc<Semaphore>,
+    /// Whether the connection has asked for anything.
+    begun: Arc<AtomicBool>,
+}
+
+impl<B> tower::Service<Request<B>> for Careful
+where
+    B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    type Response = Response<AnswerBody>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        self.begun.store(true, Ordering::Relaxed);
+        self.server.call(request.map(|body| Timely::new(body, self.limits.body, &self.large)))
+    }
 }
 
 impl Tls {
@@ -129,5 +246,24 @@ impl Tls {
             .map_err(io::Error::other)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), pem: own.cert.pem() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{keep_alive, sockopt};
+    use std::time::Duration;
+    use tokio::net::{TcpListener, TcpStream};
+
+    #[tokio::test]
+    async fn the_system_asks_silent_clients_whether_they_are_there() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (_client, stream) = (client.unwrap(), accepted.unwrap().0);
+        assert_eq!(sockopt::socket_keepalive(&stream), Ok(false));
+        keep_alive(&stream, Duration::from_secs(7)).unwrap();
+        assert_eq!(sockopt::socket_keepalive(&stream), Ok(true));
+        assert_eq!(sockopt::tcp_keepidle(&stream), Ok(Duration::from_secs(7)));
     }
 }

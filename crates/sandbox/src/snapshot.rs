@@ -2,29 +2,38 @@
 //! Room:     writing all objects out; beginning with those of a file.
 //! Comes in: what `kubectl get nodes,pods,deploy,rs,ds,pdb -A -o yaml` (or `json`) printed, or what was written here.
 //! Goes out: objects as they were: identities, owners and status included.
-//! Keeps:    what cannot be read is left out and named; what can be read is there.
+//! Keeps:    what cannot be read is left out and named; what can be read is there, once.
 //! Not here: files (the command line opens them).
 
 use crate::api::{Server, key};
-use crate::normal::{long_yaml_to_json, normal};
+use crate::file::{self, Unread};
+use crate::normal::normal;
 use crate::resource::{Number, Resource, known};
 use crate::store::Range;
+use crate::validate;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 
 /// Objects that could not be taken are named up to this many.
 const NAMED_MOST: usize = 20;
 
+/// So much of a name that may be anything is shown.
+const SHOWN_MOST: usize = 80;
+
 /// Why nothing was loaded.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotError {
-    /// Neither JSON nor YAML.
-    #[error("it is neither JSON nor YAML: {0}")]
-    Unreadable(String),
-    /// No list and no object.
-    #[error(
-        "it holds no Kubernetes objects: expected what `kubectl get ... -A -o yaml` prints, a List with items"
-    )]
-    NoObjects,
+    /// It cannot be read.
+    #[error(transparent)]
+    Unread(#[from] Unread),
+    /// It can be read, and none of it can be used.
+    #[error("none of its {count} objects can be used; the first: {first}")]
+    NothingUsable {
+        /// How many there are.
+        count: usize,
+        /// What is wrong with the first.
+        first: String,
+    },
 }
 
 /// What was loaded.
@@ -41,48 +50,50 @@ pub struct Loaded {
 /// Puts the objects of a file in.
 ///
 /// # Errors
-/// If there is nothing in it that could be an object.
+/// If it cannot be read to its end, or there is nothing in it that could be an object.
 pub fn load(server: &Server, bytes: &[u8]) -> Result<Loaded, SnapshotError> {
-    let document: Value = match serde_json::from_slice(bytes) {
-        Ok(document) => document,
-        Err(_) => long_yaml_to_json(bytes).map_err(|why| SnapshotError::Unreadable(why.to_string()))?,
-    };
-    let items = match document {
-        Value::Object(mut object) if object.get("items").is_some_and(Value::is_array) => {
-            match object.remove("items") {
-                Some(Value::Array(items)) => items,
-                _ => Vec::new(),
-            }
-        }
-        object if object["kind"].is_string() => vec![object],
-        _ => return Err(SnapshotError::NoObjects),
-    };
     let mut loaded = Loaded::default();
-    for item in items {
-        match take(server, item) {
-            Ok(()) => loaded.objects += 1,
-            Err(why) => {
-                loaded.left_out_count += 1;
-                if loaded.left_out.len() < NAMED_MOST {
-                    loaded.left_out.push(why);
-                }
+    let mut seen = HashSet::new();
+    file::each(bytes, |place, item| match take(server, item, &mut seen) {
+        Ok(()) => loaded.objects += 1,
+        Err(why) => {
+            loaded.left_out_count += 1;
+            if loaded.left_out.len() < NAMED_MOST {
+                loaded.left_out.push(format!("{place}: {why}"));
             }
         }
+    })?;
+    match loaded.left_out.first() {
+        Some(first) if loaded.objects == 0 => {
+            Err(SnapshotError::NothingUsable { count: loaded.left_out_count, first: first.clone() })
+        }
+        _ => Ok(loaded),
     }
-    Ok(loaded)
 }
 
 /// One object, as it was.
-fn take(server: &Server, item: Value) -> Result<(), String> {
+fn take(server: &Server, item: Value, seen: &mut HashSet<(Number, String)>) -> Result<(), String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    if !item.is_object() {
+        return Err("it is no object".to_owned());
+    }
     let (version, kind) = (text(&item["apiVersion"]), text(&item["kind"]));
     let (name, namespace) = (text(&item["metadata"]["name"]), text(&item["metadata"]["namespace"]));
-    let called = format!("{kind} {}", key(&namespace, &name));
+    let called = shortened(&format!("{kind} {}", key(&namespace, &name)));
+    let kind_shown = shortened(&kind);
     let Some(number) = Resource::of_kind(&version, &kind).filter(|number| number.get().kept) else {
-        return Err(format!("{called}: kind {kind} of {version} is not known here"));
+        let version = shortened(&version);
+        return Err(format!("{called}: kind {kind_shown} of {version} is not known here"));
     };
     if name.is_empty() || number.get().namespaced == namespace.is_empty() {
-        return Err(format!("{called}: its name or namespace is missing"));
+        return Err(format!("{called}: its name or namespace is missing, or it has one too many"));
+    }
+    let (group, plural) = (number.get().group, number.get().plural);
+    if let Some(fault) = validate::of_name(group, plural, &namespace, &name).first() {
+        return Err(format!("{called}: its name or namespace cannot be: {fault}"));
+    }
+    if seen.contains(&(number.home(), key(&namespace, &name))) {
+        return Err(format!("{called}: it is there twice; the first one counts"));
     }
     let mut object = normal(&version, &kind, item).map_err(|why| format!("{called}: {why}"))?.value;
     if text(&object["metadata"]["uid"]).is_empty() {
@@ -98,7 +109,16 @@ fn take(server: &Server, item: Value) -> Result<(), String> {
         txn.put(number, &key(&namespace, &name), object);
         Ok(())
     });
-    put.map_err(|failure| format!("{called}: {}", failure.message))
+    put.map_err(|failure| format!("{called}: {}", failure.message))?;
+    seen.insert((number.home(), key(&namespace, &name)));
+    Ok(())
+}
+
+/// Text of a file that may be anything, for a line of a terminal.
+fn shortened(text: &str) -> String {
+    let plain = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
+    let short: String = plain.clone().take(SHOWN_MOST).collect();
+    if plain.count() > SHOWN_MOST { short + "..." } else { short }
 }
 
 /// A namespace that was not part of the file.
@@ -132,6 +152,7 @@ pub fn save(server: &Server) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::{SnapshotError, load, save};
+    use crate::file::Unread;
     use crate::resource::known;
     use crate::world::{Settings, World};
 
@@ -175,9 +196,12 @@ mod tests {
     #[tokio::test]
     async fn nonsense_is_refused_in_a_sentence() {
         let world = empty();
-        assert!(matches!(load(world.server(), b"{\"a\": ["), Err(SnapshotError::Unreadable(_))));
-        assert_eq!(load(world.server(), b"hello"), Err(SnapshotError::NoObjects));
-        assert_eq!(load(world.server(), b""), Err(SnapshotError::NoObjects));
-        assert_eq!(load(world.server(), b"{}"), Err(SnapshotError::NoObjects));
+        assert!(matches!(
+            load(world.server(), b"{\"a\": ["),
+            Err(SnapshotError::Unread(Unread::Syntax { line: 1, .. }))
+        ));
+        for nothing in [&b"hello"[..], b"", b"{}", b"---\n# nothing\n---\n"] {
+            assert_eq!(load(world.server(), nothing), Err(SnapshotError::Unread(Unread::NoObjects)));
+        }
     }
 }

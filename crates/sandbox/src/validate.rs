@@ -40,6 +40,23 @@ pub fn on_create(group: &str, resource: &str, object: &Value) -> Vec<Invalid> {
     faults.0
 }
 
+/// What is wrong with the name and the namespace of an object that is taken as it is.
+pub(crate) fn of_name(group: &str, resource: &str, namespace: &str, name: &str) -> Vec<String> {
+    let strict = matches!(
+        group,
+        "" | "apps" | "batch" | "coordination.k8s.io" | "discovery.k8s.io" | "policy" | "scheduling.k8s.io"
+    );
+    let mut faults = match (group, resource) {
+        ("", "namespaces") => words::dns_label(name),
+        _ if strict => words::dns_subdomain(name),
+        _ => words::path_segment(name),
+    };
+    if !namespace.is_empty() {
+        faults.extend(words::dns_label(namespace));
+    }
+    faults
+}
+
 /// The status that answers an update without a `resourceVersion`, of a kind that wants one. It calls the kind by its
 /// resource. Of other kinds, such an update is of whatever version there is.
 pub fn without_version(group: &str, resource: &str, new: &Value) -> Option<Value> {

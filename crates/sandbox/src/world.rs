@@ -112,14 +112,20 @@ impl World {
 
 /// A node as a kubelet registers it.
 pub fn node(index: usize, zones: usize) -> Value {
-    let name = format!("n{}", index + 1);
-    let zone = format!("z{}", index % zones.max(1) + 1);
+    let mut node = named_node(&format!("n{}", index + 1), index);
+    let labels = &mut node["metadata"]["labels"];
+    labels["topology.kubernetes.io/zone"] = json!(format!("z{}", index % zones.max(1) + 1));
+    labels["topology.kubernetes.io/region"] = json!("sandbox");
+    node
+}
+
+/// A node in no zone.
+pub(crate) fn named_node(name: &str, index: usize) -> Value {
     let capacity = json!({"cpu": "8", "memory": "32Gi", "ephemeral-storage": "100Gi", "pods": "110"});
     json!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": name, "labels": {
             "kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
-            "topology.kubernetes.io/zone": zone, "topology.kubernetes.io/region": "sandbox",
         }},
         "spec": {"podCIDR": format!("10.{}.{}.0/24", 244 + index / 250 % 10, index % 250), "providerID": format!("sandbox://{name}")},
         "status": {

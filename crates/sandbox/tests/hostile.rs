@@ -3,6 +3,24 @@
 //! Comes in: requests that nobody should send.
 //! Goes out: answers, and a server that goes on.
 //! Not here: what a real server answers to the letter (`conformance`).
+//!
+//! | what nobody should send | the test that sends it |
+//! |---|---|
+//! | bodies too large | `bodies_nobody_should_send_are_refused_with_a_status` |
+//! | deep JSON | the same |
+//! | a wrong content type | the same |
+//! | YAML whose aliases multiply | the same |
+//! | unknown fields | `unknown_fields_are_refused_if_strictness_is_asked_for_and_dropped_with_a_warning_if_not` |
+//! | bad selectors | `queries_and_patches_nobody_should_send_are_refused_with_a_status` |
+//! | bad patches | the same |
+//! | a watch from the future | `a_watch_from_the_future_waits_for_it_and_ends_in_its_time` |
+//! | a watch without end | `a_watch_for_ever_is_no_trouble` |
+//! | a watch that reads too late | `a_slow_client_costs_nothing_and_is_told_that_it_is_too_late` |
+//! | slow, mute and vanished clients | `clients.rs`, each |
+//! | 1,000 idle watches | `a_thousand_idle_watches_hear_of_the_one_change`; on sockets: `clients.rs` |
+//! | broken and huge snapshot files | `files.rs`, each; on the command line: `cli_sandbox_files.rs` |
+//! | a port in use | `cli_sandbox.rs`, `what_makes_no_sense_is_said_in_a_sentence` |
+//! | listening elsewhere than on loopback | `cli_sandbox.rs`, `it_listens_on_loopback_only_and_warns_if_told_otherwise` |
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 use bytes::Bytes;
@@ -83,8 +101,12 @@ async fn bodies_nobody_should_send_are_refused_with_a_status() {
     let bomb = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b]\n\
                 d: &d [*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e]\n\
                 g: [*f,*f,*f,*f,*f,*f,*f,*f]\n";
-    let (code, _) = refused(server, post, CONFIGS, "application/yaml", bomb).await;
-    assert!((400..500).contains(&code), "{code}");
+    // One long text, meant many times: 100 GB if it were kept each time.
+    let long = format!("a: &a {}\nb: [{}]\n", "x".repeat(1 << 20), vec!["*a"; 100_000].join(","));
+    for bomb in [bomb.to_owned(), long] {
+        let (code, _) = refused(server, post.clone(), CONFIGS, "application/yaml", bomb).await;
+        assert!((400..500).contains(&code), "{code}");
+    }
     lives(server).await;
 }
 
@@ -125,6 +147,29 @@ async fn queries_and_patches_nobody_should_send_are_refused_with_a_status() {
         "n1"
     );
     lives(server).await;
+}
+
+#[tokio::test]
+async fn unknown_fields_are_refused_if_strictness_is_asked_for_and_dropped_with_a_warning_if_not() {
+    let world = world();
+    let body = |name: &str| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "color": "red"}, "date": {}})
+            .to_string()
+    };
+    let strict = format!("{CONFIGS}?fieldValidation=Strict");
+    let (code, status) = refused(world.server(), Method::POST, &strict, JSON, body("strict")).await;
+    assert_eq!(code, 400);
+    for field in ["unknown field \"date\"", "unknown field \"metadata.color\""] {
+        assert!(status["message"].as_str().unwrap().contains(field), "{status}");
+    }
+    let request = Request::builder().method(Method::POST).uri(CONFIGS).header("content-type", JSON);
+    let request = request.body(Full::new(Bytes::from(body("lax")))).unwrap();
+    let answer = world.server().clone().call(request).await.unwrap();
+    assert_eq!(answer.status(), 201);
+    assert_eq!(answer.headers().get_all("warning").iter().count(), 2);
+    let kept: Value =
+        serde_json::from_slice(&answer.into_body().collect().await.unwrap().to_bytes()).unwrap();
+    assert!(kept["date"].is_null() && kept["metadata"]["color"].is_null(), "{kept}");
 }
 
 /// Some with a `Status`, some with a line of text, as on a real server.
@@ -204,4 +249,44 @@ async fn a_watch_from_the_future_waits_for_it_and_ends_in_its_time() {
         tokio::time::timeout(Duration::from_secs(60), async { while body.frame().await.is_some() {} }).await;
     assert!(ended.is_ok(), "it never ends");
     lives(world.server()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_for_ever_is_no_trouble() {
+    let world = world();
+    let path = format!("/api/v1/nodes?watch=true&timeoutSeconds={}", i64::MAX);
+    let (code, mut body) = ask(world.server(), Method::GET, &path, JSON, "").await;
+    assert_eq!(code, 200);
+    assert!(body.frame().await.is_some());
+    lives(world.server()).await;
+}
+
+/// What does not match is passed over, however much of it there is.
+#[tokio::test(start_paused = true)]
+async fn a_watch_finds_the_one_object_among_many() {
+    let world = World::new(&Settings { nodes: 900, roles: Vec::new(), ..Settings::default() });
+    let path = "/api/v1/nodes?watch=true&fieldSelector=metadata.name%3Dn899";
+    let mut body = ask(world.server(), Method::GET, path, JSON, "").await.1;
+    let first = body.frame().now_or_never().flatten().expect("it waits for a change").unwrap();
+    assert!(first.into_data().unwrap().starts_with(b"{\"type\":\"ADDED\""));
+}
+
+/// A client that does not read holds one piece, not all there is to tell.
+#[tokio::test(start_paused = true)]
+async fn a_watch_is_told_in_small_pieces() {
+    let world = world();
+    let mut watch = ask(world.server(), Method::GET, &format!("{CONFIGS}?watch=true"), JSON, "").await.1;
+    for number in 0..40 {
+        let data = json!({"a": "x".repeat(100_000)});
+        let name = format!("c{number}");
+        let config =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data});
+        assert_eq!(ask(world.server(), Method::POST, CONFIGS, JSON, config.to_string()).await.0, 201);
+    }
+    let (mut pieces, mut told) = (0, 0);
+    while let Some(piece) = heard(&mut watch) {
+        assert!(piece.len() < 400_000, "{} bytes at once", piece.len());
+        (pieces, told) = (pieces + 1, told + piece.len());
+    }
+    assert!(pieces >= 10 && told > 4_000_000, "{pieces} pieces, {told} bytes");
 }

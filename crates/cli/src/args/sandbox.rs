@@ -1,25 +1,32 @@
 //! # Sandbox: the flags of `taintward sandbox`
 //! Room:     flags, defaults, words.
 //! Comes in: arguments and environment.
-//! Goes out: a [`SandboxPlan`], or a complaint.
+//! Goes out: a [`Command`], or a complaint.
 //! Not here: what the choices do.
 
+use super::Command;
+use super::sandbox_node::SandboxVerb;
 use crate::sandbox::SandboxPlan;
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use taintward_controller::settings::{Marking, Mode, Serving, Settings};
+use taintward_sandbox::fleet::NODES_MOST;
 use taintward_sandbox::life::Role;
 use taintward_sandbox::world;
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct SandboxArgs {
-    /// How many nodes there are
-    #[arg(long, default_value_t = 6, value_name = "N", allow_negative_numbers = true)]
-    nodes: usize,
-    /// In how many zones
-    #[arg(long, default_value_t = 3, value_name = "N", allow_negative_numbers = true)]
-    zones: usize,
+    #[command(subcommand)]
+    verb: Option<SandboxVerb>,
+    /// How many nodes there are; or a file of Nodes, in YAML or JSON, as `kubectl get nodes -o yaml` prints them. Of a
+    /// Node in a file, all but apiVersion, kind and metadata.name may be left out
+    #[arg(long, default_value = "6", value_name = "N|FILE", allow_negative_numbers = true, value_parser = nodes)]
+    nodes: Nodes,
+    /// In how many zones, 3 unless told otherwise; nodes of a file are in the zones of their labels
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    zones: Option<usize>,
     /// Where the API server listens; port 0 takes any that is free
     #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
@@ -57,19 +64,48 @@ pub(crate) struct SandboxArgs {
     plain: bool,
 }
 
+/// Where nodes come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Nodes {
+    Count(usize),
+    File(PathBuf),
+}
+
+/// What is no number is a file; a file with a number for a name is `./6`.
+fn nodes(text: &str) -> Result<Nodes, String> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return match text {
+            "" => Err("expected a number or a file".to_owned()),
+            file => Ok(Nodes::File(file.into())),
+        };
+    }
+    match text.parse() {
+        Ok(count) if count <= NODES_MOST => Ok(Nodes::Count(count)),
+        _ => Err(format!("expected a number from 0 to at most {NODES_MOST}, or a file")),
+    }
+}
+
+/// Zones, unless told otherwise.
+const ZONES: usize = 3;
+
 /// The name of Taintward among the parts.
 const OURS: &str = "taintward";
-
-/// Nodes beyond this are more than one process should pretend to be.
-const NODES_MOST: usize = 10_000;
 
 /// Flags that make no sense.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum Complaint {
     #[error("--speed is {0}; expected a number between 0.01 and 10000")]
     Speed(f64),
-    #[error("--nodes is {0}; expected at most {NODES_MOST}")]
-    Nodes(usize),
+    #[error(
+        "--zones spreads the nodes that --nodes counts; nodes of a file are in the zone that their label \
+         topology.kubernetes.io/zone names: leave --zones out"
+    )]
+    Zones,
+    #[error(
+        "--load brings nodes of its own: leave --nodes FILE out, or put its nodes into the file of --load"
+    )]
+    TwoFiles,
     #[error("--without does not know {unknown}; expected one of {known}")]
     Part { unknown: String, known: String },
     #[error(
@@ -78,19 +114,30 @@ pub(crate) enum Complaint {
     Tour,
 }
 
+/// What is asked for: a sandbox, or something of a running one.
+pub(crate) fn settle(args: SandboxArgs) -> Result<Command, Complaint> {
+    match args.verb {
+        Some(verb) => Ok(Command::Misbehave(Box::new(verb.settle()))),
+        None => start(args).map(|plan| Command::Sandbox(Box::new(plan))),
+    }
+}
+
 /// Checks the flags against each other.
-pub(crate) fn settle(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
+fn start(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
     if !(args.speed.is_finite() && (0.01..=10_000.0).contains(&args.speed)) {
         return Err(Complaint::Speed(args.speed));
     }
-    if args.nodes > NODES_MOST {
-        return Err(Complaint::Nodes(args.nodes));
-    }
+    let (count, file) = match args.nodes {
+        Nodes::Count(count) => (count, None),
+        Nodes::File(_) if args.zones.is_some() => return Err(Complaint::Zones),
+        Nodes::File(_) if args.load.is_some() => return Err(Complaint::TwoFiles),
+        Nodes::File(file) => (0, Some(file)),
+    };
     let known: Vec<&str> = Role::ALL.iter().map(|role| role.name()).chain([OURS]).collect();
     if let Some(unknown) = args.without.iter().find(|part| !known.contains(&part.as_str())) {
         return Err(Complaint::Part { unknown: unknown.clone(), known: known.join(", ") });
     }
-    if args.tour && (args.empty || args.load.is_some() || args.nodes < 3 || !args.without.is_empty()) {
+    if args.tour && (args.empty || args.load.is_some() || count < 3 || !args.without.is_empty()) {
         return Err(Complaint::Tour);
     }
     let left_out = |name: &str| args.without.iter().any(|part| part == name);
@@ -108,8 +155,8 @@ pub(crate) fn settle(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
     let world = world::Settings {
         seed: args.seed,
         speed: args.speed,
-        nodes: if args.load.is_some() { 0 } else { args.nodes },
-        zones: args.zones,
+        nodes: if args.load.is_some() { 0 } else { count },
+        zones: args.zones.unwrap_or(ZONES),
         roles,
         ..world::Settings::default()
     };
@@ -119,6 +166,7 @@ pub(crate) fn settle(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
         tls: args.tls,
         kubeconfig_out: args.kubeconfig_out,
         empty: args.empty || args.load.is_some(),
+        nodes: file,
         load: args.load,
         save: args.save,
         tour: args.tour,

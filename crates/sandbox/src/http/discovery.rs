@@ -24,7 +24,7 @@ const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list",
 pub(super) fn version() -> Value {
     let (major, minor, git) = RELEASE;
     json!({
-        "major": major, "minor": minor, "gitVersion": format!("{git}+taintward-sandbox"),
+        "major": major, "minor": minor, "gitVersion": format!("{git}{}", super::MARK),
         "gitCommit": "", "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": "", "compiler": "rustc", "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
     })

@@ -29,6 +29,9 @@ use tokio::time::{Instant, sleep_until};
 /// Events told at once, at most.
 const AT_ONCE: usize = 256;
 
+/// After so many bytes no further event is told at once: a client that does not read holds no more than this.
+const BYTES_AT_ONCE: usize = 64 << 10;
+
 /// How often a quiet stream says where it stands.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 
@@ -37,6 +40,9 @@ const BEFORE_THE_END: Duration = Duration::from_secs(2);
 
 /// How long a stream lasts if nothing is asked for.
 const LONGEST: Duration = Duration::from_secs(1800);
+
+/// Longer than a year no stream lasts, whatever is asked for.
+const SECONDS_MOST: u64 = 366 * 24 * 3600;
 
 struct Watching {
     server: Server,
@@ -66,7 +72,8 @@ impl Server {
         }
         let options = Options::of_watch(asked)?;
         let start = self.start(&options, on)?;
-        let last = Some(options.seconds).filter(|seconds| *seconds > 0).map_or(LONGEST, Duration::from_secs);
+        let asked_for = Some(options.seconds.min(SECONDS_MOST)).filter(|seconds| *seconds > 0);
+        let last = asked_for.map_or(LONGEST, Duration::from_secs);
         let now = Instant::now();
         let watching = Watching {
             server: self.clone(),
@@ -163,7 +170,7 @@ impl Watching {
     /// What can be told at once.
     fn ready(&mut self) -> Bytes {
         let mut bytes = BytesMut::new();
-        for _ in 0..AT_ONCE {
+        while bytes.len() < BYTES_AT_ONCE {
             let Some(object) = self.first.pop_front() else { break };
             if self.selector.matches(&object) {
                 bytes.extend_from_slice(&self.form.event("ADDED", &object));
@@ -185,14 +192,19 @@ impl Watching {
             bytes.extend_from_slice(&self.form.event_of("ERROR", &failure.status(), encoding));
             return bytes.freeze();
         };
+        let mut more = events.len() == AT_ONCE;
         for event in &events {
+            if bytes.len() >= BYTES_AT_ONCE {
+                more = true;
+                break;
+            }
             self.at = event.version;
             if let Some(told) = self.tell(event) {
                 bytes.extend_from_slice(&told);
                 self.form.headers = false;
             }
         }
-        if events.len() == AT_ONCE {
+        if more {
             self.moved.mark_changed();
         }
         bytes.freeze()

@@ -5,9 +5,11 @@
 //! Keeps:    size, depth and what aliases multiply are limited.
 //! Not here: writing YAML.
 
+use serde::de::DeserializeSeed;
 use serde_json::Value;
 
 use super::Fault;
+use super::bounded::{Bounded, Room};
 
 /// Larger bodies are refused: a real server takes no more.
 const MAX_BYTES: usize = 3 * 1024 * 1024;
@@ -27,12 +29,22 @@ pub fn yaml_to_json(yaml: &[u8]) -> Result<Value, Fault> {
     read(yaml, MAX_NODES)
 }
 
-/// The first document of a file, which may be as long as somebody has memory for it.
-pub(crate) fn long_yaml_to_json(yaml: &[u8]) -> Result<Value, Fault> {
-    read(yaml, yaml.len().max(MAX_NODES))
+fn read(yaml: &[u8], nodes: usize) -> Result<Value, Fault> {
+    let room = Room::of(Room::OBJECT);
+    let mut value = with_yaml(first_document(yaml), nodes, Bounded(&room))?;
+    whole_numbers(&mut value);
+    Ok(value)
 }
 
-fn read(yaml: &[u8], nodes: usize) -> Result<Value, Fault> {
+/// What a seed reads of a document, which may be as long as somebody has memory for it; the seed limits what it keeps.
+pub(crate) fn read_long_yaml<'a, S>(yaml: &'a [u8], seed: S) -> Result<S::Value, Fault>
+where
+    S: DeserializeSeed<'a>,
+{
+    with_yaml(yaml, yaml.len().max(MAX_NODES), seed)
+}
+
+fn with_yaml<'a, S: DeserializeSeed<'a>>(yaml: &'a [u8], nodes: usize, seed: S) -> Result<S::Value, Fault> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: MAX_DEPTH,
@@ -50,32 +62,71 @@ fn read(yaml: &[u8], nodes: usize) -> Result<Value, Fault> {
         legacy_octal_numbers: true,
         with_snippet: false,
     };
-    let mut value = serde_saphyr::from_slice_with_options(first_document(yaml), options)
-        .map_err(|error| Fault(format!("yaml: {error}")))?;
-    whole_numbers(&mut value);
-    Ok(value)
+    serde_saphyr::with_deserializer_from_slice_with_options(yaml, options, |from| seed.deserialize(from))
+        .map_err(|error| Fault(format!("yaml: {error}")))
 }
 
-/// Up to the line that begins a second document. Nothing within a document can look like that line.
+/// Up to the line that begins a second document.
 fn first_document(yaml: &[u8]) -> &[u8] {
-    let mut begun = false;
-    let mut at = 0;
-    for line in yaml.split_inclusive(|byte| *byte == b'\n') {
-        let marker = |marker: &[u8]| {
-            line.strip_prefix(marker).is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
-        };
-        if begun && (marker(b"---") || marker(b"...")) {
-            return &yaml[..at];
+    &yaml[..Piece::first(yaml).end]
+}
+
+/// The documents of a text, each with the number of its first line; those without a word in them are none. Nothing
+/// within a document can look like the line between two.
+pub(crate) fn documents(yaml: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let (mut rest, mut line) = (yaml, 1);
+    std::iter::from_fn(move || {
+        while !rest.is_empty() {
+            let piece = Piece::first(rest);
+            let found = (line + piece.lines_before, &rest[piece.start..piece.end]);
+            (rest, line) = (&rest[piece.end..], line + piece.lines);
+            if piece.begun {
+                return Some(found);
+            }
         }
-        let text = line.trim_ascii();
-        begun |= !text.is_empty() && text != b"---" && !text.starts_with(b"#") && !line.starts_with(b"%");
-        at += line.len();
+        None
+    })
+}
+
+/// Where the first document of a text is.
+#[derive(Default)]
+struct Piece {
+    /// After the lines between documents that stand before it; they come in `lines_before`.
+    start: usize,
+    lines_before: usize,
+    end: usize,
+    lines: usize,
+    /// Whether there is anything in it.
+    begun: bool,
+}
+
+impl Piece {
+    fn first(yaml: &[u8]) -> Self {
+        let (mut piece, mut directives) = (Self::default(), false);
+        for line in yaml.split_inclusive(|byte| *byte == b'\n') {
+            let marker = |marker: &[u8]| {
+                line.strip_prefix(marker).is_some_and(|rest| rest.first().is_none_or(u8::is_ascii_whitespace))
+            };
+            if piece.begun && (marker(b"---") || marker(b"...")) {
+                break;
+            }
+            let text = line.trim_ascii();
+            let between = matches!(text, b"---" | b"...");
+            directives |= line.starts_with(b"%");
+            piece.begun |= !text.is_empty() && !between && !text.starts_with(b"#") && !line.starts_with(b"%");
+            piece.end += line.len();
+            piece.lines += 1;
+            // What directives say ends with the line between.
+            if between && !piece.begun && !directives {
+                (piece.start, piece.lines_before) = (piece.end, piece.lines);
+            }
+        }
+        piece
     }
-    yaml
 }
 
 /// Go writes a number without a fraction as a whole one, however it was written.
-fn whole_numbers(value: &mut Value) {
+pub(crate) fn whole_numbers(value: &mut Value) {
     match value {
         Value::Number(number) if number.is_f64() => {
             let whole = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < EXACT);

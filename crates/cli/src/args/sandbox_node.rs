@@ -1,0 +1,96 @@
+//! # Sandbox node: the words of `taintward sandbox node`
+//! Room:     what can be done to nodes, which nodes, and where the sandbox is.
+//! Comes in: arguments.
+//! Goes out: a [`Misbehaviour`].
+//! Not here: doing it (`sandbox/misbehave.rs`).
+
+use crate::sandbox::misbehave::{Misbehaviour, Mood};
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+use taintward_client::connect;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SandboxVerb {
+    /// Makes nodes of a running sandbox misbehave, or behave again
+    Node {
+        #[command(subcommand)]
+        verb: NodeVerb,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum NodeVerb {
+    /// Their kubelets say nothing any more
+    Silence(WhichArgs),
+    /// Their kubelets are silent for a minute, speak for a minute, and so on
+    Flap(WhichArgs),
+    /// Their kubelets report pressure, of these kinds and no others
+    Pressure {
+        /// What is short; any of these, with commas
+        #[arg(
+            long,
+            value_name = "KIND,...",
+            value_delimiter = ',',
+            default_value = "memory",
+            ignore_case = true
+        )]
+        kind: Vec<Kind>,
+        #[command(flatten)]
+        which: WhichArgs,
+    },
+    /// They speak again and are under no pressure
+    Recover(WhichArgs),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Kind {
+    Memory,
+    Disk,
+    Pid,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct WhichArgs {
+    /// The nodes, as kubectl names them: n3 or node/n3
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    /// The sandbox's kubeconfig; without it $KUBECONFIG, then what the one running sandbox wrote, then ~/.kube/config
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context in the kubeconfig; without it the file's current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+}
+
+impl SandboxVerb {
+    pub(super) fn settle(self) -> Misbehaviour {
+        let Self::Node { verb } = self;
+        let (mood, which) = match verb {
+            NodeVerb::Silence(which) => (Mood::Silent, which),
+            NodeVerb::Flap(which) => (Mood::Flapping, which),
+            NodeVerb::Recover(which) => (Mood::Well, which),
+            NodeVerb::Pressure { kind, which } => (Mood::Pressed(kinds(&kind)), which),
+        };
+        let mut nodes: Vec<String> = Vec::new();
+        for name in which.names {
+            let prefixes = ["node/", "nodes/", "no/"];
+            let name = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(&name);
+            if !nodes.iter().any(|other| other == name) {
+                nodes.push(name.to_owned());
+            }
+        }
+        let cluster = connect::Settings {
+            kubeconfig: which.kubeconfig,
+            context: which.context,
+            ..connect::Settings::default()
+        };
+        Misbehaviour { mood, nodes, cluster }
+    }
+}
+
+/// In one order, each once.
+fn kinds(asked: &[Kind]) -> String {
+    let all = [(Kind::Memory, "memory"), (Kind::Disk, "disk"), (Kind::Pid, "pid")];
+    let asked = all.iter().filter(|(kind, _)| asked.contains(kind)).map(|(_, name)| *name);
+    asked.collect::<Vec<_>>().join(",")
+}

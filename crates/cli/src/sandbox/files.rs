@@ -1,0 +1,169 @@
+//! # Files: what the sandbox reads and writes
+//! Room:     `--load`, `--nodes FILE`, `--save`, kubeconfigs.
+//! Comes in: paths.
+//! Goes out: objects in the world; files, whole or not at all; [`FileError`]s.
+//! Not here: what stands in them (`taintward_sandbox::{file, snapshot, fleet}`).
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use taintward_sandbox::api::Server;
+use taintward_sandbox::file::{BYTES_MOST, Unread};
+use taintward_sandbox::fleet::{self, FleetError};
+use taintward_sandbox::snapshot::{self, SnapshotError};
+use taintward_sandbox::world::World;
+
+/// What could not be read or written, with the way out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FileError {
+    #[error("cannot read {path}: {why}; check the name")]
+    Read { path: String, why: io::Error },
+    #[error("cannot load {path}: {why}")]
+    Load { path: String, why: SnapshotError },
+    #[error("cannot take the nodes from {path}: {why}")]
+    Nodes { path: String, why: FleetError },
+    #[error("cannot save to {path}: {why}; choose another place with --save")]
+    Save { path: String, why: io::Error },
+    #[error("cannot write the kubeconfig {path}: {why}; choose another place with --kubeconfig-out")]
+    Kubeconfig { path: String, why: io::Error },
+}
+
+/// Puts the objects of a file in, and says how many and which not.
+pub(super) fn load(world: &World, path: &Path) -> Result<(), FileError> {
+    let failed = |why| FileError::Load { path: named(path), why };
+    let bytes = read(path)?.ok_or_else(|| failed(Unread::TooLong.into()))?;
+    let loaded = snapshot::load(world.server(), &bytes).map_err(failed)?;
+    let mut out = io::stderr();
+    let _ = writeln!(out, "{} objects loaded from {}", loaded.objects, named(path));
+    if loaded.left_out_count > 0 {
+        let _ = writeln!(out, "warning: {} objects were left out:", loaded.left_out_count);
+        loaded.left_out.iter().for_each(|why| _ = writeln!(out, "  {why}"));
+        if loaded.left_out_count > loaded.left_out.len() {
+            let _ = writeln!(out, "  and so on");
+        }
+    }
+    Ok(())
+}
+
+/// Registers the nodes of a file.
+pub(super) fn nodes(world: &World, path: &Path) -> Result<(), FileError> {
+    let failed = |why| FileError::Nodes { path: named(path), why };
+    let bytes = read(path)?.ok_or_else(|| failed(Unread::TooLong.into()))?;
+    fleet::register(world, &bytes).map(drop).map_err(failed)
+}
+
+/// All of a file; `None` if that would be too much.
+fn read(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
+    let most = u64::try_from(BYTES_MOST).unwrap_or(u64::MAX);
+    let all = || -> io::Result<Option<Vec<u8>>> {
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        if metadata.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        if metadata.len() > most {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        // A pipe does not say how long it is.
+        file.take(most + 1).read_to_end(&mut bytes)?;
+        Ok((bytes.len() <= BYTES_MOST).then_some(bytes))
+    };
+    all().map_err(|why| FileError::Read { path: named(path), why })
+}
+
+/// Whether [`save`] will be able to: said at the beginning, not when everything would be lost.
+pub(super) fn check_save(path: &Path) -> Result<(), FileError> {
+    let target = target(path);
+    let tried = match fs::metadata(&target) {
+        Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(metadata) if !metadata.is_file() => OpenOptions::new().write(true).open(&target).map(drop),
+        _ => fresh(&beside(&target), 0o666).and_then(|_| fs::remove_file(beside(&target))),
+    };
+    tried.map_err(|why| FileError::Save { path: named(path), why })
+}
+
+/// Whole or not at all: what was saved before stays until the new file is complete.
+pub(super) fn save(server: &Server, path: &Path) -> Result<(), FileError> {
+    replace(&target(path), &snapshot::save(server)).map_err(|why| FileError::Save { path: named(path), why })
+}
+
+fn replace(target: &Path, bytes: &[u8]) -> io::Result<()> {
+    if fs::metadata(target).is_ok_and(|metadata| !metadata.is_file()) {
+        // A pipe or a device cannot be replaced; it must not be, either.
+        return OpenOptions::new().write(true).open(target)?.write_all(bytes);
+    }
+    let beside = beside(target);
+    let written = fresh(&beside, 0o666)
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&beside, target));
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// What a name leads to: a link stays, and what it leads to is replaced.
+fn target(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// A name in the same folder that nobody else uses.
+fn beside(target: &Path) -> PathBuf {
+    let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    target.with_file_name(format!("{name}.partial-{}", std::process::id()))
+}
+
+/// A file that was not there before; one that a process with the same number left behind goes.
+fn fresh(path: &Path, mode: u32) -> io::Result<File> {
+    let open = || OpenOptions::new().write(true).create_new(true).mode(mode).open(path);
+    match open() {
+        Err(why) if why.kind() == io::ErrorKind::AlreadyExists => {
+            fs::remove_file(path)?;
+            open()
+        }
+        other => other,
+    }
+}
+
+/// Where a sandbox writes its kubeconfig unless told otherwise.
+pub(super) fn own_kubeconfig() -> PathBuf {
+    std::env::temp_dir().join(format!("{KUBECONFIG}{}.yaml", std::process::id()))
+}
+
+const KUBECONFIG: &str = "taintward-sandbox-";
+
+/// Kubeconfigs that sandboxes of this user wrote there. In a folder where everybody writes, only one's own files count:
+/// a kubeconfig may name a program to be run.
+pub(super) fn kubeconfigs() -> Vec<PathBuf> {
+    let us = rustix::process::geteuid().as_raw();
+    let ours = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let number = name.strip_prefix(KUBECONFIG).and_then(|rest| rest.strip_suffix(".yaml"));
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+            && fs::symlink_metadata(path).is_ok_and(|file| file.is_file() && file.uid() == us)
+    };
+    let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(ours).collect();
+    found.sort();
+    found
+}
+
+/// A kubeconfig for nobody else to read.
+pub(super) fn write_kubeconfig(path: &Path, chosen: bool, text: &str) -> Result<(), FileError> {
+    let opened = match chosen {
+        true => OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path),
+        // In a folder where everybody writes, what stands at this name is not followed.
+        false => fresh(path, 0o600),
+    };
+    let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|why| FileError::Kubeconfig { path: named(path), why })
+}
+
+fn named(path: &Path) -> String {
+    path.display().to_string()
+}

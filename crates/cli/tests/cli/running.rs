@@ -1,0 +1,162 @@
+//! # Running: a sandbox as a child process
+//! Room:     starting the built program, reading its lines, asking it by hand, files that go with the test.
+//! Comes in: flags.
+//! Goes out: what it prints and answers.
+//! Not here: what is expected of it.
+#![allow(dead_code, reason = "each test binary uses some of it")]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+pub(crate) fn taintward(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    command.arg("sandbox").args(arguments);
+    command
+}
+
+pub(crate) fn output(arguments: &[&str]) -> Output {
+    taintward(arguments).output().unwrap()
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A running sandbox, stopped when the test ends however it ends.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    lines: BufReader<std::process::ChildStdout>,
+}
+
+impl Running {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
+        Self::of(taintward(arguments))
+    }
+
+    pub(crate) fn of(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines }
+    }
+
+    /// Reads on until a line has this in it.
+    pub(crate) fn until(&mut self, what: &str) -> String {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert!(self.lines.read_line(&mut line).unwrap() > 0, "it ended without saying {what:?}");
+            if line.contains(what) {
+                return line;
+            }
+        }
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&mut self) -> String {
+        self.until("Taintward sandbox:").trim().rsplit("//").next().unwrap().to_owned()
+    }
+
+    /// All it says on standard error, once it has ended.
+    pub(crate) fn complaint(&mut self) -> String {
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        said
+    }
+
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal).unwrap();
+    }
+
+    pub(crate) fn ends_within(&mut self, limit: Duration) -> i32 {
+        let began = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code().unwrap_or(-1);
+            }
+            assert!(began.elapsed() < limit, "it does not end");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) struct File(pub(crate) PathBuf);
+
+impl File {
+    pub(crate) fn named(name: &str) -> Self {
+        Self(std::env::temp_dir().join(format!("taintward-cli-sandbox-{}-{name}", std::process::id())))
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.0.to_str().unwrap()
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A folder that goes with the test.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn named(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("taintward-cli-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) -> String {
+        std::fs::write(self.0.join(name), text).unwrap();
+        self.file(name)
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// One request, by hand.
+pub(crate) fn ask(address: &str, method: &str, path: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/merge-patch+json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}

@@ -1,0 +1,95 @@
+//! # Bodies: requests that must arrive in time
+//! Room:     bodies that are late, and how many large ones are read at the same time.
+//! Comes in: a request's body.
+//! Goes out: the same body, which fails with [`Late`].
+//! Keeps:    what is in memory of unfinished bodies is limited, whoever sends them.
+//! Not here: the longest body (`http`); clients that do not read (`patience.rs`).
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http_body::{Body, Frame, SizeHint};
+use std::error::Error;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Sleep, sleep};
+
+/// Bodies up to this size are read without asking for room.
+const SMALL: usize = 64 << 10;
+
+/// A body did not arrive in time.
+#[derive(Debug, thiserror::Error)]
+#[error("the body did not arrive within {0:?}")]
+pub struct Late(pub Duration);
+
+type BoxError = Box<dyn Error + Send + Sync>;
+
+/// A body with a deadline.
+pub(super) struct Timely<B> {
+    body: B,
+    limit: Duration,
+    deadline: Option<Pin<Box<Sleep>>>,
+    read: usize,
+    room: Arc<Semaphore>,
+    wanted: Option<BoxFuture<'static, Option<OwnedSemaphorePermit>>>,
+    /// The right to be large, for as long as it is read.
+    large: Option<OwnedSemaphorePermit>,
+}
+
+impl<B> Timely<B> {
+    pub(super) fn new(body: B, limit: Duration, room: &Arc<Semaphore>) -> Self {
+        Self { body, limit, deadline: None, read: 0, room: Arc::clone(room), wanted: None, large: None }
+    }
+
+    /// Waits until a large body may be read.
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.read > SMALL && self.large.is_none() {
+            let room = &self.room;
+            let wanted = self.wanted.get_or_insert_with(|| {
+                let room = Arc::clone(room);
+                Box::pin(async move { room.acquire_owned().await.ok() })
+            });
+            self.large = ready!(wanted.as_mut().poll(cx));
+            self.wanted = None;
+        }
+        Poll::Ready(())
+    }
+}
+
+impl<B> Body for Timely<B>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Into<BoxError>,
+{
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = &mut *self;
+        if this.poll_room(cx).is_ready()
+            && let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(cx)
+        {
+            if let Some(Ok(frame)) = &frame {
+                this.read += frame.data_ref().map_or(0, Bytes::len);
+            }
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        let limit = this.limit;
+        let deadline = this.deadline.get_or_insert_with(|| Box::pin(sleep(limit)));
+        ready!(deadline.as_mut().poll(cx));
+        Poll::Ready(Some(Err(Late(limit).into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

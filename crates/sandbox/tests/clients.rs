@@ -1,0 +1,284 @@
+//! # Clients: slow ones, mute ones, and those that are gone
+//! Room:     what clients on real sockets must not be able to hold or to block, each with limits of a moment.
+//! Comes in: bytes by hand.
+//! Goes out: connections that end, and a server that goes on for everybody else.
+//! Not here: what requests say (`hostile.rs`).
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+use serde_json::json;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+use taintward_sandbox::api::{On, Server, Wish};
+use taintward_sandbox::resource::known;
+use taintward_sandbox::serve::{Limits, Listening};
+use taintward_sandbox::world::{Settings, World};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+
+/// What a limit is here.
+const SHORT: Duration = Duration::from_millis(400);
+
+/// On a busy machine everything that comes at all comes within this.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// None of the limits but those a test is about.
+fn limits() -> Limits {
+    let long = PATIENCE * 4;
+    Limits { head: long, body: long, stall: long, silence: long, ..Limits::default() }
+}
+
+struct Stage {
+    address: SocketAddr,
+    server: Server,
+}
+
+impl Stage {
+    async fn set(limits: Limits) -> Self {
+        Self::with_tls(limits, false).await
+    }
+
+    async fn with_tls(limits: Limits, tls: bool) -> Self {
+        let world = World::new(&Settings { nodes: 2, roles: Vec::new(), ..Settings::default() });
+        let listening = Listening::open("127.0.0.1:0".parse().unwrap(), tls).await.unwrap().within(limits);
+        let (address, server) = (listening.address(), world.server().clone());
+        tokio::spawn(listening.serve(server.clone()));
+        Self { address, server }
+    }
+
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    async fn send(&self, bytes: &[u8]) -> TcpStream {
+        let mut stream = self.connect().await;
+        stream.write_all(bytes).await.unwrap();
+        stream
+    }
+
+    async fn get(&self, path: &str) -> TcpStream {
+        self.send(format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await
+    }
+
+    /// Somebody else asks: how long it took.
+    async fn answers(&self) -> Duration {
+        let began = Instant::now();
+        let mut stream = self.send(b"GET /readyz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await;
+        let mut answer = String::new();
+        timeout(PATIENCE, stream.read_to_string(&mut answer)).await.expect("it answers nobody").unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        began.elapsed()
+    }
+
+    /// Changes that are a few megabytes each.
+    fn write(&self, count: usize, name: &str) {
+        let on = On::object(known("", "configmaps"), "default", "");
+        for number in 0..count {
+            let object = json!({
+                "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("{name}{number}")},
+                "data": {"a": "x".repeat(900_000)},
+            });
+            self.server.create(&on, object, &Wish::by("test")).unwrap();
+        }
+    }
+}
+
+/// A POST whose body has begun.
+fn post(length: usize, begun: &str) -> Vec<u8> {
+    let head =
+        "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nhost: x\r\ncontent-type: application/json";
+    format!("{head}\r\ncontent-length: {length}\r\n\r\n{begun}").into_bytes()
+}
+
+fn config(name: &str, padding: usize) -> String {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "x".repeat(padding)},
+    })
+    .to_string()
+}
+
+/// The first line of an answer.
+async fn status(stream: &mut TcpStream) -> String {
+    let mut bytes = [0; 256];
+    let count = timeout(PATIENCE, stream.read(&mut bytes)).await.expect("no answer").unwrap();
+    String::from_utf8_lossy(&bytes[..count]).lines().next().unwrap_or_default().to_owned()
+}
+
+/// Whether the other side has closed.
+async fn ends(stream: &mut TcpStream) -> bool {
+    let mut bytes = vec![0; 64 << 10];
+    let read_on = async { while stream.read(&mut bytes).await.is_ok_and(|count| count > 0) {} };
+    timeout(PATIENCE, read_on).await.is_ok()
+}
+
+#[tokio::test]
+async fn a_body_that_comes_byte_by_byte_is_given_up_in_its_time_and_blocks_nobody() {
+    let stage = Stage::set(Limits { body: SHORT, ..limits() }).await;
+    let stream = stage.send(&post(100_000, "{")).await;
+    let (mut from, mut to) = stream.into_split();
+    let dripping = tokio::spawn(async move {
+        while to.write_all(b" ").await.is_ok() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    });
+    let began = Instant::now();
+    assert!(stage.answers().await < PATIENCE);
+    let mut answer = vec![0; 4096];
+    let count = timeout(PATIENCE, from.read(&mut answer)).await.expect("it waits for ever").unwrap();
+    let answer = String::from_utf8_lossy(&answer[..count]);
+    assert!(answer.starts_with("HTTP/1.1 504"), "{answer}");
+    assert!(answer.contains("\"reason\":\"Timeout\""), "{answer}");
+    assert!(began.elapsed() >= SHORT / 2, "too early: {:?}", began.elapsed());
+    timeout(PATIENCE, dripping).await.expect("the connection stays open").unwrap();
+}
+
+#[tokio::test]
+async fn large_bodies_that_do_not_come_hold_up_large_ones_for_a_while_and_small_ones_never() {
+    let stage = Stage::set(Limits { body: SHORT * 3, large_bodies: 1, ..limits() }).await;
+    let _slow = stage.send(&post(2_000_000, &" ".repeat(200_000))).await;
+    sleep(SHORT).await;
+    let (small, large) = (config("small", 10), config("large", 500_000));
+    let mut large = stage.send(&post(large.len(), &large)).await;
+    let mut small = stage.send(&post(small.len(), &small)).await;
+    assert!(status(&mut small).await.contains("201"));
+    let mut nothing = [0; 1];
+    assert!(timeout(SHORT / 4, large.read(&mut nothing)).await.is_err(), "it was its turn too early");
+    assert!(status(&mut large).await.contains("201"));
+}
+
+#[tokio::test]
+async fn who_connects_and_says_nothing_or_half_of_it_loses_the_place() {
+    let tried: [&[u8]; 4] = [b"", b"P", b"PRI * HTTP/2.0\r\n", b"GET /readyz HTTP/1.1\r\nhost:"];
+    for said in tried {
+        let stage = Stage::set(Limits { head: SHORT, connections: 1, ..limits() }).await;
+        let mut mute = stage.send(said).await;
+        let waited = stage.answers().await;
+        assert!(waited >= SHORT / 2, "{said:?}: too early: {waited:?}");
+        assert!(ends(&mut mute).await, "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn who_never_begins_tls_is_closed() {
+    let stage = Stage::with_tls(Limits { head: SHORT, ..limits() }, true).await;
+    assert!(ends(&mut stage.connect().await).await);
+}
+
+#[tokio::test]
+async fn who_never_reads_an_answer_loses_the_place() {
+    let stage = Stage::set(Limits { stall: SHORT, connections: 1, ..limits() }).await;
+    stage.write(30, "c");
+    let _held = stage.get("/api/v1/configmaps").await;
+    let waited = stage.answers().await;
+    assert!(waited >= SHORT / 2, "too early: {waited:?}");
+}
+
+#[tokio::test]
+async fn a_watcher_that_does_not_read_is_ended() {
+    let stage = Stage::set(Limits { stall: SHORT, connections: 1, ..limits() }).await;
+    let mut watcher = stage.get("/api/v1/configmaps?watch=true").await;
+    assert!(status(&mut watcher).await.contains("200"));
+    stage.write(30, "c");
+    let waited = stage.answers().await;
+    assert!(waited >= SHORT / 2, "too early: {waited:?}");
+}
+
+#[tokio::test]
+async fn a_watcher_that_reads_stays_however_long_nothing_happens() {
+    let stage = Stage::set(Limits { stall: SHORT, head: SHORT, body: SHORT, ..limits() }).await;
+    let mut watcher = stage.get("/api/v1/configmaps?watch=true&fieldSelector=metadata.name%3Dlast").await;
+    assert!(status(&mut watcher).await.contains("200"));
+    let mut bytes = vec![0; 2 << 20];
+    let quiet = timeout(SHORT * 4, watcher.read(&mut bytes)).await;
+    let told = quiet.map_or(0, |read| read.unwrap());
+    assert!(!String::from_utf8_lossy(&bytes[..told]).contains("ADDED"));
+    stage.write(3, "other");
+    let last = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "last"}});
+    let on = On::object(known("", "configmaps"), "default", "");
+    stage.server.create(&on, last, &Wish::by("test")).unwrap();
+    let mut said = String::new();
+    while !said.contains("\"last\"") {
+        let count = timeout(PATIENCE, watcher.read(&mut bytes)).await.expect("no event").unwrap();
+        assert!(count > 0, "it ended");
+        said += &String::from_utf8_lossy(&bytes[..count]);
+    }
+}
+
+/// A GET as an HTTP/2 client sends it at the beginning of a connection.
+fn http2_get(path: &str) -> Vec<u8> {
+    // In HPACK: GET and http stand in the static table; path and authority are spelled out.
+    let mut head = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).unwrap()];
+    head.extend_from_slice(path.as_bytes());
+    head.extend_from_slice(&[0x01, 1, b'x']);
+    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    bytes.extend_from_slice(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
+    bytes.extend_from_slice(&[0, 0, u8::try_from(head.len()).unwrap(), 1, 5, 0, 0, 0, 1]);
+    bytes.extend_from_slice(&head);
+    bytes
+}
+
+#[tokio::test]
+async fn who_vanishes_without_closing_is_missed() {
+    let stage =
+        Stage::set(Limits { silence: SHORT, stall: SHORT, head: SHORT, connections: 1, ..limits() }).await;
+    let mut gone = stage.send(&http2_get("/api/v1/nodes?watch=1")).await;
+    let mut said = vec![0; 4096];
+    let mut told = Vec::new();
+    while !String::from_utf8_lossy(&told).contains("ADDED") {
+        let count = timeout(PATIENCE, gone.read(&mut said)).await.expect("the watch does not begin").unwrap();
+        assert!(count > 0, "it ended at once");
+        told.extend_from_slice(&said[..count]);
+    }
+    let waited = stage.answers().await;
+    assert!(waited >= SHORT / 2, "too early: {waited:?}");
+}
+
+#[tokio::test]
+async fn watchers_that_break_off_give_their_places_back() {
+    let stage = Stage::set(Limits { connections: 50, ..limits() }).await;
+    for _ in 0..4 {
+        let mut watchers = Vec::new();
+        for _ in 0..50 {
+            watchers.push(stage.get("/api/v1/nodes?watch=true").await);
+        }
+        assert!(status(&mut watchers[49]).await.contains("200"));
+    }
+    stage.answers().await;
+}
+
+/// What this process has in memory.
+fn resident() -> usize {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    pages.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0)
+        * rustix::param::page_size()
+}
+
+#[tokio::test]
+async fn a_thousand_idle_watches_on_sockets_stay_cheap_and_hear_of_the_one_change() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut handles = getrlimit(Resource::Nofile);
+    handles.current = handles.maximum;
+    setrlimit(Resource::Nofile, handles).unwrap();
+    let stage =
+        Stage::set(Limits { silence: SHORT, stall: SHORT, head: SHORT, body: SHORT, ..limits() }).await;
+    let path = format!("/api/v1/nodes?watch=true&resourceVersion={}", stage.server.store().version());
+    let before = resident();
+    let mut watchers = Vec::new();
+    for _ in 0..1000 {
+        let mut watcher = stage.get(&path).await;
+        assert!(status(&mut watcher).await.contains("200"));
+        watchers.push(watcher);
+    }
+    sleep(SHORT * 2).await;
+    let each = resident().saturating_sub(before) / 1000;
+    // Both ends are in this process.
+    assert!(each < 64 << 10, "{each} bytes for each watch");
+    assert!(stage.answers().await < Duration::from_secs(5), "they block others");
+    let on = On::object(known("", "nodes"), "", "n1");
+    stage.server.change(&on, "test", |node| node["metadata"]["labels"]["a"] = json!("b")).unwrap();
+    for watcher in &mut watchers {
+        let mut bytes = vec![0; 16 << 10];
+        let count = timeout(PATIENCE, watcher.read(&mut bytes)).await.expect("no event").unwrap();
+        assert!(String::from_utf8_lossy(&bytes[..count]).contains("MODIFIED"));
+    }
+}
