@@ -34,8 +34,7 @@ async fn an_hour_of_countdowns() {
         (1..=100).map(|number| (number * 36, pod(number, Some(number * 36)))).collect();
     let endless: Vec<Subject> = (101..=110).map(|number| pod(number, None)).collect();
     sleep(1.0).await;
-    let tainted: Vec<_> =
-        (1..=5).map(|node| stage.taint(&format!("n{node}"), &[no_execute("k")])).collect();
+    let tainted: Vec<_> = (1..=5).map(|node| stage.taint(&format!("n{node}"), &[no_execute("k")])).collect();
     sleep(3_599.9).await;
     let (hour, last) = counting.last().unwrap();
     assert_eq!(*hour, 3_600);
@@ -66,9 +65,10 @@ async fn odd_seconds() {
     let at_once: Vec<Subject> = at_once.collect();
     // Where nanoseconds in 64 bits wrap around, and where they come out as a third of a second.
     let long = [9_223_372_036, 9_223_372_037, 18_446_744_073, 18_446_744_074, i64::MAX - 1, i64::MAX];
-    let long = long.into_iter().enumerate().map(|(number, seconds)| {
-        stage.pod(&format!("long-{number}"), "n1", &[bears("k", Some(seconds))])
-    });
+    let long = long
+        .into_iter()
+        .enumerate()
+        .map(|(number, seconds)| stage.pod(&format!("long-{number}"), "n1", &[bears("k", Some(seconds))]));
     let long: Vec<Subject> = long.collect();
     let one = stage.pod("one", "n1", &[bears("k", Some(1))]);
     sleep(10.0).await;

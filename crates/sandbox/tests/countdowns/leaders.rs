@@ -107,8 +107,7 @@ async fn a_lost_lease_is_a_lost_right() {
     }
     let let_go = stage.now();
     stage.stays(&pod);
-    let written: Vec<_> =
-        stage.writes().into_iter().filter(|sent| sent.at > after(let_go, -590.0)).collect();
+    let written: Vec<_> = stage.writes().into_iter().filter(|sent| sent.at > after(let_go, -590.0)).collect();
     assert!(written.is_empty(), "{written:?}");
     sleep(TAKEOVER_MAX + 1.0).await;
     stage.went(&pod, after(let_go, 10.0), TAKEOVER_MAX - 10.0);
