@@ -74,7 +74,7 @@ async fn odd_seconds() {
     sleep(10.0).await;
     at_once.iter().chain(&long).for_each(|pod| stage.stays(pod));
     let tainted = stage.taint("n1", &[no_execute("k")]);
-    sleep(86_400.0).await;
+    sleep(7_200.0).await;
     at_once.iter().for_each(|pod| stage.went(pod, tainted, LATE));
     stage.went(&one, after(tainted, 1.0), LATE);
     long.iter().for_each(|pod| stage.stays(pod));

@@ -39,14 +39,14 @@ async fn an_outage_only_delays() {
         let tainted = stage.taint("n1", &[no_execute("k")]);
         stage.taint("n2", &[no_execute("k")]);
         sleep(100.0).await;
-        stage.faults.outage(Some(fault));
+        stage.outage(Some(fault));
         sleep(10.0).await;
         stage.taint("n2", &[]);
         stage.delete_pod(&replaced);
         let (successor, came) = (stage.pod("replaced", "n1", &tolerations(800)), stage.now());
         sleep(590.0).await;
         stage.stays(&meanwhile);
-        stage.faults.outage(None);
+        stage.outage(None);
         let back = stage.now();
         let recovery = if fault == Fault::BlackHole { SILENCE_MAX } else { RECOVERY_MAX };
         sleep(recovery).await;
@@ -75,7 +75,7 @@ async fn what_was_compacted_away_is_found() {
     let tainted = stage.taint("n1", &[no_execute("k")]);
     stage.taint("n2", &[no_execute("k")]);
     sleep(60.0).await;
-    stage.faults.outage(Some(Fault::LostBefore));
+    stage.outage(Some(Fault::LostBefore));
     sleep(60.0).await;
     stage.taint("n2", &[]);
     let late = stage.taint("n3", &[no_execute("k")]);
@@ -83,7 +83,7 @@ async fn what_was_compacted_away_is_found() {
     let again = stage.pod("gone", "n2", &[]);
     sleep(1.0).await;
     stage.server().store().compact();
-    stage.faults.outage(None);
+    stage.outage(None);
     sleep(3_600.0).await;
     stage.went(&counting, after(tainted, 1_800.0), LATE);
     stage.went(&unseen, after(late, 1_800.0), 1.0 + LATE);
@@ -108,7 +108,7 @@ async fn a_mark_without_deletion_is_withdrawn() {
     };
     assert!(marked(), "the mark has");
     stage.taint("n1", &[]);
-    stage.faults.outage(None);
+    stage.outage(None);
     sleep(60.0).await;
     assert!(!marked(), "S9: it stays, unmarked");
     assert_eq!(stage.deleted(&pod), None);

@@ -5,12 +5,14 @@
 //! Not here: scenarios.
 
 use bytes::Bytes;
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::convert::Infallible;
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -88,9 +90,12 @@ impl Controller {
 /// A cluster and what happens in it.
 pub(crate) struct Stage {
     pub(crate) world: World,
-    /// Between controllers and the server; and between their election and the server.
+    /// Between the server and controllers' single requests, their streams, and their election.
     pub(crate) faults: Faults,
+    pub(crate) stream_faults: Faults,
     pub(crate) lease_faults: Faults,
+    /// By how many microseconds somebody has set controllers' wall clocks forward.
+    pub(crate) steps: Arc<AtomicI64>,
     /// An outage that begins as soon as a pod is marked.
     pub(crate) after_mark: Arc<Mutex<Option<Fault>>>,
     log: Arc<Mutex<Vec<Commit>>>,
@@ -172,8 +177,17 @@ impl Stage {
             all.lock().unwrap().push(Commit { at, number, gone, object: event.object.value() });
         }));
         tokio::spawn(world.life().run());
-        let (faults, lease_faults) = (Faults::new(1, 0), Faults::new(2, 0));
-        Self { world, faults, lease_faults, after_mark: Arc::default(), log, sent: Arc::default() }
+        let never = || Faults::new(1, 0);
+        Self {
+            world,
+            faults: never(),
+            stream_faults: never(),
+            lease_faults: never(),
+            steps: Arc::default(),
+            after_mark: Arc::default(),
+            log,
+            sent: Arc::default(),
+        }
     }
 
     pub(crate) fn server(&self) -> &Server {
@@ -204,15 +218,28 @@ impl Stage {
         };
         let cluster = Connected {
             client: client(&self.faults),
-            streams: client(&self.faults),
+            streams: client(&self.stream_faults),
             lease: client(&self.lease_faults),
             where_from: "a cluster in memory".to_owned(),
             default_namespace: "default".to_owned(),
         };
         let clock = Clock::of_runtime(Wall::from_micros(self.now().as_microsecond()));
+        let clock = clock.stepped_by(Arc::clone(&self.steps));
         let (request, shutdown) = Shutdown::pair();
         let task = tokio::spawn(run_on(cluster, clock, settings, shutdown));
         Controller { task, request }
+    }
+
+    /// The server is away for controllers, but not for their election; `None`: it is back.
+    pub(crate) fn outage(&self, fault: Option<Fault>) {
+        self.faults.outage(fault);
+        self.stream_faults.outage(fault);
+    }
+
+    /// Time passes while controllers are stopped, or suspended: only scenarios do anything.
+    pub(crate) fn slumber(&self, seconds: f64) {
+        // It moves the time when first polled, and would let others go on when polled again.
+        let _ = tokio::time::advance(Duration::from_secs_f64(seconds)).now_or_never();
     }
 
     /// A new pod.
