@@ -30,6 +30,7 @@ use taintward_sandbox::sample;
 use taintward_sandbox::serve::Listening;
 use taintward_sandbox::store::Range;
 use taintward_sandbox::world::{self, World};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What `taintward sandbox` is to do.
 #[derive(Debug)]
@@ -78,6 +79,8 @@ pub(crate) async fn run(plan: SandboxPlan) -> Result<(), Box<dyn Error>> {
         files::check_save(path)?;
     }
     more_handles();
+    // From here on it ends as it should: what is to be saved is saved, even if it is told so before it says a word.
+    let ending = Ending::asked_for();
     let address = plan.listen;
     let listening = Listening::open(address, plan.tls);
     let listening = listening.await.map_err(|why| SandboxError::Listen { address, why })?;
@@ -100,9 +103,10 @@ pub(crate) async fn run(plan: SandboxPlan) -> Result<(), Box<dyn Error>> {
         tokio::spawn(controller(world.server().clone(), plan.world.speed, settings, shutdown))
     });
     if let Some(path) = plan.save.clone() {
-        tokio::spawn(save_on_signal(world.server().clone(), path));
+        let asked = signal(SignalKind::user_defined1())?;
+        tokio::spawn(save_on_signal(asked, world.server().clone(), path));
     }
-    let shown = show(&plan, &world, &url, &path).await;
+    let shown = show(&plan, &world, (&url, &path), ending).await;
     // Ending takes no time: nothing in here outlives the process.
     stop.send();
     if let Some(controller) = controller {
@@ -127,20 +131,49 @@ fn more_handles() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-async fn save_on_signal(server: Server, path: PathBuf) {
-    let kind = tokio::signal::unix::SignalKind::user_defined1();
-    let Ok(mut signal) = tokio::signal::unix::signal(kind) else { return };
-    while signal.recv().await.is_some() {
+async fn save_on_signal(mut asked: Signal, server: Server, path: PathBuf) {
+    while asked.recv().await.is_some() {
         if let Err(error) = files::save(&server, &path) {
             let _ = writeln!(io::stderr(), "error: {error}");
         }
     }
 }
 
-async fn show(plan: &SandboxPlan, world: &World, url: &str, kubeconfig: &Path) -> Result<(), SandboxError> {
+/// Ctrl-C, or a request to terminate.
+struct Ending([Option<Signal>; 2]);
+
+impl Ending {
+    /// Listens from now on.
+    fn asked_for() -> Self {
+        Self([SignalKind::interrupt(), SignalKind::terminate()].map(|kind| signal(kind).ok()))
+    }
+
+    async fn come(&mut self) {
+        let [interrupted, terminated] = &mut self.0;
+        tokio::select! {
+            Some(()) = received(interrupted) => {}
+            Some(()) = received(terminated) => {}
+            else => std::future::pending().await,
+        }
+    }
+}
+
+async fn received(signal: &mut Option<Signal>) -> Option<()> {
+    signal.as_mut()?.recv().await
+}
+
+async fn show(
+    plan: &SandboxPlan,
+    world: &World,
+    (url, kubeconfig): (&str, &Path),
+    mut ending: Ending,
+) -> Result<(), SandboxError> {
     let terminal = io::stdout().is_terminal() && !plan.plain;
     if plan.tour {
-        return tour::run(world).await.map_err(SandboxError::Tour);
+        return tokio::select! {
+            toured = tour::run(world) => toured.map_err(SandboxError::Tour),
+            () = ending.come() => Err(SandboxError::Tour("it was ended early".to_owned())),
+        };
     }
     let speed = plan.world.speed;
     let introduction = opening(plan, world.server(), url, kubeconfig);
@@ -152,20 +185,12 @@ async fn show(plan: &SandboxPlan, world: &World, url: &str, kubeconfig: &Path) -
     };
     tokio::select! {
         () = watching => {}
-        _ = tokio::signal::ctrl_c() => {}
-        () = terminated() => {}
+        () = ending.come() => {}
     }
     if terminal {
         board::leave();
     }
     Ok(())
-}
-
-async fn terminated() {
-    match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-        Ok(mut signal) => _ = signal.recv().await,
-        Err(_) => std::future::pending().await,
-    }
 }
 
 /// What runs, how to get in, and what to try.

@@ -60,7 +60,21 @@ impl Patience {
         let micros = (self.server + self.client).as_micros();
         Span::from_micros(i64::try_from(micros).unwrap_or(i64::MAX))
     }
+
+    /// The same, or less, so that nothing is carried out any more after `left`. The server counts in whole seconds and
+    /// gets one at least; `None` if there is no time left beside that.
+    #[must_use]
+    pub fn within(self, left: Span) -> Option<Self> {
+        let left = Duration::from_micros(u64::try_from(left.as_micros()).unwrap_or(0));
+        let half = Duration::from_secs((left / 2).as_secs().max(1));
+        let server = self.server.min(half);
+        let client = self.client.min(left.saturating_sub(server));
+        (client >= CLIENT_MIN).then_some(Self { server, client })
+    }
 }
+
+/// Less than this to wait for an answer is not worth asking.
+const CLIENT_MIN: Duration = Duration::from_millis(200);
 
 /// Carries out single requests. Cheap to clone; clones share the pace and what was learnt about the events API.
 #[derive(Clone)]
@@ -100,6 +114,12 @@ impl Actor {
     pub fn with_pace(mut self, pace: Pace) -> Self {
         self.pace = Some(pace);
         self
+    }
+
+    /// The same in a hurry, for what was decided by something that is true for `left`; see [`Patience::within`].
+    #[must_use]
+    pub fn within(&self, left: Span) -> Option<Self> {
+        Some(self.clone().with_patience(self.patience.within(left)?))
     }
 
     /// See [`Patience::longest`].

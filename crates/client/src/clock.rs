@@ -4,6 +4,8 @@
 //! Goes out: [`Now`]; waiting that ends at a [`Mono`].
 //! Not here: what a moment means (`lease/`, the core); any other wait of the crate is a length, not a moment.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use taintward_core::time::{Mono, Now, Wall};
 use tokio::time::Instant;
@@ -19,7 +21,13 @@ pub struct Clock(Source);
 #[derive(Clone, Debug)]
 enum Source {
     System,
-    Runtime { origin: Instant, wall: Wall, speed: f64 },
+    Runtime {
+        origin: Instant,
+        wall: Wall,
+        speed: f64,
+        /// By how many microseconds somebody has set the wall clock forward since.
+        steps: Arc<AtomicI64>,
+    },
 }
 
 impl Clock {
@@ -41,16 +49,27 @@ impl Clock {
     /// If `speed` is not a positive number.
     pub fn of_runtime_at(wall: Wall, speed: f64) -> Self {
         assert!(speed.is_finite() && speed > 0.0, "a clock that stands still");
-        Self(Source::Runtime { origin: Instant::now(), wall, speed })
+        Self(Source::Runtime { origin: Instant::now(), wall, speed, steps: Arc::default() })
+    }
+
+    /// The same, with a wall clock that somebody sets forward by `steps` microseconds, now or later, or back; waiting
+    /// is not touched by it. The system's clocks are not ours to set.
+    #[must_use]
+    pub fn stepped_by(mut self, steps: Arc<AtomicI64>) -> Self {
+        if let Source::Runtime { steps: own, .. } = &mut self.0 {
+            *own = steps;
+        }
+        self
     }
 
     /// Reads both clocks.
     pub fn now(&self) -> Now {
-        match self.0 {
+        match &self.0 {
             Source::System => Now { mono: since_boot(), wall: wall() },
-            Source::Runtime { origin, wall, speed } => {
-                let passed = micros(origin.elapsed().mul_f64(speed));
-                let wall = Wall::from_micros(wall.as_micros().saturating_add(passed));
+            Source::Runtime { origin, wall, speed, steps } => {
+                let passed = micros(origin.elapsed().mul_f64(*speed));
+                let shown = passed.saturating_add(steps.load(Ordering::Relaxed));
+                let wall = Wall::from_micros(wall.as_micros().saturating_add(shown));
                 Now { mono: Mono::from_micros(passed), wall }
             }
         }
@@ -64,9 +83,11 @@ impl Clock {
                 return;
             }
             let left = Duration::from_micros(left.as_micros().unsigned_abs());
-            let left = match self.0 {
+            let left = match &self.0 {
                 Source::System => left.min(NAP_MAX),
-                Source::Runtime { speed, .. } => left.div_f64(speed).clamp(Duration::from_micros(1), NAP_MAX),
+                Source::Runtime { speed, .. } => {
+                    left.div_f64(*speed).clamp(Duration::from_micros(1), NAP_MAX)
+                }
             };
             tokio::time::sleep(left).await;
         }
@@ -126,6 +147,15 @@ mod tests {
         assert_eq!(end.wall, Wall::from_secs(8200));
         clock.sleep_until(Mono::from_micros(-5)).await;
         assert_eq!(clock.now(), end);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_step_moves_the_wall_clock_only() {
+        let steps = Arc::new(AtomicI64::new(0));
+        let clock = Clock::of_runtime(Wall::from_secs(1000)).stepped_by(Arc::clone(&steps));
+        let start = clock.now();
+        steps.store(-600_000_000, Ordering::Relaxed);
+        assert_eq!(clock.now(), Now { mono: start.mono, wall: Wall::from_secs(400) });
     }
 
     #[tokio::test(start_paused = true)]

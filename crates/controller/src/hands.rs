@@ -2,7 +2,8 @@
 //! Room:     requests in flight, how many there may be, and what came of each.
 //! Comes in: effects, decided just now.
 //! Goes out: the answers as engine inputs.
-//! Keeps:    each effect comes back exactly once; a request is sent the moment it is accepted or not at all.
+//! Keeps:    each effect comes back exactly once; a request is sent the moment it is accepted or not at all; no DELETE
+//!           is carried out when the confirmation that justifies it is older than W (S2).
 //! Not here: whether we may act (`brain.rs`), how a request looks (the client).
 
 use crate::limit::Limit;
@@ -13,7 +14,11 @@ use taintward_client::act::{Actor, Refusal};
 use taintward_client::clock::Clock;
 use taintward_core::effect::Failure;
 use taintward_core::engine::{Effect, Input, PodRef};
-use taintward_core::time::Mono;
+use taintward_core::names::PodName;
+use taintward_core::time::{Mono, Span};
+
+/// W of S2: how old a node's confirmation may be when a DELETE that it justifies is carried out, at most.
+const JUSTIFIED_FOR: Span = Span::from_secs(5);
 
 /// What came of one effect.
 pub(crate) struct Done {
@@ -127,8 +132,13 @@ async fn carry_out(actor: &Actor, clock: &Clock, effect: Effect, sent: Mono) -> 
             let (result, refusal) = split(marked);
             (Input::Marked { pod, result }, refusal)
         }
-        Effect::Delete { pod, name, version, .. } => {
-            let (result, refusal) = split(actor.delete(&name, &pod.uid, version).await);
+        Effect::Delete { pod, name, version, confirmed } => {
+            let left = confirmed.plus(JUSTIFIED_FOR).since(clock.now().mono);
+            let deleted = match actor.within(left) {
+                Some(hurried) => hurried.delete(&name, &pod.uid, version).await,
+                None => Err(too_old(&name)),
+            };
+            let (result, refusal) = split(deleted);
             (Input::Deleted { pod, result }, refusal)
         }
         Effect::Look { pod, name } => {
@@ -142,6 +152,12 @@ async fn carry_out(actor: &Actor, clock: &Clock, effect: Effect, sent: Mono) -> 
     }
 }
 
+/// The process slept between decision and request.
+fn too_old(pod: &PodName) -> Refusal {
+    let message = format!("the decision to delete {pod} is too old to be sent");
+    Refusal { failure: Failure::Unavailable, message }
+}
+
 /// The result for the engine, and the words for people.
 fn split<T>(result: Result<T, Refusal>) -> (Result<T, Failure>, Option<Refusal>) {
     match result {
@@ -149,3 +165,6 @@ fn split<T>(result: Result<T, Refusal>) -> (Result<T, Failure>, Option<Refusal>)
         Err(refusal) => (Err(refusal.failure), Some(refusal)),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! # Fault: a network and a server that fail
-//! Room:     a layer in front of the API that breaks requests and streams, by seed, and counts what it broke.
+//! Room:     a layer in front of the API that breaks requests and streams, by seed, and counts what it broke; outages
+//!           that meet everybody.
 //! Comes in: requests; how often to do what.
 //! Goes out: answers, or what a client sees instead of them.
 //! Not here: what clients make of it.
@@ -21,7 +22,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 /// What is done to a request, or to its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,6 +115,8 @@ struct Shared {
     /// One request in so many is broken.
     one_in: u64,
     counts: Mutex<BTreeMap<Fault, u64>>,
+    /// What meets every request just now.
+    outage: watch::Sender<Option<Fault>>,
 }
 
 impl Faults {
@@ -120,7 +124,14 @@ impl Faults {
     pub fn new(seed: u64, one_in: u64) -> Self {
         let counts = Mutex::new(BTreeMap::new());
         let on = AtomicBool::new(one_in > 0);
-        Self { shared: Arc::new(Shared { ids: Ids::new(seed), on, one_in: one_in.max(1), counts }) }
+        let (ids, outage) = (Ids::new(seed), watch::Sender::new(None));
+        Self { shared: Arc::new(Shared { ids, on, one_in: one_in.max(1), counts, outage }) }
+    }
+
+    /// From now on every request meets this fault, and streams that are open break, or say nothing any more where
+    /// nobody is answered; `None` ends the outage.
+    pub fn outage(&self, fault: Option<Fault>) {
+        self.shared.outage.send_replace(fault);
     }
 
     /// From now on everything works.
@@ -145,14 +156,22 @@ impl Faults {
     /// What is done to the next request.
     fn next(&self, is_watch: bool) -> Option<Fault> {
         let ids = &self.shared.ids;
+        if let Some(fault) = *self.shared.outage.borrow() {
+            self.count(fault);
+            return Some(fault);
+        }
         if !self.is_on() || !ids.number().is_multiple_of(self.shared.one_in) {
             return None;
         }
         let possible: Vec<Fault> =
             ALL.into_iter().filter(|fault| is_watch || !fault.is_of_streams()).collect();
         let fault = possible[(ids.number() % possible.len() as u64) as usize];
-        *self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(fault).or_default() += 1;
+        self.count(fault);
         Some(fault)
+    }
+
+    fn count(&self, fault: Fault) {
+        *self.shared.counts.lock().unwrap_or_else(PoisonError::into_inner).entry(fault).or_default() += 1;
     }
 
     fn below(&self, most: u64) -> u64 {
@@ -193,7 +212,7 @@ where
             match fault {
                 Some(Fault::LostBefore) => return Err(Broken(Fault::LostBefore)),
                 Some(Fault::BlackHole) => std::future::pending().await,
-                Some(Fault::Slow) => sleep(Duration::from_millis(faults.below(20_000))).await,
+                Some(Fault::Slow) => arrive(Duration::from_millis(faults.below(20_000))).await?,
                 _ => {}
             }
             if let Some(answer) = fault.and_then(|fault| refusal(fault, &faults)) {
@@ -203,12 +222,52 @@ where
                 Ok(answer) => answer,
                 Err(never) => match never {},
             };
-            match fault {
-                Some(Fault::LostAfter) => Err(Broken(Fault::LostAfter)),
-                Some(fault) if fault.is_of_streams() => Ok(cut(answer, fault, &faults)),
-                _ => Ok(answer.map(|body| body.map_err(|never| match never {}).boxed_unsync())),
-            }
+            let answer = match fault {
+                Some(Fault::LostAfter) => return Err(Broken(Fault::LostAfter)),
+                Some(fault) if fault.is_of_streams() => cut(answer, fault, &faults),
+                _ => answer.map(|body| body.map_err(|never| match never {}).boxed_unsync()),
+            };
+            Ok(if is_watch { mortal(answer, faults.shared.outage.subscribe()) } else { answer })
         })
+    }
+}
+
+/// How much later than planned something may arrive.
+const OVERDUE: Duration = Duration::from_secs(1);
+
+/// Waits until a slow request arrives. If time has jumped past that moment, whoever asked was suspended, and the
+/// connection has died meanwhile: nothing arrives long after it was given up.
+async fn arrive(after: Duration) -> Result<(), Broken> {
+    let planned = Instant::now() + after;
+    sleep_until(planned).await;
+    if planned.elapsed() > OVERDUE { Err(Broken(Fault::Slow)) } else { Ok(()) }
+}
+
+/// A stream that an outage ends.
+fn mortal(answer: Response<FaultyBody>, outage: watch::Receiver<Option<Fault>>) -> Response<FaultyBody> {
+    answer.map(|body| {
+        let stream = futures::StreamExt::boxed(BodyStream::new(body));
+        let mortal = futures::stream::unfold(Some((stream, outage)), |open| async move {
+            let (mut stream, mut outage) = open?;
+            tokio::select! {
+                biased;
+                fault = struck(&mut outage) => match fault {
+                    Fault::BlackHole => std::future::pending().await,
+                    fault => Some((Err(Broken(fault)), None)),
+                },
+                frame = stream.next() => frame.map(|frame| (frame, Some((stream, outage)))),
+            }
+        });
+        StreamBody::new(mortal).boxed_unsync()
+    })
+}
+
+/// Waits for an outage.
+async fn struck(outage: &mut watch::Receiver<Option<Fault>>) -> Fault {
+    let fault = outage.wait_for(Option::is_some).await.ok().and_then(|fault| *fault);
+    match fault {
+        None => std::future::pending().await,
+        Some(fault) => fault,
     }
 }
 

@@ -1,5 +1,5 @@
 //! # Judge: what the commit log says
-//! Room:     S1-S4, S9, S10 and L1 on the server's own log, computed anew and naively; nothing of the core decides here.
+//! Room:     S1-S5, S9, S10 and L1 on the server's own log, computed anew and naively; nothing of the core decides here.
 //! Comes in: commits in order, each with its time; the DELETE requests that arrived.
 //! Goes out: sentences about what must not be.
 //! Not here: playing.
@@ -38,6 +38,8 @@ pub(crate) struct Asked {
     pub(crate) uid: Option<String>,
     pub(crate) accepted: bool,
     pub(crate) graceless: bool,
+    /// Whether who asked held the lease at this moment; `None` where there is no election.
+    pub(crate) led: Option<bool>,
 }
 
 /// A NoExecute taint that is there, since when.
@@ -71,6 +73,8 @@ pub(crate) struct Judge {
     pods: BTreeMap<String, Pod>,
     /// Nothing fails in this world: who is due goes at once.
     peaceful: bool,
+    /// By how many seconds controllers' clocks may be wrong, and starts that are read from objects with them (S4).
+    skew: f64,
     pub(crate) faults: Vec<String>,
     pub(crate) deletions: u64,
 }
@@ -84,8 +88,8 @@ fn seconds(from: Timestamp, to: Timestamp) -> f64 {
 }
 
 impl Judge {
-    pub(crate) fn new(peaceful: bool) -> Self {
-        Self { peaceful, ..Self::default() }
+    pub(crate) fn new(peaceful: bool, skew: f64) -> Self {
+        Self { peaceful, skew, ..Self::default() }
     }
 
     pub(crate) fn hear(&mut self, commit: &Commit) {
@@ -148,7 +152,7 @@ impl Judge {
 
     /// What was so until now, before it changes: had the pod to go by it?
     fn note(&mut self, uid: &str, until: Timestamp) {
-        let Some(due) = self.due(uid).filter(|due| *due <= until) else { return };
+        let Some(due) = self.due(uid).filter(|due| seconds(*due, until) >= -self.skew) else { return };
         let Some(pod) = self.pods.get_mut(uid) else { return };
         pod.justified = Some(until);
         let knowable = pod.due.map_or(due, |(_, since)| since.max(due));
@@ -186,7 +190,8 @@ impl Judge {
         ));
     }
 
-    /// S1 and S10: each DELETE names the incarnation, none is without grace, and one is enough.
+    /// S1, S5 and S10: each DELETE names the incarnation and comes from who holds the lease, none is without grace, and
+    /// one is enough.
     pub(crate) fn judge_requests(&mut self, asked: &[Asked]) {
         let mut accepted: BTreeMap<&str, u64> = BTreeMap::new();
         for one in asked {
@@ -195,6 +200,9 @@ impl Judge {
                 None => self.faults.push(format!("S1: DELETE {path} at {at:.3} demands no UID")),
                 Some(uid) if one.accepted => *accepted.entry(uid).or_default() += 1,
                 Some(_) => {}
+            }
+            if one.led == Some(false) {
+                self.faults.push(format!("S5: DELETE {path} at {at:.3} by who does not hold the lease"));
             }
             if one.graceless {
                 self.faults.push(format!("S10: DELETE {path} at {at:.3} grants no time"));

@@ -6,9 +6,10 @@
 
 use super::between::Between;
 use super::judge::{Asked, Commit, Judge};
+use futures::FutureExt as _;
 use jiff::Timestamp;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use taintward_client::clock::Clock;
@@ -35,7 +36,9 @@ pub(crate) enum Twist {
     EarlyEvictions,
     /// Nobody evicts.
     NoEvictions,
-    /// The controller's DELETEs come without preconditions.
+    /// A pod's name is another's by the time its DELETE arrives, now and then; no guard is broken.
+    Successors,
+    /// It is, and the controller's DELETEs come without preconditions (D4, S1).
     NoPreconditions,
     /// The controller's DELETEs have no deadline: they are carried out long after it gave them up.
     LateDeletions,
@@ -43,6 +46,12 @@ pub(crate) enum Twist {
     LateNodes,
     /// It is late, and what the controller believes to be a live read of a node is an old one (D5).
     OldNodes,
+    /// Watches lose events and look healthy; no guard is broken.
+    LostEvents,
+    /// They do, and nothing is ever listed again (L4).
+    LostForGood,
+    /// One of two controllers acts without the lease (S5).
+    NoLease,
 }
 
 /// How it went.
@@ -53,11 +62,15 @@ pub(crate) struct Outcome {
     pub(crate) log: u64,
     pub(crate) deletions: u64,
     pub(crate) crashes: u64,
+    pub(crate) slumbers: u64,
     pub(crate) broken: u64,
 }
 
 /// How long things happen, and how long everything is left alone afterwards, in seconds of the world.
 const BUSY: i64 = 600;
+
+/// By how many seconds wall clocks differ where they do.
+const SKEW_MAX: u64 = 2;
 const CALM: u64 = 900;
 
 pub(crate) fn play(seed: u64, twist: Twist) -> Outcome {
@@ -77,14 +90,19 @@ struct Controller {
 pub(crate) struct Play {
     pub(crate) world: World,
     pub(crate) twist: Twist,
-    /// Nothing fails and nobody is killed.
+    /// Nothing fails, nobody is killed or sleeps; but somebody sets the controllers' wall clocks.
     pub(crate) peaceful: bool,
+    /// By how many seconds a controller's wall clock may be wrong when it starts, beside that.
+    skew: u64,
+    /// By how many microseconds wall clocks were set forward while controllers ran.
+    steps: Arc<AtomicI64>,
     ids: Ids,
     faults: Faults,
     log: Log,
     asked: Arc<Mutex<Vec<Asked>>>,
     story: Vec<String>,
     crashes: u64,
+    slumbers: u64,
     controllers: Vec<Option<Controller>>,
     elected: bool,
     /// What must not be, beside the log.
@@ -113,20 +131,26 @@ impl Play {
         let one_in = [0, 40, 12, 5][(ids.number() % 4) as usize];
         let elected = ids.number().is_multiple_of(2);
         let controllers = if elected && ids.number().is_multiple_of(2) { 2 } else { 1 };
+        // Where nothing is read from objects that was not seen live, no step of the clock matters; where starts are read
+        // from them, a wrong clock makes them wrong by as much (S4).
+        let skew = if one_in == 0 { 0 } else { [0, 0, SKEW_MAX][(ids.number() % 3) as usize] };
         let log = Log::default();
         log.follow(world.server());
         Self {
             world,
             twist,
             peaceful: one_in == 0,
+            skew,
+            steps: Arc::default(),
             ids,
             faults: Faults::new(seed, one_in),
             log,
             asked: Arc::default(),
             story: vec![format!(
-                "one request in {one_in} breaks; {controllers} controllers, elected: {elected}"
+                "one request in {one_in} breaks; {controllers} controllers, elected: {elected}; clocks wrong by up to {skew} s"
             )],
             crashes: 0,
+            slumbers: 0,
             controllers: (0..controllers).map(|_| None).collect(),
             elected,
             wrong: Vec::new(),
@@ -154,7 +178,8 @@ impl Play {
     }
 
     fn judged(mut self) -> Outcome {
-        let mut judge = Judge::new(self.peaceful);
+        let events_arrive = !matches!(self.twist, Twist::LostEvents | Twist::LostForGood);
+        let mut judge = Judge::new(self.peaceful && events_arrive, self.skew as f64);
         self.log.commits.lock().unwrap().iter().for_each(|commit| judge.hear(commit));
         judge.judge_requests(&self.asked.lock().unwrap());
         judge.judge_end(self.now());
@@ -166,6 +191,7 @@ impl Play {
             log: self.log.hash.lock().unwrap().finish(),
             deletions: judge.deletions,
             crashes: self.crashes,
+            slumbers: self.slumbers,
             broken: self.faults.counts().values().sum(),
         }
     }
@@ -205,11 +231,22 @@ impl Play {
             return;
         }
         self.kill(which).await;
+        let mut settings = settings(self.elected, self.ids.number());
+        let identity =
+            settings.election.as_ref().map(|_| format!("seed_{:016x}", settings.seed.unwrap_or(0)));
+        if self.twist == Twist::NoLease && which == 1 {
+            settings.election = None;
+        }
+        if self.twist == Twist::LostForGood {
+            settings.cluster.relist_every = None;
+        }
         let client = || {
             let server = Between {
                 server: self.world.server().clone(),
                 twist: self.twist,
+                identity: identity.clone(),
                 log: Arc::clone(&self.log.commits),
+                by_hand: Arc::clone(&self.log.by_hand),
                 asked: Arc::clone(&self.asked),
             };
             kube::Client::new(self.faults.before(server), "default")
@@ -221,8 +258,9 @@ impl Play {
             where_from: "a simulated world".to_owned(),
             default_namespace: "default".to_owned(),
         };
-        let clock = Clock::of_runtime(Wall::from_micros(self.now().as_microsecond()));
-        let settings = settings(self.elected, self.ids.number());
+        let wrong = self.below(self.skew * 2_000_000 + 1) as i64 - self.skew as i64 * 1_000_000;
+        let wall = Wall::from_micros(self.now().as_microsecond() + wrong);
+        let clock = Clock::of_runtime(wall).stepped_by(Arc::clone(&self.steps));
         let (request, shutdown) = Shutdown::pair();
         let task = tokio::spawn(async move {
             run_on(cluster, clock, settings, shutdown).await.map_err(|error| error.to_string())
@@ -239,6 +277,32 @@ impl Play {
             self.crashes += 1;
             self.tell(format!("controller {which} is killed"));
         }
+    }
+
+    /// Somebody sets the controllers' wall clocks, by up to an hour in either direction.
+    pub(crate) fn set_clocks(&mut self) {
+        let step = self.below(7_200) as i64 - 3_600;
+        self.steps.store(step * 1_000_000, Ordering::Relaxed);
+        self.tell(format!("the controllers' wall clocks are wrong by {step} s"));
+    }
+
+    /// Time passes, and nobody but the script does anything: everybody else was stopped, or suspended. Where there is
+    /// life, it stands still, too.
+    pub(crate) fn jump(&self, length: Duration) {
+        // It moves the time when first polled, and would let others go on when polled again.
+        let _ = tokio::time::advance(length).now_or_never();
+    }
+
+    /// Controllers sleep while things happen.
+    pub(crate) fn slumber(&mut self) {
+        self.slumbers += 1;
+        self.tell("the controllers are stopped".to_owned());
+        for _ in 0..=self.below(5) {
+            self.happen();
+            let length = Duration::from_millis(self.below(20_000));
+            self.jump(length);
+        }
+        self.tell("the controllers go on".to_owned());
     }
 
     /// One of the controllers is asked to stop.

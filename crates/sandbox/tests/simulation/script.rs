@@ -15,20 +15,29 @@ const SCRIPT: &str = "script";
 impl Play {
     /// One thing happens.
     pub(crate) async fn act(&mut self) {
-        match self.below(20) {
+        match self.below(21) {
+            15 if !self.peaceful => self.crash().await,
+            16 if !self.peaceful => self.stop(),
+            16 => self.set_clocks(),
+            20 if !self.peaceful => self.slumber(),
+            _ => self.happen(),
+        }
+        if self.below(2) == 0 {
+            self.start_one().await;
+        }
+    }
+
+    /// One thing happens that takes no time.
+    pub(crate) fn happen(&mut self) {
+        match self.below(18) {
             0..=6 => self.new_pod(),
             7..=10 => self.taint(),
             11..=12 => self.untaint(),
             13 => self.tolerate(),
             14 => self.recreate(),
-            15 if !self.peaceful => self.crash().await,
-            16 if !self.peaceful => self.stop(),
-            17 => self.replace_node(),
-            18 if self.twist == Twist::EarlyEvictions => self.wrong_eviction(),
+            15 => self.replace_node(),
+            16 if self.twist == Twist::EarlyEvictions => self.wrong_eviction(),
             _ => {}
-        }
-        if self.below(2) == 0 {
-            self.start_one().await;
         }
     }
 

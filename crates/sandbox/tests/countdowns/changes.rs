@@ -1,0 +1,121 @@
+//! # Changes: what changes while a countdown runs
+//! Room:     D2, TE-13, TE-17, TE-18: taints taken away and added, tolerations added, changed.
+//! Comes in: nothing.
+//! Goes out: assertions.
+//! Not here: pods and nodes that come again (`identity.rs`).
+
+use super::stage::{LATE, Stage, after, alone, bears, no_execute, sleep};
+use serde_json::{Value, json};
+
+fn tolerations(pod: &mut Value) -> &mut Vec<Value> {
+    pod["spec"]["tolerations"].as_array_mut().unwrap()
+}
+
+/// TE-13: untainted a moment before its time, a pod stays; tainted again it gets its whole time.
+#[tokio::test(start_paused = true)]
+async fn untainted_in_time() {
+    let stage = Stage::new(1);
+    let _controller = stage.controller(alone()).await;
+    let pod = stage.pod("p", "n1", &[bears("k", Some(600))]);
+    stage.taint("n1", &[no_execute("k")]);
+    sleep(599.9).await;
+    stage.taint("n1", &[]);
+    sleep(3_600.0).await;
+    stage.stays(&pod);
+    assert_eq!(stage.writes_on("p").len(), 1, "one event says that the countdown is over");
+    let again = stage.taint("n1", &[no_execute("k")]);
+    sleep(700.0).await;
+    stage.went(&pod, after(again, 600.0), LATE);
+}
+
+/// D2, MATCH-9: a toleration that comes in time counts where it stands in the list: the first that matches decides.
+#[tokio::test(start_paused = true)]
+async fn tolerated_in_time() {
+    let stage = Stage::new(1);
+    let _controller = stage.controller(alone()).await;
+    let saved = stage.pod("saved", "n1", &[bears("k", Some(600))]);
+    let too_far_behind = stage.pod("behind", "n1", &[bears("k", Some(600))]);
+    let tainted = stage.taint("n1", &[no_execute("k")]);
+    sleep(599.0).await;
+    stage.change_pod(&saved, |pod| tolerations(pod).insert(0, json!({"key": "k", "operator": "Exists"})));
+    stage.change_pod(&too_far_behind, |pod| tolerations(pod).push(json!({"key": "k", "operator": "Exists"})));
+    sleep(3_600.0).await;
+    stage.stays(&saved);
+    stage.went(&too_far_behind, after(tainted, 600.0), LATE);
+}
+
+/// D2 (TE-18): seconds that change count from the same start: longer, shorter, and shorter than what has passed.
+#[tokio::test(start_paused = true)]
+async fn other_seconds() {
+    let stage = Stage::new(1);
+    let _controller = stage.controller(alone()).await;
+    let named = |name: &str| stage.pod(name, "n1", &[bears("k", Some(600))]);
+    let [longer, shorter, passed] = ["longer", "shorter", "passed"].map(named);
+    let tainted = stage.taint("n1", &[no_execute("k")]);
+    sleep(300.0).await;
+    for (pod, seconds) in [(&longer, 900), (&shorter, 400), (&passed, 200)] {
+        stage.change_pod(pod, |pod| tolerations(pod)[0]["tolerationSeconds"] = seconds.into());
+    }
+    let changed = stage.now();
+    sleep(1_000.0).await;
+    stage.went(&passed, changed, LATE);
+    stage.went(&shorter, after(tainted, 400.0), LATE);
+    stage.went(&longer, after(tainted, 900.0), LATE);
+}
+
+/// D2: a second taint that is borne for a shorter time brings the deadline forward, and its end moves it back; each
+/// counts from its own start. One that is not borne at all ends the countdown.
+#[tokio::test(start_paused = true)]
+async fn a_second_taint() {
+    let stage = Stage::new(3);
+    let _controller = stage.controller(alone()).await;
+    let both = [bears("k", Some(600)), bears("l", Some(60))];
+    let sooner = stage.pod("sooner", "n1", &both);
+    let back = stage.pod("back", "n2", &both);
+    let at_once = stage.pod("at-once", "n3", &both);
+    let mut tainted = stage.now();
+    for node in ["n1", "n2", "n3"] {
+        tainted = stage.taint(node, &[no_execute("k")]);
+    }
+    sleep(100.0).await;
+    let second = stage.taint("n1", &[no_execute("k"), no_execute("l")]);
+    stage.taint("n2", &[no_execute("k"), no_execute("l")]);
+    let third = stage.taint("n3", &[no_execute("k"), no_execute("m")]);
+    sleep(59.0).await;
+    stage.stays(&sooner);
+    stage.taint("n2", &[no_execute("k")]);
+    sleep(600.0).await;
+    stage.went(&sooner, after(second, 60.0), LATE);
+    stage.went(&back, after(tainted, 600.0), LATE);
+    stage.went(&at_once, third, LATE);
+}
+
+/// MATCH-1: another value makes no other instance: the deadline stays. Who does not tolerate it goes at once.
+#[tokio::test(start_paused = true)]
+async fn another_value() {
+    let stage = Stage::new(1);
+    let _controller = stage.controller(alone()).await;
+    let any = stage.pod("any", "n1", &[bears("k", Some(600))]);
+    let equal = json!({"key": "k", "operator": "Equal", "value": "v", "effect": "NoExecute"});
+    let only_old = stage.pod("only-old", "n1", &[equal]);
+    let tainted = stage.taint("n1", &[no_execute("k")]);
+    sleep(300.0).await;
+    stage.stays(&only_old);
+    let changed = stage.taint("n1", &[json!({"key": "k", "value": "w", "effect": "NoExecute"})]);
+    sleep(600.0).await;
+    stage.went(&only_old, changed, LATE);
+    stage.went(&any, after(tainted, 600.0), LATE);
+}
+
+/// TE-22: other effects send nobody away, however long they are there.
+#[tokio::test(start_paused = true)]
+async fn other_effects() {
+    let stage = Stage::new(1);
+    let _controller = stage.controller(alone()).await;
+    let pod = stage.pod("p", "n1", &[]);
+    let soft = ["NoSchedule", "PreferNoSchedule"].map(|effect| json!({"key": "k", "effect": effect}));
+    stage.taint("n1", &soft);
+    sleep(3_600.0).await;
+    stage.stays(&pod);
+    assert!(stage.writes().is_empty());
+}

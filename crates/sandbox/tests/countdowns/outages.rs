@@ -1,0 +1,115 @@
+//! # Outages: a server that is away in mid-countdown
+//! Room:     D3, L2, L4, L6, S9, P22, P23: late but not early, nothing forgotten, nobody else harmed.
+//! Comes in: nothing.
+//! Goes out: assertions.
+//! Not here: our own process dying (`restarts.rs`).
+
+use super::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
+use taintward_sandbox::api::On;
+use taintward_sandbox::fault::Fault;
+
+/// How long after an outage everything due has gone: pauses between tries are 30 s at most, and spread (L2); a stream
+/// that fell silent is noticed within 75 s (L4).
+const RECOVERY_MAX: f64 = 40.0;
+const SILENCE_MAX: f64 = 75.0;
+
+/// What an outage looks like to a client.
+const OUTAGES: [Fault; 7] = [
+    Fault::LostBefore,
+    Fault::BlackHole,
+    Fault::Unavailable,
+    Fault::Internal,
+    Fault::Timeout,
+    Fault::TooMany,
+    Fault::Forbidden,
+];
+
+/// L4, D3: away for ten minutes in mid-countdown: who fell due meanwhile goes late, who was due later goes in time,
+/// who was saved meanwhile stays, and a successor has its own time.
+#[tokio::test(start_paused = true)]
+async fn an_outage_only_delays() {
+    for fault in OUTAGES {
+        let stage = Stage::new(3);
+        let _controller = stage.controller(alone()).await;
+        let tolerations = |seconds| [bears("k", Some(seconds))];
+        let meanwhile = stage.pod("meanwhile", "n1", &tolerations(300));
+        let hour = stage.pod("hour", "n1", &tolerations(3_600));
+        let replaced = stage.pod("replaced", "n1", &tolerations(800));
+        let untainted = stage.pod("untainted", "n2", &tolerations(300));
+        let tainted = stage.taint("n1", &[no_execute("k")]);
+        stage.taint("n2", &[no_execute("k")]);
+        sleep(100.0).await;
+        stage.outage(Some(fault));
+        sleep(10.0).await;
+        stage.taint("n2", &[]);
+        stage.delete_pod(&replaced);
+        let (successor, came) = (stage.pod("replaced", "n1", &tolerations(800)), stage.now());
+        sleep(590.0).await;
+        stage.stays(&meanwhile);
+        stage.outage(None);
+        let back = stage.now();
+        let recovery = if fault == Fault::BlackHole { SILENCE_MAX } else { RECOVERY_MAX };
+        sleep(recovery).await;
+        stage.went(&meanwhile, back, recovery);
+        sleep(3_600.0).await;
+        stage.went(&hour, after(tainted, 3_600.0), LATE);
+        // A watch that goes on where it broke off tells late of who came meanwhile, as if it came then: later, never
+        // earlier.
+        let told = back.duration_since(came).as_secs_f64();
+        stage.went(&successor, after(came, 800.0), told + recovery);
+        stage.stays(&untainted);
+    }
+}
+
+/// L4, P22, P23: the history is compacted away while nobody hears it: told 410, the controller lists again, and only
+/// what is so now counts. A node that was tainted unseen counts from then, at the earliest.
+#[tokio::test(start_paused = true)]
+async fn what_was_compacted_away_is_found() {
+    let stage = Stage::new(3);
+    let _controller = stage.controller(alone()).await;
+    let tolerations = |seconds| [bears("k", Some(seconds))];
+    let counting = stage.pod("counting", "n1", &tolerations(1_800));
+    let gone = stage.pod("gone", "n1", &tolerations(1_800));
+    let saved = stage.pod("saved", "n2", &tolerations(1_800));
+    let unseen = stage.pod("unseen", "n3", &tolerations(1_800));
+    let tainted = stage.taint("n1", &[no_execute("k")]);
+    stage.taint("n2", &[no_execute("k")]);
+    sleep(60.0).await;
+    stage.outage(Some(Fault::LostBefore));
+    sleep(60.0).await;
+    stage.taint("n2", &[]);
+    let late = stage.taint("n3", &[no_execute("k")]);
+    stage.delete_pod(&gone);
+    let again = stage.pod("gone", "n2", &[]);
+    sleep(1.0).await;
+    stage.server().store().compact();
+    stage.outage(None);
+    sleep(3_600.0).await;
+    stage.went(&counting, after(tainted, 1_800.0), LATE);
+    stage.went(&unseen, after(late, 1_800.0), 1.0 + LATE);
+    [&saved, &again].iter().for_each(|pod| stage.stays(pod));
+}
+
+/// S9, D3: the server is away between mark and DELETE; who may stay after all does not keep the mark.
+#[tokio::test(start_paused = true)]
+async fn a_mark_without_deletion_is_withdrawn() {
+    let stage = Stage::new(1);
+    let _controller = stage.controller(alone()).await;
+    let pod = stage.pod("p", "n1", &[]);
+    sleep(1.0).await;
+    *stage.after_mark.lock().unwrap() = Some(Fault::LostBefore);
+    stage.taint("n1", &[no_execute("k")]);
+    sleep(30.0).await;
+    assert_eq!(stage.deleted(&pod), None, "the DELETE has not arrived");
+    let marked = || {
+        let conditions = stage.server().read(&On::object(pods(), "default", "p")).unwrap().value();
+        let conditions = conditions["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        conditions.iter().any(|one| one["type"] == "DisruptionTarget")
+    };
+    assert!(marked(), "the mark has");
+    stage.taint("n1", &[]);
+    stage.outage(None);
+    sleep(60.0).await;
+    assert!(!marked(), "S9: it stays, unmarked");
+    assert_eq!(stage.deleted(&pod), None);
+}

@@ -1,0 +1,386 @@
+//! # Stage: a cluster in memory, controllers at work, and the words scenarios are written in
+//! Room:     arranging nodes, pods and taints; controllers that start, die and stop; saying who went when.
+//! Comes in: what a scenario arranges.
+//! Goes out: failed assertions, with what the server committed.
+//! Not here: scenarios.
+
+use bytes::Bytes;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt as _, Full};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use std::convert::Infallible;
+use std::sync::atomic::AtomicI64;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use taintward_client::clock::Clock;
+use taintward_client::connect::Connected;
+use taintward_controller::run::{RunError, run_on};
+use taintward_controller::settings::{Cluster, Election, Marking, Mode, Serving, Settings};
+use taintward_controller::shutdown::{Shutdown, ShutdownRequest};
+use taintward_core::time::Wall;
+use taintward_sandbox::api::{Deletion, On, Server, Wish};
+use taintward_sandbox::fault::{Fault, Faults};
+use taintward_sandbox::http::AnswerBody;
+use taintward_sandbox::life::Role;
+use taintward_sandbox::resource::{Number, known};
+use taintward_sandbox::store::Change;
+use taintward_sandbox::world::{self, World};
+use tokio::task::JoinHandle;
+
+/// L1 allows a second from the deadline to the DELETE; where nothing takes time, a tenth has to do.
+pub(crate) const LATE: f64 = 0.1;
+
+/// API times have whole seconds, and nobody leaves early: after a restart a start may be taken so much later (S3).
+pub(crate) const RESOLUTION: f64 = 1.0;
+
+/// Who writes what scenarios write.
+const HAND: &str = "kubectl";
+
+/// Something was written.
+#[derive(Clone, Debug)]
+pub(crate) struct Commit {
+    pub(crate) at: Timestamp,
+    pub(crate) number: Number,
+    pub(crate) gone: bool,
+    pub(crate) object: Value,
+}
+
+/// A request that reached the server.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    pub(crate) at: Timestamp,
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) body: Value,
+    pub(crate) code: u16,
+}
+
+/// A pod on stage.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject {
+    pub(crate) name: String,
+    pub(crate) uid: String,
+}
+
+/// A controller at work.
+pub(crate) struct Controller {
+    task: JoinHandle<Result<(), RunError>>,
+    request: ShutdownRequest,
+}
+
+impl Controller {
+    /// It dies wherever it is.
+    pub(crate) async fn kill(self) {
+        self.task.abort();
+        let end = self.task.await;
+        assert!(end.is_err_and(|end| end.is_cancelled()), "it ended before it was killed");
+    }
+
+    /// It is asked to stop, and ends well.
+    pub(crate) async fn stop(self) {
+        self.request.send();
+        self.task.await.unwrap().unwrap();
+    }
+}
+
+/// A cluster and what happens in it.
+pub(crate) struct Stage {
+    pub(crate) world: World,
+    /// Between the server and controllers' single requests, their streams, and their election.
+    pub(crate) faults: Faults,
+    pub(crate) stream_faults: Faults,
+    pub(crate) lease_faults: Faults,
+    /// By how many microseconds somebody has set controllers' wall clocks forward.
+    pub(crate) steps: Arc<AtomicI64>,
+    /// An outage that begins as soon as a pod is marked.
+    pub(crate) after_mark: Arc<Mutex<Option<Fault>>>,
+    log: Arc<Mutex<Vec<Commit>>>,
+    sent: Arc<Mutex<Vec<Sent>>>,
+}
+
+pub(crate) fn pods() -> Number {
+    known("", "pods")
+}
+
+pub(crate) fn nodes() -> Number {
+    known("", "nodes")
+}
+
+/// A settings file's worth of defaults, alone.
+pub(crate) fn alone() -> Settings {
+    Settings {
+        cluster: Cluster { relist_every: Some(Duration::from_secs(300)), ..Cluster::default() },
+        mode: Mode::Enforce,
+        marking: Marking::Always,
+        stamp_taints: false,
+        numeric_operators: false,
+        election: None,
+        serving: Serving { bind_address: [127, 0, 0, 1].into(), metrics_port: None, secure: None },
+        seed: Some(7),
+    }
+}
+
+/// One of several.
+pub(crate) fn elected(seed: u64) -> Settings {
+    Settings { election: Some(Election::default()), seed: Some(seed), ..alone() }
+}
+
+/// A toleration of everything about a key, for so long.
+pub(crate) fn bears(key: &str, seconds: Option<i64>) -> Value {
+    let mut toleration = json!({"key": key, "operator": "Exists", "effect": "NoExecute"});
+    if let Some(seconds) = seconds {
+        toleration["tolerationSeconds"] = seconds.into();
+    }
+    toleration
+}
+
+pub(crate) fn no_execute(key: &str) -> Value {
+    json!({"key": key, "value": "v", "effect": "NoExecute"})
+}
+
+pub(crate) async fn sleep(seconds: f64) {
+    tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
+}
+
+pub(crate) fn after(at: Timestamp, seconds: f64) -> Timestamp {
+    at.saturating_add(SignedDuration::from_secs_f64(seconds)).unwrap()
+}
+
+impl Stage {
+    /// A cluster of so many nodes, `n1` and on. Nobody lives in it: pods stay pending, and terminating ones terminate
+    /// for ever.
+    pub(crate) fn new(nodes: usize) -> Self {
+        Self::with(nodes, Vec::new())
+    }
+
+    /// The same, with kubelets: pods run, and end when they are told to.
+    pub(crate) fn alive(nodes: usize) -> Self {
+        Self::with(nodes, vec![Role::Namespaces, Role::Nodes, Role::Kubelets])
+    }
+
+    fn with(nodes: usize, roles: Vec<Role>) -> Self {
+        let settings = world::Settings {
+            start: "2026-01-01T00:00:00.4Z".parse().unwrap(),
+            nodes,
+            roles,
+            ..world::Settings::default()
+        };
+        let world = World::new(&settings);
+        let log: Arc<Mutex<Vec<Commit>>> = Arc::default();
+        let (all, clock) = (Arc::clone(&log), world.server().clock().clone());
+        world.server().store().follow(Box::new(move |number, event| {
+            let (at, gone) = (clock.now(), event.change == Change::Deleted);
+            all.lock().unwrap().push(Commit { at, number, gone, object: event.object.value() });
+        }));
+        tokio::spawn(world.life().run());
+        let never = || Faults::new(1, 0);
+        Self {
+            world,
+            faults: never(),
+            stream_faults: never(),
+            lease_faults: never(),
+            steps: Arc::default(),
+            after_mark: Arc::default(),
+            log,
+            sent: Arc::default(),
+        }
+    }
+
+    pub(crate) fn server(&self) -> &Server {
+        self.world.server()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.server().clock().now()
+    }
+
+    /// A controller that has learned what there is.
+    pub(crate) async fn controller(&self, settings: Settings) -> Controller {
+        let controller = self.start(settings);
+        sleep(1.0).await;
+        controller
+    }
+
+    /// A controller that begins to start.
+    pub(crate) fn start(&self, settings: Settings) -> Controller {
+        let client = |faults: &Faults| {
+            let recorder = Recorder {
+                server: self.server().clone(),
+                faults: faults.clone(),
+                after_mark: Arc::clone(&self.after_mark),
+                sent: Arc::clone(&self.sent),
+            };
+            kube::Client::new(faults.before(recorder), "default")
+        };
+        let cluster = Connected {
+            client: client(&self.faults),
+            streams: client(&self.stream_faults),
+            lease: client(&self.lease_faults),
+            where_from: "a cluster in memory".to_owned(),
+            default_namespace: "default".to_owned(),
+        };
+        let clock = Clock::of_runtime(Wall::from_micros(self.now().as_microsecond()));
+        let clock = clock.stepped_by(Arc::clone(&self.steps));
+        let (request, shutdown) = Shutdown::pair();
+        let task = tokio::spawn(run_on(cluster, clock, settings, shutdown));
+        Controller { task, request }
+    }
+
+    /// The server is away for controllers, but not for their election; `None`: it is back.
+    pub(crate) fn outage(&self, fault: Option<Fault>) {
+        self.faults.outage(fault);
+        self.stream_faults.outage(fault);
+    }
+
+    /// Time passes while controllers are stopped, or suspended: only scenarios do anything.
+    pub(crate) fn slumber(&self, seconds: f64) {
+        // It moves the time when first polled, and would let others go on when polled again.
+        let _ = tokio::time::advance(Duration::from_secs_f64(seconds)).now_or_never();
+    }
+
+    /// A new pod.
+    pub(crate) fn pod(&self, name: &str, node: &str, tolerations: &[Value]) -> Subject {
+        self.pod_with(name, node, tolerations, |_| {})
+    }
+
+    /// A new pod with something about it.
+    pub(crate) fn pod_with(
+        &self,
+        name: &str,
+        node: &str,
+        tolerations: &[Value],
+        with: impl FnOnce(&mut Value),
+    ) -> Subject {
+        let mut pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+            "spec": {
+                "nodeName": node, "tolerations": tolerations, "terminationGracePeriodSeconds": 1,
+                "containers": [{"name": "c", "image": "i"}],
+            },
+        });
+        with(&mut pod);
+        let made = self.server().create(&On::object(pods(), "default", ""), pod, &Wish::by(HAND)).unwrap();
+        Subject { name: name.to_owned(), uid: made.object.uid.to_string() }
+    }
+
+    /// Changes a pod.
+    pub(crate) fn change_pod(&self, pod: &Subject, change: impl FnOnce(&mut Value)) {
+        self.server().change(&On::object(pods(), "default", &pod.name), HAND, change).unwrap();
+    }
+
+    /// The pod goes at once, by hand.
+    pub(crate) fn delete_pod(&self, pod: &Subject) {
+        let how = Deletion { grace: Some(0), ..Deletion::default() };
+        self.server().delete(&On::object(pods(), "default", &pod.name), &how, &Wish::by(HAND)).unwrap();
+    }
+
+    pub(crate) fn delete_node(&self, node: &str) {
+        self.server().delete(&On::object(nodes(), "", node), &Deletion::default(), &Wish::by(HAND)).unwrap();
+    }
+
+    /// Replaces a node's taints, as `kubectl taint` does; says when.
+    pub(crate) fn taint(&self, node: &str, taints: &[Value]) -> Timestamp {
+        let on = On::object(nodes(), "", node);
+        self.server().change(&on, HAND, |node| node["spec"]["taints"] = taints.into()).unwrap();
+        self.now()
+    }
+
+    /// When its deletion was accepted.
+    pub(crate) fn deleted(&self, pod: &Subject) -> Option<Timestamp> {
+        let log = self.log.lock().unwrap();
+        let mut all = log.iter().filter(|one| one.object["metadata"]["uid"] == pod.uid.as_str());
+        all.find(|one| one.gone || !one.object["metadata"]["deletionTimestamp"].is_null()).map(|one| one.at)
+    }
+
+    /// It was deleted at this moment or up to so much later.
+    #[track_caller]
+    pub(crate) fn went(&self, pod: &Subject, due: Timestamp, late: f64) {
+        let Some(at) = self.deleted(pod) else {
+            panic!("{} is there at {}, and was due at {due}", pod.name, self.now())
+        };
+        let latest = after(due, late);
+        assert!(at >= due && at <= latest, "{}: deleted at {at}, not within {due} and {latest}", pod.name);
+        assert!(self.now() >= latest, "asked too early");
+    }
+
+    /// It is there, and nobody of us has touched it.
+    #[track_caller]
+    pub(crate) fn stays(&self, pod: &Subject) {
+        assert_eq!(self.deleted(pod), None, "{} is gone", pod.name);
+        assert!(self.server().get(pods(), "default", &pod.name).is_some(), "{} is not there", pod.name);
+        let log = self.log.lock().unwrap();
+        let last = log.iter().rfind(|one| one.object["metadata"]["uid"] == pod.uid.as_str()).unwrap();
+        let conditions = last.object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        let marked = conditions.iter().any(|one| one["type"] == "DisruptionTarget");
+        assert!(!marked, "{} is marked", pod.name);
+    }
+
+    /// Requests that reached the server, except those that change nothing.
+    pub(crate) fn writes(&self) -> Vec<Sent> {
+        let changes =
+            |sent: &&Sent| sent.method != Method::GET && !sent.path.contains("/selfsubjectaccessreviews");
+        self.sent.lock().unwrap().iter().filter(changes).cloned().collect()
+    }
+
+    /// Writes about a pod of this name: marks, deletions, events.
+    pub(crate) fn writes_on(&self, name: &str) -> Vec<Sent> {
+        let path = format!("/api/v1/namespaces/default/pods/{name}");
+        let status = format!("{path}/status");
+        let about = |sent: &Sent| sent.body["regarding"]["name"] == name;
+        let mut all = self.writes();
+        all.retain(|sent| sent.path == path || sent.path == status || about(sent));
+        all
+    }
+
+    /// Every request that reached the server.
+    pub(crate) fn sent(&self) -> Vec<Sent> {
+        self.sent.lock().unwrap().clone()
+    }
+
+    /// Every commit.
+    pub(crate) fn commits(&self) -> Vec<Commit> {
+        self.log.lock().unwrap().clone()
+    }
+}
+
+/// The server; what reaches it is written down.
+#[derive(Clone)]
+struct Recorder {
+    server: Server,
+    faults: Faults,
+    after_mark: Arc<Mutex<Option<Fault>>>,
+    sent: Arc<Mutex<Vec<Sent>>>,
+}
+
+impl tower::Service<Request<kube::client::Body>> for Recorder {
+    type Response = Response<AnswerBody>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<kube::client::Body>) -> Self::Future {
+        let Self { mut server, faults, after_mark, sent } = self.clone();
+        Box::pin(async move {
+            let (head, body) = request.into_parts();
+            let body: Bytes = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+            let (at, method, path) = (server.clock().now(), head.method.clone(), head.uri.path().to_owned());
+            let said = serde_json::from_slice(&body).unwrap_or_default();
+            let answer = server.call(Request::from_parts(head, Full::new(body))).await;
+            if method == Method::PATCH
+                && let Some(fault) = after_mark.lock().unwrap().take()
+            {
+                faults.outage(Some(fault));
+            }
+            let code = answer.as_ref().map_or(0, |answer| answer.status().as_u16());
+            sent.lock().unwrap().push(Sent { at, method, path, body: said, code });
+            answer
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! # Writes: what is written, in which order, and by whom not
+//! Room:     TE-30, TE-31, TE-32, TE-34, D4, D8, S1, S10, S14: condition, DELETE, event; nothing in observe mode.
+//! Comes in: nothing.
+//! Goes out: assertions.
+//! Not here: when (`hour.rs`).
+
+use super::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
+use http::Method;
+use serde_json::json;
+use taintward_controller::settings::{Marking, Mode, Settings};
+
+/// TE-30, TE-31, TE-32, D4, D8: the condition is on the pod before its DELETE, which demands this incarnation in the
+/// version of the mark and grants its own time; the event comes after the fact.
+#[tokio::test(start_paused = true)]
+async fn condition_deletion_event() {
+    let stage = Stage::new(1);
+    let _controller = stage.controller(alone()).await;
+    let pod = stage.pod("p", "n1", &[bears("k", Some(3_600))]);
+    let tainted = stage.taint("n1", &[no_execute("k")]);
+    sleep(3_599.9).await;
+    assert!(stage.writes().is_empty(), "a countdown writes nothing");
+    sleep(10.0).await;
+    stage.went(&pod, after(tainted, 3_600.0), LATE);
+
+    let writes = stage.writes_on("p");
+    let steps: Vec<(&Method, u16)> = writes.iter().map(|sent| (&sent.method, sent.code)).collect();
+    assert_eq!(steps, [(&Method::PATCH, 200), (&Method::DELETE, 200), (&Method::POST, 201)]);
+    let [mark, deletion, event] = &writes[..] else { panic!("{writes:?}") };
+    assert_eq!(mark.body["metadata"]["uid"], pod.uid.as_str());
+    let condition = &mark.body["status"]["conditions"][0];
+    assert_eq!(condition["type"], "DisruptionTarget");
+    assert_eq!(condition["reason"], "DeletionByTaintManager");
+    assert_eq!(event.body["regarding"]["uid"], pod.uid.as_str());
+    assert_eq!(event.body["reason"], "TaintManagerEviction");
+
+    let commits = stage.commits();
+    let mut own = commits.iter().filter(|one| one.object["metadata"]["uid"] == pod.uid.as_str());
+    let marked = own.find(|one| {
+        let conditions = one.object["status"]["conditions"].as_array();
+        conditions.is_some_and(|all| all.iter().any(|one| one["type"] == "DisruptionTarget"))
+    });
+    let marked = marked.unwrap();
+    assert!(marked.number == pods() && marked.object["metadata"]["deletionTimestamp"].is_null());
+    let version = &marked.object["metadata"]["resourceVersion"];
+    let demanded = json!({"uid": pod.uid, "resourceVersion": version});
+    assert_eq!(deletion.body["preconditions"], demanded, "S1");
+    assert!(deletion.body["gracePeriodSeconds"].is_null(), "S10");
+}
+
+/// The condition goes to whom it is meant for: here to pods of Jobs only, and the others leave in one request.
+#[tokio::test(start_paused = true)]
+async fn marks_for_jobs() {
+    let stage = Stage::new(1);
+    let _controller = stage.controller(Settings { marking: Marking::Jobs, ..alone() }).await;
+    let plain = stage.pod("plain", "n1", &[]);
+    let job = stage.pod_with("job", "n1", &[], |pod| {
+        pod["metadata"]["ownerReferences"] =
+            json!([{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j", "controller": true}]);
+    });
+    sleep(1.0).await;
+    let tainted = stage.taint("n1", &[no_execute("k")]);
+    sleep(5.0).await;
+    for (pod, marks) in [(&plain, 0), (&job, 1)] {
+        stage.went(pod, tainted, LATE);
+        let writes = stage.writes_on(&pod.name);
+        assert_eq!(writes.iter().filter(|sent| sent.method == Method::PATCH).count(), marks, "{}", pod.name);
+    }
+}
+
+/// S14: who only observes writes nothing at all, and evicts nobody.
+#[tokio::test(start_paused = true)]
+async fn observing_writes_nothing() {
+    let stage = Stage::new(2);
+    let _controller = stage.controller(Settings { mode: Mode::Observe, stamp_taints: true, ..alone() }).await;
+    let all = [("now", None), ("soon", Some(10)), ("late", Some(1_800))]
+        .map(|(name, seconds)| stage.pod(name, "n1", seconds.map(|s| bears("k", Some(s))).as_slice()));
+    stage.taint("n1", &[no_execute("k")]);
+    sleep(3_600.0).await;
+    all.iter().for_each(|pod| stage.stays(pod));
+    assert!(!stage.sent().is_empty(), "it looks");
+    assert!(stage.writes().is_empty(), "{:?}", stage.writes());
+}
