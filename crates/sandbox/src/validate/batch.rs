@@ -173,7 +173,7 @@ fn template(faults: &mut Faults, was: &Value, is: &Value) {
         }
     }
     let show = |template: &Value| go::object("core/v1.PodTemplateSpec", template);
-    if !show(&old).same(&show(new)) {
+    if old != *new && !show(&old).same(&show(new)) {
         faults.invalid("spec.template", Shown::Json(show(new).line()), "field is immutable");
     }
 }

@@ -240,10 +240,13 @@ pub(super) fn escaped(json: &str) -> String {
 
 /// Whether two objects of a kind have the same `spec` to the server.
 pub(crate) fn same_field(api_version: &str, kind: &str, name: &str, old: &Value, new: &Value) -> bool {
+    if parts::at(old, &[name]) == parts::at(new, &[name]) {
+        return true;
+    }
     let schema = Schema::get();
     let field = schema.kind(api_version, kind).and_then(|id| schema.field(id, name));
     match field {
         Some(field) => entry(field, &old[name]).same(&entry(field, &new[name])),
-        None => parts::at(old, &[name]) == parts::at(new, &[name]),
+        None => false,
     }
 }

@@ -250,6 +250,9 @@ pub(super) fn stateful_set_update(faults: &mut Faults, old: &Value, new: &Value)
 
 /// The selector stays.
 pub(super) fn same_selector(faults: &mut Faults, old: &Value, new: &Value) {
+    if old["spec"]["selector"] == new["spec"]["selector"] {
+        return;
+    }
     let selector = |object: &Value| match &object["spec"]["selector"] {
         Value::Null => go::Go::Nil,
         selector => go::object("meta/v1.LabelSelector", selector),
