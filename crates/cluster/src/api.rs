@@ -101,6 +101,18 @@ impl Api {
         Ok(self.client.request_text(request("GET", path, None, Vec::new())?).await?)
     }
 
+    /// Creates an object that is text already, and does not read the answer: for load that is to cost little here.
+    pub async fn create_text(&self, path: &str, object: String) -> Result<(), ApiError> {
+        let request = request("POST", path, Some("application/json"), object.into_bytes())?;
+        self.client.request_text(request).await.map(drop).map_err(ApiError::from)
+    }
+
+    /// A merge patch of which the answer is not read.
+    pub async fn patch_text(&self, path: &str, body: &str) -> Result<(), ApiError> {
+        let request = request("PATCH", path, Some("application/merge-patch+json"), body.into())?;
+        self.client.request_text(request).await.map(drop).map_err(ApiError::from)
+    }
+
     /// Creates an object.
     pub async fn create(&self, path: &str, object: &Value) -> Result<Value, ApiError> {
         self.send("POST", path, Some("application/json"), object.to_string().into_bytes()).await

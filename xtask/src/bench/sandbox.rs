@@ -14,7 +14,6 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use taintward_cluster::api::Patch;
 use taintward_cluster::{Account, Api, Cluster, Options, Tools, cluster, usage};
 
 /// Pods created and patched one by one, for the rates.
@@ -143,8 +142,7 @@ async fn measure(
 
 async fn patch(fleet: &Fleet, names: &[String], value: &str) -> Result<()> {
     let body = format!("{{\"metadata\":{{\"labels\":{{\"patched\":\"{value}\"}}}}}}");
-    let all =
-        stream::iter(names).map(async |name| fleet.api.patch(&pod_path(name), Patch::Merge, &body).await);
+    let all = stream::iter(names).map(async |name| fleet.api.patch_text(&pod_path(name), &body).await);
     Ok(all.buffer_unordered(IN_FLIGHT).try_for_each(async |_| Ok(())).await?)
 }
 

@@ -8,7 +8,7 @@ use super::accept::Accept;
 use super::form;
 use crate::failure::Failure;
 use bytes::Bytes;
-use futures::stream::{BoxStream, StreamExt as _};
+use futures::stream::{self, BoxStream, StreamExt as _};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WARNING};
 use http::{HeaderValue, Response, StatusCode};
 use http_body::Frame;
@@ -29,8 +29,11 @@ pub struct Answer {
     warnings: Vec<String>,
 }
 
-enum Content {
+/// A body.
+pub(super) enum Content {
     Whole(Bytes),
+    /// It ends, and is only written as fast as it is read.
+    Pieces(Box<dyn Iterator<Item = Bytes> + Send>),
     Stream(BoxStream<'static, Bytes>),
 }
 
@@ -62,13 +65,21 @@ impl Answer {
 
     /// For a human being, if it is JSON and ends.
     pub(super) fn printed(mut self) -> Self {
-        if let Content::Whole(bytes) = &self.body
-            && self.content_type == JSON
-            && let Ok(value) = serde_json::from_slice(bytes)
-        {
-            self.body = Content::Whole(Bytes::from(super::print::pretty(&value)));
+        if self.content_type != JSON {
+            return self;
         }
+        let bytes = match self.body {
+            Content::Whole(bytes) => bytes,
+            Content::Pieces(pieces) => Bytes::from(pieces.flatten().collect::<Vec<u8>>()),
+            Content::Stream(_) => return self,
+        };
+        let printed = serde_json::from_slice(&bytes).map(|value| Bytes::from(super::print::pretty(&value)));
+        self.body = Content::Whole(printed.unwrap_or(bytes));
         self
+    }
+
+    pub(super) fn of(content_type: &'static str, body: Content) -> Self {
+        Self { body, ..Self::new(200, content_type, Bytes::new()) }
     }
 
     pub(super) fn stream(content_type: &'static str, body: BoxStream<'static, Bytes>) -> Self {
@@ -90,6 +101,9 @@ impl Answer {
     pub(super) fn into_response(self) -> Response<AnswerBody> {
         let body = match self.body {
             Content::Whole(bytes) => Full::new(bytes).boxed_unsync(),
+            Content::Pieces(pieces) => {
+                StreamBody::new(stream::iter(pieces.map(|bytes| Ok(Frame::data(bytes))))).boxed_unsync()
+            }
             Content::Stream(stream) => {
                 StreamBody::new(stream.map(|bytes| Ok(Frame::data(bytes)))).boxed_unsync()
             }

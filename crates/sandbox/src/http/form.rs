@@ -5,7 +5,7 @@
 //! Not here: which objects.
 
 use super::accept::{Accept, Encoding, View};
-use super::answer::{JSON, PROTOBUF, YAML};
+use super::answer::{Content, JSON, PROTOBUF, YAML};
 use super::{print, yaml};
 use crate::api;
 use crate::columns::{self, Include};
@@ -17,6 +17,9 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
+
+/// A long list is written in pieces of about this size.
+const PIECE: usize = 128 << 10;
 
 /// How objects are to be told of.
 #[derive(Clone, Copy)]
@@ -126,9 +129,9 @@ impl Form {
     }
 
     /// A list with its metadata.
-    pub(super) fn list(&self, metadata: &Value, objects: &[Arc<Object>]) -> Bytes {
-        match (self.accept.view, self.accept.encoding) {
-            (View::Whole, Encoding::Json) if self.is_home() => self.plain_list(metadata, objects),
+    pub(super) fn list(&self, metadata: &Value, objects: Vec<Arc<Object>>) -> Content {
+        let bytes = match (self.accept.view, self.accept.encoding) {
+            (View::Whole, Encoding::Json) if self.is_home() => return self.plain_list(metadata, objects),
             (View::Table, encoding) => {
                 let values: Vec<Value> = objects.iter().map(|object| self.whole(object)).collect();
                 let mut table = self.table(&values.iter().collect::<Vec<_>>());
@@ -157,40 +160,43 @@ impl Form {
                     json!({"kind": kind, "apiVersion": api_version, "metadata": metadata, "items": items});
                 encoded(&list, encoding)
             }
-        }
+        };
+        Content::Whole(bytes)
     }
 
-    /// A list of whole objects in JSON, whose items leave out what the list says already: no object is parsed.
-    fn plain_list(&self, metadata: &Value, objects: &[Arc<Object>]) -> Bytes {
+    /// A list of whole objects in JSON, whose items leave out what the list says already: no object is parsed, and of a
+    /// long list only the piece that is being sent is written.
+    fn plain_list(&self, metadata: &Value, objects: Vec<Arc<Object>>) -> Content {
         let (api_version, kind) = (self.resource.api_version(), self.resource.kind);
-        let length: usize = objects.iter().map(|object| object.json.len() + 1).sum();
-        let mut bytes = BytesMut::with_capacity(length + 200);
         let head = format!(
             "{{\"kind\":\"{kind}List\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":["
         );
-        bytes.put_slice(head.as_bytes());
         let known = format!("{{\"apiVersion\":\"{api_version}\",\"kind\":\"{kind}\",");
-        for (index, object) in objects.iter().enumerate() {
-            if index > 0 {
-                bytes.put_u8(b',');
+        let mut left = objects.into_iter().peekable();
+        let mut opening = Some(head);
+        let mut pieces = std::iter::from_fn(move || {
+            let mut bytes = BytesMut::with_capacity(2 * PIECE);
+            match opening.take() {
+                Some(head) => bytes.put_slice(head.as_bytes()),
+                None => _ = left.peek()?,
             }
-            match object.json.strip_prefix(known.as_bytes()) {
-                Some(rest) => {
-                    bytes.put_u8(b'{');
-                    bytes.put_slice(rest);
-                }
-                None => {
-                    let mut value = object.value();
-                    if let Some(map) = value.as_object_mut() {
-                        map.remove("kind");
-                        map.remove("apiVersion");
-                    }
-                    bytes.put_slice(value.to_string().as_bytes());
-                }
+            while bytes.len() < PIECE
+                && let Some(object) = left.next()
+            {
+                put_item(&mut bytes, &object, known.as_bytes());
+                bytes.put_slice(if left.peek().is_some() { b"," } else { b"" });
             }
+            if left.peek().is_none() {
+                bytes.put_slice(b"]}\n");
+            }
+            Some(bytes.freeze())
+        })
+        .peekable();
+        let first = pieces.next().unwrap_or_default();
+        match pieces.peek() {
+            None => Content::Whole(first),
+            Some(_) => Content::Pieces(Box::new(std::iter::once(first).chain(pieces))),
         }
-        bytes.put_slice(b"]}\n");
-        bytes.freeze()
     }
 
     /// A watch event of an object.
@@ -230,6 +236,24 @@ impl Form {
         match encoding {
             Encoding::Protobuf => Bytes::from(protobuf::encode_watch_event(what, &encoded(value, encoding))),
             Encoding::Json | Encoding::Yaml => json_event(what, value.to_string().as_bytes()),
+        }
+    }
+}
+
+/// An item of a list, which says its kind for all of them.
+fn put_item(bytes: &mut BytesMut, object: &Object, known: &[u8]) {
+    match object.json.strip_prefix(known) {
+        Some(rest) => {
+            bytes.put_u8(b'{');
+            bytes.put_slice(rest);
+        }
+        None => {
+            let mut value = object.value();
+            if let Some(map) = value.as_object_mut() {
+                map.remove("kind");
+                map.remove("apiVersion");
+            }
+            bytes.put_slice(value.to_string().as_bytes());
         }
     }
 }

@@ -74,7 +74,7 @@ impl Server {
         let listed = self.listed(&options, on, &page)?;
         form.check_view(true)?;
         let (metadata, objects) = page.turn(listed, &selector);
-        Ok(Answer::new(200, content_type(form.accept.encoding), form.list(&metadata, &objects)))
+        Ok(Answer::of(content_type(form.accept.encoding), form.list(&metadata, objects)))
     }
 
     fn listed(&self, options: &Options, on: &On, page: &Page) -> Result<Listed, Failure> {

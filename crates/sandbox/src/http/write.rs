@@ -162,7 +162,7 @@ impl Server {
             }
         }
         let metadata = json!({"resourceVersion": self.store().version().to_string()});
-        Ok(Answer::new(200, content_type(form.accept.encoding), form.list(&metadata, &objects)))
+        Ok(Answer::of(content_type(form.accept.encoding), form.list(&metadata, objects)))
     }
 
     pub(super) fn success(
