@@ -5,7 +5,9 @@
 //! Keeps:    the cost is linear in the text, whatever numbers it spells.
 //! Not here: the form in which an API server gives a quantity back (`quantity/canonical.rs`).
 
+use core::cmp::Ordering;
 use core::fmt;
+use core::hash::{Hash, Hasher};
 
 mod canonical;
 mod digits;
@@ -26,8 +28,9 @@ pub enum Format {
     DecimalExponent,
 }
 
-/// An amount, exact to a billionth. What is larger than 128 bits of billionths is as large as that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// An amount, exact to a billionth. What is larger than 128 bits of billionths is as large as that. Quantities compare by
+/// what they are worth: `1000m` is `1`.
+#[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     nanos: i128,
     format: Format,
@@ -108,6 +111,30 @@ impl Quantity {
         i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
     }
 
+    /// Below zero.
+    pub fn is_negative(self) -> bool {
+        self.nanos < 0
+    }
+
+    /// Above zero.
+    pub fn is_positive(self) -> bool {
+        self.nanos > 0
+    }
+
+    /// A whole number of units.
+    pub fn is_whole(self) -> bool {
+        self.nanos % NANOS == 0
+    }
+
+    /// Without what is less than a thousandth, rounded away from zero: so API servers keep amounts of resources.
+    #[must_use]
+    pub fn in_milli(self) -> Self {
+        let milli = NANOS / 1_000;
+        let rest = self.nanos % milli;
+        let up = if rest == 0 { 0 } else { milli * self.nanos.signum() };
+        Self { nanos: (self.nanos - rest).saturating_add(up), ..self }
+    }
+
     /// Both together; the suffixes stay those of the first that is not zero.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
@@ -119,6 +146,32 @@ impl Quantity {
     #[must_use]
     pub fn larger(self, other: Self) -> Self {
         if other.nanos > self.nanos { other } else { self }
+    }
+}
+
+impl PartialEq for Quantity {
+    fn eq(&self, other: &Self) -> bool {
+        self.nanos == other.nanos
+    }
+}
+
+impl Eq for Quantity {}
+
+impl Hash for Quantity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.nanos.hash(state);
+    }
+}
+
+impl PartialOrd for Quantity {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quantity {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.nanos.cmp(&other.nanos)
     }
 }
 

@@ -5,7 +5,6 @@
 //! Not here: names, UIDs, times, cluster IPs (they are drawn or allocated); whether the object is right (`validate.rs`).
 
 use crate::parts::{self, at, fill, has, list, list_mut, object, text};
-use crate::quantity;
 use crate::validate::same_field;
 use serde_json::{Value, json};
 
@@ -32,7 +31,6 @@ const COUNTED: [&str; 11] = [
 
 /// Fills in what a reader of the API may rely on, at every create and update.
 pub fn apply_defaults(group: &str, resource: &str, object: &mut Value) {
-    quantity::canonical(object);
     match (group, resource) {
         ("", "pods") => pod::pod(object),
         ("", "namespaces") => namespace(object),

@@ -8,7 +8,7 @@
 use super::Admission;
 use crate::facts;
 use crate::parts::{fill, has, list, number, object, text};
-use crate::quantity::Quantity;
+use crate::quantity::{self, Quantity};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use taintward_core::admission::{DefaultSeconds, default_tolerations, new_node_taint};
@@ -117,7 +117,7 @@ fn qos(spec: &Value) -> &'static str {
         for (sum, name) in sums.iter_mut().zip(["requests", "limits"]) {
             let mut found = 0;
             for resource in ["cpu", "memory"] {
-                let Some(amount) = Quantity::read(&one["resources"][name][resource]) else { continue };
+                let Some(amount) = quantity::read(&one["resources"][name][resource]) else { continue };
                 if amount.is_positive() {
                     found += 1;
                     let total = sum.get(resource).map_or(amount, |total| total.plus(amount));

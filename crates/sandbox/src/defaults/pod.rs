@@ -5,7 +5,7 @@
 //! Not here: what admission sets (`admitted.rs`).
 
 use crate::parts::{fill, has, list_mut, object, text};
-use crate::quantity::Quantity;
+use crate::quantity;
 use serde_json::{Value, json};
 
 const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
@@ -174,8 +174,8 @@ fn requests(container: &mut Value) {
 pub(super) fn amounts(of: &mut Value, name: &str) {
     for value in of.get_mut(name).and_then(Value::as_object_mut).into_iter().flat_map(|map| map.values_mut())
     {
-        if let Some(quantity) = Quantity::read(value) {
-            *value = quantity.round_to_milli().to_string().into();
+        if let Some(quantity) = quantity::read(value) {
+            *value = quantity.in_milli().to_string().into();
         }
     }
 }

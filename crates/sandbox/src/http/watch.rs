@@ -138,6 +138,34 @@ struct Start {
     mark: Option<u64>,
 }
 
+/// What is told at once. One event alone, the usual case, goes out as the bytes that all streams share.
+#[derive(Default)]
+struct Told {
+    first: Bytes,
+    more: BytesMut,
+}
+
+impl Told {
+    fn add(&mut self, event: Bytes) {
+        if self.first.is_empty() {
+            self.first = event;
+            return;
+        }
+        if self.more.is_empty() {
+            self.more.extend_from_slice(&self.first);
+        }
+        self.more.extend_from_slice(&event);
+    }
+
+    fn len(&self) -> usize {
+        self.first.len().max(self.more.len())
+    }
+
+    fn whole(self) -> Bytes {
+        if self.more.is_empty() { self.first } else { self.more.freeze() }
+    }
+}
+
 impl Watching {
     /// The next bytes; `None` at the end.
     async fn next(&mut self) -> Option<Bytes> {
@@ -169,19 +197,19 @@ impl Watching {
 
     /// What can be told at once.
     fn ready(&mut self) -> Bytes {
-        let mut bytes = BytesMut::new();
+        let mut bytes = Told::default();
         while bytes.len() < BYTES_AT_ONCE {
             let Some(object) = self.first.pop_front() else { break };
             if self.selector.matches(&object) {
-                bytes.extend_from_slice(&self.form.event("ADDED", &object));
+                bytes.add(self.form.event("ADDED", &object));
                 self.form.headers = false;
             }
         }
         if !self.first.is_empty() {
-            return bytes.freeze();
+            return bytes.whole();
         }
         if self.mark.take().is_some() {
-            bytes.extend_from_slice(&self.bookmark(true));
+            bytes.add(self.bookmark(true));
         }
         self.moved.mark_unchanged();
         let Some(events) = self.server.store().changes(self.number, self.at, AT_ONCE) else {
@@ -189,8 +217,8 @@ impl Watching {
             let now = self.server.store().version();
             let failure = Failure::expired(format!("too old resource version: {} ({now})", self.at));
             let encoding = self.form.accept.encoding;
-            bytes.extend_from_slice(&self.form.event_of("ERROR", &failure.status(), encoding));
-            return bytes.freeze();
+            bytes.add(self.form.event_of("ERROR", &failure.status(), encoding));
+            return bytes.whole();
         };
         let mut more = events.len() == AT_ONCE;
         for event in &events {
@@ -200,14 +228,14 @@ impl Watching {
             }
             self.at = event.version;
             if let Some(told) = self.tell(event) {
-                bytes.extend_from_slice(&told);
+                bytes.add(told);
                 self.form.headers = false;
             }
         }
         if more {
             self.moved.mark_changed();
         }
-        bytes.freeze()
+        bytes.whole()
     }
 
     /// An event as this stream sees it: an object that comes into the selection is new, one that leaves it is gone.

@@ -16,6 +16,7 @@ use super::words::Named;
 use super::zero::{add_unset, written, zero};
 use super::{BASE64, Fault, Instant, MAX_COMPLAINTS, duration_text, parse_duration, words};
 use crate::schema::{Field, Schema, Shape, TypeId};
+use taintward_core::quantity::canonical;
 
 /// The types of kinds: they have an `apiVersion` and a kind, wherever they stand.
 static ROOTS: LazyLock<HashSet<TypeId>> =
@@ -219,7 +220,7 @@ impl Walk {
             Value::String(text) => text,
             other => other.to_string(),
         };
-        super::canonical_quantity(text.trim()).map(Value::from)
+        canonical(text.trim()).map(Value::from).map_err(|why| Fault(why.to_string()))
     }
 
     /// One step along a field or a key.

@@ -7,7 +7,7 @@
 use super::found::Faults;
 use super::{probes, words};
 use crate::parts::{entries, has, list, number, text};
-use crate::quantity::Quantity;
+use crate::quantity::{self, Quantity};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
@@ -217,7 +217,7 @@ fn resources(faults: &mut Faults, resources: &Value, path: &str) {
         for (name, value) in list.as_object().into_iter().flatten() {
             let at = format!("{path}.{list_name}[{name}]");
             resource_name(faults, name, &at);
-            let Some(quantity) = Quantity::read(value) else { continue };
+            let Some(quantity) = quantity::read(value) else { continue };
             amount(faults, name, quantity, &at);
             if list_name == "requests" {
                 within_limit(faults, name, quantity, &resources["limits"], path);
@@ -239,7 +239,7 @@ pub(super) fn amount(faults: &mut Faults, name: &str, quantity: Quantity, path: 
         faults.invalid(path, shown.as_str(), "must be greater than or equal to 0");
     }
     let counted = !name.contains('.') && STANDARD[9..16].contains(&name) || name.starts_with("services.");
-    if (counted || is_extended(name)) && !quantity.is_whole() {
+    if (counted || is_extended(name)) && !quantity.in_milli().is_whole() {
         faults.invalid(path, shown.as_str(), "must be an integer");
     }
 }
@@ -247,7 +247,7 @@ pub(super) fn amount(faults: &mut Faults, name: &str, quantity: Quantity, path: 
 fn within_limit(faults: &mut Faults, name: &str, request: Quantity, limits: &Value, path: &str) {
     let overcommit = is_native(name) && !name.starts_with("hugepages-");
     let shown = request.to_string();
-    match Quantity::read(&limits[name]) {
+    match quantity::read(&limits[name]) {
         Some(limit) if request != limit && !overcommit => {
             let detail = format!("must be equal to {name} limit of {limit}");
             faults.invalid(format!("{path}.requests"), shown.as_str(), &detail);

@@ -6,7 +6,7 @@
 //! Not here: the text differences (`go/diff.rs`); where the server's types and the API's differ (`go/names.rs`).
 
 use crate::parts;
-use crate::quantity::Quantity;
+use crate::quantity::{self, Quantity};
 use crate::schema::{Field, Omit, Schema, Shape, TypeId};
 use serde_json::{Value, json};
 
@@ -135,7 +135,7 @@ fn shaped(shape: &Shape, value: &Value) -> Go {
         }
         Shape::String => or(json!("")),
         Shape::Duration => or(json!("0s")),
-        Shape::Quantity => match Quantity::read(value) {
+        Shape::Quantity => match quantity::read(value) {
             Some(quantity) => Go::Amount(quantity),
             None => or(json!("0")),
         },

@@ -9,7 +9,7 @@ use super::found::{Faults, Shown};
 use super::workload::{at_most_all, share};
 use super::{go, meta, selector, taints, words};
 use crate::parts::{entries, has, list, number, text};
-use crate::quantity::Quantity;
+use crate::quantity;
 use serde_json::{Value, json};
 use std::collections::HashSet;
 
@@ -53,7 +53,7 @@ fn is_cidr(text: &str) -> bool {
 fn node_resources(faults: &mut Faults, node: &Value) {
     for list in ["capacity", "allocatable"] {
         for (name, value) in entries(&node["status"], list) {
-            if let Some(quantity) = Quantity::read(value) {
+            if let Some(quantity) = quantity::read(value) {
                 amount(faults, name, quantity, &format!("status.{list}.{name}"));
             }
         }

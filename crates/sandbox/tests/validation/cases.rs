@@ -5,7 +5,9 @@
 
 use serde_json::{Value, json};
 use std::fmt;
+
 use taintward_sandbox::defaults::Admission;
+use taintward_sandbox::normal::normal;
 use taintward_sandbox::{defaults, validate};
 
 const UID: &str = "5ad5ee4a-2c3e-4a6e-8f1b-3c7a5b1f0e01";
@@ -186,6 +188,7 @@ impl Case {
             object["metadata"]["namespace"] = json!("default");
         }
         object["metadata"]["uid"] = json!(UID);
+        object = read(object);
         defaults::apply_defaults(&group, resource, &mut object);
         defaults::on_create(&group, resource, &mut object, Admission::default());
         defaults::generation(None, &mut object, resource);
@@ -203,7 +206,7 @@ impl Case {
                 object["metadata"]["generation"] = json!(generation + 1);
             }
         }
-        let mut new = self.second(object.clone());
+        let mut new = read(self.second(object.clone()));
         defaults::apply_defaults(&group, resource, &mut new);
         if let Some(status) = validate::without_version(&group, resource, &new) {
             return Verdict::of(422, status, name, UID);
@@ -252,5 +255,14 @@ fn edit(object: &mut Value, edits: &str) {
                 target[last.as_str()] = value;
             }
         }
+    }
+}
+
+/// An object as it is read: what does not fit its type is the reader's to refuse, and stays as it is here.
+fn read(object: Value) -> Value {
+    let text = |field: &str| object[field].as_str().unwrap_or_default();
+    match normal(text("apiVersion"), text("kind"), object.clone()) {
+        Ok(normal) => normal.value,
+        Err(_) => object,
     }
 }
