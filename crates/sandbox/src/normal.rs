@@ -20,7 +20,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
 pub(crate) use self::bounded::{Bounded, Room};
-pub use self::duplicates::{complaints, duplicates};
+pub use self::duplicates::{complaints, duplicates, has_duplicates};
 pub(crate) use self::duration::{duration_text, parse_duration};
 pub(crate) use self::instant::Instant;
 pub use self::yaml::yaml_to_json;

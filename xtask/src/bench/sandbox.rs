@@ -17,10 +17,10 @@ use std::time::{Duration, Instant};
 use taintward_cluster::{Account, Api, Cluster, Options, Tools, cluster, usage};
 
 /// Pods created and patched one by one, for the rates.
-const RATED: usize = 2000;
+const RATED: usize = 5000;
 /// Watchers, and changes that each of them hears of.
 const WATCHERS: usize = 50;
-const CHANGES: usize = 200;
+const CHANGES: usize = 1000;
 
 /// What was measured, in the table's order.
 #[derive(Default)]

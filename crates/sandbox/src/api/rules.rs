@@ -9,7 +9,7 @@ use super::{On, Patch, Strictness, Wish, meta};
 use crate::clock::Clock;
 use crate::defaults::Admission;
 use crate::failure::Failure;
-use crate::normal::{Fault, Normal, complaints, normal};
+use crate::normal::{Fault, Normal, complaints, has_duplicates, normal};
 use crate::patch::{self, PatchError, Writer};
 use crate::resource::{Resource, Sub};
 use crate::schema::{Schema, TypeId};
@@ -32,12 +32,13 @@ pub(super) fn read(resource: &Resource, body: Value, wish: &Wish) -> Result<(Val
         let (kind, version) = (resource.kind, resource.version);
         Failure::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {why}"))
     };
+    let raw = wish.raw.as_ref().filter(|_| wish.strictness != Strictness::Ignore);
+    let twice = raw.is_some_and(|raw| has_duplicates(raw, &body));
     let read = typed(&resource.api_version(), resource.kind, body).map_err(|fault| refused(&fault))?;
-    if wish.strictness == Strictness::Ignore {
-        return Ok((read.value, Vec::new()));
-    }
-    let complaints = match &wish.raw {
-        Some(raw) => complaints(raw, &read.unknown),
+    let complaints = match raw {
+        _ if wish.strictness == Strictness::Ignore => return Ok((read.value, Vec::new())),
+        Some(raw) if twice || !read.unknown.is_empty() => complaints(raw, &read.unknown),
+        Some(_) => Vec::new(),
         None => read.unknown,
     };
     match wish.strictness {

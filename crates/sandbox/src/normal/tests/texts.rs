@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use taintward_core::quantity::canonical;
 
-use crate::normal::{Fault, Instant, duplicates, duration_text, parse_duration, yaml_to_json};
+use crate::normal::{
+    Fault, Instant, duplicates, duration_text, has_duplicates, parse_duration, yaml_to_json,
+};
 
 #[test]
 fn quantities_are_canonical() {
@@ -126,6 +128,22 @@ fn durations_go_both_ways() {
     assert_eq!(parse_duration("5").unwrap_err().0, r#"time: missing unit in duration "5""#);
 }
 
+/// JSON with names of few letters, so that some come twice.
+fn json() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![Just("1".to_owned()), Just("null".to_owned()), Just(r#""a:\"{b\\""#.to_owned())];
+    leaf.prop_recursive(4, 24, 4, |inner| {
+        let fields = prop::collection::vec((r#"[ab:"\\]"#, inner.clone()), 0..4);
+        let written = |(name, value): &(String, String)| format!("{}: {value}", serde_json::json!(name));
+        prop_oneof![
+            fields.prop_map(move |all| format!(
+                "{{{}}}",
+                all.iter().map(written).collect::<Vec<_>>().join(",")
+            )),
+            prop::collection::vec(inner, 0..4).prop_map(|all| format!("[{}]", all.join(","))),
+        ]
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -134,6 +152,12 @@ proptest! {
         if let Ok(written) = canonical(&text) {
             prop_assert_eq!(canonical(&written), Ok(written.clone()));
         }
+    }
+
+    #[test]
+    fn names_that_come_twice_are_noticed(text in json()) {
+        let read = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(has_duplicates(text.as_bytes(), &read), !duplicates(text.as_bytes()).is_empty());
     }
 
     #[test]
