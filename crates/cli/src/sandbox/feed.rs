@@ -4,12 +4,13 @@
 //! Goes out: lines.
 //! Not here: where they are shown.
 
+use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::Write as _;
 use taintward_sandbox::facts;
 use taintward_sandbox::resource::{Number, known};
-use taintward_sandbox::store::{Change, Event};
+use taintward_sandbox::store::{Change, Event, Object};
 use taintward_sandbox::world::World;
 use tokio::sync::mpsc;
 
@@ -20,9 +21,9 @@ const WAITING_MOST: usize = 10_000;
 pub(crate) fn follow(world: &World) -> mpsc::Receiver<String> {
     let (out, lines) = mpsc::channel(WAITING_MOST);
     world.server().store().follow(Box::new(move |number, event| {
-        for line in words(number, event) {
-            // A reader that is far behind misses lines; the cluster does not wait for it.
-            let _ = out.try_send(line);
+        // A reader that is far behind misses lines; the cluster does not wait for it.
+        if out.capacity() > 0 {
+            words(number, event).into_iter().for_each(|line| _ = out.try_send(line));
         }
     }));
     lines
@@ -80,22 +81,62 @@ fn of_node(event: &Event) -> Vec<String> {
     lines
 }
 
+/// Of a pod what is told of it; everything else is read over.
+#[derive(Default, Deserialize)]
+struct Glance {
+    metadata: GlanceMeta,
+    spec: GlanceSpec,
+    #[serde(default)]
+    status: GlanceStatus,
+}
+
+#[derive(Default, Deserialize)]
+struct GlanceMeta {
+    name: String,
+}
+
+#[derive(Default, Deserialize)]
+struct GlanceSpec {
+    #[serde(rename = "nodeName")]
+    node: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+struct GlanceStatus {
+    #[serde(default)]
+    conditions: Vec<GlanceCondition>,
+}
+
+#[derive(Deserialize)]
+struct GlanceCondition {
+    r#type: String,
+    reason: Option<String>,
+}
+
+impl Glance {
+    fn at(object: &Object) -> Self {
+        serde_json::from_slice(&object.json).unwrap_or_default()
+    }
+
+    /// Why it has to leave, if it has.
+    fn target(&self) -> Option<&str> {
+        let target = self.status.conditions.iter().find(|one| one.r#type == "DisruptionTarget")?;
+        target.reason.as_deref()
+    }
+}
+
 fn of_pod(event: &Event) -> Vec<String> {
-    let (before, after) =
-        (event.before.as_ref().map(|one| one.value()).unwrap_or_default(), event.object.value());
-    let (pod, node) = (name(&after), after["spec"]["nodeName"].as_str().unwrap_or("no node"));
+    let after = Glance::at(&event.object);
+    let (pod, node) = (&after.metadata.name, after.spec.node.as_deref().unwrap_or("no node"));
     if event.change == Change::Deleted {
         return vec![format!("pod {pod} is gone from {node}")];
     }
-    let target = |pod: &Value| {
-        let conditions = facts::list(&pod["status"]["conditions"]);
-        conditions.filter(|one| one["type"] == "DisruptionTarget").map(|one| one["reason"].clone()).next()
-    };
-    if before["spec"]["nodeName"].is_null() && after["spec"]["nodeName"].is_string() {
+    let before = event.before.as_deref().map(Glance::at).unwrap_or_default();
+    if before.spec.node.is_none() && after.spec.node.is_some() {
         return vec![format!("pod {pod} goes to {node}")];
     }
-    match (target(&before), target(&after)) {
-        (None, Some(reason)) if reason == "EvictionByEvictionAPI" => {
+    match (before.target(), after.target()) {
+        (None, Some("EvictionByEvictionAPI")) => {
             vec![format!("pod {pod} must leave {node}: drained, and its budget allows it")]
         }
         _ => Vec::new(),

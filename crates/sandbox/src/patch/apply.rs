@@ -6,6 +6,7 @@
 //! Not here: writes of other kinds (`track.rs`).
 
 use super::check::check;
+use super::compare::Comparison;
 use super::ledger::{self, Ledger, Line, Operation};
 use super::prune::prune;
 use super::rule::Rule;
@@ -208,13 +209,13 @@ impl Turn<'_> {
             None => merged,
             Some(last) => prune(&merged, &last.fields, &ledger.owned().union(&line.fields), rule),
         };
-        let difference = difference(self.live, &object, self.of, self.writer);
-        let written = difference.written();
+        let (written, removed) = difference(self.live, &object, self.of, self.writer).into_parts();
         let conflicts = conflicts(&ledger, &written);
         if !force && !conflicts.is_empty() {
             return Err(conflicts);
         }
-        ledger.release(&written.union(&difference.removed));
+        ledger.release(&written);
+        ledger.release(&removed);
         let changed = object != *self.live;
         line.time = if changed { Some(self.writer.now.to_owned()) } else { last.and_then(|last| last.time) };
         line.fields = ledger::ownable(std::mem::take(&mut line.fields));
@@ -233,8 +234,8 @@ impl Turn<'_> {
         if before["apiVersion"] != self.writer.version || check(&before, rule).is_err() {
             return conflicts;
         }
-        let difference = super::compare::Comparison::of(&before, self.live, rule);
-        let kept = places(&before, rule).difference(&difference.written().union(&difference.removed));
+        let (written, removed) = Comparison::of(&before, self.live, rule).into_parts();
+        let kept = places(&before, rule).difference(&written.union(&removed));
         conflicts.into_iter().filter(|conflict| !kept.contains(&conflict.steps)).collect()
     }
 }

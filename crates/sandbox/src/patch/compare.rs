@@ -25,9 +25,11 @@ impl Comparison {
         Self { added: found.added.below, changed: found.changed.below, removed: found.removed.below }
     }
 
-    /// What was written.
-    pub(super) fn written(&self) -> Fields {
-        self.changed.union(&self.added)
+    /// What was written, and what of it is no more.
+    pub(super) fn into_parts(self) -> (Fields, Fields) {
+        let mut written = self.added;
+        written.add(&self.changed);
+        (written, self.removed)
     }
 
     /// The same with each set of places filtered.

@@ -197,13 +197,14 @@ impl Fields {
     }
 
     /// FieldsV1.
-    pub(super) fn encode(&self) -> Value {
-        let places = self.0.iter().map(|(step, place)| {
+    pub(super) fn encode(self) -> Value {
+        let places = self.0.into_iter().map(|(step, place)| {
+            let both = place.member && !place.below.is_empty();
             let mut value = place.below.encode();
-            if let (Value::Object(below), true) = (&mut value, place.member && !place.below.is_empty()) {
+            if let (Value::Object(below), true) = (&mut value, both) {
                 below.insert(".".into(), Value::Object(Map::new()));
             }
-            (step.clone(), value)
+            (step, value)
         });
         places.collect()
     }

@@ -66,11 +66,12 @@ impl Line {
         (self.operation, self.time.as_deref(), &self.manager, &self.version, &self.subresource)
     }
 
-    fn encode(&self) -> Value {
+    fn encode(self) -> Value {
         let mut line = json!({
             "manager": self.manager, "operation": self.operation.name(), "apiVersion": self.version,
-            "fieldsType": "FieldsV1", "fieldsV1": self.fields.encode(),
+            "fieldsType": "FieldsV1",
         });
+        line["fieldsV1"] = self.fields.encode();
         if let Some(time) = &self.time {
             line["time"] = time.as_str().into();
         }
@@ -127,7 +128,7 @@ impl Ledger {
             return Value::Null;
         }
         self.lines.sort_by(|one, other| one.order().cmp(&other.order()));
-        self.lines.iter().map(Line::encode).collect()
+        self.lines.into_iter().map(Line::encode).collect()
     }
 
     /// Takes out the line of an owner.

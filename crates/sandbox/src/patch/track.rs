@@ -43,9 +43,9 @@ pub fn track(old: Option<&Value>, new: &Value, of: TypeId, writer: &Writer<'_>) 
 
 /// Enters a write into the ledger.
 pub(super) fn write(ledger: &mut Ledger, old: &Value, new: &Value, of: TypeId, writer: &Writer<'_>) {
-    let difference = difference(old, new, of, writer);
-    let written = difference.written();
-    ledger.release(&written.union(&difference.removed));
+    let (written, removed) = difference(old, new, of, writer).into_parts();
+    ledger.release(&written);
+    ledger.release(&removed);
     let written = ledger::ownable(written);
     if written.is_empty() {
         return;
