@@ -11,6 +11,7 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 use taintward_sandbox::api::{On, Patch, Wish};
 use taintward_sandbox::resource::known;
+use taintward_sandbox::store::Range;
 use taintward_sandbox::world::{Settings, World};
 
 #[tokio::main(flavor = "current_thread")]
@@ -51,6 +52,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         }
         println!("all run after {:.1} s", began.elapsed().as_secs_f64());
     }
+    let listed = server.store().list(pods, Range { namespace: None, after: None, limit: 0 }, None);
+    let bytes: usize = listed.iter().flat_map(|listed| &listed.objects).map(|(_, pod)| pod.json.len()).sum();
+    println!("JSON of all pods: {} kB", bytes / 1000);
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     for line in status.lines().filter(|line| line.starts_with("VmRSS") || line.starts_with("VmHWM")) {
         println!("{line}");

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// A long list is written in pieces of about this size.
-const PIECE: usize = 128 << 10;
+const PIECE: usize = 32 << 10;
 
 /// How objects are to be told of.
 #[derive(Clone, Copy)]
