@@ -18,6 +18,7 @@ mod replicas;
 mod scheduler;
 mod seen;
 mod tell;
+mod turns;
 
 pub use kubelets::{PRESSURE, SILENCE};
 pub use mirror::{Changed, Mirror};

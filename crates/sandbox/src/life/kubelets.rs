@@ -6,13 +6,13 @@
 //! Not here: which pods go (controllers), where they go (the scheduler).
 
 use super::pods::{is_over, name, on, pods, uid};
+use super::turns::Turns;
 use super::{Part, View};
 use crate::api::{self, Deletion, On, Wish};
 use crate::facts;
 use crate::resource::{Sub, known};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use taintward_core::matching::{Answer, NumericOperators, answer};
 use taintward_core::taint::Effect;
 
@@ -31,43 +31,53 @@ const FLAP: i64 = 60;
 const START: SignedDuration = SignedDuration::from_millis(700);
 const STOP: SignedDuration = SignedDuration::from_millis(900);
 
+/// How soon a pod is looked at again after something was done about it, or if its node is silent: it may have failed,
+/// and a flapping node speaks again unasked.
+const AGAIN: SignedDuration = SignedDuration::from_secs(5);
+/// Pods looked after in one step, at most: others want to be heard meanwhile, and what was read for a step is kept until
+/// its end.
+const AT_ONCE: usize = 1000;
+
 #[derive(Default)]
 pub(super) struct Kubelets {
     renew_at: Option<Timestamp>,
-    /// By the UID of pods that are about to start or to stop: when that is done.
-    busy: BTreeMap<String, Timestamp>,
+    turns: Turns,
 }
 
 impl Part for Kubelets {
     fn step(&mut self, view: &View<'_>) -> Option<Timestamp> {
         let nodes = known("", "nodes");
         let due = self.renew_at.is_none_or(|at| at <= view.now);
-        for (_, node) in view.mirror.all(nodes).filter(|(_, node)| speaks(node, view.now)) {
+        for (key, node) in view.mirror.all(nodes).filter(|(_, node)| speaks(node, view.now)) {
             if due {
                 renew(view, node);
             }
-            post(view, node);
+            if due || view.changed.has(nodes, key) {
+                post(view, node);
+            }
         }
         if due {
             self.renew_at = Some(view.now + RENEW);
         }
-        let mut wake = self.renew_at;
-        let mut busy = BTreeMap::new();
-        for (_, pod) in view.mirror.restless() {
-            let node = pod.node.as_deref().and_then(|node| view.mirror.one(nodes, node));
-            let Some(node) = node.filter(|node| speaks(node, view.now)) else { continue };
-            let next = match self.busy.get(pod.uid()).copied().filter(|done| *done > view.now) {
-                // It takes its time, whatever it looks like meanwhile.
-                Some(done) => Some(done),
-                None => self.tend(view, node, &pod.value()),
-            };
-            if let Some(next) = next {
-                busy.insert(pod.uid().to_owned(), next);
-                wake = wake.into_iter().chain([next]).min();
+        for key in view.changed.keys(pods()) {
+            match view.mirror.pod(key).filter(|pod| pod.node.is_some() && pod.is_restless()) {
+                Some(pod) => self.turns.want(key, pod.uid(), view.now),
+                None => self.turns.forget(key),
             }
         }
-        self.busy = busy;
-        wake
+        for _ in 0..AT_ONCE {
+            let Some((key, begun)) = self.turns.next(view.now) else { break };
+            let Some(pod) = view.mirror.pod(&key) else { continue };
+            let node = pod.node.as_deref().and_then(|node| view.mirror.one(nodes, node));
+            let next = match node.filter(|node| speaks(node, view.now)) {
+                Some(node) => tend(view, node, &pod.value(), begun),
+                None => Some(AGAIN),
+            };
+            if let Some(wait) = next {
+                self.turns.again(&key, pod.uid(), view.now + wait);
+            }
+        }
+        self.renew_at.into_iter().chain(self.turns.wake_at()).min()
     }
 }
 
@@ -80,36 +90,31 @@ fn speaks(node: &Value, now: Timestamp) -> bool {
     }
 }
 
-impl Kubelets {
-    /// One pod; says when to look again.
-    fn tend(&self, view: &View<'_>, node: &Value, pod: &Value) -> Option<Timestamp> {
-        let at = |length| self.busy.get(uid(pod)).copied().unwrap_or(view.now + length);
-        if api::is_ending(pod) {
-            if api::is_held(pod) && is_over(pod) {
-                return None;
-            }
-            let grace = pod["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
-            let done = at(STOP.min(SignedDuration::from_secs(grace)));
-            if done > view.now {
-                return Some(done);
-            }
-            stop(view, pod);
+/// One pod, for the first time or when its time has come; says how long to wait.
+fn tend(view: &View<'_>, node: &Value, pod: &Value, begun: bool) -> Option<SignedDuration> {
+    if api::is_ending(pod) {
+        if api::is_held(pod) && is_over(pod) {
             return None;
         }
-        if pod["status"]["phase"] != "Pending" {
-            return None;
+        let grace = pod["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        let length = STOP.min(SignedDuration::from_secs(grace));
+        if !begun && length.is_positive() {
+            return Some(length);
         }
-        if refuses(node, pod) {
-            refuse(view, pod);
-            return None;
-        }
-        let done = at(START);
-        if done > view.now {
-            return Some(done);
-        }
-        start(view, node, pod);
-        None
+        stop(view, pod);
+        return Some(AGAIN);
     }
+    if pod["status"]["phase"] != "Pending" {
+        return None;
+    }
+    if refuses(node, pod) {
+        refuse(view, pod);
+    } else if begun {
+        start(view, node, pod);
+    } else {
+        return Some(START);
+    }
+    Some(AGAIN)
 }
 
 /// KU-1: only NoExecute counts.

@@ -31,6 +31,16 @@ impl Changed {
         self.0.get(&number).into_iter().flatten().map(|key| &**key)
     }
 
+    /// The keys of a resource, to be kept.
+    pub(super) fn keys(&self, number: Number) -> impl Iterator<Item = &Arc<str>> {
+        self.0.get(&number).into_iter().flatten()
+    }
+
+    /// Whether this one changed.
+    pub fn has(&self, number: Number, key: &str) -> bool {
+        self.0.get(&number).is_some_and(|keys| keys.contains(key))
+    }
+
     /// Whether anything of it changed.
     pub fn any(&self, number: Number) -> bool {
         self.0.contains_key(&number)

@@ -1,0 +1,105 @@
+//! # Turns: when a kubelet looks at which pod
+//! Room:     pods that wait for something, each with the moment at which it is looked at.
+//! Comes in: pods that changed; the time.
+//! Goes out: those whose moment has come, the earliest first.
+//! Not here: what is done with them (`kubelets.rs`).
+
+use jiff::Timestamp;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// A pod that waits.
+#[derive(Debug)]
+struct Turn {
+    uid: Box<str>,
+    at: Timestamp,
+    /// It has been looked at, and told to wait.
+    begun: bool,
+}
+
+/// Whose turn it is.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    by_key: HashMap<Arc<str>, Turn>,
+    order: BTreeSet<(Timestamp, Arc<str>)>,
+}
+
+impl Turns {
+    /// This pod wants to be looked at. One that waits already goes on waiting, unless it is another pod of its name.
+    pub(super) fn want(&mut self, key: &Arc<str>, uid: &str, now: Timestamp) {
+        if self.by_key.get(key).is_none_or(|turn| *turn.uid != *uid) {
+            self.set(key, uid, now, false);
+        }
+    }
+
+    /// This pod is looked at again then.
+    pub(super) fn again(&mut self, key: &Arc<str>, uid: &str, at: Timestamp) {
+        self.set(key, uid, at, true);
+    }
+
+    fn set(&mut self, key: &Arc<str>, uid: &str, at: Timestamp, begun: bool) {
+        self.forget(key);
+        self.order.insert((at, Arc::clone(key)));
+        self.by_key.insert(Arc::clone(key), Turn { uid: uid.into(), at, begun });
+    }
+
+    /// Nothing is to be done about this pod any more.
+    pub(super) fn forget(&mut self, key: &Arc<str>) {
+        if let Some(turn) = self.by_key.remove(key) {
+            self.order.remove(&(turn.at, Arc::clone(key)));
+        }
+    }
+
+    /// Takes out a pod whose moment has come; whether it was told to wait for it.
+    pub(super) fn next(&mut self, now: Timestamp) -> Option<(Arc<str>, bool)> {
+        let (at, _) = self.order.first()?;
+        if *at > now {
+            return None;
+        }
+        let (_, key) = self.order.pop_first()?;
+        let begun = self.by_key.remove(&key).is_some_and(|turn| turn.begun);
+        Some((key, begun))
+    }
+
+    /// The next moment.
+    pub(super) fn wake_at(&self) -> Option<Timestamp> {
+        self.order.first().map(|(at, _)| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Turns;
+    use jiff::Timestamp;
+    use std::sync::Arc;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn each_waits_for_its_moment_and_a_change_does_not_hurry_it() {
+        let (mut turns, a, b): (_, Arc<str>, Arc<str>) = (Turns::default(), "a".into(), "b".into());
+        turns.want(&a, "1", at(10));
+        assert_eq!(turns.next(at(10)), Some((Arc::clone(&a), false)));
+        turns.again(&a, "1", at(20));
+        turns.want(&b, "2", at(15));
+        turns.want(&a, "1", at(12));
+        assert_eq!(turns.wake_at(), Some(at(15)));
+        assert_eq!(turns.next(at(14)), None);
+        assert_eq!(turns.next(at(30)), Some((b, false)));
+        assert_eq!(turns.next(at(30)), Some((a, true)));
+        assert_eq!((turns.next(at(30)), turns.wake_at()), (None, None));
+    }
+
+    #[test]
+    fn another_pod_of_the_same_name_begins_anew() {
+        let (mut turns, a): (_, Arc<str>) = (Turns::default(), "a".into());
+        turns.again(&a, "1", at(20));
+        turns.want(&a, "2", at(12));
+        assert_eq!(turns.next(at(12)), Some((Arc::clone(&a), false)));
+        turns.again(&a, "2", at(30));
+        turns.forget(&a);
+        assert_eq!(turns.wake_at(), None);
+    }
+}
