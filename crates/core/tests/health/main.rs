@@ -1,0 +1,11 @@
+//! The node health engine among kubelets, an API server and time.
+#![allow(unreachable_pub, reason = "modules of one test crate")]
+
+mod disruption;
+mod gaps;
+mod input;
+mod judge;
+mod properties;
+mod restarts;
+mod timeline;
+mod world;
