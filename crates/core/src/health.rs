@@ -366,10 +366,9 @@ impl Engine {
             Input::Written { node, result } => self.written(&node, result, now.mono),
             Input::PodMarked { pod, result } => self.pod_marked(&pod, result, now.mono),
         }
-        self.survey(now.mono);
     }
 
-    /// Lets time pass: nodes fall silent, waits end.
+    /// Lets time pass: nodes fall silent, waits end, modes change.
     pub fn tick(&mut self, now: Mono) {
         self.enter(now);
         self.period_at = Some(now.plus(self.config.monitor_period));
@@ -379,7 +378,7 @@ impl Engine {
 
     /// When [`Engine::tick`] or [`Engine::next`] will have something to do that they have not now.
     pub fn wake_at(&self) -> Option<Mono> {
-        let fixed = [self.period_at, self.hush_at(), self.marks.wake_at(), self.token_at()];
+        let fixed = [self.period_at, self.survey_at(), self.hush_at(), self.marks.wake_at(), self.token_at()];
         let queued = [&self.wakes, &self.later].map(|queue| queue.first().map(|(at, _)| *at));
         fixed.into_iter().chain(queued).flatten().min().filter(|at| *at != Mono::NEVER)
     }

@@ -95,6 +95,16 @@ impl Engine {
         }
     }
 
+    /// Whether the mode is no longer what it was decided to be: at once then. What is told at one moment is taken in
+    /// whole before that, so that the order does not matter (NL-43).
+    pub(super) fn survey_at(&self) -> Option<Mono> {
+        let now = self.eyes.called()?;
+        let all_down = self.modes.declared_all();
+        let holding = self.config.hold_countdowns && (all_down || self.is_hushed(now));
+        let is_due = self.is_synced() && (all_down, holding) != (self.modes.all_down, self.modes.holding);
+        is_due.then_some(now)
+    }
+
     /// Decides the mode by all that was taken in, before anything can be pulled (NL-47).
     pub(super) fn survey(&mut self, now: Mono) {
         if !self.is_synced() {

@@ -31,7 +31,7 @@ impl Judge {
         &mut self,
         now: i64,
         flags: &Flags,
-        kubelet: &Kubelet,
+        (kubelet, all_down): (&Kubelet, bool),
         before: &NodeFact,
         after: &NodeFact,
     ) {
@@ -53,6 +53,7 @@ impl Judge {
             assert!(!kubelet.ready, "{} is ready", after.name);
         }
         if was.no_execute().is_empty() && !is.no_execute().is_empty() {
+            assert!(!all_down, "NL-27: {} is tainted at {now} while everything is down", after.name);
             self.evictions.entry(after.zone.clone()).or_default().push(now);
             self.assert_rate(flags);
         }

@@ -71,6 +71,9 @@ pub struct World {
     heard: i64,
     next_witness: i64,
     version: u64,
+    /// Everything was down before this instant already: nobody can say that the news is on its way.
+    was_all_down: bool,
+    stepped_at: i64,
 }
 
 pub fn zone(name: &str) -> ZoneKey {
@@ -107,6 +110,8 @@ impl World {
             heard: 0,
             next_witness: 0,
             version: 1,
+            was_all_down: false,
+            stepped_at: -1,
         };
         for (name, nodes) in zones {
             (0..*nodes).for_each(|at| world.add_node(&format!("{name}{at}"), name));
@@ -250,7 +255,8 @@ impl World {
             let kubelets = self.kubelets.values().filter(|it| it.alive && self.api).map(|it| it.next);
             let runs = self.engine.is_some() && !self.paused;
             let wake = self.engine.as_ref().and_then(|engine| engine.wake_at()).map(Mono::as_micros);
-            let own = [wake, Some(self.next_witness), self.wire.front().map(|(at, _)| *at)];
+            let own =
+                [wake, Some(self.next_witness), self.wire.front().filter(|_| self.api).map(|(at, _)| *at)];
             let own = own.into_iter().flatten().filter(|_| runs);
             let next = kubelets.chain(own).min().unwrap_or(i64::MAX).max(self.now);
             if next > until {
@@ -264,6 +270,9 @@ impl World {
     }
 
     fn step(&mut self) {
+        if self.now > self.stepped_at {
+            (self.was_all_down, self.stepped_at) = (self.is_all_down(), self.now);
+        }
         let due: Vec<String> = self
             .kubelets
             .iter()
@@ -438,13 +447,25 @@ impl World {
         assert_ne!(before, stored.node, "{what:?} changes nothing");
         stored.node.version = next;
         let after = stored.node.clone();
-        self.judge.commit(self.now, &self.flags, &self.kubelets[name], &before, &after);
+        let all_down = self.was_all_down && self.is_all_down();
+        self.judge.commit(self.now, &self.flags, (&self.kubelets[name], all_down), &before, &after);
         self.commits.push(Commit { at: self.now, node: name.into(), what });
         self.tell_node(name);
         Ok(next)
     }
 
     // What a test asks.
+
+    fn is_all_down(&self) -> bool {
+        let ready = |stored: &Stored| {
+            stored
+                .node
+                .conditions
+                .iter()
+                .any(|it| (it.kind, it.status) == (ConditionKind::Ready, Status::True))
+        };
+        self.stored.values().filter(|it| !it.node.excluded).all(|it| !ready(it))
+    }
 
     pub fn own(&self, name: &str) -> OwnTaints {
         OwnTaints::of(&self.stored[name].node.taints)
