@@ -6,7 +6,7 @@
 
 use crate::world::{Kubelet, SECOND};
 use std::collections::BTreeMap;
-use taintward_core::health::{Flags, NodeFact, OwnTaint, OwnTaints, ZoneKey};
+use taintward_core::health::{ConditionKind, Flags, NodeFact, OwnTaint, OwnTaints, Status, ZoneKey};
 
 #[derive(Clone, Default)]
 pub struct Judge {
@@ -50,7 +50,9 @@ impl Judge {
             assert!(now - self.started > flags.monitor_grace_micros, "S7: watched for too short");
         }
         if is.has(OwnTaint::NotReadyNoExecute) && was.no_execute().is_empty() {
-            assert!(!kubelet.ready, "{} is ready", after.name);
+            let ready = before.conditions.iter().find(|it| it.kind == ConditionKind::Ready);
+            let says_so = ready.is_some_and(|ready| ready.status == Status::False);
+            assert!(says_so, "{} does not say that it is not ready", after.name);
         }
         if was.no_execute().is_empty() && !is.no_execute().is_empty() {
             assert!(!all_down, "NL-27: {} is tainted at {now} while everything is down", after.name);
