@@ -319,7 +319,8 @@ pub enum Notice {
 pub struct Engine {
     config: Config,
     eyes: Observation,
-    seats: BTreeMap<NodeName, Seat>,
+    /// Boxed: a tree keeps room for nearly as many again as it holds.
+    seats: BTreeMap<NodeName, Box<Seat>>,
     zones: BTreeMap<ZoneKey, Zone>,
     modes: modes::Modes,
     /// When each node may be called silent.

@@ -112,9 +112,10 @@ fn an_event_costs_the_same_however_many_other_nodes_there_are() {
     assert!(many < few * 3, "{few:?} {many:?}");
 }
 
-/// What node health remembers of a node's lease, beside the node; and of all there is.
+/// What node health remembers of a node's lease: up to 40 bytes in the node's own place (the type asserts it), and next to
+/// nothing besides; and what it remembers of all there is.
 #[test]
-fn at_most_64_bytes_of_heap_for_each_lease() {
+fn at_most_64_bytes_for_each_lease() {
     let _alone = ALONE.lock().expect("no other measurement has failed");
     const NODES: usize = 10_000;
     let region = Region::new(HEAP);
@@ -127,13 +128,8 @@ fn at_most_64_bytes_of_heap_for_each_lease() {
     }
     let renewed = live(&region) / NODES as f64;
     println!("{nodes:.1} bytes a node; with its lease {with:.1}; after many renewals {renewed:.1}");
-    assert!(with - nodes <= 64.0 && renewed - nodes <= 64.0, "{nodes:.1} {with:.1} {renewed:.1}");
+    assert!(with - nodes <= 24.0 && renewed - nodes <= 24.0, "{nodes:.1} {with:.1} {renewed:.1}");
     assert!(renewed <= 640.0, "all of it: {renewed:.1}");
-    drop(engine);
-    // Leases alone, as they are heard before any node.
-    let region = Region::new(HEAP);
-    let engine = leases::alone(NODES);
-    println!("{:.1} bytes for a lease without a node", live(&region) / NODES as f64);
     drop(engine);
     assert!(live(&region) < 1_000.0, "all of it is given back");
 }

@@ -46,6 +46,11 @@ impl Engine {
         }
     }
 
+    /// The one shared copy of a name: queues refer to nodes by it.
+    pub(super) fn shared(&self, name: &NodeName) -> NodeName {
+        self.seats.get_key_value(name).map_or(name, |(shared, _)| shared).clone()
+    }
+
     fn names_of(&self, which: impl Fn(&Seat) -> bool) -> Vec<NodeName> {
         self.seats.iter().filter(|(_, seat)| which(seat)).map(|(name, _)| name.clone()).collect()
     }
@@ -74,8 +79,13 @@ impl Engine {
     }
 
     /// A node by the watch, a list, or a live read.
-    pub(super) fn node(&mut self, fact: NodeFact, listed: bool, now: Now) {
-        let name = fact.name.clone();
+    pub(super) fn node(&mut self, mut fact: NodeFact, listed: bool, now: Now) {
+        let name = self.shared(&fact.name);
+        fact.name = name.clone();
+        if let Some((zone, _)) = self.zones.get_key_value(&fact.zone) {
+            // One shared copy of each key.
+            fact.zone = zone.clone();
+        }
         let seat = self.seats.entry(name.clone()).or_default();
         // Also of another incarnation: versions are ordered across all objects.
         let newest = seat.known.as_ref().and_then(|known| known.version);
@@ -168,7 +178,8 @@ impl Engine {
     /// A lease by the watch, a list, or a live read. A renewal that differs from the one before it is a sign of life
     /// (NL-10), whatever time it says; one that arrives late is not.
     pub(super) fn lease(&mut self, fact: &LeaseFact, listed: bool, now: Mono) {
-        let seat = self.seats.entry(fact.node.clone()).or_default();
+        let node = self.shared(&fact.node);
+        let seat = self.seats.entry(node.clone()).or_default();
         let is_late = seat.lease.is_some_and(|seen| seen.is_newer_than(fact));
         if is_late && !listed {
             return;
@@ -178,10 +189,10 @@ impl Engine {
         let same_kind =
             before.is_some_and(|seen| !seen.obscured && seen.renewed.is_some() == fact.renewed.is_some());
         if is_renewed && !is_late {
-            self.heard_of(&fact.node, now);
+            self.heard_of(&node, now);
         }
         if !same_kind {
-            self.reassess(&fact.node, now);
+            self.reassess(&node, now);
         }
     }
 

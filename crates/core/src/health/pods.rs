@@ -64,7 +64,7 @@ impl Marks {
 
 impl Engine {
     pub(super) fn pod(&mut self, fact: PodFact) {
-        let (node, uid) = (fact.node.clone(), fact.uid.clone());
+        let (node, uid) = (self.shared(&fact.node), fact.uid.clone());
         let seat = self.seats.entry(node.clone()).or_default();
         let told = seat.pods.get(&uid).is_some_and(|pod| pod.told);
         seat.pods.insert(uid.clone(), Pod::new(fact, told));

@@ -26,7 +26,7 @@ pub(super) struct LeaseSeen {
     pub(super) seen: bool,
 }
 
-const _: () = assert!(size_of::<Option<LeaseSeen>>() <= 64, "the memory of a lease");
+const _: () = assert!(size_of::<Option<LeaseSeen>>() <= 40, "all that is kept of a lease; no heap besides");
 
 impl LeaseSeen {
     pub(super) fn new(fact: &LeaseFact) -> Self {

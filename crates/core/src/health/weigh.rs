@@ -182,7 +182,7 @@ impl Engine {
 
     /// Gives up a seat that holds nothing.
     pub(super) fn clear_seat(&mut self, name: &NodeName) {
-        if self.seats.get(name).is_some_and(Seat::is_vacant) {
+        if self.seats.get(name).is_some_and(|seat| seat.is_vacant()) {
             self.unplace(name);
             self.set_wake(name, None);
             self.seats.remove(name);

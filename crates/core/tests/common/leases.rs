@@ -62,10 +62,3 @@ pub(crate) fn renew(engine: &mut Engine, nodes: usize, round: i64) {
     }
     drop(engine.notices());
 }
-
-/// Leases, and no nodes.
-pub(crate) fn alone(nodes: usize) -> Engine {
-    let mut engine = Engine::new(Config::default());
-    renew(&mut engine, nodes, 1);
-    engine
-}
