@@ -83,7 +83,7 @@ fn keeping_off(situation: &Situation) -> OwnTaints {
 
 /// The NoExecute taints a node has from now on, and the one it waits for (NL-15, NL-16). They exclude each other, and
 /// one takes the place of the other in the same write (NL-21, NL-45). Without a word of its own about `Ready` a node
-/// keeps what it has (NL-40), and unreachable is put on only by a silence of our own observation.
+/// keeps what it has (NL-40, D12), and unreachable is put on only by a silence of our own observation.
 fn sending_away(situation: &Situation) -> (OwnTaints, Option<OwnTaint>) {
     let has = situation.own.no_execute();
     let (taint, evident) = match situation.conditions.ready() {

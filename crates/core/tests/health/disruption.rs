@@ -136,7 +136,7 @@ fn a_single_node_is_never_tainted() {
     assert_eq!(world.own("a0"), OwnTaints::NONE.with(OwnTaint::Unreachable));
 }
 
-/// NL-42: a zone of excluded nodes only keeps its queue and its bucket: each is tainted once.
+/// NL-42, NL-29: a zone of excluded nodes only keeps its queue and its bucket: each is tainted once.
 #[test]
 fn nl_42_excluded_zones_do_not_churn() {
     let mut world = World::new(&[("a", 3), ("b", 3)]);

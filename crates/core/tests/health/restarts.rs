@@ -1,4 +1,4 @@
-//! The controller dies, or another one leads, in each phase: nobody is un-tainted, nobody is tainted too soon or too fast.
+//! D12: the controller dies, or another one leads, in each phase: nobody is un-tainted, nobody is tainted too soon or too fast.
 
 use crate::world::{What, World};
 use taintward_core::effect::Failure;
