@@ -87,9 +87,10 @@ fn keeping_off(situation: &Situation) -> OwnTaints {
 fn sending_away(situation: &Situation) -> (OwnTaints, Option<OwnTaint>) {
     let has = situation.own.no_execute();
     let (taint, evident) = match situation.conditions.ready() {
-        Some(Status::Other) | None => return (has, None),
+        Some(Status::Other) => return (has, None),
         Some(Status::True) => return (OwnTaints::NONE, None),
         _ if situation.all_down => return (OwnTaints::NONE, None),
+        None => return (has, None),
         Some(Status::False) => (OwnTaint::NotReadyNoExecute, true),
         Some(Status::Unknown) => (OwnTaint::UnreachableNoExecute, situation.silent),
     };

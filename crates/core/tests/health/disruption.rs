@@ -110,6 +110,27 @@ fn everything_down_and_back() {
     assert_eq!(told, [true, false]);
 }
 
+/// NL-47: nobody is left who is known to be well, though nobody has written that yet, and nobody can: a node that says it
+/// is not ready is not tainted either.
+#[test]
+fn what_is_to_be_feared_holds_back() {
+    let mut world = World::new(&[("a", 2)]);
+    world.leading = false;
+    world.kill(&["a1"]);
+    world.pass(65);
+    let since = world.clock().mono;
+    world.tell(taintward_core::health::Input::Lost { stream: Stream::Leases, since });
+    world.leading = true;
+    world.set_ready("a0", false);
+    world.pass(30);
+    assert!(world.own("a0").has(OwnTaint::NotReady), "NL-5 does not wait");
+    assert_eq!(world.tainted(), Vec::<&str>::new());
+    let engine = world.engine.as_ref().expect("it runs");
+    assert!(!engine.is_everything_down(), "by what conditions say");
+    let held = engine.explain(&NodeName::new("a0"), world.clock().mono).expect("it is known").held;
+    assert_eq!(held, Some(Held::EverythingDown));
+}
+
 /// NL-27: all nodes say of themselves that they are not ready: no new taint, the old ones go.
 #[test]
 fn everything_not_ready() {

@@ -33,6 +33,44 @@ fn a_pause_of_ten_minutes() {
     }
 }
 
+/// Who was silent for too long before the pause, and not declared so, has a whole grace period as well.
+#[test]
+fn a_pause_with_somebody_silent_before_it() {
+    let mut world = World::new(&[("a", 5)]);
+    world.leading = false;
+    world.kill(&["a4"]);
+    world.pass(65);
+    world.paused = true;
+    world.pass(600);
+    world.paused = false;
+    world.leading = true;
+    world.pass(48);
+    assert_eq!(world.commits, [], "nobody yet");
+    world.pass(15);
+    assert_eq!(world.tainted(), ["a4"]);
+}
+
+/// The loop is starved while another task of the process goes on renewing our own lease: that is a pause all the same.
+#[test]
+fn a_pause_in_which_our_lease_was_renewed() {
+    let mut world = World::new(&[("a", 5)]);
+    world.leading = false;
+    world.kill(&["a4"]);
+    world.pass(65);
+    world.paused = true;
+    world.pass(600);
+    world.paused = false;
+    for ago in (0..62).rev() {
+        let sent = world.clock().mono.minus(taintward_core::time::Span::from_secs(10 * ago));
+        world.tell(Input::Witness { sent });
+    }
+    world.leading = true;
+    world.pass(48);
+    assert_eq!(world.commits, [], "nobody yet");
+    world.pass(15);
+    assert_eq!(world.tainted(), ["a4"]);
+}
+
 /// A pause shorter than the tolerance is none.
 #[test]
 fn a_short_pause_changes_nothing() {

@@ -141,3 +141,72 @@ fn s6_only_certain_failures_give_the_token_back() {
         assert_eq!(world.tainted(), ["a1"]);
     }
 }
+
+/// What arrives late is no sign of life, however often: the dead one is tainted in time.
+#[test]
+fn late_and_repeated_leases_keep_nobody_alive() {
+    let mut world = World::new(&[("a", 4)]);
+    world.kill(&["a1"]);
+    let lease = world.stored["a1"].lease.clone().expect("it has one");
+    for round in 0..60 {
+        world.pass(1);
+        let old = Some(taintward_core::names::Version(2));
+        let fact = LeaseFact { version: old, renewed: Some(Wall::from_secs(round)), ..lease.clone() };
+        world.tell(Input::Lease { fact, listed: false });
+        world.tell(Input::Lease { fact: lease.clone(), listed: false });
+    }
+    assert_eq!(world.tainted(), ["a1"]);
+}
+
+/// NL-7: an event is lost, so that what a write demands is not there any more: a live read finds out.
+#[test]
+fn a_conflict_is_followed_by_a_live_read() {
+    let mut world = World::new(&[("a", 3)]);
+    world.leading = false;
+    let pressed = Condition { kind: ConditionKind::DiskPressure, status: Status::True, heartbeat: None };
+    world.edit("a0", |node| node.conditions.push(pressed));
+    world.pass(1);
+    let stored = world.stored.get_mut("a0").expect("it exists");
+    stored.node.version = Some(taintward_core::names::Version(1_000_000));
+    world.leading = true;
+    world.pass(5);
+    assert!(world.own("a0").has(OwnTaint::DiskPressure));
+}
+
+/// D11: what was planned for a node that can't be read any more is not done.
+#[test]
+fn d11_nothing_is_written_to_an_unreadable_node() {
+    let mut world = World::new(&[("a", 3)]);
+    world.leading = false;
+    world.edit("a0", |node| node.unschedulable = true);
+    world.pass(1);
+    world.tell(Input::NodeUnreadable { name: NodeName::new("a0") });
+    world.leading = true;
+    world.pass(5);
+    assert_eq!(world.commits, []);
+}
+
+/// NL-22: only one node of a zone is read at a time for one token.
+#[test]
+fn nl_22_one_candidate_at_a_time() {
+    let mut world = World::new(&[("a", 8)]);
+    world.leading = false;
+    for name in ["a1", "a2", "a3"] {
+        world.set_ready(name, false);
+        world.edit(name, |node| {
+            let own = OwnTaint::NotReady;
+            let (key, effect) = (own.key().into(), own.effect());
+            node.taints.push(taintward_core::taint::Taint {
+                key,
+                value: "".into(),
+                effect,
+                time_added: None,
+            });
+        });
+    }
+    world.pass(1);
+    let now = world.clock();
+    let engine = world.engine.as_mut().expect("it runs");
+    let pulled: Vec<_> = std::iter::from_fn(|| engine.next(now)).collect();
+    assert_eq!(pulled, [taintward_core::health::Effect::Confirm { node: NodeName::new("a1") }]);
+}

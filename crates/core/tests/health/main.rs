@@ -2,10 +2,12 @@
 #![allow(unreachable_pub, reason = "modules of one test crate")]
 
 mod disruption;
+mod exhaustive;
 mod gaps;
 mod input;
 mod judge;
 mod properties;
 mod restarts;
 mod timeline;
+mod turns;
 mod world;

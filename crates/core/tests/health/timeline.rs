@@ -158,6 +158,11 @@ fn nl_11_a_node_that_never_posted() {
     assert_eq!(conditions.len(), 4);
     assert!(conditions.iter().all(|(_, expiry)| *expiry == Expiry::NeverPosted));
     assert_eq!(world.tainted(), ["a8"]);
+    // The heartbeat that the declaration invents is the node's creation, and nobody's heartbeat.
+    world.pass(10);
+    let engine = world.engine.as_ref().expect("it runs");
+    let heard = engine.explain(&NodeName::new("a8"), world.clock().mono).expect("it is known").heard;
+    assert_eq!(heard.as_micros() / SECOND, 100);
     let declarations = world.commits.iter().filter(|commit| matches!(commit.what, What::Declare(_))).count();
     world.pass(300);
     assert_eq!(

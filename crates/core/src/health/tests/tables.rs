@@ -72,7 +72,7 @@ fn nl_15_nl_16_sending_pods_away() {
                 let made = plan(&Situation { conditions, unschedulable: false, own, silent, all_down });
                 let after = own.without(made.remove.no_execute()).and(made.add.no_execute());
                 let (wanted, queue) = match (ready, all_down, own.is_empty()) {
-                    (None | Some(Status::Other), ..) => (own, None),
+                    (Some(Status::Other), ..) | (None, false, _) => (own, None),
                     (Some(Status::True), ..) | (_, true, _) => (OwnTaints::NONE, None),
                     (Some(Status::False), _, false) => (OwnTaints::NONE.with(not_ready), None),
                     (Some(Status::False), _, true) => (OwnTaints::NONE, Some(not_ready)),
