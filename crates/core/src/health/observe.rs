@@ -66,6 +66,12 @@ impl Watch {
         self.listing.is_some()
     }
 
+    /// It is lost; or a list runs for so long that what is not heard meanwhile is a gap.
+    fn is_blind(&self, now: Mono, config: &Config) -> bool {
+        let late = |silent: Option<Mono>| silent.is_none_or(|since| now.since(since) > config.gap_max());
+        self.lost.is_some() || self.listing.is_some_and(late)
+    }
+
     fn lose(&mut self, since: Mono) {
         self.lost = Some(self.lost.map_or(since, |lost| lost.min(since)));
     }
@@ -182,10 +188,9 @@ impl Observation {
     /// Why nobody may be called dead now.
     pub(super) fn doubt(&self, now: Mono, config: &Config) -> Option<Doubt> {
         let is_witnessed = self.witness.is_some_and(|witness| now.since(witness.last) <= config.gap_max());
-        match self {
+        match [&self.nodes, &self.leases] {
             _ if !self.is_synced() => Some(Doubt::NotSynced),
-            Self { nodes: Watch { lost: Some(_), .. }, .. } => Some(Doubt::Blind),
-            Self { leases: Watch { lost: Some(_), .. }, .. } => Some(Doubt::Blind),
+            watches if watches.iter().any(|watch| watch.is_blind(now, config)) => Some(Doubt::Blind),
             _ if !is_witnessed => Some(Doubt::CutOff),
             _ => None,
         }

@@ -171,6 +171,28 @@ fn a_relist_delays_nobody() {
     assert_eq!(world.tainted(), ["a4"]);
 }
 
+/// A list that takes long is a gap: nobody is called silent by what is not heard meanwhile.
+#[test]
+fn a_list_that_stalls_is_a_gap() {
+    let mut world = World::new(&[("a", 5)]);
+    world.kill(&["a4"]);
+    world.pass(30);
+    let silent_since = Some(world.clock().mono);
+    world.tell(Input::ListBegin { stream: Stream::Leases, silent_since });
+    world.pass(30);
+    assert_eq!(world.commits, []);
+    assert_eq!(world.engine.as_ref().expect("it runs").doubt(world.clock().mono), Some(Doubt::Blind));
+    for name in ["a0", "a1", "a2", "a3", "a4"] {
+        let fact = world.stored[name].lease.clone().expect("it has one");
+        world.tell(Input::Lease { fact, listed: true });
+    }
+    world.tell(Input::ListEnd { stream: Stream::Leases });
+    world.pass(49);
+    assert_eq!(world.commits, []);
+    world.pass(2);
+    assert_eq!(world.tainted(), ["a4"]);
+}
+
 /// A stream that was lost for longer than the tolerance begins a whole grace period.
 #[test]
 fn a_lost_stream_begins_afresh() {
