@@ -164,10 +164,14 @@ impl World {
         names.iter().for_each(|name| self.kubelets.get_mut(*name).expect("it exists").alive = false);
     }
 
+    /// It is there again, and says so at once if it can.
     pub fn revive(&mut self, names: &[&str]) {
         for name in names {
             let kubelet = self.kubelets.get_mut(*name).expect("it exists");
             (kubelet.alive, kubelet.next) = (true, self.now);
+            if self.api {
+                self.beat(name);
+            }
         }
     }
 
