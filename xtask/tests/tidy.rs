@@ -134,7 +134,9 @@ fn every_rule_is_named_where_docs_say_it_lives() {
     let rows: Vec<Vec<&str>> = table
         .lines()
         .filter(|line| {
-            ["| MATCH-", "| TE-", "| SC-", "| AD-", "| D"].iter().any(|start| line.starts_with(start))
+            ["| MATCH-", "| TE-", "| NL-", "| SC-", "| AD-", "| D"]
+                .iter()
+                .any(|start| line.starts_with(start))
         })
         .map(|line| line.split('|').map(str::trim).collect())
         .collect();
@@ -150,7 +152,7 @@ fn every_rule_is_named_where_docs_say_it_lives() {
             let mentions = |name: &&str| {
                 let name = name.to_lowercase();
                 let is_rule =
-                    ["te-", "match-", "sc-", "ad-", "d"].iter().any(|start| name.starts_with(start));
+                    ["te-", "match-", "nl-", "sc-", "ad-", "d"].iter().any(|start| name.starts_with(start));
                 let in_code = |name: &str| {
                     text.match_indices(name).any(|(at, _)| {
                         !text[at + name.len()..].starts_with(|next: char| next.is_ascii_digit())

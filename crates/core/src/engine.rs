@@ -32,6 +32,7 @@ mod roster;
 mod turns;
 
 pub use census::{Blocked, Census, Pending};
+pub(crate) use queue::backoff;
 pub use queue::{Grounds, Lane, PodRef};
 pub use roster::{Class, Rank};
 

@@ -17,6 +17,7 @@ pub mod admission;
 pub mod effect;
 pub mod engine;
 pub mod fact;
+pub mod health;
 pub mod matching;
 pub mod names;
 pub mod quantity;

@@ -2,6 +2,8 @@
 //! measured in the same run otherwise.
 
 mod common;
+#[path = "common/leases.rs"]
+mod leases;
 
 use common::crowd::{self, KEY, now};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
@@ -108,4 +110,44 @@ fn an_event_costs_the_same_however_many_other_nodes_there_are() {
     let (few, many) = (cost(100), cost(50_000));
     println!("{few:?} beside 100 nodes, {many:?} beside 50,000");
     assert!(many < few * 3, "{few:?} {many:?}");
+}
+
+/// What node health remembers of a node's lease: up to 40 bytes in the node's own place (the type asserts it), and next to
+/// nothing besides; and what it remembers of all there is.
+#[test]
+fn at_most_64_bytes_for_each_lease() {
+    let _alone = ALONE.lock().expect("no other measurement has failed");
+    const NODES: usize = 10_000;
+    let region = Region::new(HEAP);
+    let mut engine = leases::engine(NODES);
+    let nodes = live(&region) / NODES as f64;
+    leases::renew(&mut engine, NODES, 1);
+    let with = live(&region) / NODES as f64;
+    for round in 2..20 {
+        leases::renew(&mut engine, NODES, round);
+    }
+    let renewed = live(&region) / NODES as f64;
+    println!("{nodes:.1} bytes a node; with its lease {with:.1}; after many renewals {renewed:.1}");
+    assert!(with - nodes <= 24.0 && renewed - nodes <= 24.0, "{nodes:.1} {with:.1} {renewed:.1}");
+    assert!(renewed <= 640.0, "all of it: {renewed:.1}");
+    drop(engine);
+    assert!(live(&region) < 1_000.0, "all of it is given back");
+}
+
+/// A renewal costs the same however many nodes there are, but for the depth of a tree.
+#[test]
+fn a_renewal_costs_the_same_however_many_nodes_there_are() {
+    let _alone = ALONE.lock().expect("no other measurement has failed");
+    let cost = |nodes: usize| {
+        let mut engine = leases::engine(nodes);
+        leases::renew(&mut engine, nodes, 1);
+        let mut round = 1;
+        shortest(20, || {
+            round += 1;
+            time(|| leases::renew(&mut engine, 100, round))
+        })
+    };
+    let (few, many) = (cost(100), cost(20_000));
+    println!("100 renewals: {few:?} beside 100 nodes, {many:?} beside 20,000");
+    assert!(many < few * 4, "{few:?} {many:?}");
 }

@@ -123,7 +123,7 @@ const RETRY_MAX: Span = Span::from_secs(30);
 
 /// How long to wait after so many failures: doubling from 0.1 s to 30 s, spread by ±25 % by a hash of the identity,
 /// so that pods which failed together don't come back together; or longer if the server asks for it.
-pub(super) fn backoff(pod: &str, uid: &Uid, failures: u32, failure: Failure) -> Span {
+pub(crate) fn backoff(pod: &str, uid: &Uid, failures: u32, failure: Failure) -> Span {
     let doubled = RETRY_FIRST.as_micros().saturating_mul(1 << failures.saturating_sub(1).min(20));
     let base = doubled.min(RETRY_MAX.as_micros());
     let spread = base / 2 * i64::from(jitter(pod, uid, failures)) / 1024;

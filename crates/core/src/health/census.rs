@@ -1,0 +1,209 @@
+//! # Census: looking at node health without touching it
+//! Room:     counts and zones for metrics and reports (NL-29); why a node is, or is not, tainted.
+//! Comes in: a question, and the time.
+//! Goes out: plain data.
+//! Not here: anything that changes the state.
+
+use super::bucket::Rate;
+use super::desire::Plan;
+use super::fact::{Conditions, Status};
+use super::own::{OwnTaint, OwnTaints};
+use super::roster::Place;
+use super::zone::{Tally, Zone, ZoneKey, ZoneState};
+use super::{Doubt, Engine};
+use crate::names::NodeName;
+use crate::time::Mono;
+
+/// How many there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Census {
+    /// Nodes that exist.
+    pub nodes: usize,
+    /// Of these, silent for longer than their grace period.
+    pub silent: usize,
+    /// Of these, with a NoExecute taint of ours.
+    pub tainted: usize,
+    /// Of these, waiting for one.
+    pub waiting: usize,
+    /// Requests that are out for nodes.
+    pub in_flight: usize,
+    /// Nodes with a request that failed last.
+    pub failing: usize,
+    /// Nodes or leases that are not understood (D11).
+    pub not_understood: usize,
+    /// Pods that are still to be marked.
+    pub marks: usize,
+}
+
+/// One zone, for the report at start and for metrics (NL-29).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZoneReport<'a> {
+    /// Which.
+    pub zone: &'a ZoneKey,
+    /// Nodes that count.
+    pub size: u32,
+    /// Of these, not ready by their condition.
+    pub unhealthy: u32,
+    /// Of the others, silent: about to be declared so.
+    pub suspects: u32,
+    /// Nodes that do not count (NL-25).
+    pub excluded: u32,
+    /// How it is.
+    pub state: ZoneState,
+    /// At which rate its nodes may get NoExecute taints now; none while everything is down.
+    pub rate: Rate,
+    /// Nodes that wait for one.
+    pub waiting: usize,
+    /// NoExecute taints put on since the start.
+    pub evictions: u64,
+}
+
+impl ZoneReport<'_> {
+    /// The share of ready nodes in percent; 100 in a zone without nodes that count.
+    pub fn health_percent(&self) -> f64 {
+        match self.size {
+            0 => 100.0,
+            size => f64::from(100 * (size - self.unhealthy)) / f64::from(size),
+        }
+    }
+}
+
+/// Why a NoExecute taint that a node should have is not put on now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// Our own eyes are not to be believed (S7).
+    Doubt(Doubt),
+    /// All zones are down, or it is to be feared (NL-27).
+    EverythingDown,
+    /// Its zone is disrupted and small (NL-26).
+    ZoneStopped,
+    /// The zone's rate; the next token comes at this moment.
+    Rate(Mono),
+    /// It is another node's turn, or a request is out.
+    Turn,
+    /// A request failed; it is tried again at this moment.
+    Retry(Mono),
+    /// Its conditions do not say so yet: that is written first.
+    Declaration,
+}
+
+/// What is known of a node, and what is to become of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation<'a> {
+    /// Its zone.
+    pub zone: &'a ZoneKey,
+    /// Its conditions.
+    pub conditions: Conditions,
+    /// The taints of ours that it has.
+    pub own: OwnTaints,
+    /// When it was last heard of.
+    pub heard: Mono,
+    /// Until when its silence is within its grace period; `None`: it can't be told.
+    pub patience: Option<Mono>,
+    /// What is to be done about its taints.
+    pub plan: Plan,
+    /// The NoExecute taint it would get.
+    pub wanted: Option<OwnTaint>,
+    /// Why it does not get it now; `None`: it does, at the next pull.
+    pub held: Option<Held>,
+}
+
+impl Engine {
+    /// Counts.
+    pub fn census(&self) -> Census {
+        let mut census = Census { marks: self.marks.waiting(), ..Census::default() };
+        for seat in self.seats.values() {
+            let one = |is: bool| usize::from(is);
+            let known = seat.known.as_ref();
+            census.nodes += one(known.is_some());
+            census.silent += one(seat.silent.is_some());
+            census.tainted += one(known.is_some_and(|known| !known.own.no_execute().is_empty()));
+            census.waiting += one(matches!(seat.place, Place::Zone { .. }));
+            census.in_flight += one(seat.errand.is_some());
+            census.failing += one(seat.is_failing());
+            let obscure = known.is_some_and(|known| known.obscured || known.conditions.is_obscure());
+            census.not_understood += one(obscure || seat.lease.is_some_and(|lease| lease.obscured));
+        }
+        census
+    }
+
+    /// All zones.
+    pub fn zones(&self) -> impl Iterator<Item = ZoneReport<'_>> {
+        let stopped = self.modes.feared_all();
+        self.zones.iter().map(move |(key, zone)| ZoneReport {
+            zone: key,
+            size: zone.size(),
+            unhealthy: zone.counted(Tally::NotReady),
+            suspects: zone.counted(Tally::Suspect),
+            excluded: zone.counted(Tally::Excluded),
+            state: zone.feared(&self.config),
+            rate: if stopped { Rate::ZERO } else { zone.bucket.rate() },
+            waiting: zone.silent.len() + zone.unready.len(),
+            evictions: zone.evictions,
+        })
+    }
+
+    /// All zones are down by what conditions say (NL-27).
+    pub const fn is_everything_down(&self) -> bool {
+        self.modes.all_down
+    }
+
+    /// Countdowns of pods are to be held (NL-48).
+    pub const fn holds_countdowns(&self) -> bool {
+        self.modes.holding
+    }
+
+    /// Why nobody may be called dead at this moment, if so (S7).
+    pub fn doubt(&self, now: Mono) -> Option<Doubt> {
+        self.disbelief(now)
+    }
+
+    /// All nodes that exist.
+    pub fn nodes(&self) -> impl Iterator<Item = &NodeName> {
+        self.seats.iter().filter(|(_, seat)| seat.known.is_some()).map(|(name, _)| name)
+    }
+
+    /// What is known of one node.
+    pub fn explain(&self, name: &NodeName, now: Mono) -> Option<Explanation<'_>> {
+        let seat = self.seats.get(name)?;
+        let known = seat.known.as_ref()?;
+        let is_silent = seat.silent.is_some();
+        let plan = known.plan(is_silent, self.modes.all_down);
+        let due = plan.declare && known.conditions.ready() != Some(Status::Unknown);
+        let wanted = plan.queue.or(due.then_some(OwnTaint::UnreachableNoExecute));
+        let zone = self.zones.get(&known.zone);
+        let held = wanted.and(zone).and_then(|zone| match seat.retry_at {
+            Some(at) => Some(Held::Retry(at)),
+            None => self.held(name, zone, wanted, now).or(due.then_some(Held::Declaration)),
+        });
+        Some(Explanation {
+            zone: &known.zone,
+            conditions: known.conditions,
+            own: known.own,
+            heard: known.probe,
+            patience: self.patience(seat),
+            plan,
+            wanted,
+            held,
+        })
+    }
+
+    fn held(&self, name: &NodeName, zone: &Zone, wanted: Option<OwnTaint>, now: Mono) -> Option<Held> {
+        let silent = wanted == Some(OwnTaint::UnreachableNoExecute);
+        let queue = if silent { &zone.silent } else { &zone.unready };
+        if let Some(doubt) = self.disbelief(now).filter(|_| silent) {
+            return Some(Held::Doubt(doubt));
+        }
+        if self.modes.feared_all() {
+            return Some(Held::EverythingDown);
+        }
+        if zone.bucket.rate() == Rate::ZERO {
+            return Some(Held::ZoneStopped);
+        }
+        if let Some(at) = zone.bucket.token_at(now) {
+            return Some(Held::Rate(at));
+        }
+        let first = queue.first().is_none_or(|(_, first)| first == name);
+        (zone.busy.is_some() || !first).then_some(Held::Turn)
+    }
+}

@@ -1,0 +1,5 @@
+//! Tables and arithmetic of node health.
+
+mod flags;
+mod rates;
+mod tables;

@@ -1,0 +1,225 @@
+//! # Turns: what is asked of the API server next
+//! Room:     pulling effects: what is taken off first, then what is mended, then who is declared silent, then one node of
+//!           each zone at its rate, then pods.
+//! Comes in: a pull, when there is capacity and the right to act.
+//! Goes out: one effect at a time, decided at that moment.
+//! Keeps:    nobody is called dead, or tainted NoExecute, without a young live read, an observation of our own and a
+//!           witness that it is not us (S7), nor faster than the zone's rate (S6).
+//! Not here: what the answers mean (`answers.rs`).
+
+use super::desire;
+use super::own::{OwnTaint, OwnTaints};
+use super::roster::{Errand, NodeRef, Place, Seat};
+use super::zone::{Zone, ZoneKey};
+use super::{Doubt, Effect, Engine, Why};
+use crate::names::NodeName;
+use crate::time::{Mono, Now, Span};
+
+/// How old the live reads may be when a node is declared silent or tainted by them.
+const CONFIRM_AGE_MAX: Span = Span::from_secs(2);
+
+impl Engine {
+    /// The next effect, decided at this moment; `None` if there is nothing to do yet.
+    pub fn next(&mut self, now: Now) -> Option<Effect> {
+        self.enter(now.mono);
+        self.wake(now.mono);
+        self.survey(now.mono);
+        if !self.is_synced() {
+            return None;
+        }
+        self.next_mend(now)
+            .or_else(|| self.next_declaration(now))
+            .or_else(|| self.next_eviction(now))
+            .or_else(|| self.next_mark())
+    }
+
+    /// What needs no evidence beyond what the node says: taking off, swapping, keeping new pods off, labels (NL-5 to
+    /// NL-8, NL-15, NL-16); tried again for as long as it takes (NL-7).
+    fn next_mend(&mut self, now: Now) -> Option<Effect> {
+        while let Some((_, name)) = self.todo.pop_first() {
+            let seat = self.seats.get_mut(&name)?;
+            seat.place = Place::Nowhere;
+            if seat.stale {
+                return self.confirm(name, None);
+            }
+            if let Some(effect) = self.mend(&name, now) {
+                return Some(effect);
+            }
+            self.place(&name);
+        }
+        None
+    }
+
+    fn mend(&mut self, name: &NodeName, now: Now) -> Option<Effect> {
+        let seat = self.seats.get(name)?;
+        let known = seat.known.as_ref()?;
+        let plan = known.plan(seat.silent.is_some(), self.modes.all_down);
+        let (mut add, mut remove) = (plan.add, plan.remove);
+        if add.is_empty() && remove.is_empty() {
+            let labels = known.labels.clone()?;
+            let (node, version) = (reference(name, seat)?, known.version);
+            self.out(name, Errand::Label);
+            return Some(Effect::Label { node, version, os: labels.os, arch: labels.arch });
+        }
+        let apart = !self.config.lift_together && known.is_ready() && !remove.no_schedule().is_empty();
+        if apart {
+            (add, remove) = (add.no_schedule(), remove.no_schedule());
+        }
+        // One write does for both effects if it is the node's turn anyway.
+        let granted = plan.queue.filter(|taint| self.has_turn(seat, *taint, now.mono));
+        let token = granted.map(|taint| {
+            add = add.with(taint);
+            known.zone.clone()
+        });
+        Some(self.write(name, add, remove, token, now))
+    }
+
+    /// A silent node's conditions (NL-12).
+    fn next_declaration(&mut self, now: Now) -> Option<Effect> {
+        if self.eyes.doubt(now.mono, &self.config).is_some() {
+            return None;
+        }
+        let (_, name) = self.declare.pop_first()?;
+        let seat = self.seats.get_mut(&name)?;
+        seat.place = Place::Nowhere;
+        let since = seat.silent?;
+        if !is_confirmed(seat, since, now.mono) {
+            return self.confirm(name, None);
+        }
+        assert!(since < now.mono, "S7: a node is declared silent before its grace period is over");
+        let (node, known) = (reference(&name, seat)?, seat.known.as_ref()?);
+        let (version, conditions) = (known.version, desire::expired(&known.conditions));
+        self.out(&name, Errand::Declare { since });
+        Some(Effect::Declare { node, version, conditions, at: now.wall })
+    }
+
+    /// The node of some zone whose turn it is to be tainted NoExecute (NL-22, NL-23): the one that waits longest.
+    fn next_eviction(&mut self, now: Now) -> Option<Effect> {
+        if self.modes.feared_all() {
+            return None;
+        }
+        let believes = self.disbelief(now.mono).is_none();
+        let ready = |key: &&ZoneKey| {
+            let zone = self.zones.get(*key);
+            zone.is_some_and(|zone| candidate(zone, believes).is_some() && zone.bucket.has_token(now.mono))
+        };
+        let key = self.waiting.iter().find(ready)?.clone();
+        let zone = self.zones.get_mut(&key)?;
+        let (since, name) = candidate(zone, believes)?.clone();
+        zone.busy = Some(name.clone());
+        self.unplace(&name);
+        let seat = self.seats.get(&name)?;
+        if !is_confirmed(seat, since, now.mono) {
+            return self.confirm(name, Some(key));
+        }
+        let known = seat.known.as_ref()?;
+        let taint = known.plan(seat.silent.is_some(), self.modes.all_down).queue?;
+        Some(self.write(&name, OwnTaints::NONE.with(taint), OwnTaints::NONE, Some(key), now))
+    }
+
+    /// Why no node may be tainted for its silence now (S7).
+    pub(super) fn disbelief(&self, now: Mono) -> Option<Doubt> {
+        let hush = || self.is_hushed(now).then_some(Doubt::NobodyHeard);
+        self.eyes.doubt(now, &self.config).or_else(hush)
+    }
+
+    /// Whether a node that is written to anyway may get its NoExecute taint in the same write: as in its turn, and
+    /// nobody waits in front of it.
+    fn has_turn(&self, seat: &Seat, taint: OwnTaint, now: Mono) -> bool {
+        let Some(known) = &seat.known else { return false };
+        let Some(zone) = self.zones.get(&known.zone) else { return false };
+        let free = !zone.is_waited_for() && zone.busy.is_none() && zone.bucket.has_token(now);
+        let evident = match (taint, seat.silent) {
+            (OwnTaint::UnreachableNoExecute, Some(since)) => {
+                self.disbelief(now).is_none() && is_confirmed(seat, since, now)
+            }
+            _ => is_confirmed(seat, known.ready_since, now),
+        };
+        free && evident && !self.modes.feared_all()
+    }
+
+    fn write(
+        &mut self,
+        name: &NodeName,
+        add: OwnTaints,
+        remove: OwnTaints,
+        token: Option<ZoneKey>,
+        now: Now,
+    ) -> Effect {
+        let seat = self.seats.get(name).expect("it was just looked at");
+        let known = seat.known.as_ref().expect("only a node that exists is written to");
+        let node = NodeRef { name: name.clone(), uid: known.uid.clone() };
+        let why = why(seat, add, remove, self.modes.all_down);
+        let version = known.version;
+        let adds_no_execute = !add.no_execute().is_empty();
+        assert!(
+            !adds_no_execute || token.is_some() || !known.own.no_execute().is_empty(),
+            "S6: NoExecute without a token"
+        );
+        if let Some(zone) = token.as_ref().and_then(|key| self.zones.get_mut(key)) {
+            zone.bucket.take(now.mono);
+            zone.busy = Some(name.clone());
+        }
+        self.out(name, Errand::Taint { add, remove, token, why });
+        Effect::Taint { node, version, add, remove, at: now.wall, why }
+    }
+
+    fn confirm(&mut self, name: NodeName, turn: Option<ZoneKey>) -> Option<Effect> {
+        self.out(&name, Errand::Confirm { turn });
+        Some(Effect::Confirm { node: name })
+    }
+
+    fn out(&mut self, name: &NodeName, errand: Errand) {
+        self.unplace(name);
+        if let Some(seat) = self.seats.get_mut(name) {
+            assert!(seat.errand.is_none(), "one request at a time for each node");
+            seat.errand = Some(errand);
+            seat.void = false;
+        }
+    }
+
+    /// When a token will be there for which a node waits.
+    pub(super) fn token_at(&self) -> Option<Mono> {
+        let now = self.eyes.called()?;
+        if self.modes.feared_all() {
+            return None;
+        }
+        let believes = self.disbelief(now).is_none();
+        let zones = self.waiting.iter().filter_map(|key| self.zones.get(key));
+        let wanted = zones.filter(|zone| candidate(zone, believes).is_some());
+        wanted.filter_map(|zone| zone.bucket.token_at(now)).min()
+    }
+}
+
+/// The node of a zone that has waited longest; those that are silent only if our own eyes are to be believed.
+fn candidate(zone: &Zone, believes: bool) -> Option<&(Mono, NodeName)> {
+    let silent = zone.silent.first().filter(|_| believes);
+    let next = match (silent, zone.unready.first()) {
+        (Some(silent), Some(unready)) => Some(silent.min(unready)),
+        (silent, unready) => silent.or(unready),
+    };
+    next.filter(|_| zone.busy.is_none())
+}
+
+/// A live read, sent after what it is to confirm, and young.
+fn is_confirmed(seat: &Seat, since: Mono, now: Mono) -> bool {
+    seat.check.is_some_and(|sent| since <= sent && now <= sent.plus(CONFIRM_AGE_MAX))
+}
+
+fn reference(name: &NodeName, seat: &Seat) -> Option<NodeRef> {
+    let uid = seat.known.as_ref()?.uid.clone();
+    Some(NodeRef { name: name.clone(), uid })
+}
+
+fn why(seat: &Seat, add: OwnTaints, remove: OwnTaints, all_down: bool) -> Why {
+    let is_ready = seat.known.as_ref().is_some_and(super::roster::Known::is_ready);
+    let has = seat.known.as_ref().is_some_and(|known| !known.own.no_execute().is_empty());
+    match (add.no_execute().is_empty(), remove.no_execute().is_empty()) {
+        (true, true) => Why::Conditions,
+        (true, false) if is_ready => Why::Recovered,
+        (true, false) if all_down => Why::EverythingDown,
+        _ if has => Why::Swap,
+        _ if add.has(OwnTaint::NotReadyNoExecute) => Why::NotReady,
+        _ => seat.silent.map_or(Why::NotReady, |since| Why::Silent { since }),
+    }
+}

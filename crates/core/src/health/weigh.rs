@@ -1,0 +1,191 @@
+//! # Weigh: whether a node is silent, how it counts, and in which queue it stands
+//! Room:     what follows for one node from its facts, or for all from what is known of ourselves.
+//! Comes in: a change of either, or the time.
+//! Goes out: zones counted, queues filled.
+//! Keeps:    the same end whatever the order of facts; a node stands in at most one queue (NL-43).
+//! Not here: pulling from the queues (`turns.rs`); what the counts mean together (`modes.rs`).
+
+use super::Engine;
+use super::own::OwnTaint;
+use super::roster::{Place, Seat, Urgency};
+use crate::names::NodeName;
+use crate::time::{Mono, Span};
+use alloc::vec::Vec;
+
+/// The clock's resolution: strictly later is one of these later.
+const TICK: Span = Span::from_micros(1);
+
+impl Engine {
+    /// Until when a node's silence is no longer than its grace period: counted from its last sign of life (NL-10,
+    /// NL-11), and from when we could have heard one (S7), a whole grace period each. `None`: it can't be told.
+    pub(super) fn patience(&self, seat: &Seat) -> Option<Mono> {
+        let known = seat.known.as_ref().filter(|known| !known.obscured)?;
+        if !self.is_synced() || seat.lease.is_some_and(|lease| lease.obscured) {
+            return None;
+        }
+        let grace = match known.conditions.ready() {
+            Some(_) => self.config.monitor_grace,
+            None => self.config.startup_grace,
+        };
+        let watched = self.eyes.since(seat.has_lease())?.plus(self.config.monitor_grace);
+        Some(known.probe.plus(grace).max(watched))
+    }
+
+    /// Everything that follows for one node.
+    pub(super) fn reassess(&mut self, name: &NodeName, now: Mono) {
+        self.weigh(name, now);
+        self.place(name);
+    }
+
+    /// Everything that follows for all nodes: what is known of ourselves has changed.
+    pub(super) fn reassess_all(&mut self, now: Mono) {
+        let names: Vec<NodeName> = self.seats.keys().cloned().collect();
+        for name in names {
+            self.reassess(&name, now);
+        }
+    }
+
+    /// Whether it is silent, and how it counts in its zone.
+    fn weigh(&mut self, name: &NodeName, now: Mono) {
+        let Some(seat) = self.seats.get(name) else { return };
+        let patience = self.patience(seat);
+        // Strictly after the grace period (NL-12).
+        let silent = patience.filter(|until| *until < now);
+        let wake = patience.filter(|until| *until >= now).map(|until| until.plus(TICK));
+        let tally = seat.known.as_ref().map(|known| (known.zone.clone(), known.tally(silent.is_some())));
+        self.set_wake(name, wake);
+        if let Some(seat) = self.seats.get_mut(name) {
+            seat.silent = silent;
+        }
+        self.set_tally(name, tally, now);
+    }
+
+    fn set_wake(&mut self, name: &NodeName, wake: Option<Mono>) {
+        let Some(seat) = self.seats.get_mut(name) else { return };
+        let before = core::mem::replace(&mut seat.wake, wake);
+        if before == wake {
+            return;
+        }
+        if let Some(before) = before {
+            self.wakes.remove(&(before, name.clone()));
+        }
+        if let Some(wake) = wake {
+            self.wakes.insert((wake, name.clone()));
+        }
+    }
+
+    /// A node was heard of just now: the common case, and nothing else has changed.
+    pub(super) fn heard_of(&mut self, name: &NodeName, now: Mono) {
+        let Some(seat) = self.seats.get_mut(name) else { return };
+        let Some(known) = &mut seat.known else { return };
+        known.probe = now;
+        self.eyes.heard = Some(now);
+        if seat.silent.is_some() {
+            return self.reassess(name, now);
+        }
+        let wake = self.seats.get(name).and_then(|seat| self.patience(seat)).map(|until| until.plus(TICK));
+        self.set_wake(name, wake);
+    }
+
+    /// Puts a node into the queue that it belongs in now.
+    pub(super) fn place(&mut self, name: &NodeName) {
+        self.unplace(name);
+        let Some(seat) = self.seats.get(name) else { return };
+        let place = self.place_of(seat);
+        match &place {
+            Place::Nowhere => {}
+            Place::Todo(urgency) => {
+                self.todo.insert((*urgency, name.clone()));
+            }
+            Place::Declare(since) => {
+                self.declare.insert((*since, name.clone()));
+            }
+            Place::Later(at) => {
+                self.later.insert((*at, name.clone()));
+            }
+            Place::Zone { zone, since, silent } => {
+                if let Some(held) = self.zones.get_mut(zone) {
+                    let queue = if *silent { &mut held.silent } else { &mut held.unready };
+                    queue.insert((*since, name.clone()));
+                    self.waiting.insert(zone.clone());
+                }
+            }
+        }
+        if let Some(seat) = self.seats.get_mut(name) {
+            if place == Place::Nowhere && seat.errand.is_none() {
+                seat.failures = 0;
+            }
+            seat.place = place;
+        }
+    }
+
+    fn place_of(&self, seat: &Seat) -> Place {
+        let Some(known) = seat.known.as_ref().filter(|known| !known.obscured) else { return Place::Nowhere };
+        if !self.is_synced() || seat.errand.is_some() {
+            return Place::Nowhere;
+        }
+        if let Some(at) = seat.retry_at {
+            return Place::Later(at);
+        }
+        let plan = known.plan(seat.silent.is_some(), self.modes.all_down);
+        let mend = !plan.add.is_empty() || !plan.remove.is_empty() || known.labels.is_some();
+        match (plan.queue, seat.silent) {
+            _ if !plan.remove.no_execute().is_empty() && !seat.stale => Place::Todo(Urgency::Lift),
+            _ if mend || seat.stale => Place::Todo(Urgency::Mend),
+            (_, Some(since)) if plan.declare => Place::Declare(since),
+            (Some(OwnTaint::UnreachableNoExecute), Some(since)) => {
+                Place::Zone { zone: known.zone.clone(), since, silent: true }
+            }
+            (Some(_), _) => Place::Zone { zone: known.zone.clone(), since: known.ready_since, silent: false },
+            (None, _) => Place::Nowhere,
+        }
+    }
+
+    /// Takes a node out of whatever queue it stands in.
+    pub(super) fn unplace(&mut self, name: &NodeName) {
+        let Some(seat) = self.seats.get_mut(name) else { return };
+        match core::mem::take(&mut seat.place) {
+            Place::Nowhere => {}
+            Place::Todo(urgency) => {
+                self.todo.remove(&(urgency, name.clone()));
+            }
+            Place::Declare(since) => {
+                self.declare.remove(&(since, name.clone()));
+            }
+            Place::Later(at) => {
+                self.later.remove(&(at, name.clone()));
+            }
+            Place::Zone { zone, since, silent } => {
+                let Some(held) = self.zones.get_mut(&zone) else { return };
+                let queue = if silent { &mut held.silent } else { &mut held.unready };
+                queue.remove(&(since, name.clone()));
+                if !held.is_waited_for() {
+                    self.waiting.remove(&zone);
+                }
+            }
+        }
+    }
+
+    /// Nodes whose grace period is over, and those whose pause after a failure is.
+    pub(super) fn wake(&mut self, now: Mono) {
+        while let Some((_, name)) = self.wakes.first().filter(|(at, _)| *at <= now).cloned() {
+            self.reassess(&name, now);
+        }
+        while let Some((_, name)) = self.later.first().filter(|(at, _)| *at <= now).cloned() {
+            if let Some(seat) = self.seats.get_mut(&name) {
+                seat.retry_at = None;
+            }
+            self.place(&name);
+        }
+        self.marks.wake(now);
+    }
+
+    /// Gives up a seat that holds nothing.
+    pub(super) fn clear_seat(&mut self, name: &NodeName) {
+        if self.seats.get(name).is_some_and(|seat| seat.is_vacant()) {
+            self.unplace(name);
+            self.set_wake(name, None);
+            self.seats.remove(name);
+        }
+    }
+}

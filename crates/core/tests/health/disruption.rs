@@ -1,0 +1,254 @@
+//! Many nodes at once: part of a zone, a zone, everything; and back.
+
+use crate::world::{Commit, SECOND, What, World};
+use taintward_core::health::{Flags, Held, Notice, OwnTaint, OwnTaints, Rate, Stream, ZoneState};
+use taintward_core::names::NodeName;
+
+fn names(zone: &str, numbers: std::ops::Range<usize>) -> Vec<String> {
+    numbers.map(|at| format!("{zone}{at}")).collect()
+}
+
+fn kill(world: &mut World, names: &[String]) {
+    world.kill(&names.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
+fn revive(world: &mut World, names: &[String]) {
+    world.revive(&names.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
+fn zones(world: &World) -> Vec<(String, u32, u32, ZoneState, Rate)> {
+    let engine = world.engine.as_ref().expect("it runs");
+    engine.zones().map(|it| (it.zone.to_string(), it.size, it.unhealthy, it.state, it.rate)).collect()
+}
+
+const FULL: Rate = Rate::from_millionths(100_000);
+const SECONDARY: Rate = Rate::from_millionths(10_000);
+
+/// NL-25, NL-26: most of a small zone is down: nobody of it is tainted any more; the other zone goes on.
+#[test]
+fn most_of_a_small_zone_stops_its_tainting() {
+    let mut world = World::new(&[("a", 10), ("b", 10)]);
+    kill(&mut world, &names("a", 0..6));
+    world.kill(&["b0"]);
+    world.pass(300);
+    assert_eq!(zones(&world)[0], ("a".into(), 10, 6, ZoneState::PartialDisruption, Rate::ZERO));
+    assert_eq!(zones(&world)[1], ("b".into(), 10, 1, ZoneState::Normal, FULL));
+    // Those that fell silent before it was the sixth's turn had their turn at the ordinary rate.
+    let of_a = world.tainted().iter().filter(|name| name.starts_with('a')).count();
+    assert!(of_a <= 2, "{:?}", world.tainted());
+    assert!(world.tainted().contains(&"b0"));
+    let engine = world.engine.as_ref().expect("it runs");
+    let held: Vec<_> = names("a", 0..6)
+        .iter()
+        .filter_map(|name| engine.explain(&NodeName::new(name), world.clock().mono)?.held)
+        .collect();
+    assert!(held.len() >= 4 && held.iter().all(|held| *held == Held::ZoneStopped), "{held:?}");
+    // NL-5 does not wait for any of this.
+    assert!(names("a", 0..6).iter().all(|name| world.own(name).has(OwnTaint::Unreachable)));
+    revive(&mut world, &names("a", 0..6));
+    world.pass(5);
+    assert_eq!(world.tainted(), ["b0"]);
+}
+
+/// NL-26: half of a large zone: at the secondary rate.
+#[test]
+fn most_of_a_large_zone_slows_its_tainting() {
+    let mut world = World::new(&[("a", 60)]);
+    kill(&mut world, &names("a", 0..40));
+    world.pass(75);
+    assert_eq!(zones(&world)[0], ("a".into(), 60, 40, ZoneState::PartialDisruption, SECONDARY));
+    let before = world.tainted().len();
+    world.pass(1_000);
+    let gained = world.tainted().len() - before;
+    assert!((9..=11).contains(&gained), "{gained} in 1,000 s");
+}
+
+/// NL-26: a zone that is down altogether keeps the ordinary rate while another one is well.
+#[test]
+fn a_whole_zone_is_tainted_at_the_ordinary_rate() {
+    let mut world = World::new(&[("a", 5), ("b", 5)]);
+    kill(&mut world, &names("a", 0..5));
+    world.pass(120);
+    assert_eq!(zones(&world)[0], ("a".into(), 5, 5, ZoneState::FullDisruption, FULL));
+    assert_eq!(world.tainted(), names("a", 0..5));
+    assert_eq!(world.judge.evictions.len(), 1);
+}
+
+/// NL-27, NL-47, NL-48: everything is down: nobody is tainted, not even the first; what was tainted before is freed.
+/// When some come back, the rest has a whole grace period, and is tainted then.
+#[test]
+fn everything_down_and_back() {
+    let mut world = World::new(&[("a", 4), ("b", 4)]);
+    world.kill(&["a0"]);
+    world.pass(100);
+    assert_eq!(world.tainted(), ["a0"]);
+    let before = world.judge.evictions.clone();
+    kill(&mut world, &names("a", 1..4));
+    kill(&mut world, &names("b", 0..4));
+    world.pass(30);
+    assert!(world.engine.as_ref().expect("it runs").holds_countdowns(), "held before anybody is declared");
+    world.pass(600);
+    assert_eq!(world.tainted(), Vec::<&str>::new(), "NL-27");
+    assert_eq!(world.judge.evictions, before, "NL-47: no new one");
+    assert!(world.engine.as_ref().expect("it runs").is_everything_down());
+    assert!(world.own("b3").has(OwnTaint::Unreachable), "NL-5 stands");
+    let back = world.now;
+    revive(&mut world, &names("b", 0..4));
+    world.pass(49);
+    assert_eq!(world.tainted(), Vec::<&str>::new(), "a whole grace period for the rest");
+    world.pass(45);
+    assert_eq!(world.tainted(), names("a", 0..4));
+    assert!(world.judge.evictions.values().flatten().filter(|at| **at > back + 50 * SECOND).count() == 4);
+    let told: Vec<bool> = world
+        .notices
+        .iter()
+        .filter_map(|(_, it)| match it {
+            Notice::EverythingDown(down) => Some(*down),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [true, false]);
+}
+
+/// NL-47: nobody is left who is known to be well, though nobody has written that yet, and nobody can: a node that says it
+/// is not ready is not tainted either.
+#[test]
+fn what_is_to_be_feared_holds_back() {
+    let mut world = World::new(&[("a", 2)]);
+    world.leading = false;
+    world.kill(&["a1"]);
+    world.pass(65);
+    let since = world.clock().mono;
+    world.tell(taintward_core::health::Input::Lost { stream: Stream::Leases, since });
+    world.leading = true;
+    world.set_ready("a0", false);
+    world.pass(30);
+    assert!(world.own("a0").has(OwnTaint::NotReady), "NL-5 does not wait");
+    assert_eq!(world.tainted(), Vec::<&str>::new());
+    let engine = world.engine.as_ref().expect("it runs");
+    assert!(!engine.is_everything_down(), "by what conditions say");
+    let held = engine.explain(&NodeName::new("a0"), world.clock().mono).expect("it is known").held;
+    assert_eq!(held, Some(Held::EverythingDown));
+}
+
+/// NL-27: all nodes say of themselves that they are not ready: no new taint, the old ones go.
+#[test]
+fn everything_not_ready() {
+    let mut world = World::new(&[("a", 3)]);
+    world.set_ready("a0", false);
+    world.pass(30);
+    assert_eq!(world.tainted(), ["a0"]);
+    world.set_ready("a1", false);
+    world.set_ready("a2", false);
+    world.pass(100);
+    assert_eq!(world.tainted(), Vec::<&str>::new());
+    world.set_ready("a2", true);
+    world.pass(30);
+    assert_eq!(world.tainted(), ["a0", "a1"]);
+}
+
+/// NL-28: a single node that is down is everything that is down.
+#[test]
+fn a_single_node_is_never_tainted() {
+    let mut world = World::new(&[("a", 1)]);
+    world.kill(&["a0"]);
+    world.pass(1_000);
+    assert_eq!(world.tainted(), Vec::<&str>::new());
+    assert_eq!(world.own("a0"), OwnTaints::NONE.with(OwnTaint::Unreachable));
+}
+
+/// NL-42, NL-29: a zone of excluded nodes only keeps its queue and its bucket: each is tainted once.
+#[test]
+fn nl_42_excluded_zones_do_not_churn() {
+    let mut world = World::new(&[("a", 3), ("b", 3)]);
+    for name in names("a", 0..3) {
+        world.edit(&name, |node| node.excluded = true);
+    }
+    kill(&mut world, &names("a", 0..3));
+    world.pass(400);
+    assert_eq!(world.tainted(), names("a", 0..3));
+    let writes = world.commits.iter().filter(|it| matches!(it.what, What::Taint { .. })).count();
+    assert_eq!(
+        writes,
+        world.commits.iter().filter(|it| matches!(it.what, What::Declare(_))).count() + 2,
+        "{:?}",
+        world.commits
+    );
+    let engine = world.engine.as_ref().expect("it runs");
+    let report = engine.zones().next().expect("zone a");
+    assert_eq!((report.size, report.excluded, report.evictions, report.health_percent()), (0, 3, 3, 100.0));
+}
+
+/// NL-41: a rate of exactly 1 recovers from a stop.
+#[test]
+fn nl_41_a_rate_of_one_recovers() {
+    let flags = Flags { eviction_rate: 1.0, ..Flags::default() };
+    let mut world = World::unsettled(&[("a", 10), ("b", 2)], flags);
+    world.pass(100);
+    kill(&mut world, &names("a", 0..7));
+    world.pass(100);
+    let stopped = world.tainted().len();
+    assert!(stopped < 7, "{stopped}");
+    revive(&mut world, &names("a", 0..3));
+    world.pass(10);
+    assert_eq!(world.tainted(), names("a", 3..7));
+}
+
+/// NL-43: a node that moves waits in its new zone only; a zone without nodes is gone.
+#[test]
+fn nl_43_a_node_that_moves_waits_once() {
+    let mut world = World::new(&[("a", 4), ("b", 4)]);
+    kill(&mut world, &names("a", 0..4));
+    world.pass(58);
+    for at in 0..4 {
+        world.edit(&format!("a{at}"), |node| node.zone = crate::world::zone("c\u{e9}:/\0"));
+    }
+    world.pass(1);
+    let engine = world.engine.as_ref().expect("it runs");
+    assert_eq!(
+        engine.zones().map(|it| it.zone.clone()).collect::<Vec<_>>(),
+        [crate::world::zone("b"), crate::world::zone("c\u{e9}:/\0")]
+    );
+    assert_eq!(engine.zones().map(|it| it.waiting).sum::<usize>(), 4 - world.tainted().len());
+    world.pass(100);
+    assert_eq!(world.tainted().len(), 4);
+    let puts = |name: &str| {
+        world
+            .commits
+            .iter()
+            .filter(|it| {
+                it.node == name && matches!(it.what, What::Taint { add, .. } if !add.no_execute().is_empty())
+            })
+            .count()
+    };
+    assert!(names("a", 0..4).iter().all(|name| puts(name) == 1));
+}
+
+/// 10,000 nodes vanish at once: from the list, with all their leases. Nobody is written to, and nothing is left.
+#[test]
+fn ten_thousand_vanish_at_once() {
+    let mut world = World::unsettled(&[("a", 10_000)], Flags::default());
+    world.pass(60);
+    world.stored.clear();
+    world.kubelets.clear();
+    world.list(false);
+    world.pass(120);
+    assert_eq!(world.commits, [] as [Commit; 0]);
+    let engine = world.engine.as_ref().expect("it runs");
+    assert_eq!((engine.census().nodes, engine.zones().count()), (0, 0));
+    let gone = world.notices.iter().filter(|(_, it)| matches!(it, Notice::Removed(_))).count();
+    assert_eq!(gone, 10_000);
+    world.tell(taintward_core::health::Input::ListEnd { stream: Stream::Leases });
+}
+
+/// 10,000 nodes fall silent at once, ten live on: all are declared, and tainted at the secondary rate only.
+#[test]
+fn ten_thousand_fall_silent_at_once() {
+    let mut world = World::unsettled(&[("a", 10_010)], Flags::default());
+    world.pass(110);
+    kill(&mut world, &names("a", 0..10_000));
+    world.pass(200);
+    let (_, size, unhealthy, state, rate) = zones(&world).remove(0);
+    assert_eq!((size, unhealthy, state, rate), (10_010, 10_000, ZoneState::PartialDisruption, SECONDARY));
+    assert!(world.tainted().len() <= 3, "{}", world.tainted().len());
+}

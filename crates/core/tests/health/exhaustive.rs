@@ -1,0 +1,377 @@
+//! # Exhaustive: every interleaving of a tiny cluster
+//! Room:     two nodes in one zone; every order of heartbeats, news, pulls, commits, answers, losses, pauses and restarts
+//!           within small budgets, breadth first, over the engine itself.
+//! Comes in: nothing; `EXHAUSTIVE_STATES` asks for more states.
+//! Goes out: the path to a NoExecute taint for a node that was heard of within its grace period (S7), or faster than the
+//!           rate (S6), or to a state from which a fair run does not end well (NL-7, L7).
+//! Not here: larger clusters and longer times (`properties.rs`).
+
+use crate::world::zone;
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use taintward_core::effect::Failure;
+use taintward_core::engine::Reading;
+use taintward_core::health::{
+    Condition, ConditionKind, Config, Confirmation, Effect, Engine, Input, LeaseFact, NodeFact, OwnTaint,
+    OwnTaints, Platform, Status, Stream,
+};
+use taintward_core::names::{NodeName, Uid, Version};
+use taintward_core::taint::Taint;
+use taintward_core::time::{Mono, Now, Wall};
+
+mod search;
+
+const STATES_MAX: usize = 40_000;
+const SECOND: i64 = 1_000_000;
+const GRACE: i64 = 50 * SECOND;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Step {
+    /// The second node speaks; the first always does.
+    Beat,
+    HearLease,
+    HearNode,
+    Pull,
+    Commit,
+    Answer,
+    /// The answer is lost, committed or not.
+    Lose,
+    Pass(i64),
+    Restart,
+    List,
+}
+
+const STEPS: [Step; 10] = [
+    Step::Pull,
+    Step::HearNode,
+    Step::HearLease,
+    Step::Commit,
+    Step::Answer,
+    Step::Beat,
+    Step::Pass(12),
+    Step::Lose,
+    Step::Restart,
+    Step::List,
+];
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State {
+    now: i64,
+    engine: Engine,
+    nodes: [NodeFact; 2],
+    leases: [LeaseFact; 2],
+    beat: i64,
+    /// When it last was silent for longer than the grace period, and then spoke.
+    silent_at: Option<i64>,
+    version: u64,
+    tainted: Vec<i64>,
+    flight: Option<(Effect, i64, Option<Input>)>,
+    node_news: VecDeque<NodeFact>,
+    lease_news: VecDeque<LeaseFact>,
+    beats: u8,
+    passes: u8,
+    losses: u8,
+    restarts: u8,
+    lists: u8,
+}
+
+fn spend(budget: &mut u8) -> Option<()> {
+    *budget = budget.checked_sub(1)?;
+    Some(())
+}
+
+impl State {
+    fn first(beats: u8, passes: u8, losses: u8, restarts: u8, lists: u8) -> Self {
+        let ready = Condition {
+            kind: ConditionKind::Ready,
+            status: Status::True,
+            heartbeat: Some(Wall::from_secs(1)),
+        };
+        let node = |name: &str| NodeFact {
+            name: NodeName::new(name),
+            uid: Uid::new(name),
+            version: Some(Version(1)),
+            created: Some(Wall::from_secs(0)),
+            zone: zone("a"),
+            excluded: false,
+            unschedulable: false,
+            taints: Vec::new(),
+            conditions: vec![ready],
+            platform: Platform::default(),
+        };
+        let lease = |name: &str| LeaseFact {
+            node: NodeName::new(name),
+            version: Some(Version(1)),
+            renewed: Some(Wall::from_secs(1)),
+        };
+        let mut state = Self {
+            now: 0,
+            engine: Engine::new(Config::default()),
+            nodes: ["n0", "n1"].map(node),
+            leases: ["n0", "n1"].map(lease),
+            beat: 0,
+            silent_at: None,
+            version: 1,
+            tainted: Vec::new(),
+            flight: None,
+            node_news: VecDeque::new(),
+            lease_news: VecDeque::new(),
+            beats,
+            passes,
+            losses,
+            restarts,
+            lists,
+        };
+        state.list();
+        // Known and well for as long as a grace period, then silent for most of another.
+        (0..5).for_each(|_| state.pass(12));
+        state.renew(1);
+        state.lease_news.drain(..).for_each(drop);
+        state.list();
+        (0..4).for_each(|_| state.pass(12));
+        state
+    }
+
+    fn clock(&self) -> Now {
+        Now { mono: Mono::from_micros(self.now), wall: Wall::from_micros(1_800_000_000 * SECOND + self.now) }
+    }
+
+    fn tell(&mut self, input: Input) {
+        let now = self.clock();
+        self.engine.handle(input, now);
+        self.engine.notices();
+    }
+
+    fn list(&mut self) {
+        self.node_news.clear();
+        self.lease_news.clear();
+        let silent_since = Some(self.clock().mono);
+        self.tell(Input::Witness { sent: Mono::from_micros(self.now) });
+        self.tell(Input::ListBegin { stream: Stream::Nodes, silent_since });
+        self.nodes.clone().into_iter().for_each(|fact| self.tell(Input::Node { fact, listed: true }));
+        self.tell(Input::ListEnd { stream: Stream::Nodes });
+        self.tell(Input::ListBegin { stream: Stream::Leases, silent_since });
+        self.leases.clone().into_iter().for_each(|fact| self.tell(Input::Lease { fact, listed: true }));
+        self.tell(Input::ListEnd { stream: Stream::Leases });
+    }
+
+    /// A node renews its lease, and says that it is ready if its object says otherwise.
+    fn renew(&mut self, which: usize) {
+        self.version += 2;
+        let wall = self.clock().wall;
+        let lease = &mut self.leases[which];
+        (lease.version, lease.renewed) = (Some(Version(self.version)), Some(wall));
+        self.lease_news.push_back(lease.clone());
+        let node = &mut self.nodes[which];
+        if node.conditions[0].status != Status::True {
+            node.conditions[0] =
+                Condition { status: Status::True, heartbeat: Some(wall), ..node.conditions[0] };
+            node.version = Some(Version(self.version + 1));
+            self.node_news.push_back(node.clone());
+        }
+        if which == 1 {
+            self.silent_at = (self.now - self.beat > GRACE).then_some(self.now).or(self.silent_at);
+            self.beat = self.now;
+        }
+    }
+
+    fn pass(&mut self, seconds: i64) {
+        self.now += seconds * SECOND;
+        self.version += 2;
+        let wall = self.clock().wall;
+        self.leases[0].version = Some(Version(self.version));
+        self.leases[0].renewed = Some(wall);
+        let fact = self.leases[0].clone();
+        self.tell(Input::Lease { fact, listed: false });
+        self.tell(Input::Witness { sent: Mono::from_micros(self.now) });
+    }
+
+    fn step(&self, step: Step) -> Option<Self> {
+        let mut next = self.clone();
+        next.take(step)?;
+        next.engine.tick(next.clock().mono);
+        next.engine.notices();
+        Some(next)
+    }
+
+    fn take(&mut self, step: Step) -> Option<()> {
+        match step {
+            Step::Beat => {
+                spend(&mut self.beats)?;
+                self.renew(1);
+            }
+            Step::HearLease => {
+                let fact = self.lease_news.pop_front()?;
+                self.tell(Input::Lease { fact, listed: false });
+            }
+            Step::HearNode => {
+                let fact = self.node_news.pop_front()?;
+                self.tell(Input::Node { fact, listed: false });
+            }
+            Step::Pull if self.flight.is_none() => {
+                let effect = self.engine.next(self.clock())?;
+                self.flight = Some((effect, self.now, None));
+            }
+            Step::Commit => self.commit()?,
+            Step::Answer => {
+                let answer = self.flight.as_ref()?.2.clone()?;
+                self.flight = None;
+                self.tell(answer);
+            }
+            Step::Lose => {
+                spend(&mut self.losses)?;
+                let (effect, sent, _) = self.flight.take()?;
+                self.tell(lost(&effect, sent));
+            }
+            Step::Pass(seconds) => {
+                spend(&mut self.passes)?;
+                self.pass(seconds);
+            }
+            Step::Restart => {
+                spend(&mut self.restarts)?;
+                self.engine = Engine::new(Config::default());
+                self.flight = None;
+                self.list();
+            }
+            Step::List => {
+                spend(&mut self.lists)?;
+                self.list();
+            }
+            Step::Pull => return None,
+        }
+        Some(())
+    }
+
+    fn commit(&mut self) -> Option<()> {
+        let (effect, sent, answer) = self.flight.clone()?;
+        if answer.is_some() || self.now - sent > 10 * SECOND {
+            return None;
+        }
+        let sent = Mono::from_micros(sent);
+        let answer = match &effect {
+            Effect::Confirm { node } => {
+                let at = usize::from(node.as_str() == "n1");
+                let (node_fact, lease) = (self.nodes[at].clone(), self.leases[at].clone());
+                let result = Ok(Confirmation { node: Reading::Is(node_fact), lease: Reading::Is(lease) });
+                Input::Confirmed { node: node.clone(), sent, result }
+            }
+            Effect::Taint { node, version, add, remove, .. } => {
+                let result = self.write(&node.name, *version, |fact| {
+                    fact.taints.retain(|taint| !OwnTaint::of(taint).is_some_and(|own| remove.has(own)));
+                    fact.taints.extend(add.iter().map(taint));
+                });
+                Input::Written { node: node.name.clone(), result }
+            }
+            Effect::Declare { node, version, .. } => {
+                let result =
+                    self.write(&node.name, *version, |fact| fact.conditions[0].status = Status::Unknown);
+                Input::Written { node: node.name.clone(), result }
+            }
+            other => panic!("nobody asks for {other:?} here"),
+        };
+        self.flight.as_mut()?.2 = Some(answer);
+        Some(())
+    }
+
+    fn write(
+        &mut self,
+        name: &NodeName,
+        version: Option<Version>,
+        write: impl FnOnce(&mut NodeFact),
+    ) -> Result<Option<Version>, Failure> {
+        assert_eq!(name.as_str(), "n1", "the first is well");
+        let fact = &mut self.nodes[1];
+        if version != fact.version {
+            return Err(Failure::Conflict);
+        }
+        let before = OwnTaints::of(&fact.taints).no_execute();
+        write(fact);
+        self.version += 2;
+        fact.version = Some(Version(self.version));
+        self.node_news.push_back(fact.clone());
+        let after = OwnTaints::of(&fact.taints).no_execute();
+        if before.is_empty() && !after.is_empty() {
+            // A read may be two seconds old, and a request ten on its way.
+            let was_silent = self.silent_at.is_some_and(|at| self.now - at <= 12 * SECOND);
+            let is_silent = self.now - self.beat > GRACE;
+            assert!(is_silent || was_silent, "S7: heard of {} ago", self.now - self.beat);
+            assert!(self.tainted.last().is_none_or(|last| self.now - last >= 10 * SECOND), "S6");
+            self.tainted.push(self.now);
+        }
+        Ok(Some(Version(self.version)))
+    }
+
+    /// From here on nothing goes wrong: the node is alive, or is not.
+    fn run_fairly(mut self, alive: bool) {
+        for _ in 0..20 {
+            if alive {
+                self.renew(1);
+            }
+            for _ in 0..60 {
+                while self.take(Step::HearNode).is_some() || self.take(Step::HearLease).is_some() {}
+                while self.take(Step::Commit).is_some() || self.take(Step::Answer).is_some() {}
+                if self.flight.is_some() {
+                    self.losses = 1;
+                    self.take(Step::Lose);
+                }
+                if self.take(Step::Pull).is_none() {
+                    break;
+                }
+            }
+            self.pass(5);
+            self.engine.tick(self.clock().mono);
+        }
+        let own = OwnTaints::of(&self.nodes[1].taints);
+        match alive {
+            true => assert_eq!(own, OwnTaints::NONE, "L7"),
+            false => {
+                assert!(own.has(OwnTaint::UnreachableNoExecute) && own.has(OwnTaint::Unreachable), "{own:?}")
+            }
+        }
+    }
+
+    fn fingerprint(&self) -> u128 {
+        let hash = |salt: u8| {
+            let mut hasher = DefaultHasher::new();
+            salt.hash(&mut hasher);
+            self.hash(&mut hasher);
+            u128::from(hasher.finish())
+        };
+        hash(0) << 64 | hash(0xa5)
+    }
+}
+
+fn taint(own: OwnTaint) -> Taint {
+    Taint { key: own.key().into(), value: "".into(), effect: own.effect(), time_added: None }
+}
+
+fn lost(effect: &Effect, sent: i64) -> Input {
+    let gone = Failure::Unavailable;
+    match effect {
+        Effect::Confirm { node } => {
+            Input::Confirmed { node: node.clone(), sent: Mono::from_micros(sent), result: Err(gone) }
+        }
+        Effect::Taint { node, .. } | Effect::Declare { node, .. } | Effect::Label { node, .. } => {
+            Input::Written { node: node.name.clone(), result: Err(gone) }
+        }
+        Effect::MarkPod { pod, .. } => Input::PodMarked { pod: pod.clone(), result: Err(gone) },
+    }
+}
+
+#[test]
+fn no_interleaving_taints_wrongly_and_from_anywhere_all_ends_well() {
+    let states_max = std::env::var("EXHAUSTIVE_STATES").ok().and_then(|text| text.parse().ok());
+    let mut states = 0;
+    for (beats, passes, losses, restarts, lists) in
+        [(1, 4, 0, 0, 0), (1, 3, 2, 0, 0), (0, 8, 1, 1, 0), (1, 7, 0, 1, 1), (2, 6, 1, 0, 1)]
+    {
+        let first = State::first(beats, passes, losses, restarts, lists);
+        let (found, tainted) = search::explore(first, states_max.unwrap_or(STATES_MAX));
+        println!(
+            "beats {beats}, passes {passes}, losses {losses}, restarts {restarts}, lists {lists}: {found} states, {tainted} tainted"
+        );
+        assert!(tainted > 0, "nobody is tainted: the scope shows nothing");
+        states += found;
+    }
+    println!("{states} states");
+}

@@ -1,0 +1,50 @@
+//! # Search: breadth first, with the path to what must not be
+//! Room:     the open states, those seen, how each was reached; fair runs from some.
+//! Comes in: a first state.
+//! Goes out: numbers; panics with the path.
+//! Not here: what a step does (`exhaustive.rs`).
+
+use super::{STEPS, State, Step};
+use std::collections::{HashSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// From one in so many states a fair run is tried.
+const FAIR_RUNS: usize = 16;
+
+/// States, and in how many of them the node was tainted.
+pub(super) fn explore(first: State, states_max: usize) -> (usize, usize) {
+    let mut paths: Vec<(usize, Option<Step>)> = vec![(0, None)];
+    let mut seen = HashSet::from([first.fingerprint()]);
+    let mut open = VecDeque::from([(0, first)]);
+    let mut tainted = 0;
+    let path = |paths: &[(usize, Option<Step>)], mut at: usize| {
+        let mut path = Vec::new();
+        while let (before, Some(step)) = paths[at] {
+            path.push(step);
+            at = before;
+        }
+        path.reverse();
+        path
+    };
+    while let Some((at, state)) = open.pop_front() {
+        for step in STEPS {
+            let next = catch_unwind(AssertUnwindSafe(|| state.step(step)));
+            let Ok(next) = next else { panic!("after {:?}: {step:?}", path(&paths, at)) };
+            let Some(next) = next else { continue };
+            if seen.len() >= states_max || !seen.insert(next.fingerprint()) {
+                continue;
+            }
+            paths.push((at, Some(step)));
+            let here = paths.len() - 1;
+            tainted += usize::from(!next.tainted.is_empty());
+            if here.is_multiple_of(FAIR_RUNS) {
+                let fair = next.clone();
+                let alive = here.is_multiple_of(2 * FAIR_RUNS);
+                let ended = catch_unwind(AssertUnwindSafe(|| fair.run_fairly(alive)));
+                assert!(ended.is_ok(), "no good end (alive: {alive}) after {:?}", path(&paths, here));
+            }
+            open.push_back((here, next));
+        }
+    }
+    (seen.len(), tainted)
+}

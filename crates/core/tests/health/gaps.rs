@@ -1,0 +1,226 @@
+//! Our own eyes: pauses, cuts, lost and late streams. Nobody is tainted by mistake, everybody who is dead is in time.
+
+use crate::world::{What, World};
+use taintward_core::health::{Doubt, Input, Notice, OwnTaint, OwnTaints, Stream};
+use taintward_core::time::Mono;
+
+fn is_declared(world: &World, name: &str) -> bool {
+    world.commits.iter().any(|commit| commit.node == name && matches!(commit.what, What::Declare(_)))
+}
+
+/// S7(b), P37: the process stands still for ten minutes. What it did not hear is nobody's silence, whether it knows
+/// of the pause or only finds out by its own calls.
+#[test]
+fn a_pause_of_ten_minutes() {
+    for told in [false, true] {
+        let mut world = World::new(&[("a", 5)]);
+        world.kill(&["a4"]);
+        world.pass(5);
+        let since = world.clock().mono;
+        world.paused = true;
+        world.pass(600);
+        world.paused = false;
+        if told {
+            world.tell(Input::Paused { since });
+        }
+        // What the stream had in store arrives late, as if it were new.
+        world.pass(48);
+        assert_eq!(world.commits, [], "nobody yet");
+        world.pass(15);
+        assert_eq!(world.tainted(), ["a4"], "told: {told}");
+        assert!(["a0", "a1", "a2", "a3"].iter().all(|name| !is_declared(&world, name)));
+        assert!(world.notices.iter().any(|(_, it)| *it == Notice::ObservedAfresh));
+    }
+}
+
+/// Who was silent for too long before the pause, and not declared so, has a whole grace period as well.
+#[test]
+fn a_pause_with_somebody_silent_before_it() {
+    let mut world = World::new(&[("a", 5)]);
+    world.leading = false;
+    world.kill(&["a4"]);
+    world.pass(65);
+    world.paused = true;
+    world.pass(600);
+    world.paused = false;
+    world.leading = true;
+    world.pass(48);
+    assert_eq!(world.commits, [], "nobody yet");
+    world.pass(15);
+    assert_eq!(world.tainted(), ["a4"]);
+}
+
+/// The loop is starved while another task of the process goes on renewing our own lease: that is a pause all the same.
+#[test]
+fn a_pause_in_which_our_lease_was_renewed() {
+    let mut world = World::new(&[("a", 5)]);
+    world.leading = false;
+    world.kill(&["a4"]);
+    world.pass(65);
+    world.paused = true;
+    world.pass(600);
+    world.paused = false;
+    for ago in (0..62).rev() {
+        let sent = world.clock().mono.minus(taintward_core::time::Span::from_secs(10 * ago));
+        world.tell(Input::Witness { sent });
+    }
+    world.leading = true;
+    world.pass(48);
+    assert_eq!(world.commits, [], "nobody yet");
+    world.pass(15);
+    assert_eq!(world.tainted(), ["a4"]);
+}
+
+/// A pause shorter than the tolerance is none.
+#[test]
+fn a_short_pause_changes_nothing() {
+    let mut world = World::new(&[("a", 5)]);
+    world.kill(&["a4"]);
+    world.pass(20);
+    world.paused = true;
+    world.pass(10);
+    world.paused = false;
+    world.pass(35);
+    assert_eq!(world.tainted(), ["a4"]);
+}
+
+/// The API server is cut off for ten minutes, from kubelets as well: noticed by the streams, or not at all. Afterwards
+/// the dead one is tainted, and nobody else.
+#[test]
+fn the_api_server_is_cut_off_for_ten_minutes() {
+    for noticed in [false, true] {
+        for kubelets_first in [false, true] {
+            let mut world = World::new(&[("a", 5)]);
+            world.kill(&["a4"]);
+            world.pass(3);
+            world.api = false;
+            if noticed {
+                let since = world.clock().mono;
+                world.tell(Input::Lost { stream: Stream::Nodes, since });
+                world.tell(Input::Lost { stream: Stream::Leases, since });
+            }
+            world.pass(600);
+            let engine = world.engine.as_ref().expect("it runs");
+            let doubt = if noticed { Doubt::Blind } else { Doubt::CutOff };
+            assert_eq!(engine.doubt(world.clock().mono), Some(doubt));
+            assert!(engine.holds_countdowns(), "NL-48: nobody is heard of");
+            assert_eq!(world.reads, 0, "nobody is even asked for");
+            world.api = true;
+            if kubelets_first {
+                world.pass_micros(1);
+            }
+            world.list(false);
+            world.pass(48);
+            assert_eq!(world.commits, [], "{noticed} {kubelets_first}");
+            world.pass(15);
+            assert_eq!(world.tainted(), ["a4"]);
+            assert!(["a0", "a1", "a2", "a3"].iter().all(|name| !is_declared(&world, name)));
+        }
+    }
+}
+
+/// S7(c): only our own requests fail: we may be the ones who are cut off.
+#[test]
+fn without_a_witness_nobody_is_declared() {
+    let mut world = World::new(&[("a", 5)]);
+    world.kill(&["a4"]);
+    let mut engine = world.engine.take().expect("it runs");
+    let mut now = world.clock();
+    for _ in 0..40 {
+        now.mono = now.mono.plus(taintward_core::time::Span::from_secs(5));
+        engine.tick(now.mono);
+        for (at, name) in ["a0", "a1", "a2", "a3"].iter().enumerate() {
+            let mut fact = world.stored[*name].lease.clone().expect("it has one");
+            fact.version = None;
+            fact.renewed = Some(taintward_core::time::Wall::from_micros(now.mono.as_micros() + at as i64));
+            engine.handle(Input::Lease { fact, listed: false }, now);
+        }
+        assert_eq!(engine.next(now), None);
+    }
+    assert_eq!(engine.doubt(now.mono), Some(Doubt::CutOff));
+}
+
+/// S7(a), P16: renewals arrive minutes late on the watch. The live read knows better, each time.
+#[test]
+fn a_late_stream_of_leases_taints_nobody() {
+    let mut world = World::new(&[("a", 5)]);
+    world.lease_lag = 180_000_000;
+    world.pass(1_200);
+    assert!(world.reads > 0, "they were asked for");
+    assert_eq!(world.commits, []);
+}
+
+/// The stream of leases stalls, and nobody notices: no node is heard of. Nobody is tainted.
+#[test]
+fn a_stalled_stream_of_leases_taints_nobody() {
+    let mut world = World::new(&[("a", 5)]);
+    world.lease_lag = 100_000_000_000;
+    world.pass(1_200);
+    assert_eq!(world.commits, []);
+}
+
+/// A list that confirms the watch is no gap: the dead are tainted as soon as without it.
+#[test]
+fn a_relist_delays_nobody() {
+    let mut world = World::new(&[("a", 5)]);
+    world.kill(&["a4"]);
+    for _ in 0..6 {
+        world.pass(10);
+        world.list(false);
+    }
+    assert_eq!(world.tainted(), ["a4"]);
+}
+
+/// A list that takes long is a gap: nobody is called silent by what is not heard meanwhile.
+#[test]
+fn a_list_that_stalls_is_a_gap() {
+    let mut world = World::new(&[("a", 5)]);
+    world.kill(&["a4"]);
+    world.pass(30);
+    let silent_since = Some(world.clock().mono);
+    world.tell(Input::ListBegin { stream: Stream::Leases, silent_since });
+    world.pass(30);
+    assert_eq!(world.commits, []);
+    assert_eq!(world.engine.as_ref().expect("it runs").doubt(world.clock().mono), Some(Doubt::Blind));
+    for name in ["a0", "a1", "a2", "a3", "a4"] {
+        let fact = world.stored[name].lease.clone().expect("it has one");
+        world.tell(Input::Lease { fact, listed: true });
+    }
+    world.tell(Input::ListEnd { stream: Stream::Leases });
+    world.pass(49);
+    assert_eq!(world.commits, []);
+    world.pass(2);
+    assert_eq!(world.tainted(), ["a4"]);
+}
+
+/// A stream that was lost for longer than the tolerance begins a whole grace period.
+#[test]
+fn a_lost_stream_begins_afresh() {
+    let mut world = World::new(&[("a", 5)]);
+    world.kill(&["a4"]);
+    world.pass(30);
+    let since = world.clock().mono;
+    world.tell(Input::Lost { stream: Stream::Leases, since });
+    world.pass(30);
+    assert_eq!(world.commits, [], "not while it is lost");
+    world.tell(Input::Found { stream: Stream::Leases });
+    world.pass(49);
+    assert_eq!(world.commits, []);
+    world.pass(2);
+    assert_eq!(world.tainted(), ["a4"]);
+}
+
+/// A witness of long ago is none.
+#[test]
+fn a_witness_from_the_future_or_the_past_proves_nothing_more() {
+    let mut world = World::new(&[("a", 3)]);
+    let past = Mono::from_micros(0);
+    world.tell(Input::Witness { sent: past });
+    world.tell(Input::Witness { sent: Mono::NEVER });
+    world.kill(&["a2"]);
+    world.pass(62);
+    assert_eq!(
+        world.own("a2"),
+        OwnTaints::NONE.with(OwnTaint::Unreachable).with(OwnTaint::UnreachableNoExecute)
+    );
+}

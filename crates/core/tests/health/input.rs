@@ -1,0 +1,212 @@
+//! Bad input: odd leases, unreadable objects, nodes without anything. A counter, and nobody is tainted by it.
+
+use crate::world::World;
+use taintward_core::effect::Failure;
+use taintward_core::health::{Condition, ConditionKind, Input, LeaseFact, Notice, OwnTaint, Status};
+use taintward_core::names::NodeName;
+use taintward_core::time::Wall;
+
+/// NL-10: a renewal is compared, not believed: the past, the future, and steps back are signs of life all the same.
+#[test]
+fn nl_10_times_in_leases_are_not_believed() {
+    let mut world = World::new(&[("a", 4)]);
+    let year_1 = -62_135_596_800;
+    world.kill(&["a1"]);
+    for round in 0..20 {
+        world.pass(30);
+        let seconds = [253_402_300_799 - round, year_1 + round, 0][round as usize % 3];
+        let mut fact = world.stored["a1"].lease.clone().expect("it has one");
+        fact.version = None;
+        fact.renewed = Some(Wall::from_secs(seconds));
+        world.stored.get_mut("a1").expect("it exists").lease = Some(fact.clone());
+        world.tell(Input::Lease { fact, listed: false });
+    }
+    assert_eq!(world.commits, []);
+    // The same again and again is no renewal, whatever it says: year 9999 does not keep a node alive.
+    world.pass(60);
+    assert!(world.own("a1").has(OwnTaint::UnreachableNoExecute));
+}
+
+/// A lease without a time says nothing; the node's own heartbeat does.
+#[test]
+fn a_lease_without_a_time_is_none() {
+    let mut world = World::new(&[("a", 4)]);
+    world.kill(&["a1"]);
+    for _ in 0..8 {
+        world.pass(10);
+        let fact = LeaseFact { node: NodeName::new("a1"), version: None, renewed: None };
+        world.stored.get_mut("a1").expect("it exists").lease = Some(fact.clone());
+        world.tell(Input::Lease { fact, listed: false });
+    }
+    assert_eq!(world.tainted(), ["a1"]);
+}
+
+/// D11: what can't be decoded taints nobody and frees nobody; it is counted, and told once.
+#[test]
+fn d11_unreadable_objects_move_nothing() {
+    let mut world = World::new(&[("a", 5)]);
+    world.kill(&["a1", "a2", "a3"]);
+    world.tell(Input::NodeUnreadable { name: NodeName::new("a1") });
+    world.tell(Input::LeaseUnreadable { node: NodeName::new("a2") });
+    world.tell(Input::LeaseUnreadable { node: NodeName::new("a2") });
+    world.pass(200);
+    assert_eq!(world.tainted(), ["a3"]);
+    let engine = world.engine.as_ref().expect("it runs");
+    assert_eq!(engine.census().not_understood, 2);
+    let told = world.notices.iter().filter(|(_, it)| matches!(it, Notice::NotUnderstood(_))).count();
+    assert_eq!(told, 2);
+    // A tainted node that can't be read any more keeps its taint; when it can be, all goes on.
+    world.tell(Input::NodeUnreadable { name: NodeName::new("a3") });
+    world.pass(10);
+    assert_eq!(world.tainted(), ["a3"]);
+    world.revive(&["a1", "a2", "a3"]);
+    world.pass(15);
+    assert_eq!(world.tainted(), Vec::<&str>::new());
+    assert_eq!(world.engine.as_ref().expect("it runs").census().not_understood, 0);
+}
+
+/// Two `Ready` conditions that contradict each other: nothing moves.
+#[test]
+fn d11_two_ready_conditions() {
+    let mut world = World::new(&[("a", 4)]);
+    world.edit("a1", |node| {
+        let ready = node.conditions[0];
+        node.conditions.push(Condition { status: Status::False, ..ready });
+    });
+    world.kill(&["a1"]);
+    world.pass(200);
+    assert_eq!(world.commits, []);
+    assert_eq!(world.engine.as_ref().expect("it runs").census().not_understood, 1);
+}
+
+/// A node without conditions that renews its lease is fine (NL-10).
+#[test]
+fn a_node_without_conditions_that_renews_is_fine() {
+    let mut world = World::new(&[("a", 4)]);
+    world.add_node("a9", "a");
+    for _ in 0..60 {
+        world.edit("a9", |node| node.conditions.clear());
+        world.pass(7);
+    }
+    assert!(!world.commits.iter().any(|commit| commit.node == "a9"), "{:?}", world.commits);
+}
+
+/// NL-12: the other conditions of a silent node say Unknown too, and their taints go.
+#[test]
+fn pressure_of_a_silent_node_is_unknown() {
+    let mut world = World::new(&[("a", 4)]);
+    for kind in [ConditionKind::DiskPressure, ConditionKind::NetworkUnavailable] {
+        world.edit("a1", |node| {
+            node.conditions.push(Condition { kind, status: Status::True, heartbeat: None })
+        });
+    }
+    world.pass(1);
+    assert!(world.own("a1").has(OwnTaint::DiskPressure));
+    world.kill(&["a1"]);
+    world.pass(70);
+    assert!(
+        !world.own("a1").has(OwnTaint::DiskPressure) && world.own("a1").has(OwnTaint::NetworkUnavailable)
+    );
+}
+
+/// A node created again under its old name is another node: what was decided for the old one is not done to it.
+#[test]
+fn another_node_of_the_same_name() {
+    let mut world = World::new(&[("a", 4)]);
+    world.kill(&["a1"]);
+    world.pass(35);
+    world.remove_node("a1");
+    world.add_node("a1", "a");
+    world.pass(100);
+    assert_eq!(world.commits, []);
+    let told = |which: fn(&Notice) -> bool| world.notices.iter().filter(|(_, it)| which(it)).count();
+    assert_eq!(told(|it| matches!(it, Notice::Removed(_))), 1, "NL-19");
+    assert_eq!(told(|it| matches!(it, Notice::Registered(_))), 5);
+}
+
+/// S6: a write that certainly did not happen gives its token back; one whose answer is lost does not.
+#[test]
+fn s6_only_certain_failures_give_the_token_back() {
+    for (failure, within, later) in [(Failure::Rejected, 5, true), (Failure::Unavailable, 5, false)] {
+        let mut world = World::new(&[("a", 8)]);
+        world.kill(&["a1"]);
+        // The read, the conditions, then the write of the taints.
+        world.faults = [None, None, Some(failure)].into();
+        while !world.faults.is_empty() {
+            world.pass(1);
+        }
+        world.pass(within);
+        assert_eq!(world.tainted().contains(&"a1"), later, "{failure:?}");
+        world.pass(10);
+        assert_eq!(world.tainted(), ["a1"]);
+    }
+}
+
+/// What arrives late is no sign of life, however often: the dead one is tainted in time.
+#[test]
+fn late_and_repeated_leases_keep_nobody_alive() {
+    let mut world = World::new(&[("a", 4)]);
+    world.kill(&["a1"]);
+    let lease = world.stored["a1"].lease.clone().expect("it has one");
+    for round in 0..60 {
+        world.pass(1);
+        let old = Some(taintward_core::names::Version(2));
+        let fact = LeaseFact { version: old, renewed: Some(Wall::from_secs(round)), ..lease.clone() };
+        world.tell(Input::Lease { fact, listed: false });
+        world.tell(Input::Lease { fact: lease.clone(), listed: false });
+    }
+    assert_eq!(world.tainted(), ["a1"]);
+}
+
+/// NL-7: an event is lost, so that what a write demands is not there any more: a live read finds out.
+#[test]
+fn a_conflict_is_followed_by_a_live_read() {
+    let mut world = World::new(&[("a", 3)]);
+    world.leading = false;
+    let pressed = Condition { kind: ConditionKind::DiskPressure, status: Status::True, heartbeat: None };
+    world.edit("a0", |node| node.conditions.push(pressed));
+    world.pass(1);
+    let stored = world.stored.get_mut("a0").expect("it exists");
+    stored.node.version = Some(taintward_core::names::Version(1_000_000));
+    world.leading = true;
+    world.pass(5);
+    assert!(world.own("a0").has(OwnTaint::DiskPressure));
+}
+
+/// D11: what was planned for a node that can't be read any more is not done.
+#[test]
+fn d11_nothing_is_written_to_an_unreadable_node() {
+    let mut world = World::new(&[("a", 3)]);
+    world.leading = false;
+    world.edit("a0", |node| node.unschedulable = true);
+    world.pass(1);
+    world.tell(Input::NodeUnreadable { name: NodeName::new("a0") });
+    world.leading = true;
+    world.pass(5);
+    assert_eq!(world.commits, []);
+}
+
+/// NL-22: only one node of a zone is read at a time for one token.
+#[test]
+fn nl_22_one_candidate_at_a_time() {
+    let mut world = World::new(&[("a", 8)]);
+    world.leading = false;
+    for name in ["a1", "a2", "a3"] {
+        world.set_ready(name, false);
+        world.edit(name, |node| {
+            let own = OwnTaint::NotReady;
+            let (key, effect) = (own.key().into(), own.effect());
+            node.taints.push(taintward_core::taint::Taint {
+                key,
+                value: "".into(),
+                effect,
+                time_added: None,
+            });
+        });
+    }
+    world.pass(1);
+    let now = world.clock();
+    let engine = world.engine.as_mut().expect("it runs");
+    let pulled: Vec<_> = std::iter::from_fn(|| engine.next(now)).collect();
+    assert_eq!(pulled, [taintward_core::health::Effect::Confirm { node: NodeName::new("a1") }]);
+}

@@ -1,0 +1,75 @@
+//! # Judge: what must hold at every commit, whatever happened before
+//! Room:     the truth about who spoke when; NoExecute taints by zone and time, over restarts.
+//! Comes in: signs of life as kubelets give them, commits.
+//! Goes out: panics.
+//! Not here: what should happen (the scenarios).
+
+use crate::world::{Kubelet, SECOND};
+use std::collections::BTreeMap;
+use taintward_core::health::{ConditionKind, Flags, NodeFact, OwnTaint, OwnTaints, Status, ZoneKey};
+
+#[derive(Clone, Default)]
+pub struct Judge {
+    heard: BTreeMap<String, i64>,
+    started: i64,
+    /// NoExecute taints on nodes that had none, by zone.
+    pub evictions: BTreeMap<ZoneKey, Vec<i64>>,
+    /// A test in which silence is not death: kubelets whose words are late.
+    pub silence_counts: bool,
+}
+
+impl Judge {
+    pub fn start(&mut self, now: i64) {
+        self.started = now;
+    }
+
+    pub fn heard(&mut self, name: &str, now: i64) {
+        self.heard.insert(name.into(), now);
+    }
+
+    pub fn commit(
+        &mut self,
+        now: i64,
+        flags: &Flags,
+        (kubelet, all_down): (&Kubelet, bool),
+        before: &NodeFact,
+        after: &NodeFact,
+    ) {
+        let (was, is) = (OwnTaints::of(&before.taints), OwnTaints::of(&after.taints));
+        let foreign = |fact: &NodeFact| -> Vec<_> {
+            fact.taints.iter().filter(|taint| OwnTaint::of(taint).is_none()).cloned().collect()
+        };
+        assert_eq!(foreign(before), foreign(after), "S8");
+        let both = OwnTaints::NO_EXECUTE;
+        assert_ne!(is.no_execute(), both, "NL-21: both NoExecute taints at once");
+        if is.has(OwnTaint::UnreachableNoExecute) && was.no_execute().is_empty() {
+            let heard = self.heard.get(after.name.as_str()).copied().unwrap_or(i64::MIN / 2);
+            let silent = now - heard;
+            assert!(silent > flags.monitor_grace_micros, "{} was heard of {silent} µs ago", after.name);
+            assert!(!kubelet.alive || self.silence_counts, "{} is alive", after.name);
+            assert!(now - self.started > flags.monitor_grace_micros, "S7: watched for too short");
+        }
+        if is.has(OwnTaint::NotReadyNoExecute) && was.no_execute().is_empty() {
+            let ready = before.conditions.iter().find(|it| it.kind == ConditionKind::Ready);
+            let says_so = ready.is_some_and(|ready| ready.status == Status::False);
+            assert!(says_so, "{} does not say that it is not ready", after.name);
+        }
+        if was.no_execute().is_empty() && !is.no_execute().is_empty() {
+            assert!(!all_down, "NL-27: {} is tainted at {now} while everything is down", after.name);
+            self.evictions.entry(after.zone.clone()).or_default().push(now);
+            self.assert_rate(flags);
+        }
+    }
+
+    /// S6: in any window at most one, and the rate's worth.
+    fn assert_rate(&self, flags: &Flags) {
+        for (zone, times) in &self.evictions {
+            let Some((last, before)) = times.split_last() else { continue };
+            for (at, first) in before.iter().rev().enumerate() {
+                let allowed = 1.0 + flags.eviction_rate * (last - first) as f64 / SECOND as f64;
+                let number = at as f64 + 2.0;
+                assert!(number <= allowed + 1e-6, "S6: {number} in {} µs in {zone}", last - first);
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The node health engine among kubelets, an API server and time.
+#![allow(unreachable_pub, reason = "modules of one test crate")]
+
+mod disruption;
+mod exhaustive;
+mod gaps;
+mod input;
+mod judge;
+mod properties;
+mod restarts;
+mod timeline;
+mod turns;
+mod world;

@@ -1,0 +1,130 @@
+//! Between a pull and its answer: what is young enough to act by, and for whom an answer is.
+
+use crate::world::{SECOND, What, World};
+use taintward_core::effect::Failure;
+use taintward_core::engine::Reading;
+use taintward_core::health::{
+    Condition, ConditionKind, Confirmation, Effect, Input, OwnTaint, OwnTaints, Status,
+};
+use taintward_core::names::{NodeName, Version};
+use taintward_core::time::{Mono, Span, Wall};
+
+/// A follower's engine that knows of a silent node, and has asked for nothing yet.
+fn silent() -> World {
+    let mut world = World::new(&[("a", 4)]);
+    world.leading = false;
+    world.kill(&["a1"]);
+    world.pass(60);
+    world
+}
+
+fn reading(world: &World, name: &str) -> Confirmation {
+    let stored = &world.stored[name];
+    let lease = stored.lease.clone().map_or(Reading::Absent, Reading::Is);
+    Confirmation { node: Reading::Is(stored.node.clone()), lease }
+}
+
+/// S7(a): a live read is worth two seconds.
+#[test]
+fn a_live_read_is_worth_two_seconds() {
+    for (age, declares) in [(2_000_000, true), (2_000_001, false)] {
+        let mut world = silent();
+        let name = NodeName::new("a1");
+        let now = world.clock();
+        let result = Ok(reading(&world, "a1"));
+        let engine = world.engine.as_mut().expect("it runs");
+        assert_eq!(engine.next(now), Some(Effect::Confirm { node: name.clone() }));
+        assert_eq!(engine.next(now), None, "one request at a time");
+        engine.handle(Input::Confirmed { node: name.clone(), sent: now.mono, result }, now);
+        let later = taintward_core::time::Now { mono: now.mono.plus(Span::from_micros(age)), ..now };
+        let next = engine.next(later);
+        assert_eq!(matches!(next, Some(Effect::Declare { .. })), declares, "{next:?}");
+        assert_eq!(matches!(next, Some(Effect::Confirm { .. })), !declares, "{next:?}");
+    }
+}
+
+/// S7(a): a live read from before the silence was too long says nothing about it.
+#[test]
+fn a_live_read_from_before_is_none() {
+    let mut world = World::new(&[("a", 4)]);
+    world.kill(&["a1"]);
+    // Last heard of at 91.37 s; a conflict makes it read just before 141.37 s.
+    world.pass_micros(40_500_000);
+    world.faults = [Some(Failure::Conflict)].into();
+    world.edit("a1", |node| node.unschedulable = true);
+    world.pass_micros(500_000);
+    assert_eq!((world.reads, world.own("a1")), (1, OwnTaints::NONE.with(OwnTaint::Unschedulable)));
+    world.pass(1);
+    assert!(world.commits.iter().any(|commit| matches!(commit.what, What::Declare(_))));
+    assert_eq!(world.reads, 2);
+}
+
+/// The answer to a request for a node that has been replaced meanwhile is not about the new one.
+#[test]
+fn an_answer_for_another_incarnation() {
+    let mut world = silent();
+    let name = NodeName::new("a1");
+    let now = world.clock();
+    let result = Ok(reading(&world, "a1"));
+    let engine = world.engine.as_mut().expect("it runs");
+    engine.next(now);
+    engine.handle(Input::Confirmed { node: name.clone(), sent: now.mono, result }, now);
+    assert!(matches!(engine.next(now), Some(Effect::Declare { .. })));
+    world.remove_node("a1");
+    world.add_node("a1", "a");
+    world.pass(1);
+    world.tell(Input::Written { node: name.clone(), result: Ok(Some(Version(1_000_000))) });
+    let engine = world.engine.as_ref().expect("it runs");
+    let ready = engine.explain(&name, now.mono).expect("it is known").conditions.ready();
+    assert_eq!(ready, Some(Status::True));
+    assert_eq!(engine.census().in_flight, 0);
+}
+
+/// What the watch tells late of a node does not undo what is known.
+#[test]
+fn late_news_of_a_node_is_dropped() {
+    let mut world = World::new(&[("a", 3)]);
+    let before = world.stored["a0"].node.clone();
+    world.edit("a0", |node| node.unschedulable = true);
+    world.pass(1);
+    world.tell(Input::Node { fact: before, listed: false });
+    let engine = world.engine.as_ref().expect("it runs");
+    let own = engine.explain(&NodeName::new("a0"), world.clock().mono).expect("it is known").own;
+    assert_eq!(own, OwnTaints::NONE.with(OwnTaint::Unschedulable));
+    assert_eq!(world.commits.len(), 1);
+}
+
+/// NL-10: a node without a lease that posts its status is heard of.
+#[test]
+fn a_heartbeat_in_the_node_is_one() {
+    let mut world = World::new(&[("a", 3)]);
+    world.kill(&["a1"]);
+    for _ in 0..20 {
+        world.pass(10);
+        let heartbeat = Some(Wall::from_micros(world.now));
+        let ready = Condition { kind: ConditionKind::Ready, status: Status::True, heartbeat };
+        world.edit("a1", |node| node.conditions = vec![ready]);
+    }
+    world.pass(1);
+    assert_eq!(world.commits, []);
+    assert_eq!(world.reads, 0, "there was no doubt");
+}
+
+/// NL-11: a node that never said anything counts from its creation, also after a restart; but nobody is declared by less
+/// than a grace period of our own.
+#[test]
+fn nl_11_from_creation_after_a_restart() {
+    let mut world = World::new(&[("a", 3)]);
+    world.crash();
+    world.kill(&["a1"]);
+    let stored = world.stored.get_mut("a1").expect("it exists");
+    stored.node.conditions.clear();
+    stored.lease = None;
+    world.start();
+    let started = world.now;
+    world.pass(55);
+    let declared = world.commits.iter().find(|commit| matches!(commit.what, What::Declare(_)));
+    let after = declared.expect("declared").at - started;
+    assert!((50 * SECOND..51 * SECOND).contains(&after), "{after}");
+    assert!(world.engine.as_ref().expect("it runs").wake_at() > Some(Mono::from_micros(world.now)));
+}
