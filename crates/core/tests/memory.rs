@@ -1,0 +1,65 @@
+//! What the engines may cost in memory, exact in every build. One test alone: the heap is counted for the whole process,
+//! and a second test's thread would be counted with it.
+
+mod common;
+#[path = "common/leases.rs"]
+mod leases;
+
+use common::crowd::{self, KEY, now};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use std::alloc::System;
+use taintward_core::engine::Input;
+
+#[global_allocator]
+static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+fn live(region: &Region<'_, System>) -> f64 {
+    let change = region.change();
+    // A reallocation is counted by its difference, apart from the others.
+    change.bytes_allocated as f64 - change.bytes_deallocated as f64
+}
+
+#[test]
+fn budgets_of_memory_are_kept() {
+    at_most_160_bytes_of_heap_for_each_of_150_000_pods();
+    at_most_64_bytes_for_each_lease();
+}
+
+fn at_most_160_bytes_of_heap_for_each_of_150_000_pods() {
+    const NODES: usize = 5_000;
+    const PODS: usize = 150_000;
+    let region = Region::new(HEAP);
+    let mut engine = crowd::engine(NODES, PODS / NODES, 300);
+    let quiet = live(&region) / PODS as f64;
+    assert_eq!(engine.census().pods, PODS);
+    for node in 0..NODES / 2 {
+        engine.handle(Input::Node { fact: crowd::node(node, 2, &[KEY]), listed: false }, now());
+    }
+    engine.notices();
+    assert_eq!(engine.census().counting, PODS / 2);
+    let counting = live(&region) / PODS as f64;
+    println!("{quiet:.1} bytes a pod; with half of them counting down {counting:.1}");
+    assert!(quiet <= 160.0 && counting <= 160.0, "{quiet:.1} {counting:.1}");
+    drop(engine);
+    assert!(live(&region) < 1_000.0, "all of it is given back");
+}
+
+/// What node health remembers of a node's lease: up to 40 bytes in the node's own place (the type asserts it), and next to
+/// nothing besides; and what it remembers of all there is.
+fn at_most_64_bytes_for_each_lease() {
+    const NODES: usize = 10_000;
+    let region = Region::new(HEAP);
+    let mut engine = leases::engine(NODES);
+    let nodes = live(&region) / NODES as f64;
+    leases::renew(&mut engine, NODES, 1);
+    let with = live(&region) / NODES as f64;
+    for round in 2..20 {
+        leases::renew(&mut engine, NODES, round);
+    }
+    let renewed = live(&region) / NODES as f64;
+    println!("{nodes:.1} bytes a node; with its lease {with:.1}; after many renewals {renewed:.1}");
+    assert!(with - nodes <= 24.0 && renewed - nodes <= 24.0, "{nodes:.1} {with:.1} {renewed:.1}");
+    assert!(renewed <= 640.0, "all of it: {renewed:.1}");
+    drop(engine);
+    assert!(live(&region) < 1_000.0, "all of it is given back");
+}
