@@ -24,7 +24,7 @@ use std::time::Duration;
 use taintward_client::act::{Actor, Refusal};
 use taintward_client::clock::Clock;
 use taintward_client::listen::Heard;
-use taintward_core::engine::{Engine, Lane};
+use taintward_core::engine::{Engine, Input, Lane};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::time::{Mono, Span};
 use tokio::sync::watch;
@@ -59,6 +59,7 @@ pub(crate) struct Brain {
     pub(crate) heartbeat: Heartbeat,
     pub(crate) synced: Arc<AtomicBool>,
     hold: watch::Receiver<bool>,
+    holding: bool,
     pub(crate) herald: Herald,
     pub(crate) stamper: Option<Stamper>,
     pub(crate) complaints: Quota,
@@ -100,6 +101,7 @@ impl Brain {
             heartbeat,
             synced,
             hold,
+            holding: false,
             herald: Herald::default(),
             stamper: stamp_taints.then(Stamper::default),
             complaints: Quota::per_second(5),
@@ -116,6 +118,7 @@ impl Brain {
         loop {
             self.heartbeat.beat();
             self.take_in(&mut news);
+            self.hold();
             let now = self.clock.now();
             self.engine.tick(now.mono);
             self.act();
@@ -131,10 +134,19 @@ impl Brain {
                 batch = news.next() => self.hear(batch),
                 Some(written) = self.writing.next() => self.written(written),
                 () = self.right.changed() => {}
+                Ok(()) = self.hold.changed() => {}
                 () = self.clock.sleep_until(wake) => {}
             }
         }
         self.drain().await;
+    }
+
+    /// Time stands still for some countdowns, or goes on, as node health says (NL-48).
+    fn hold(&mut self) {
+        let hold = *self.hold.borrow_and_update();
+        if std::mem::replace(&mut self.holding, hold) != hold {
+            self.engine.handle(Input::Hold(hold), self.clock.now());
+        }
     }
 
     /// Takes in the news that is there already: what is decided next knows all of it.
