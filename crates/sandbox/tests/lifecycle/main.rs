@@ -5,7 +5,7 @@
 //!           when it should, and at no other moment.
 //! Not here: chance (`tests/simulation`); the engine by itself (`crates/core/tests/health`).
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
-#![allow(clippy::print_stdout, reason = "how long ten thousand nodes took is told to people")]
+#![allow(clippy::print_stdout, reason = "how long a storm took is told to people")]
 
 mod down;
 mod edits;
@@ -13,7 +13,6 @@ mod leaders;
 mod odd;
 mod outages;
 mod restarts;
-mod rounds;
 #[path = "../parts/stage.rs"]
 mod stage;
 mod storm;

@@ -5,7 +5,7 @@
 //! Not here: several nodes at once (`zones.rs`, `down.rs`).
 
 use super::stage::{LATE, Stage, after, bears, no_execute, sleep};
-use super::words::{GRACE, NOT_READY, UNREACHABLE, both, flagged};
+use super::words::{GRACE, NOT_READY, UNREACHABLE, beat, both, flagged};
 use http::Method;
 use serde_json::json;
 use taintward_controller::settings::{Mode, Settings};
@@ -88,9 +88,10 @@ async fn heard_of_in_time() {
     let _controller = stage.watched(both()).await;
     drop(heart);
     for _ in 0..10 {
+        beat(stage.server(), "n1");
         sleep(GRACE - 0.1).await;
-        super::words::beat(stage.server(), "n1");
     }
+    beat(stage.server(), "n1");
     let last = stage.now();
     sleep(GRACE).await;
     stage.never("n1", "unreachable:NoSchedule");

@@ -172,20 +172,17 @@ impl Stage {
 
     /// When the node renewed its lease last.
     pub(crate) fn last_word(&self, node: &str) -> Timestamp {
-        let all = self.commits();
-        let last = all.iter().rfind(|one| {
+        let renewals = self.commits_of(|one| {
             one.number == leases()
                 && one.object["metadata"]["name"] == node
                 && one.object["metadata"]["namespace"] == "kube-node-lease"
         });
-        last.unwrap().at
+        renewals.last().unwrap().at
     }
 
     /// Everything that was committed about a node, as long as this one is it.
     pub(crate) fn life_of(&self, node: &str) -> Vec<Commit> {
-        let mut all = self.commits();
-        all.retain(|one| one.number == nodes() && one.object["metadata"]["name"] == node);
-        all
+        self.commits_of(|one| one.number == nodes() && one.object["metadata"]["name"] == node)
     }
 
     /// When something about a node changed, and to what; its beginning is no change.
@@ -240,7 +237,7 @@ impl Stage {
 
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
-        for commit in self.commits().iter().filter(|one| one.number == nodes()) {
+        for commit in &self.commits_of(|one| one.number == nodes()) {
             let name = commit.object["metadata"]["name"].as_str().unwrap().to_owned();
             if !names.contains(&name) {
                 names.push(name);

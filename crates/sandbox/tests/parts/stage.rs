@@ -336,6 +336,11 @@ impl Stage {
 
     /// Every commit.
     pub(crate) fn commits(&self) -> Vec<Commit> {
-        self.log.lock().unwrap().clone()
+        self.commits_of(|_| true)
+    }
+
+    /// Commits of one kind.
+    pub(crate) fn commits_of(&self, which: impl Fn(&Commit) -> bool) -> Vec<Commit> {
+        self.log.lock().unwrap().iter().filter(|one| which(one)).cloned().collect()
     }
 }
