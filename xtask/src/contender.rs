@@ -49,7 +49,7 @@ impl Contender {
                 Ok(program)
             }
             Self::Original => {
-                let mut program = cluster.controller_manager(ORIGINAL).await?;
+                let mut program = cluster.controller_manager(ORIGINAL, &[]).await?;
                 wait::until("kube-controller-manager's caches to be synced", PATIENCE, async || {
                     program.expect_running()?;
                     let synced = program.output().matches("Caches are synced").count();
