@@ -136,5 +136,6 @@ fn blame(verb: &str, complaint: impl fmt::Display) -> Error {
 /// Which choices the operator made, as opposed to those that are defaults.
 fn explicit(run: &ArgMatches) -> Explicit {
     let made = |id| matches!(run.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable));
-    Explicit { mode: made("mode"), disruption_condition: made("disruption_condition") }
+    let node_health = run::NODE_HEALTH_IDS.into_iter().find(|(id, _)| made(id)).map(|(_, flag)| flag);
+    Explicit { mode: made("mode"), disruption_condition: made("disruption_condition"), node_health }
 }

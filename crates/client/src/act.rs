@@ -2,10 +2,12 @@
 //! Room:     one method per request; each asks once, within a deadline, with preconditions, and says how it went.
 //! Comes in: names, UIDs and versions that a decision was made for.
 //! Goes out: facts just read, or a [`Refusal`] in the core's words.
-//! Not here: retries, ordering and concurrency (the controller); the decision (the core); lists and watches.
+//! Not here: node health (`act/health.rs`); retries, ordering and concurrency (the controller); the decision (the
+//!           core); lists and watches.
 
 mod answer;
 mod bodies;
+mod health;
 mod pace;
 mod path;
 mod refusal;
@@ -26,6 +28,7 @@ use bodies::{ACCEPT_METADATA, ACCEPT_PROTOBUF, STRATEGIC};
 use bytes::Bytes;
 use http::Method;
 use kube::Client;
+use refusal::Caution;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -132,7 +135,7 @@ impl Actor {
     /// # Errors
     /// A [`Refusal`]; [`Failure::NotFound`] if there is no node of that name.
     pub async fn read_node(&self, name: &NodeName) -> Result<Reading<NodeFact>, Refusal> {
-        Ok(reading(self.read(&Resource::node(name)?).await?))
+        Ok(reading(self.read(&Resource::node(name, "")?, whole()).await?))
     }
 
     /// Reads a pod as it is now; one that is bound to no node counts as absent.
@@ -140,7 +143,7 @@ impl Actor {
     /// # Errors
     /// A [`Refusal`]; [`Failure::NotFound`] if there is no pod of that name.
     pub async fn read_pod(&self, name: &PodName) -> Result<Reading<PodFact>, Refusal> {
-        Ok(reading(self.read(&Resource::pod(name, "")?).await?))
+        Ok(reading(self.read(&Resource::pod(name, "")?, whole()).await?))
     }
 
     /// Puts the condition `DisruptionTarget` on a pod (TE-31), for this incarnation only (S1, D4).
@@ -244,14 +247,13 @@ impl Actor {
     /// A [`Refusal`]; [`Failure::Conflict`] if the node or the taint is another by now.
     pub async fn stamp(&self, node: &NodeFact, index: usize, when: Wall) -> Result<Stamped, Refusal> {
         let Some(body) = stamp::patch(node, index, when) else { return Ok(Stamped::NotNeeded) };
-        let resource = Resource::node(&node.name)?;
-        let ask = Ask { content: stamp::JSON_PATCH, accept: ACCEPT_METADATA, body, has_tests: true };
+        let resource = Resource::node(&node.name, "")?;
+        let ask = Ask { content: stamp::JSON_PATCH, accept: ACCEPT_METADATA, body, caution: Caution::Tests };
         let answer = self.send(Method::PATCH, &resource, MANAGED, ask).await?;
         Ok(Stamped::Done(bodies::version_of(&answer.body)))
     }
 
-    async fn read<F: Fact>(&self, on: &Resource<'_>) -> Result<Decoded<F>, Refusal> {
-        let ask = Ask { accept: ACCEPT_PROTOBUF, ..Ask::default() };
+    async fn read<F: Fact>(&self, on: &Resource<'_>, ask: Ask) -> Result<Decoded<F>, Refusal> {
         let answer = self.send(Method::GET, on, "", ask).await?;
         match object_from_body(&answer.content_type, &answer.body) {
             ObjectBody::Object(object) => Ok(object),
@@ -281,6 +283,11 @@ impl Actor {
             Err(_) => Err(Refusal::silence(&method, on, limit)),
         }
     }
+}
+
+/// An object is wanted whole, and small.
+fn whole() -> Ask {
+    Ask { accept: ACCEPT_PROTOBUF, ..Ask::default() }
 }
 
 fn reading<F>(decoded: Decoded<F>) -> Reading<F> {

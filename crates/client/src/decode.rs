@@ -6,14 +6,16 @@
 //!
 //! Nothing here panics on any input, and nothing is allocated beyond what has arrived and the stated limits (S12).
 
-use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::health::LeaseFact;
 use taintward_core::names::{NodeName, Uid, Version};
 
 pub(crate) mod event;
+mod facts;
 mod fault;
 pub(crate) mod frames;
 mod held;
 mod json;
+mod labels;
 pub(crate) mod list;
 mod meaning;
 mod moment;
@@ -23,6 +25,7 @@ mod status;
 mod tests;
 mod wire;
 
+pub use facts::{NODE_LEASES, SeenNode, SeenPod};
 pub(crate) use fault::{Fault, harmless};
 pub use status::ApiStatus;
 
@@ -90,7 +93,11 @@ pub enum Decoded<F> {
 
 /// A kind of object that is listed and watched.
 pub trait Fact: Sized + Send + 'static {
-    /// The resource in URLs.
+    /// The API group; empty is core.
+    const GROUP: &'static str;
+    /// Where its collection is found.
+    const PATH: &'static str;
+    /// The resource, as RBAC and messages name it.
     const RESOURCE: &'static str;
     /// The kind in bodies.
     const KIND: &'static str;
@@ -108,62 +115,6 @@ pub trait Fact: Sized + Send + 'static {
 
     /// `metadata.resourceVersion`, if it is an integer.
     fn version(&self) -> Option<Version>;
-}
-
-impl Fact for NodeFact {
-    const RESOURCE: &'static str = "nodes";
-    const KIND: &'static str = "Node";
-    const FIELD_SELECTOR: Option<&'static str> = None;
-
-    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        settled(protobuf::node(bytes), || protobuf::identity(bytes))
-    }
-
-    fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        settled(json::node(bytes), || json::identity(bytes))
-    }
-
-    fn identity(&self) -> Identity {
-        Identity {
-            uid: Some(self.uid.clone()),
-            namespace: String::new(),
-            name: self.name.as_str().to_owned(),
-            node: None,
-            version: self.version,
-        }
-    }
-
-    fn version(&self) -> Option<Version> {
-        self.version
-    }
-}
-
-impl Fact for PodFact {
-    const RESOURCE: &'static str = "pods";
-    const KIND: &'static str = "Pod";
-    const FIELD_SELECTOR: Option<&'static str> = Some("spec.nodeName!=");
-
-    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        settled(protobuf::pod(bytes), || protobuf::identity(bytes))
-    }
-
-    fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        settled(json::pod(bytes), || json::identity(bytes))
-    }
-
-    fn identity(&self) -> Identity {
-        Identity {
-            uid: Some(self.uid.clone()),
-            namespace: self.name.namespace().to_owned(),
-            name: self.name.name().to_owned(),
-            node: Some(self.node.clone()),
-            version: self.version,
-        }
-    }
-
-    fn version(&self) -> Option<Version> {
-        self.version
-    }
 }
 
 fn settled<F>(read: Result<Decoded<F>, Fault>, identity: impl FnOnce() -> Identity) -> Decoded<F> {
@@ -254,10 +205,11 @@ pub fn fuzz_entry(bytes: &[u8]) -> usize {
             Encoding::Protobuf => "application/vnd.kubernetes.protobuf",
             Encoding::Json => "application/json",
         };
-        understood += usize::from(matches!(decoded::<PodFact>(encoding, bytes), Decoded::Fact(_)));
-        understood += usize::from(matches!(decoded::<NodeFact>(encoding, bytes), Decoded::Fact(_)));
+        understood += usize::from(matches!(decoded::<SeenPod>(encoding, bytes), Decoded::Fact(_)));
+        understood += usize::from(matches!(decoded::<SeenNode>(encoding, bytes), Decoded::Fact(_)));
+        understood += usize::from(matches!(decoded::<LeaseFact>(encoding, bytes), Decoded::Fact(_)));
         understood +=
-            usize::from(matches!(object_from_body::<PodFact>(content_type, bytes), ObjectBody::Object(_)));
+            usize::from(matches!(object_from_body::<SeenPod>(content_type, bytes), ObjectBody::Object(_)));
         understood += usize::from(status_from_body(content_type, bytes).is_some());
         let first = bytes.first().map_or(0, |&byte| usize::from(byte)).min(bytes.len());
         for cut in [0, first, bytes.len() / 2] {

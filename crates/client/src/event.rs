@@ -6,14 +6,9 @@
 
 use crate::act::{micro_time, second_time};
 use serde_json::{Value, json};
+use taintward_core::health::{NodeRef, words};
 use taintward_core::names::{NodeName, PodName, Uid};
 use taintward_core::time::Wall;
-
-/// The reason of all notes (TE-34).
-pub const REASON: &str = "TaintManagerEviction";
-
-/// Who reports (TE-34): what upstream's events name, so that who looks for its words finds ours.
-pub const CONTROLLER: &str = "taint-eviction-controller";
 
 /// The longest note the events API accepts, in bytes.
 const NOTE_MAX: usize = 1024;
@@ -23,6 +18,26 @@ const NAME_MAX: usize = 253;
 
 /// The longest action and reporting instance the events API accepts.
 const WORD_MAX: usize = 128;
+
+/// Who reports, and why: what upstream's events name, so that who looks for its words finds ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Voice {
+    /// The reporting controller.
+    pub controller: &'static str,
+    /// The reason, as one word.
+    pub reason: &'static str,
+}
+
+impl Voice {
+    /// Of evictions (TE-34).
+    pub const EVICTION: Self =
+        Self { controller: "taint-eviction-controller", reason: "TaintManagerEviction" };
+
+    /// Of node health (NL-1).
+    const fn health(reason: &'static str) -> Self {
+        Self { controller: words::COMPONENT, reason }
+    }
+}
 
 /// What a note is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +51,8 @@ pub enum About {
 /// One event to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventNote {
+    /// Who says it, and why.
+    pub voice: Voice,
     /// What it is about.
     pub about: About,
     /// What was done, as one word: the events API wants it.
@@ -62,6 +79,48 @@ pub(crate) enum EventsApi {
 }
 
 impl EventNote {
+    /// A node is seen for the first time (NL-19).
+    pub fn registered(node: &NodeRef, at: Wall) -> Self {
+        Self::of_node(words::REGISTERED, "Registering", node, words::registered(&node.name), at)
+    }
+
+    /// A node is gone (NL-19).
+    pub fn removing(node: &NodeRef, at: Wall) -> Self {
+        Self::of_node(words::REMOVING, "Removing", node, words::removing(&node.name), at)
+    }
+
+    /// A node was ready and is not any more (NL-17).
+    pub fn node_not_ready(node: &NodeRef, at: Wall) -> Self {
+        Self::of_node(words::NOT_READY, "Observing", node, words::not_ready(&node.name), at)
+    }
+
+    /// A pod was marked not ready, because its node is not (NL-17).
+    pub fn pod_not_ready(pod: &PodName, uid: &Uid, node: &NodeName, at: Wall) -> Self {
+        Self {
+            voice: Voice::health(words::NOT_READY),
+            about: About::Pod(pod.clone(), uid.clone()),
+            action: "Marking".into(),
+            note: words::POD_NOT_READY.into(),
+            warning: true,
+            related: Some(node.clone()),
+            at,
+            count: 1,
+        }
+    }
+
+    fn of_node(reason: &'static str, action: &str, node: &NodeRef, note: String, at: Wall) -> Self {
+        Self {
+            voice: Voice::health(reason),
+            about: About::Node(node.name.clone(), node.uid.clone()),
+            action: action.into(),
+            note,
+            warning: false,
+            related: None,
+            at,
+            count: 1,
+        }
+    }
+
     /// Where the event goes: a pod's namespace; `default` for a node.
     pub(crate) fn namespace(&self) -> &str {
         match &self.about {
@@ -92,7 +151,7 @@ impl EventNote {
                 "eventTime": micro_time(self.at),
                 "regarding": about,
                 "note": note,
-                "reportingController": CONTROLLER,
+                "reportingController": self.voice.controller,
             }),
             EventsApi::Core => json!({
                 "apiVersion": "v1",
@@ -101,15 +160,15 @@ impl EventNote {
                 "count": self.count.max(1),
                 "involvedObject": about,
                 "message": note,
-                "source": { "component": CONTROLLER, "host": instance },
-                "reportingComponent": CONTROLLER,
+                "source": { "component": self.voice.controller, "host": instance },
+                "reportingComponent": self.voice.controller,
             }),
         };
         let rest = [
             ("kind", json!("Event")),
             ("metadata", metadata),
             ("type", json!(kind)),
-            ("reason", json!(REASON)),
+            ("reason", json!(self.voice.reason)),
             ("action", json!(action)),
             ("reportingInstance", json!(instance)),
         ];
@@ -153,6 +212,7 @@ mod tests {
 
     fn note() -> EventNote {
         EventNote {
+            voice: Voice::EVICTION,
             about: About::Pod(PodName::new("shop", "web-0"), Uid::new("u1")),
             action: "Evicting".into(),
             note: "Marking for deletion Pod shop/web-0: k:NoExecute".into(),

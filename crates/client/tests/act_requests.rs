@@ -7,7 +7,7 @@ mod fake;
 use fake::{Reply, Seen, server};
 use serde_json::{Value, json};
 use taintward_client::act::{Actor, Stamped};
-use taintward_client::event::{About, EventNote};
+use taintward_client::event::{About, EventNote, Voice};
 use taintward_core::effect::Failure;
 use taintward_core::engine::Reading;
 use taintward_core::fact::{NodeFact, Standing};
@@ -63,6 +63,7 @@ fn node() -> NodeFact {
 
 fn note() -> EventNote {
     EventNote {
+        voice: Voice::EVICTION,
         about: About::Pod(web(), uid()),
         action: "Evicting".into(),
         note: "Marking for deletion Pod shop/web-0".into(),

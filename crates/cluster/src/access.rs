@@ -12,6 +12,7 @@ use std::time::Duration;
 
 const MANIFEST: &str = include_str!("../../../deploy/rbac.yaml");
 const STAMP_MANIFEST: &str = include_str!("../../../deploy/rbac-stamp-taints.yaml");
+const NODE_LIFECYCLE_MANIFEST: &str = include_str!("../../../deploy/rbac-node-lifecycle.yaml");
 
 /// The ClusterRole that deploy/rbac.yaml grants to our account.
 const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/taintward";
@@ -24,6 +25,11 @@ pub async fn grant(admin: &Api) -> Result<()> {
 /// Grants what `--stamp-taints` needs on top (deploy/rbac-stamp-taints.yaml).
 pub async fn grant_stamping(admin: &Api) -> Result<()> {
     apply(admin, STAMP_MANIFEST).await
+}
+
+/// Grants what node-lifecycle-controller needs on top (deploy/rbac-node-lifecycle.yaml).
+pub async fn grant_node_lifecycle(admin: &Api) -> Result<()> {
+    apply(admin, NODE_LIFECYCLE_MANIFEST).await
 }
 
 /// Takes a verb on a resource (`pods`, `pods/status` …) away from our account. Authorizers learn of it within moments.

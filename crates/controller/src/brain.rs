@@ -11,6 +11,7 @@ use crate::hear;
 use crate::herald::Herald;
 use crate::metrics::{self, Metrics};
 use crate::news::{Batch, News};
+use crate::right::Right;
 use crate::settings::Mode;
 use crate::shutdown::Shutdown;
 use crate::stamper::{self, Stamp, Stamper};
@@ -22,9 +23,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use taintward_client::act::{Actor, Refusal};
 use taintward_client::clock::Clock;
-use taintward_client::lease::Leadership;
 use taintward_client::listen::Heard;
-use taintward_core::engine::{Engine, Lane};
+use taintward_core::engine::{Engine, Input, Lane};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::time::{Mono, Span};
 use tokio::sync::watch;
@@ -40,36 +40,6 @@ const EVENTS_AT_ONCE: usize = 4;
 
 /// How long requests under way have to end after the request to stop.
 const DRAIN_MAX: Duration = Duration::from_millis(2_800);
-
-/// The right to act.
-pub(crate) enum Right {
-    /// Observe mode: never.
-    Never,
-    /// No election: always.
-    Always,
-    /// While we lead, and a request sent now is over before anybody else may (S5).
-    Elected(watch::Receiver<Leadership>),
-}
-
-impl Right {
-    fn is_given(&self, now: Mono, longest: Span) -> bool {
-        match self {
-            Self::Never => false,
-            Self::Always => true,
-            Self::Elected(leadership) => leadership.borrow().allows(now, longest),
-        }
-    }
-
-    async fn changed(&mut self) {
-        let changed = match self {
-            Self::Elected(leadership) => leadership.changed().await.is_ok(),
-            Self::Never | Self::Always => false,
-        };
-        if !changed {
-            std::future::pending().await
-        }
-    }
-}
 
 /// Something written beside evictions.
 enum Written {
@@ -88,6 +58,8 @@ pub(crate) struct Brain {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) heartbeat: Heartbeat,
     pub(crate) synced: Arc<AtomicBool>,
+    hold: watch::Receiver<bool>,
+    holding: bool,
     pub(crate) herald: Herald,
     pub(crate) stamper: Option<Stamper>,
     pub(crate) complaints: Quota,
@@ -109,11 +81,14 @@ pub(crate) struct Parts {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) heartbeat: Heartbeat,
     pub(crate) synced: Arc<AtomicBool>,
+    /// Whether countdowns are to be held, as node health says (NL-48); never, where it runs elsewhere.
+    pub(crate) hold: watch::Receiver<bool>,
 }
 
 impl Brain {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { engine, clock, actor, right, mode, stamp_taints, metrics, heartbeat, synced } = parts;
+        let Parts { engine, clock, actor, right, mode, stamp_taints, metrics, heartbeat, synced, hold } =
+            parts;
         let hands = Hands::new(actor.clone(), clock.clone(), metrics.effects.clone());
         Self {
             engine,
@@ -125,6 +100,8 @@ impl Brain {
             metrics,
             heartbeat,
             synced,
+            hold,
+            holding: false,
             herald: Herald::default(),
             stamper: stamp_taints.then(Stamper::default),
             complaints: Quota::per_second(5),
@@ -141,6 +118,7 @@ impl Brain {
         loop {
             self.heartbeat.beat();
             self.take_in(&mut news);
+            self.hold();
             let now = self.clock.now();
             self.engine.tick(now.mono);
             self.act();
@@ -156,10 +134,19 @@ impl Brain {
                 batch = news.next() => self.hear(batch),
                 Some(written) = self.writing.next() => self.written(written),
                 () = self.right.changed() => {}
+                Ok(()) = self.hold.changed() => {}
                 () = self.clock.sleep_until(wake) => {}
             }
         }
         self.drain().await;
+    }
+
+    /// Time stands still for some countdowns, or goes on, as node health says (NL-48).
+    fn hold(&mut self) {
+        let hold = *self.hold.borrow_and_update();
+        if std::mem::replace(&mut self.holding, hold) != hold {
+            self.engine.handle(Input::Hold(hold), self.clock.now());
+        }
     }
 
     /// Takes in the news that is there already: what is decided next knows all of it.

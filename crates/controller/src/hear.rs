@@ -4,7 +4,7 @@
 //! Goes out: [`Input`]s, in the same order.
 //! Not here: decoding (the client), deciding (the core).
 
-use crate::metrics::{Resource, Unknown, Watches};
+use crate::metrics::{Unknown, Watches};
 use std::time::Duration;
 use taintward_client::listen::Heard;
 use taintward_core::engine::{Input, PodRef};
@@ -16,7 +16,6 @@ use taintward_core::toleration::Operator;
 
 /// What one batch of node news tells the engine.
 pub(crate) fn nodes(batch: Vec<Heard<NodeFact>>, now: Now, watches: &Watches) -> Vec<Input> {
-    watches.heard(Resource::Nodes, now.mono);
     let input = |heard| match heard {
         Heard::SyncBegins { silent_for } => {
             Some(Input::NodesBegin { silent_since: since(silent_for, now.mono) })
@@ -29,7 +28,6 @@ pub(crate) fn nodes(batch: Vec<Heard<NodeFact>>, now: Now, watches: &Watches) ->
             Some(Input::NodeGone { name: NodeName::new(&identity.name), uid: Some(uid) })
         }
         Heard::Unreadable(unreadable) => {
-            watches.undecodable.of(Resource::Nodes).inc();
             unreadable.identity.map(|identity| Input::NodeUnreadable { name: NodeName::new(&identity.name) })
         }
         Heard::SyncEnds => Some(Input::NodesEnd),
@@ -40,7 +38,6 @@ pub(crate) fn nodes(batch: Vec<Heard<NodeFact>>, now: Now, watches: &Watches) ->
 
 /// What one batch of pod news tells the engine.
 pub(crate) fn pods(batch: Vec<Heard<PodFact>>, now: Now, watches: &Watches) -> Vec<Input> {
-    watches.heard(Resource::Pods, now.mono);
     let input = |heard| match heard {
         Heard::SyncBegins { silent_for } => {
             Some(Input::PodsBegin { silent_since: since(silent_for, now.mono) })
@@ -54,7 +51,6 @@ pub(crate) fn pods(batch: Vec<Heard<PodFact>>, now: Now, watches: &Watches) -> V
             identity.node.map(|node| Input::PodGone { pod: PodRef { node, uid } })
         }
         Heard::Unreadable(unreadable) => {
-            watches.undecodable.of(Resource::Pods).inc();
             let identity = unreadable.identity?;
             Some(Input::PodUnreadable { uid: identity.uid?, node: identity.node })
         }
@@ -66,7 +62,7 @@ pub(crate) fn pods(batch: Vec<Heard<PodFact>>, now: Now, watches: &Watches) -> V
 
 /// The moment at which a stream was last known to be complete. A span measured by a clock that stood still in between
 /// is too short, and so the moment too late: starts are taken later, never earlier (S3).
-fn since(silent_for: Option<Duration>, now: Mono) -> Option<Mono> {
+pub(crate) fn since(silent_for: Option<Duration>, now: Mono) -> Option<Mono> {
     let silent = silent_for?;
     Some(now.minus(Span::from_micros(i64::try_from(silent.as_micros()).unwrap_or(i64::MAX))))
 }

@@ -7,7 +7,7 @@
 //! Not here: sending (`brain.rs`), wording (`words.rs`).
 
 use std::collections::{BTreeMap, VecDeque};
-use taintward_client::event::{About, EventNote};
+use taintward_client::event::{About, EventNote, Voice};
 use taintward_core::names::{NodeName, PodName, Uid};
 use taintward_core::time::{Mono, Span, Wall};
 
@@ -57,6 +57,7 @@ impl Herald {
     ) {
         if self.waiting.len() < WAITING_MAX {
             self.waiting.push_back(EventNote {
+                voice: Voice::EVICTION,
                 about: About::Pod(pod.0.clone(), pod.1.clone()),
                 action: action(story).into(),
                 note,
@@ -96,6 +97,7 @@ impl Herald {
             Story::Cancelled => "Cancelling deletion of",
         };
         Some(EventNote {
+            voice: Voice::EVICTION,
             note: format!(
                 "{words} {} more Pods of node {node}, Pod {} the last of them (combined from similar events)",
                 folded.pods, folded.last

@@ -2,7 +2,8 @@
 //! Room:     every series of `/metrics`, in groups; no globals.
 //! Comes in: what the rooms report, and readings of the monotonic clock.
 //! Goes out: the text a Prometheus server reads, in either of its two forms.
-//! Keeps:    labels from closed lists only: the number of series does not depend on the cluster (reliability S12).
+//! Keeps:    labels from closed lists only, but for zones, of which there are few and never more than a fixed number: the
+//!           number of series does not depend on the cluster (reliability S12).
 //! Not here: serving it (`admin`), deciding anything.
 
 mod effects;
@@ -11,6 +12,7 @@ mod exposition;
 mod labels;
 mod lease;
 mod moment;
+mod node_health;
 mod process;
 mod queues;
 mod shelf;
@@ -22,6 +24,7 @@ pub use exposition::{Described, Exposition, describe};
 pub use labels::{Closed, Effect, Outcome, Phase, Queue, Resource, Restart, Sign, Unknown};
 pub use lease::Lease;
 pub use moment::{Direction, Moment};
+pub use node_health::{NodeHealth, Nodes};
 pub use queues::Queues;
 pub use shelf::By;
 pub use watches::Watches;
@@ -54,7 +57,9 @@ pub struct Metrics {
     pub evictions: Evictions,
     /// Requests that write or confirm, and what became of them.
     pub effects: Effects,
-    /// The two streams of facts.
+    /// Zones and nodes (NL-29).
+    pub node_health: NodeHealth,
+    /// The streams of facts.
     pub watches: Watches,
     /// Leadership.
     pub lease: Lease,
@@ -70,6 +75,7 @@ impl Metrics {
         let mut shelf = Shelf::new(&mut registry, clock);
         let evictions = Evictions::new(&mut shelf);
         let effects = Effects::new(&mut shelf);
+        let node_health = NodeHealth::new(&mut shelf);
         let watches = Watches::new(&mut shelf);
         let lease = Lease::new(&mut shelf, &about.lease);
         let queues = Queues::new(&mut shelf);
@@ -79,7 +85,7 @@ impl Metrics {
             vec![("version", about.version.into()), ("mode", about.mode.into())],
         );
         registry.register_collector(Box::new(process::Process { started: about.started }));
-        Self { evictions, effects, watches, lease, queues, registry }
+        Self { evictions, effects, node_health, watches, lease, queues, registry }
     }
 
     /// The text of `/metrics`.

@@ -8,13 +8,16 @@ use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::Duration;
+use taintward_core::health;
 
 /// Everything `run` needs to know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// How to find and treat the API server.
     pub cluster: Cluster,
-    /// Whether evictions are carried out.
+    /// Which controllers run; one at least.
+    pub controllers: Controllers,
+    /// Whether what is decided is carried out.
     pub mode: Mode,
     /// Which pods get the `DisruptionTarget` condition before they are deleted (TE-31).
     pub marking: Marking,
@@ -29,6 +32,21 @@ pub struct Settings {
     /// Where chance starts from: the spread of pauses, the identity in the lease. `None` differs from process to process,
     /// as it must between replicas; a simulation that is to repeat itself gives each its own.
     pub seed: Option<u64>,
+}
+
+/// Which controllers run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Controllers {
+    /// taint-eviction-controller: pods leave because of NoExecute taints.
+    pub taint_eviction: bool,
+    /// node-lifecycle-controller: nodes are tainted for their conditions and their silence; `None`: somebody else does.
+    pub node_lifecycle: Option<health::Config>,
+}
+
+impl Default for Controllers {
+    fn default() -> Self {
+        Self { taint_eviction: true, node_lifecycle: None }
+    }
 }
 
 /// How to find the API server, and how much of it to ask for.

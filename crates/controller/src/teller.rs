@@ -63,6 +63,12 @@ impl Brain {
                     self.tell_countdown(&pod, until, "countdown moved", now)
                 }
                 Notice::CountdownCancelled { pod } => self.tell_cancelled(&pod, now),
+                Notice::CountdownsHeld { pods } => {
+                    tracing::warn!(pods, "countdowns held: everything is down, or no node is heard of")
+                }
+                Notice::CountdownsGoOn { held, pods } => {
+                    tracing::warn!(pods, held_seconds = held.as_secs_f64(), "countdowns go on, as much later")
+                }
                 Notice::NotUnderstood { pod } => self.tell_not_understood(&pod, now),
                 Notice::ForeignMark { pod } => self.tell_foreign(&pod, now),
                 Notice::Unstamped { node, uid, key, at } => {

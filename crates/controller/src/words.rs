@@ -38,11 +38,20 @@ pub(crate) fn why(node: &NodeName, grounds: &Grounds, now: Now) -> String {
             "node {node} has taint {taint} since {since} ({source}){arrived}, tolerated for 0s (toleration {position})"
         ),
         Some((position, bears)) => format!(
-            "node {node} has taint {taint} since {since} ({source}){arrived}, tolerated for {} (toleration {position}) \
+            "node {node} has taint {taint} since {since} ({source}){arrived}, tolerated for {} (toleration {position}){} \
              until {}",
             length(bears),
+            held(grounds.held),
             moment(grounds.due, now),
         ),
+    }
+}
+
+/// For how long the countdown was held (NL-48), if it was.
+fn held(span: Span) -> String {
+    match span {
+        Span::ZERO => String::new(),
+        span => format!(", held for {}", length(span)),
     }
 }
 
@@ -91,6 +100,7 @@ mod tests {
             taint,
             start,
             counts_from: start.at,
+            held: Span::ZERO,
             toleration,
             due: at,
             known_due: at,
@@ -113,6 +123,11 @@ mod tests {
             "Marking for deletion Pod shop/web-0: node n1 has taint k=v:NoExecute since 2027-01-15T07:59:00Z \
              (by its timeAdded), pod there since 2027-01-15T07:59:01Z, tolerated for 1m0s (toleration 2) until \
              2027-01-15T08:00:00Z"
+        );
+        let held = Grounds { held: Span::from_secs(90), ..late.clone() };
+        assert!(
+            evicted(&node, &held, NOW)
+                .ends_with("1m0s (toleration 2), held for 1m30s until 2027-01-15T08:00:00Z")
         );
         assert!(cancelled(&node, &late.name).starts_with("Cancelling deletion of Pod shop/web-0: "));
     }

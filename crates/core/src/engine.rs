@@ -16,6 +16,7 @@
 
 use crate::effect::Failure;
 use crate::fact::{NodeFact, PodFact};
+use crate::hold::Holds;
 use crate::matching::NumericOperators;
 use crate::names::{NodeName, PodName, Uid, Version};
 use crate::time::{Mono, Now, Span};
@@ -25,6 +26,7 @@ use alloc::vec::Vec;
 
 mod answers;
 mod census;
+mod hold;
 mod ingest;
 mod plan;
 mod queue;
@@ -138,6 +140,9 @@ pub enum Input {
     },
     /// The list of pods is complete.
     PodsEnd,
+    /// Whether time is held for the taints that node health puts on (NL-48, D12): everything is down, or nobody is heard
+    /// of. What is so already changes nothing.
+    Hold(bool),
     /// The answer to [`Effect::Confirm`].
     Confirmed {
         /// The node asked about.
@@ -246,6 +251,18 @@ pub enum Notice {
         /// The pod.
         pod: PodRef,
     },
+    /// Countdowns are held, and told of again only when they go on (NL-48).
+    CountdownsHeld {
+        /// Of so many pods, at this moment.
+        pods: usize,
+    },
+    /// Countdowns go on, and end as much later as they were held: a pod that came meanwhile is told of by itself.
+    CountdownsGoOn {
+        /// For so long they were held.
+        held: Span,
+        /// Those of so many pods.
+        pods: usize,
+    },
     /// It goes as soon as it is its turn.
     BecameDue {
         /// The pod.
@@ -298,6 +315,9 @@ struct Book {
     notices: Vec<Notice>,
     pods: usize,
     counting: usize,
+    /// Pods whose countdown is held.
+    held: usize,
+    holds: Holds,
 }
 
 /// The eviction engine. Equal when the facts, and what is under way, are equal.
@@ -332,6 +352,7 @@ impl Engine {
             Input::PodGone { pod } => self.pod_gone(&pod),
             Input::PodUnreadable { uid, node } => self.pod_unreadable(&uid, node.as_ref(), now.mono),
             Input::PodsEnd => self.pods_end(),
+            Input::Hold(on) => self.hold(on, now.mono),
             Input::Confirmed { node, sent, result } => self.confirmed(&node, sent, result, now),
             Input::Marked { pod, result } => self.marked(&pod, result, now.mono),
             Input::Deleted { pod, result } => self.deleted(&pod, result, now.mono),

@@ -18,6 +18,7 @@ pub mod effect;
 pub mod engine;
 pub mod fact;
 pub mod health;
+pub mod hold;
 pub mod matching;
 pub mod names;
 pub mod quantity;

@@ -1,11 +1,12 @@
 //! # Verdict: who stays, who goes, when, and why
 //! Room:     the one decision everything shares: the controller, explanations, previews, tests.
-//! Comes in: a pod's tolerations, arrival and standing; the node's NoExecute taint instances; the time.
+//! Comes in: a pod's tolerations, arrival and standing; the node's NoExecute taint instances; when time was held; the time.
 //! Goes out: an [`Outcome`], and for people a [`Verdict`] with one reason per taint.
 //! Keeps:    pure; the deadline is computed from the facts each time, never patched (D2).
 //! Not here: remembering (`engine`), doing, or telling.
 
 use crate::fact::Standing;
+use crate::hold::Holds;
 use crate::matching::{self, Answer, NumericOperators};
 use crate::start::{Arrival, Start};
 use crate::taint::Taint;
@@ -56,6 +57,8 @@ pub enum Stay {
     Tolerated,
     /// A taint would send it away but for a toleration that is not understood; nothing else sends it away (D11).
     NotUnderstood,
+    /// A taint sends it away, at once or after a while, but its time is held; nothing else sends it away (NL-48).
+    Held,
     /// It is none of our business.
     Exempt(Exemption),
 }
@@ -85,7 +88,11 @@ pub struct Reason {
     pub start: Start,
     /// Since when it counts for this pod: the later of its start and the pod's arrival (D1).
     pub counts_from: Mono,
-    /// When it sends the pod away; `None`: never.
+    /// How much of the time since then did not count, in holds that are over (NL-48).
+    pub spent: Span,
+    /// It would send the pod away, at once or after a while, but its time is held: there is no saying when (NL-48).
+    pub is_held: bool,
+    /// When it sends the pod away; `None`: never, or it is held.
     pub due: Option<Mono>,
 }
 
@@ -111,29 +118,49 @@ pub struct Subject<'a> {
     pub exemption: Option<Exemption>,
 }
 
-/// Judges one pod against its node's NoExecute taints (TE-17, TE-19, D1, D2, D6, D7, D11).
+/// Judges one pod against its node's NoExecute taints (TE-17, TE-19, D1, D2, D6, D7, D11), by what the objects say alone:
+/// no time is held.
 pub fn judge(
     subject: &Subject<'_>,
     taints: &[TaintInstance],
     numeric: NumericOperators,
     now: Now,
 ) -> Verdict {
+    judge_held(subject, taints, &Holds::NONE, numeric, now)
+}
+
+/// [`judge`], where time may be held: while it is, the taints that node health puts on send nobody away; after that,
+/// each does so as much later as it was held (NL-48, D12).
+pub fn judge_held(
+    subject: &Subject<'_>,
+    taints: &[TaintInstance],
+    holds: &Holds,
+    numeric: NumericOperators,
+    now: Now,
+) -> Verdict {
     let answers =
         matching::answers(subject.tolerations, taints.iter().map(|instance| &instance.taint), numeric);
-    let reasons: Vec<_> = reasons(subject, taints, &answers).collect();
+    let reasons: Vec<_> = reasons(subject, taints, holds, &answers).collect();
     let (outcome, decisive) = weigh(subject, reasons.iter().copied(), now.mono);
     Verdict { outcome, reasons, decisive }
 }
 
-/// [`judge`] without the reasons, from answers computed before: what the engine asks for each pod of a node, whose
+/// [`judge_held`] without the reasons, from answers computed before: what the engine asks for each pod of a node, whose
 /// pods share few sets of tolerations.
-pub fn outcome(subject: &Subject<'_>, taints: &[TaintInstance], answers: &[Answer], now: Mono) -> Outcome {
-    weigh(subject, reasons(subject, taints, answers), now).0
+pub fn outcome(
+    subject: &Subject<'_>,
+    taints: &[TaintInstance],
+    holds: &Holds,
+    answers: &[Answer],
+    now: Mono,
+) -> Outcome {
+    weigh(subject, reasons(subject, taints, holds, answers), now).0
 }
 
 fn reasons<'a>(
     subject: &'a Subject<'_>,
     taints: &'a [TaintInstance],
+    holds: &'a Holds,
     answers: &'a [Answer],
 ) -> impl Iterator<Item = Reason> + 'a {
     taints.iter().zip(answers).map(|(instance, &answer)| {
@@ -143,16 +170,18 @@ fn reasons<'a>(
             Answer::NotUnderstood(_) => None,
         };
         let counts_from = instance.start.at.max(subject.arrival.at);
-        let due = match patience {
-            Some(Patience::For(span)) => Some(counts_from.plus(span)),
-            Some(Patience::Forever) | None => None,
+        let spent = holds.spent(&instance.taint, counts_from);
+        let (is_held, due) = match patience {
+            Some(Patience::For(_)) if holds.stop(&instance.taint) => (true, None),
+            Some(Patience::For(span)) => (false, Some(counts_from.plus(span).plus(spent))),
+            Some(Patience::Forever) | None => (false, None),
         };
-        Reason { answer, patience, start: instance.start, counts_from, due }
+        Reason { answer, patience, start: instance.start, counts_from, spent, is_held, due }
     })
 }
 
 /// The earliest due date decides (TE-17b); without taints there is none, and the pod stays (TE-21); a taint whose
-/// answer is not understood has none.
+/// answer is not understood, or whose time is held, has none.
 fn weigh(
     subject: &Subject<'_>,
     reasons: impl Iterator<Item = Reason>,
@@ -166,6 +195,7 @@ fn weigh(
                 earliest = Some((due, position))
             }
             (Some(_), _) => {}
+            (None, _) if reason.is_held => stay = stay.max(Stay::Held),
             (None, Some(_)) => stay = stay.max(Stay::Tolerated),
             (None, None) => stay = stay.max(Stay::NotUnderstood),
         }

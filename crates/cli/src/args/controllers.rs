@@ -2,18 +2,24 @@
 //! Room:     the list `--controllers`, read as kube-controller-manager reads it.
 //! Comes in: `*`, `name`, `-name`, in any order.
 //! Goes out: whether a controller is switched on; the first entry that names it decides, `*` stands for the rest
-//!           (TE-1).
+//!           (TE-1), but not for those that must be named.
 //! Not here: starting anything.
 
 /// The controllers this program has, and so the names it understands.
-pub(super) const KNOWN: [&str; 1] = [TAINT_EVICTION];
+pub(super) const KNOWN: [&str; 2] = [TAINT_EVICTION, NODE_LIFECYCLE];
 /// Evicts pods that do not tolerate a NoExecute taint (TE-1).
 pub(super) const TAINT_EVICTION: &str = "taint-eviction-controller";
+/// Taints nodes for their conditions and their silence (NL-1). Only if it is named: kube-controller-manager's own does it
+/// otherwise, and two would write the same taints.
+pub(super) const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
+
+/// What releases before 1.28 called it (NL-1).
+const ALIAS: &str = "nodelifecycle";
 
 /// One entry of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// `*`: all that are not named.
+    /// `*`: all that are not named and need not be.
     Rest,
     /// `name`.
     On(&'static str),
@@ -28,7 +34,10 @@ pub(super) struct UnknownController;
 
 /// Reads one entry.
 pub(super) fn parse(text: &str) -> Result<Entry, UnknownController> {
-    let known = |name: &str| KNOWN.into_iter().find(|known| *known == name).ok_or(UnknownController);
+    let known = |name: &str| {
+        let name = if name == ALIAS { NODE_LIFECYCLE } else { name };
+        KNOWN.into_iter().find(|known| *known == name).ok_or(UnknownController)
+    };
     match text.strip_prefix('-') {
         None if text == "*" => Ok(Entry::Rest),
         None => known(text).map(Entry::On),
@@ -43,7 +52,7 @@ pub(super) fn is_on(list: &[Entry], name: &str) -> bool {
         Entry::Off(off) if *off == name => Some(false),
         _ => None,
     });
-    named.unwrap_or_else(|| list.contains(&Entry::Rest))
+    named.unwrap_or_else(|| name != NODE_LIFECYCLE && list.contains(&Entry::Rest))
 }
 
 #[cfg(test)]
@@ -69,10 +78,31 @@ mod tests {
     }
 
     #[test]
+    fn node_lifecycle_runs_only_if_it_is_named() {
+        let rows = [
+            ("*", false),
+            ("node-lifecycle-controller", true),
+            ("*,node-lifecycle-controller", true),
+            ("taint-eviction-controller,node-lifecycle-controller", true),
+            ("*,-node-lifecycle-controller", false),
+            ("taint-eviction-controller", false),
+            ("nodelifecycle", true),
+            ("-nodelifecycle,node-lifecycle-controller", false),
+        ];
+        for (list, expected) in rows {
+            let entries: Vec<Entry> = list.split(',').map(|entry| parse(entry).unwrap()).collect();
+            assert_eq!(is_on(&entries, NODE_LIFECYCLE), expected, "{list}");
+        }
+    }
+
+    #[test]
     fn an_unknown_name_is_told_the_known_ones() {
-        for text in ["", "-", "**", "node-lifecycle-controller", "-node-lifecycle-controller", "-*"] {
+        for text in ["", "-", "**", "node-lifecycle", "-node-ipam-controller", "-*"] {
             let refusal = parse(text).unwrap_err().to_string();
-            assert!(refusal.contains("out of: taint-eviction-controller"), "{text}: {refusal}");
+            assert!(
+                refusal.contains("out of: taint-eviction-controller, node-lifecycle-controller"),
+                "{text}: {refusal}"
+            );
         }
     }
 }

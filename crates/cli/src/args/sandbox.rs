@@ -10,7 +10,8 @@ use crate::sandbox::SandboxPlan;
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use taintward_controller::settings::{Marking, Mode, Serving, Settings};
+use taintward_controller::settings::{Controllers, Marking, Mode, Serving, Settings};
+use taintward_core::health;
 use taintward_sandbox::fleet::NODES_MOST;
 use taintward_sandbox::life::Role;
 use taintward_sandbox::world;
@@ -143,6 +144,10 @@ fn start(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
     let left_out = |name: &str| args.without.iter().any(|part| part == name);
     let controller = (!left_out(OURS)).then(|| Settings {
         cluster: taintward_controller::settings::Cluster::default(),
+        controllers: Controllers {
+            taint_eviction: true,
+            node_lifecycle: (!left_out(Role::Nodes.name())).then(health::Config::default),
+        },
         mode: Mode::Enforce,
         marking: Marking::Always,
         stamp_taints: false,
@@ -151,7 +156,9 @@ fn start(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
         serving: Serving { bind_address: args.listen.ip(), metrics_port: None, secure: None },
         seed: None,
     });
-    let roles = Role::ALL.into_iter().filter(|role| !left_out(role.name())).collect();
+    // Taintward itself looks after nodes, where it runs.
+    let is_ours = |role: &Role| *role == Role::Nodes && controller.is_some();
+    let roles = Role::ALL.into_iter().filter(|role| !left_out(role.name()) && !is_ours(role)).collect();
     let world = world::Settings {
         seed: args.seed,
         speed: args.speed,

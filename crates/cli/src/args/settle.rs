@@ -5,14 +5,18 @@
 //! Not here: the shape of single values.
 
 use super::gates::{Gate, value};
-use super::run::{ElectionArgs, FormatArg, MarkingArg, ModeArg, OldArgs, RunArgs, ServingArgs};
+use super::run::{
+    ElectionArgs, FormatArg, MarkingArg, ModeArg, NodeHealthArgs, OldArgs, RunArgs, ServingArgs,
+};
 use super::{Notice, Plan, controllers, duration};
 use std::num::NonZeroU16;
 use std::time::Duration;
 use taintward_controller::logging::{Format, Logging};
 use taintward_controller::settings::{
-    Certificate, Cluster, Election, Marking, Mode, RequestLimit, SecureServing, Serving, Settings,
+    Certificate, Cluster, Controllers, Election, Marking, Mode, RequestLimit, SecureServing, Serving,
+    Settings,
 };
+use taintward_core::health;
 
 /// client-go's jitter: a retry may come this much later, in tenths.
 const JITTER_TENTHS: u32 = 12;
@@ -25,16 +29,20 @@ const RELIST_SHORTEST: Duration = Duration::from_secs(30);
 pub(super) struct Explicit {
     pub(super) mode: bool,
     pub(super) disruption_condition: bool,
+    /// The first flag that only node health reads.
+    pub(super) node_health: Option<&'static str>,
 }
 
 /// Why choices do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Complaint {
     #[error(
-        "--controllers leaves nothing to run: it switches off {name}, the only controller there is; \
-         that entry belongs on kube-controller-manager, here leave --controllers out"
+        "--controllers leaves nothing to run; entries that switch off belong on kube-controller-manager, here leave \
+         --controllers out, or name one of: {}", controllers::KNOWN.join(", ")
     )]
-    NothingToRun { name: &'static str },
+    NothingToRun,
+    #[error("{flag}={value} {reason}; {way_out}")]
+    NodeHealth { flag: &'static str, value: String, reason: &'static str, way_out: String },
     #[error(
         "--leader-elect-lease-duration must be whole seconds from 1s on, because the Lease object stores whole \
          seconds; it is {}", duration::display(*.0)
@@ -72,10 +80,8 @@ pub(super) enum Complaint {
 
 /// Decides what the flags say together.
 pub(super) fn settle(args: RunArgs, explicit: Explicit) -> Result<Plan, Complaint> {
-    if !controllers::is_on(&args.behaviour.controllers, controllers::TAINT_EVICTION) {
-        return Err(Complaint::NothingToRun { name: controllers::TAINT_EVICTION });
-    }
     let mut notices = Vec::new();
+    let controllers = which(&args, explicit, &mut notices)?;
     let mode = mode(&args, explicit, &mut notices)?;
     let marking = marking(&args, explicit, &mut notices);
     old_gates(&args, &mut notices);
@@ -101,6 +107,7 @@ pub(super) fn settle(args: RunArgs, explicit: Explicit) -> Result<Plan, Complain
             }),
             relist_every,
         },
+        controllers,
         mode,
         marking,
         stamp_taints,
@@ -114,6 +121,42 @@ pub(super) fn settle(args: RunArgs, explicit: Explicit) -> Result<Plan, Complain
         FormatArg::Json => Format::Json,
     };
     Ok(Plan { settings, logging: Logging { format, verbosity: args.logging.verbosity }, notices })
+}
+
+/// Which controllers run, and by what node health goes. Its flags are checked even where nobody reads them.
+fn which(args: &RunArgs, explicit: Explicit, notices: &mut Vec<Notice>) -> Result<Controllers, Complaint> {
+    let is_on = |name| controllers::is_on(&args.behaviour.controllers, name);
+    let config = node_health(&args.node_health)?;
+    let (taint_eviction, node_lifecycle) =
+        (is_on(controllers::TAINT_EVICTION), is_on(controllers::NODE_LIFECYCLE));
+    if !taint_eviction && !node_lifecycle {
+        return Err(Complaint::NothingToRun);
+    }
+    if let Some(flag) = explicit.node_health.filter(|_| !node_lifecycle) {
+        let text = "has no effect: node-lifecycle-controller does not run; name it in --controllers";
+        notices.push(Notice { flag, text: text.into() });
+    }
+    Ok(Controllers { taint_eviction, node_lifecycle: node_lifecycle.then_some(config) })
+}
+
+/// NL-2, checked by the core.
+fn node_health(args: &NodeHealthArgs) -> Result<health::Config, Complaint> {
+    let micros = |length: Duration| i64::try_from(length.as_micros()).unwrap_or(i64::MAX);
+    let flags = health::Flags {
+        monitor_period_micros: micros(args.node_monitor_period),
+        monitor_grace_micros: micros(args.node_monitor_grace_period),
+        startup_grace_micros: micros(args.node_startup_grace_period),
+        eviction_rate: args.node_eviction_rate,
+        secondary_eviction_rate: args.secondary_node_eviction_rate,
+        unhealthy_zone_threshold: args.unhealthy_zone_threshold,
+        large_cluster_size_threshold: args.large_cluster_size_threshold,
+        hold_countdowns: args.hold_countdowns,
+        lift_together: args.lift_taints_together,
+    };
+    health::Config::new(&flags).map_err(|error| {
+        let health::FlagError { flag, value, reason, way_out } = error;
+        Complaint::NodeHealth { flag, value, reason, way_out }
+    })
 }
 
 /// The mode. Two old switches say "do not evict" (M10): they are obeyed, unless a choice of today says the opposite.

@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 use taintward_controller::logging::Format;
 use taintward_controller::settings::{
-    Certificate, Cluster, Election, Marking, Mode, RequestLimit, SecureServing, Serving, Settings,
+    Certificate, Cluster, Controllers, Election, Marking, Mode, RequestLimit, SecureServing, Serving,
+    Settings,
 };
+use taintward_core::health;
 
 fn parse(flags: &str) -> Result<Command, clap::Error> {
     parse_from(["taintward", "run"].into_iter().chain(flags.split_whitespace()))
@@ -42,6 +44,7 @@ fn the_defaults_are_those_of_the_reference() {
             limit: None,
             relist_every: Some(Duration::from_secs(300)),
         },
+        controllers: Controllers { taint_eviction: true, node_lifecycle: None },
         mode: Mode::Enforce,
         marking: Marking::Always,
         stamp_taints: false,
@@ -69,19 +72,38 @@ fn the_defaults_are_those_of_the_reference() {
 #[test]
 fn every_flag_reaches_its_setting() {
     let plan = plan(
-        "--kubeconfig=/k --context=c --kube-api-qps=50.5 --kube-api-burst=100 --relist-interval=10m --mode=enforce --controllers=* \
+        "--kubeconfig=/k --context=c --kube-api-qps=50.5 --kube-api-burst=100 --relist-interval=10m --mode=enforce \
+         --controllers=*,node-lifecycle-controller --node-monitor-period=1s --node-monitor-grace-period=20s \
+         --node-startup-grace-period=30s --node-eviction-rate=1 --secondary-node-eviction-rate=0.5 \
+         --unhealthy-zone-threshold=0.7 --large-cluster-size-threshold=9 --hold-countdowns=false \
+         --lift-taints-together=false \
          --disruption-condition=jobs --stamp-taints --feature-gates=TaintTolerationComparisonOperators=true \
          --leader-elect --leader-elect-lease-duration=1m --leader-elect-renew-deadline=40s \
          --leader-elect-retry-period=500ms --leader-elect-resource-lock=leases --leader-elect-resource-name=a.b \
          --leader-elect-resource-namespace=ns --bind-address=::1 --metrics-port=1 --secure-port=2 --tls-cert-file=/c \
          --tls-private-key-file=/p --log-format=json -v 4",
     );
+    let node_health = health::Flags {
+        monitor_period_micros: 1_000_000,
+        monitor_grace_micros: 20_000_000,
+        startup_grace_micros: 30_000_000,
+        eviction_rate: 1.0,
+        secondary_eviction_rate: 0.5,
+        unhealthy_zone_threshold: 0.7,
+        large_cluster_size_threshold: 9,
+        hold_countdowns: false,
+        lift_together: false,
+    };
     let expected = Settings {
         cluster: Cluster {
             kubeconfig: Some("/k".into()),
             context: Some("c".into()),
             limit: Some(RequestLimit { qps: 50.5, burst: 100 }),
             relist_every: Some(Duration::from_secs(600)),
+        },
+        controllers: Controllers {
+            taint_eviction: true,
+            node_lifecycle: Some(health::Config::new(&node_health).unwrap()),
         },
         mode: Mode::Enforce,
         marking: Marking::Jobs,

@@ -5,7 +5,7 @@
 //! Not here: time limits (whoever asks); retries (nobody).
 
 use super::path::Resource;
-use super::refusal::Refusal;
+use super::refusal::{Caution, Refusal};
 use bytes::{Bytes, BytesMut};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{Method, Request};
@@ -25,13 +25,12 @@ pub(crate) struct Ask {
     pub(crate) content: &'static str,
     pub(crate) accept: &'static str,
     pub(crate) body: Bytes,
-    /// The body is a JSON Patch with tests: a refusal without details means that one failed.
-    pub(crate) has_tests: bool,
+    pub(crate) caution: Caution,
 }
 
 impl Default for Ask {
     fn default() -> Self {
-        Self { content: JSON, accept: JSON, body: Bytes::new(), has_tests: false }
+        Self { content: JSON, accept: JSON, body: Bytes::new(), caution: Caution::None }
     }
 }
 
@@ -69,7 +68,7 @@ pub(crate) async fn ask(
         };
     }
     let body = collect(body, REFUSAL_MAX).await.unwrap_or_default();
-    Err(Refusal::from_answer(method, on, head.status, &head.headers, &body, what.has_tests))
+    Err(Refusal::from_answer(method, on, head.status, &head.headers, &body, what.caution))
 }
 
 /// Reads a body to its end, so that the connection can serve again, or up to `limit`: a longer one is cut off.

@@ -27,9 +27,9 @@ pub(crate) struct Resource<'a> {
 }
 
 impl<'a> Resource<'a> {
-    pub(crate) fn node(name: &'a NodeName) -> Result<Self, Refusal> {
+    pub(crate) fn node(name: &'a NodeName, subresource: &'static str) -> Result<Self, Refusal> {
         let (plural, name) = ("nodes", name.as_str());
-        Self { group: "", version: "v1", plural, subresource: "", namespace: "", name }.object()
+        Self { group: "", version: "v1", plural, subresource, namespace: "", name }.object()
     }
 
     pub(crate) fn pod(pod: &'a PodName, subresource: &'static str) -> Result<Self, Refusal> {
@@ -50,7 +50,7 @@ impl<'a> Resource<'a> {
             .ok_or_else(|| no_name("namespace", namespace))
     }
 
-    /// The lease `name`, or, without a name, the place a new one is posted to.
+    /// The lease `name`, or, without a name, the collection.
     pub(crate) fn lease(namespace: &'a str, name: &'a str) -> Result<Self, Refusal> {
         let (group, plural) = ("coordination.k8s.io", "leases");
         let lease = segment(namespace)
@@ -163,7 +163,8 @@ mod tests {
             Resource::pod(&pod, "status").unwrap().path(),
             "/api/v1/namespaces/shop/pods/web-0/status"
         );
-        assert_eq!(Resource::node(&node).unwrap().path(), "/api/v1/nodes/n1.example");
+        assert_eq!(Resource::node(&node, "").unwrap().path(), "/api/v1/nodes/n1.example");
+        assert_eq!(Resource::node(&node, "status").unwrap().path(), "/api/v1/nodes/n1.example/status");
         let posted = |api| Resource::events(api, "shop").unwrap().path();
         assert_eq!(posted(EventsApi::Core), "/api/v1/namespaces/shop/events");
         assert_eq!(posted(EventsApi::Events), "/apis/events.k8s.io/v1/namespaces/shop/events");
@@ -177,7 +178,7 @@ mod tests {
             let refused = Resource::pod(&PodName::new("shop", name), "").unwrap_err();
             assert_eq!(refused.failure, Failure::Rejected, "{name:?}");
             assert!(refused.message.starts_with("nothing was sent"), "{refused}");
-            assert!(Resource::node(&NodeName::new(name)).is_err(), "{name:?}");
+            assert!(Resource::node(&NodeName::new(name), "").is_err(), "{name:?}");
         }
         assert!(Resource::pod(&PodName::new("", "web-0"), "").is_err());
         assert!(Resource::events(EventsApi::Core, "").is_err());

@@ -28,6 +28,17 @@ pub struct Refusal {
     pub message: String,
 }
 
+/// What a refusal may mean beside what its code says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Caution {
+    /// Nothing.
+    None,
+    /// The body is a JSON Patch with tests: a 422 without details means that one failed.
+    Tests,
+    /// Much follows from a 404: only an API server's own word counts, not that of what stands in front of it.
+    Absence,
+}
+
 /// The part of a 422's body that tells which field was refused.
 #[derive(Default, Deserialize)]
 struct Invalid<'a> {
@@ -56,15 +67,16 @@ impl Refusal {
         status: StatusCode,
         headers: &HeaderMap,
         body: &[u8],
-        has_tests: bool,
+        caution: Caution,
     ) -> Self {
         let content_type =
             headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let said = status_from_body(content_type, body).unwrap_or_default();
         let failure = match status.as_u16() {
+            404 if caution == Caution::Absence && said.reason != "NotFound" => Failure::Unavailable,
             404 => Failure::NotFound,
             409 => Failure::Conflict,
-            422 if is_precondition(body, has_tests) => Failure::Conflict,
+            422 if is_precondition(body, caution) => Failure::Conflict,
             401 | 403 => Failure::Forbidden,
             429 => Failure::Throttled(retry_after(headers, said.retry_after_seconds)),
             400..=499 => Failure::Rejected,
@@ -116,10 +128,11 @@ impl Refusal {
 
 /// A UID that is not the object's (`metadata.uid: field is immutable`), or a failed test of a JSON Patch, which the
 /// server reports without any details.
-fn is_precondition(body: &[u8], has_tests: bool) -> bool {
+fn is_precondition(body: &[u8], caution: Caution) -> bool {
     let said: Invalid<'_> = serde_json::from_slice(body).unwrap_or_default();
     let causes = said.details.map(|details| details.causes).unwrap_or_default();
-    causes.iter().any(|cause| cause.field == "metadata.uid") || (has_tests && causes.is_empty())
+    causes.iter().any(|cause| cause.field == "metadata.uid")
+        || (caution == Caution::Tests && causes.is_empty())
 }
 
 /// The server's wish in seconds; a date is not understood, and no wish is none.
@@ -156,6 +169,7 @@ fn verb(method: &Method, on: &Resource<'_>) -> &'static str {
         Method::PATCH => "patch",
         Method::POST => "create",
         Method::PUT => "update",
+        Method::GET if on.name.is_empty() => "list",
         _ => "get",
     }
 }

@@ -1,25 +1,26 @@
 //! # JSON: the fields that matter, read in one pass
-//! Room:     nodes, pods, bookmarks and list heads in JSON; everything else is skipped without being kept.
+//! Room:     pods, leases, bookmarks and list heads in JSON; everything else is skipped without being kept.
 //! Comes in: the bytes of one object.
 //! Goes out: facts equal to those of `protobuf.rs`; a [`Fault`] with the field's path where the bytes are wrong.
-//! Not here: the shapes serde reads into (`json/shape.rs`); splitting bodies (`frames.rs`, `list.rs`).
+//! Not here: nodes (`json/node.rs`); the shapes serde reads into (`json/shape.rs`); splitting bodies (`frames.rs`, `list.rs`).
 
-use super::{Decoded, Fault, Identity, harmless, meaning, moment};
+use super::{Decoded, Fault, Identity, SeenPod, harmless, meaning, moment};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 pub(super) use shape::Object;
-use shape::{
-    Bookmark, Condition, Head, Managed, Meta, NodeObject, Owners, PodObject, TaintEntry, Text,
-    TolerationEntry,
-};
-use taintward_core::fact::{ArrivalFacts, NodeFact, PodFact};
+use shape::{Bookmark, Condition, Head, LeaseObject, Meta, Owners, PodObject, Text, TolerationEntry};
+use taintward_core::fact::{ArrivalFacts, PodFact};
+use taintward_core::health::{LeaseFact, Status};
 use taintward_core::names::{NodeName, PodName, Uid, Version};
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::taint::Effect;
 use taintward_core::time::Wall;
 use taintward_core::toleration::{Operator, Toleration};
 
+mod node;
 mod place;
 mod shape;
+
+pub(super) use node::node;
 
 /// Reads an object into a shape; a fault carries the path of the place serde stopped at.
 pub(super) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Fault> {
@@ -58,32 +59,8 @@ pub(super) fn identity(bytes: &[u8]) -> Identity {
     }
 }
 
-/// Reads a `Node`.
-pub(super) fn node(bytes: &[u8]) -> Result<Decoded<NodeFact>, Fault> {
-    let object: NodeObject<'_> = read(bytes)?;
-    let Object(meta) = object.metadata.unwrap_or_default();
-    let entries = object.spec.and_then(|Object(spec)| spec.taints).unwrap_or_default().0;
-    let taints: Result<Vec<_>, Fault> = entries
-        .iter()
-        .enumerate()
-        .map(|(at, entry)| taint(entry).map_err(|fault| fault.index(at).at("spec.taints")))
-        .collect();
-    let taints = taints?;
-    let uid = uid(&meta)?;
-    let created = time(meta.creation_timestamp.as_ref(), "metadata.creationTimestamp")?;
-    let taints_changed = if meaning::needs_ownership(&taints) { taints_changed(bytes) } else { None };
-    Ok(Decoded::Fact(NodeFact {
-        name: NodeName::new(Text::or_empty(meta.name.as_ref())),
-        uid,
-        version: version(&meta),
-        created,
-        taints,
-        taints_changed,
-    }))
-}
-
 /// Reads a `Pod`.
-pub(super) fn pod(bytes: &[u8]) -> Result<Decoded<PodFact>, Fault> {
+pub(super) fn pod(bytes: &[u8]) -> Result<Decoded<SeenPod>, Fault> {
     let object: PodObject<'_> = read(bytes)?;
     let Object(meta) = object.metadata.unwrap_or_default();
     let Object(spec) = object.spec.unwrap_or_default();
@@ -96,7 +73,7 @@ pub(super) fn pod(bytes: &[u8]) -> Result<Decoded<PodFact>, Fault> {
     let created = time(meta.creation_timestamp.as_ref(), "metadata.creationTimestamp")?;
     let conditions = status.conditions.unwrap_or_default().0;
     let started = time(status.start_time.as_ref(), "status.startTime")?;
-    let (scheduled, marked) = read_conditions(&conditions)?;
+    let Told { scheduled, marked, ready } = read_conditions(&conditions)?;
     let node = Text::or_empty(spec.node_name.as_ref());
     if node.is_empty() {
         let (namespace, name) = (namespace.to_owned(), name.to_owned());
@@ -110,7 +87,7 @@ pub(super) fn pod(bytes: &[u8]) -> Result<Decoded<PodFact>, Fault> {
     }
     let tolerations = spec.tolerations.unwrap_or_default().0;
     let phase = Text::or_empty(status.phase.as_ref());
-    Ok(Decoded::Fact(PodFact {
+    let pod = PodFact {
         uid,
         name: PodName::new(namespace, name),
         node: NodeName::new(node),
@@ -124,10 +101,24 @@ pub(super) fn pod(bytes: &[u8]) -> Result<Decoded<PodFact>, Fault> {
         mirror: meta.annotations.is_some_and(|annotations| annotations.mirror),
         marked,
         arrival: ArrivalFacts { scheduled, started, created },
+    };
+    Ok(Decoded::Fact(SeenPod { pod, ready }))
+}
+
+/// Reads a node's `Lease`.
+pub(super) fn lease(bytes: &[u8]) -> Result<Decoded<LeaseFact>, Fault> {
+    let object: LeaseObject<'_> = read(bytes)?;
+    let Object(meta) = object.metadata.unwrap_or_default();
+    let Object(spec) = object.spec.unwrap_or_default();
+    uid(&meta)?;
+    Ok(Decoded::Fact(LeaseFact {
+        node: NodeName::new(Text::or_empty(meta.name.as_ref())),
+        version: version(&meta),
+        renewed: time(spec.renew_time.as_ref(), "spec.renewTime")?,
     }))
 }
 
-fn uid(meta: &Meta<'_>) -> Result<Uid, Fault> {
+fn uid<L>(meta: &Meta<'_, L>) -> Result<Uid, Fault> {
     match (Text::or_empty(meta.name.as_ref()), Text::or_empty(meta.uid.as_ref())) {
         ("", _) => Err(Fault::new("missing").at("metadata.name")),
         (_, "") => Err(Fault::new("missing").at("metadata.uid")),
@@ -135,7 +126,7 @@ fn uid(meta: &Meta<'_>) -> Result<Uid, Fault> {
     }
 }
 
-fn version(meta: &Meta<'_>) -> Option<Version> {
+fn version<L>(meta: &Meta<'_, L>) -> Option<Version> {
     Version::parse(Text::or_empty(meta.resource_version.as_ref()))
 }
 
@@ -145,15 +136,6 @@ fn time(text: Option<&Text<'_>>, path: &str) -> Result<Option<Wall>, Fault> {
 
 fn owner(references: Option<&Owners>) -> taintward_core::fact::Owner {
     references.and_then(|references| references.0).unwrap_or_default()
-}
-
-fn taint(entry: &TaintEntry<'_>) -> Result<Taint, Fault> {
-    Ok(Taint {
-        key: Text::or_empty(entry.key.as_ref()).into(),
-        value: Text::or_empty(entry.value.as_ref()).into(),
-        effect: Effect::new(Text::or_empty(entry.effect.as_ref())),
-        time_added: time(entry.time_added.as_ref(), "timeAdded")?,
-    })
 }
 
 fn toleration(entry: &TolerationEntry<'_>) -> Toleration {
@@ -167,32 +149,29 @@ fn toleration(entry: &TolerationEntry<'_>) -> Toleration {
     }
 }
 
-fn read_conditions(conditions: &[Condition<'_>]) -> Result<(Option<Wall>, bool), Fault> {
-    let (mut scheduled, mut marked) = (None, false);
+/// What a pod's conditions say.
+#[derive(Default)]
+struct Told {
+    scheduled: Option<Wall>,
+    marked: bool,
+    ready: Option<Status>,
+}
+
+fn read_conditions(conditions: &[Condition<'_>]) -> Result<Told, Fault> {
+    let mut told = Told::default();
     for (at, condition) in conditions.iter().enumerate() {
         let kind = Text::or_empty(condition.kind.as_ref());
         let status = Text::or_empty(condition.status.as_ref());
         let reason = Text::or_empty(condition.reason.as_ref());
         let since = time(condition.last_transition_time.as_ref(), "lastTransitionTime")
             .map_err(|fault| fault.index(at).at("status.conditions"))?;
-        marked |= meaning::is_mark(kind, status, reason);
+        told.marked |= meaning::is_mark(kind, status, reason);
+        told.ready = meaning::ready(told.ready, kind, status);
         if meaning::is_arrival(kind, status) {
-            scheduled = scheduled.or(since);
+            told.scheduled = told.scheduled.or(since);
         }
     }
-    Ok((scheduled, marked))
-}
-
-/// When `spec.taints` last changed, by the managed fields (D1): a second pass, only for nodes that need it. An entry
-/// that can't be read says nothing.
-fn taints_changed(bytes: &[u8]) -> Option<Wall> {
-    let object: Managed<'_> = read(bytes).ok()?;
-    let entries = object.metadata?.0.managed_fields?.0;
-    let owning = entries.iter().filter(|entry| {
-        Text::or_empty(entry.subresource.as_ref()).is_empty()
-            && entry.fields.is_some_and(|fields| owns_taints(fields.get().as_bytes()))
-    });
-    owning.filter_map(|entry| moment::from_text(entry.time.as_ref()?.as_str()).ok().flatten()).max()
+    Ok(told)
 }
 
 /// Whether a `FieldsV1` set has `f:spec.f:taints` in it.

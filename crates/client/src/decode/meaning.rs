@@ -5,6 +5,7 @@
 //! Not here: reading (`protobuf.rs`, `json.rs`); decisions.
 
 use taintward_core::fact::{Owner, Standing};
+use taintward_core::health::Status;
 use taintward_core::taint::{Effect, Taint};
 
 /// More taints or tolerations than any object an API server stores can hold; keeps hostile bytes from growing in
@@ -42,6 +43,15 @@ pub(super) fn is_mark(kind: &str, status: &str, reason: &str) -> bool {
 /// Whether a condition tells when the pod came to its node (D1).
 pub(super) fn is_arrival(kind: &str, status: &str) -> bool {
     (kind, status) == ("PodScheduled", "True")
+}
+
+/// The status of a pod's condition `Ready`, one condition later; told in two ways it is not understood, as with nodes.
+pub(super) fn ready(before: Option<Status>, kind: &str, status: &str) -> Option<Status> {
+    if kind != "Ready" {
+        return before;
+    }
+    let status = Status::new(status);
+    Some(before.filter(|before| *before != status).map_or(status, |_| Status::Other))
 }
 
 /// The owner's kind, from its `apiVersion` and `kind`.

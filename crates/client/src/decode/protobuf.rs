@@ -1,21 +1,26 @@
 //! # Protobuf: the fields that matter, read where they lie
-//! Room:     nodes, pods and their envelope in Kubernetes' protobuf; every other field is stepped over.
+//! Room:     nodes, pods, leases and their envelope in Kubernetes' protobuf; every other field is stepped over.
 //! Comes in: the bytes of one message.
 //! Goes out: facts and identities; a [`Fault`] with the field's path where a known field has the wrong shape.
-//! Not here: JSON (`json.rs`); framing (`frames.rs`, `list.rs`); pods in detail (`protobuf/pod.rs`).
+//! Not here: JSON (`json.rs`); framing (`frames.rs`, `list.rs`); nodes and pods in detail
+//!           (`protobuf/node.rs`, `protobuf/pod.rs`).
 //!
 //! A field that is given twice counts as its last value, messages are merged: protobuf's own rule.
 
-use super::meaning::{INITIAL_EVENTS_END, LONGEST_LIST, MIRROR, needs_ownership, owner_of};
+use super::labels::Labels;
+use super::meaning::{INITIAL_EVENTS_END, MIRROR, owner_of};
 use super::wire::{Fields, Value};
 use super::{Decoded, Fault, Identity, moment};
-use taintward_core::fact::{NodeFact, Owner};
+use std::borrow::Cow;
+use taintward_core::fact::Owner;
+use taintward_core::health::LeaseFact;
 use taintward_core::names::{NodeName, Uid, Version};
-use taintward_core::taint::{Effect, Taint};
 use taintward_core::time::Wall;
 
+mod node;
 mod pod;
 
+pub(super) use node::node;
 pub(super) use pod::pod;
 
 /// The four bytes before every Kubernetes protobuf body.
@@ -68,7 +73,8 @@ struct Meta<'a> {
 }
 
 impl<'a> Meta<'a> {
-    fn read(&mut self, message: &'a [u8]) -> Result<(), Fault> {
+    /// Reads it, and the labels if somebody wants them.
+    fn read(&mut self, message: &'a [u8], mut labels: Option<&mut Labels<'a>>) -> Result<(), Fault> {
         let mut owners = 0;
         for field in Fields::of(message) {
             let (number, value) = field?;
@@ -82,6 +88,11 @@ impl<'a> Meta<'a> {
                 9 => {
                     self.deleting =
                         value.bytes().map(|_| true).map_err(|fault| fault.at("deletionTimestamp"))?
+                }
+                11 => {
+                    if let Some(labels) = &mut labels {
+                        label(value, labels).map_err(|fault| fault.at("labels"))?;
+                    }
                 }
                 12 => self.mirror |= entry(value).map_err(|fault| fault.at("annotations"))?.0 == MIRROR,
                 13 => {
@@ -128,6 +139,14 @@ fn entry(value: Value<'_>) -> Result<(&str, &str), Fault> {
     Ok(entry)
 }
 
+fn label<'a>(value: Value<'a>, labels: &mut Labels<'a>) -> Result<(), Fault> {
+    let (key, value) = entry(value)?;
+    if let Some(place) = labels.place(key) {
+        *place = Some(Cow::Borrowed(value));
+    }
+    Ok(())
+}
+
 /// What one owner reference says about the controlling owner; `None` if it is not the controlling one.
 fn owner(value: Value<'_>) -> Result<Option<Owner>, Fault> {
     let (mut kind, mut group, mut controls) = ("", "", false);
@@ -142,7 +161,7 @@ fn owner(value: Value<'_>) -> Result<Option<Owner>, Fault> {
     Ok(controls.then(|| owner_of(group, kind)))
 }
 
-/// A `Time` message; an empty one is Go's zero time.
+/// A `Time` or `MicroTime` message; an empty one is Go's zero time.
 fn time(value: Value<'_>) -> Result<Option<Wall>, Fault> {
     let message = value.bytes()?;
     if message.is_empty() {
@@ -191,83 +210,33 @@ fn identity_meta<'a>(meta: &mut Meta<'a>, message: &'a [u8]) {
     }
 }
 
-/// Reads a `Node`.
-pub(super) fn node(message: &[u8]) -> Result<Decoded<NodeFact>, Fault> {
-    let mut meta = Meta::default();
-    let mut taints = Vec::new();
+/// Reads a node's `Lease`.
+pub(super) fn lease(message: &[u8]) -> Result<Decoded<LeaseFact>, Fault> {
+    let (mut meta, mut renewed) = (Meta::default(), None);
     for field in Fields::of(message) {
-        match field? {
-            (1, part) => {
-                let part = part.bytes().map_err(|fault| fault.at("metadata"))?;
-                meta.read(part).map_err(|fault| fault.at("metadata"))?;
-            }
-            (2, part) => {
-                let part = part.bytes().map_err(|fault| fault.at("spec"))?;
-                node_spec(part, &mut taints).map_err(|fault| fault.at("spec"))?;
-            }
-            _ => {}
-        }
+        let (number, part) = field?;
+        let (name, read) = match number {
+            1 => ("metadata", part.bytes().and_then(|part| meta.read(part, None))),
+            2 => ("spec", part.bytes().and_then(|part| lease_spec(part, &mut renewed))),
+            _ => continue,
+        };
+        read.map_err(|fault| fault.at(name))?;
     }
-    let uid = meta.uid()?;
-    let taints_changed = if needs_ownership(&taints) { taints_changed(message) } else { None };
-    Ok(Decoded::Fact(NodeFact {
-        name: NodeName::new(meta.name),
-        uid,
+    meta.uid()?;
+    Ok(Decoded::Fact(LeaseFact {
+        node: NodeName::new(meta.name),
         version: Version::parse(meta.version),
-        created: meta.created,
-        taints,
-        taints_changed,
+        renewed,
     }))
 }
 
-fn node_spec(message: &[u8], taints: &mut Vec<Taint>) -> Result<(), Fault> {
+fn lease_spec(message: &[u8], renewed: &mut Option<Wall>) -> Result<(), Fault> {
     for field in Fields::of(message) {
-        if let (5, value) = field? {
-            if taints.len() == LONGEST_LIST {
-                return Err(Fault::new(format!("more than {LONGEST_LIST} entries")).at("taints"));
-            }
-            taints.push(taint(value).map_err(|fault| fault.index(taints.len()).at("taints"))?);
+        if let (4, value) = field? {
+            *renewed = time(value).map_err(|fault| fault.at("renewTime"))?;
         }
     }
     Ok(())
-}
-
-fn taint(value: Value<'_>) -> Result<Taint, Fault> {
-    let (mut key, mut text, mut effect, mut time_added) = ("", "", "", None);
-    for field in Fields::of(value.bytes()?) {
-        let (number, value) = field?;
-        match number {
-            1 => key = value.text().map_err(|fault| fault.at("key"))?,
-            2 => text = value.text().map_err(|fault| fault.at("value"))?,
-            3 => effect = value.text().map_err(|fault| fault.at("effect"))?,
-            4 => time_added = time(value).map_err(|fault| fault.at("timeAdded"))?,
-            _ => {}
-        }
-    }
-    Ok(Taint { key: key.into(), value: text.into(), effect: Effect::new(effect), time_added })
-}
-
-/// When `spec.taints` last changed, by the managed fields (D1). An entry that can't be read says nothing; it doesn't
-/// make the node unreadable.
-fn taints_changed(message: &[u8]) -> Option<Wall> {
-    let parts = Fields::of(message).map_while(Result::ok).filter(|&(number, _)| number == 1);
-    let entries = parts
-        .filter_map(|(_, meta)| meta.bytes().ok())
-        .flat_map(|meta| Fields::of(meta).map_while(Result::ok).filter(|&(number, _)| number == 17));
-    entries.filter_map(|(_, entry)| taints_entry(entry).ok().flatten()).max()
-}
-
-fn taints_entry(value: Value<'_>) -> Result<Option<Wall>, Fault> {
-    let (mut at, mut fields, mut subresource): (_, &[u8], _) = (None, &[], "");
-    for field in Fields::of(value.bytes()?) {
-        match field? {
-            (4, value) => at = time(value)?,
-            (7, value) => fields = raw(value)?,
-            (8, value) => subresource = value.text()?,
-            _ => {}
-        }
-    }
-    Ok(at.filter(|_| subresource.is_empty() && super::json::owns_taints(fields)))
 }
 
 /// Field 1 of `FieldsV1` and of `RawExtension`: the bytes as such.

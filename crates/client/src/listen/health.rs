@@ -41,6 +41,8 @@ pub enum Mode {
 pub struct Missing {
     /// The verb.
     pub verb: &'static str,
+    /// The API group; empty is core.
+    pub group: &'static str,
     /// The resource.
     pub resource: &'static str,
 }

@@ -47,7 +47,7 @@ fn watch<F: Fact>(settings: &Settings) -> String {
 
 fn path<F: Fact>() -> String {
     let selector = F::FIELD_SELECTOR.map(|selector| format!("fieldSelector={}", encoded(selector)));
-    format!("/api/v1/{}?{}", F::RESOURCE, selector.unwrap_or_default())
+    format!("{}?{}", F::PATH, selector.unwrap_or_default())
 }
 
 fn request(path: String, accept: &str) -> Result<Request<Body>, Trouble> {

@@ -351,7 +351,7 @@ impl<F: Fact> Session<F> {
     }
 
     pub(super) fn source(verb: &'static str) -> Source {
-        Source { verb, resource: F::RESOURCE }
+        Source { verb, group: F::GROUP, resource: F::RESOURCE }
     }
 
     pub(super) fn note(&self, change: impl FnOnce(&mut StreamHealth)) {

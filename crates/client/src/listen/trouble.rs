@@ -13,6 +13,7 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source {
     pub(super) verb: &'static str,
+    pub(super) group: &'static str,
     pub(super) resource: &'static str,
 }
 
@@ -33,8 +34,8 @@ pub(super) enum Trouble {
     Unauthenticated(Missing, ApiStatus),
     #[error(
         "permission to {verb} {resource} is missing: {status}; grant it in a ClusterRole: \
-         apiGroups: [\"\"], resources: [\"{resource}\"], verbs: [\"list\", \"watch\"]",
-        verb = .0.verb, resource = .0.resource, status = .1
+         apiGroups: [\"{group}\"], resources: [\"{resource}\"], verbs: [\"list\", \"watch\"]",
+        verb = .0.verb, group = .0.group, resource = .0.resource, status = .1
     )]
     Forbidden(Missing, ApiStatus),
     #[error("the server asks for patience: {0}")]
@@ -52,7 +53,7 @@ pub(super) enum Trouble {
 impl Trouble {
     /// What a status means, whether it came as the answer or as an ERROR event.
     pub(super) fn of_status(status: ApiStatus, source: Source) -> Self {
-        let missing = Missing { verb: source.verb, resource: source.resource };
+        let missing = Missing { verb: source.verb, group: source.group, resource: source.resource };
         match (status.code, status.reason.as_str()) {
             (410, _) | (_, "Expired" | "Gone") => Self::Expired(status),
             // Our position lies in the server's future: its store was replaced by an older one.

@@ -173,7 +173,7 @@ async fn a_missing_permission_is_told_and_waited_for() {
         });
         rig.run_for(HOUR / 2).await;
         let health = rig.health();
-        assert_eq!(health.missing, Some(Missing { verb: "watch", resource: "pods" }));
+        assert_eq!(health.missing, Some(Missing { verb: "watch", group: "", resource: "pods" }));
         assert!(
             matches!(&health.phase, Phase::Waiting { why, .. } if why.contains("watch pods")),
             "{health:?}"
@@ -194,7 +194,7 @@ async fn a_missing_permission_to_list_names_the_verb() {
     let settings = Settings { watch_list: false, seed: 1, ..without_lists_again() };
     let mut rig = Pods::with(settings, 16, |_, _| refusal(Wire::Json, 403, "Forbidden", None));
     rig.run_for(Duration::from_secs(60)).await;
-    assert_eq!(rig.health().missing, Some(Missing { verb: "list", resource: "pods" }));
+    assert_eq!(rig.health().missing, Some(Missing { verb: "list", group: "", resource: "pods" }));
     assert!(rig.health().last_error.unwrap().contains("ClusterRole"));
 }
 

@@ -59,6 +59,8 @@ closed_label! {
         Pods => "pods",
         /// Nodes.
         Nodes => "nodes",
+        /// Leases of nodes; only where node health runs.
+        Leases => "leases",
     }
 }
 
@@ -125,6 +127,16 @@ closed_label! {
         Delete => "delete",
         /// Writing `timeAdded` to a taint (`--stamp-taints`).
         Stamp => "stamp",
+        /// A live read of a node and its lease before it is called silent or tainted (S7).
+        ConfirmHealth => "confirm_health",
+        /// Putting taints on a node, or taking them off (NL-20).
+        Taint => "taint",
+        /// Writing that a node is silent into its conditions (NL-12).
+        Declare => "declare",
+        /// Bringing a node's labels of old in step (NL-8).
+        Label => "label",
+        /// Marking a pod not ready because its node is not (NL-17).
+        Unready => "unready",
         /// Recording an event (TE-34).
         Event => "event",
     }

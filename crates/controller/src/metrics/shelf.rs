@@ -87,6 +87,14 @@ impl<'registry> Shelf<'registry> {
         gauges
     }
 
+    /// A metric for each value of a label that is not known in full before anything happens.
+    pub(super) fn family<L, M>(&mut self, name: &str, help: &str) -> Family<L, M>
+    where
+        Family<L, M>: Metric + Clone + Default,
+    {
+        self.put(name, help, Family::default())
+    }
+
     /// Histograms in seconds; `name` leaves out the ending `_seconds`.
     pub(super) fn histograms<L: Closed>(
         &mut self,

@@ -23,6 +23,8 @@ pub struct Census {
     pub pods: usize,
     /// Pods with a deadline.
     pub counting: usize,
+    /// Pods that would have a deadline, or go, but for their time being held (NL-48).
+    pub held: usize,
     /// Pods that go and were not tried yet.
     pub due: usize,
     /// Pods whose eviction is under way, waits for another try, or is being withdrawn.
@@ -69,6 +71,7 @@ impl Engine {
             tainted_nodes: known.filter(|known| !known.taints.is_empty()).count(),
             pods: self.book.pods,
             counting: self.book.counting,
+            held: self.book.held,
             due: queue.due.len(),
             in_hand: queue.attempts.len(),
             oldest_due: first_due.into_iter().chain(in_hand.map(|attempt| attempt.ticket.due)).min(),
@@ -87,8 +90,14 @@ impl Engine {
         let seat = self.nodes.get(&pod.node)?;
         let held = seat.pod(&pod.uid)?;
         let subject = held.subject(seat.obscured());
-        let verdict = verdict::judge(&subject, seat.taints(), self.config.numeric, now);
+        let (holds, numeric) = (&self.book.holds, self.config.numeric);
+        let verdict = verdict::judge_held(&subject, seat.taints(), holds, numeric, now);
         Some((&held.name, verdict, seat.taints()))
+    }
+
+    /// Since when countdowns are held, if they are (NL-48).
+    pub const fn held_since(&self) -> Option<Mono> {
+        self.book.holds.since()
     }
 
     /// All pods with a deadline, in no particular order of time.

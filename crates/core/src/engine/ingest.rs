@@ -236,7 +236,8 @@ impl Engine {
                 remembered.push((pod.tolerations.clone(), answers(pod, taints, numeric)));
                 remembered.len() - 1
             });
-            let outcome = verdict::outcome(&pod.subject(obscured), taints, &remembered[at].1, now);
+            let subject = pod.subject(obscured);
+            let outcome = verdict::outcome(&subject, taints, &self.book.holds, &remembered[at].1, now);
             self.book.settle(pod, outcome, node, None, now);
         }
         self.rewake(node);
@@ -251,7 +252,8 @@ impl Engine {
         let wake = seat.wake;
         let (taints, Some(pod)) = seat.taints_and_pod(uid) else { return };
         let before = pod.stage();
-        let outcome = verdict::outcome(&pod.subject(obscured), taints, &answers(pod, taints, numeric), now);
+        let answers = answers(pod, taints, numeric);
+        let outcome = verdict::outcome(&pod.subject(obscured), taints, &self.book.holds, &answers, now);
         self.book.settle(pod, outcome, node, known_due, now);
         match (before, pod.stage()) {
             (before, after) if before == after => {}

@@ -18,12 +18,39 @@ use crate::verdict::{Exemption, Outcome, Stay};
 /// be under way, within S9's 60 s.
 const WITHDRAW_AFTER: Span = Span::from_secs(30);
 
+/// What was last told of a pod's going.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Told {
+    /// Nothing, or that it stays.
+    Nothing,
+    /// That it has a deadline.
+    Countdown,
+    /// That it is due.
+    Due,
+}
+
 fn reference(pod: &Pod, node: &NodeName) -> PodRef {
     PodRef { node: node.clone(), uid: pod.uid.clone() }
 }
 
 fn ticket(pod: &Pod, node: &NodeName, due: Mono) -> Ticket {
     Ticket { due, rank: pod.rank(), pod: reference(pod, node) }
+}
+
+/// What there is to tell of a pod whose plan changes: nothing twice, and nothing of a countdown that only stood still
+/// (`goes_on`): that is told once for all (NL-48).
+fn news(told: Told, goes_on: bool, outcome: Outcome, reference: impl FnOnce() -> PodRef) -> Option<Notice> {
+    match (outcome, told) {
+        (Outcome::Goes { .. }, Told::Due) => None,
+        (Outcome::Goes { due }, _) => Some(Notice::BecameDue { pod: reference(), due }),
+        (Outcome::StaysUntil(_), Told::Countdown) if goes_on => None,
+        (Outcome::StaysUntil(until), Told::Nothing) => {
+            Some(Notice::CountdownStarted { pod: reference(), until })
+        }
+        (Outcome::StaysUntil(until), _) => Some(Notice::CountdownMoved { pod: reference(), until }),
+        (Outcome::Stays(Stay::Exempt(_) | Stay::Held), _) | (Outcome::Stays(_), Told::Nothing) => None,
+        (Outcome::Stays(_), _) => Some(Notice::CountdownCancelled { pod: reference() }),
+    }
 }
 
 impl Book {
@@ -37,7 +64,7 @@ impl Book {
         known_due: Option<Mono>,
         now: Mono,
     ) {
-        self.tell_held(pod, outcome, node);
+        self.tell_not_understood(pod, outcome, node);
         let known_due = match (pod.stage(), outcome) {
             (Stage::Gone, _) => return,
             (Stage::InHand, _) => match self.give_up(pod, outcome, node) {
@@ -48,34 +75,31 @@ impl Book {
             (Stage::Counting(at), Outcome::StaysUntil(same)) if at == same => {
                 return self.plan_withdrawal(pod, outcome, node, now.plus(WITHDRAW_AFTER));
             }
-            (Stage::Quiet | Stage::Counting(_) | Stage::Due(_), _) => {
+            (Stage::Held(_), Outcome::Stays(Stay::Held)) => {
+                return self.plan_withdrawal(pod, outcome, node, now.plus(WITHDRAW_AFTER));
+            }
+            (Stage::Quiet | Stage::Counting(_) | Stage::Held(_) | Stage::Due(_), _) => {
                 known_due.or_else(|| self.unqueue(pod, node))
             }
         };
-        let was_counting = matches!(pod.stage(), Stage::Counting(_));
+        let (told, was_held) = match pod.stage() {
+            Stage::Counting(_) => (Told::Countdown, false),
+            Stage::Held(told) => (told, true),
+            _ if known_due.is_some() => (Told::Due, false),
+            _ => (Told::Nothing, false),
+        };
         self.set_stage(pod, Stage::Quiet);
         match outcome {
             Outcome::Goes { due } => {
                 self.set_stage(pod, Stage::Due(due));
                 self.queue.due.insert(ticket(pod, node, due), known_due.unwrap_or(now));
-                if known_due.is_none() {
-                    self.notices.push(Notice::BecameDue { pod: reference(pod, node), due });
-                }
             }
-            Outcome::StaysUntil(until) => {
-                self.set_stage(pod, Stage::Counting(until));
-                let pod = reference(pod, node);
-                self.notices.push(match was_counting || known_due.is_some() {
-                    true => Notice::CountdownMoved { pod, until },
-                    false => Notice::CountdownStarted { pod, until },
-                });
-            }
-            Outcome::Stays(Stay::Exempt(_)) => {}
-            Outcome::Stays(_) if was_counting || known_due.is_some() => {
-                self.notices.push(Notice::CountdownCancelled { pod: reference(pod, node) });
-            }
+            Outcome::StaysUntil(until) => self.set_stage(pod, Stage::Counting(until)),
+            Outcome::Stays(Stay::Held) => self.set_stage(pod, Stage::Held(told)),
             Outcome::Stays(_) => {}
         }
+        let goes_on = was_held && !self.holds.is_on();
+        self.notices.extend(news(told, goes_on, outcome, || reference(pod, node)));
         // A pod this process was about to evict bears its own mark, if any, and nobody's request is under way.
         let withdraw_at = if known_due.is_some() { now } else { now.plus(WITHDRAW_AFTER) };
         self.plan_withdrawal(pod, outcome, node, withdraw_at);
@@ -133,12 +157,12 @@ impl Book {
         }
     }
 
-    fn tell_held(&mut self, pod: &mut Pod, outcome: Outcome, node: &NodeName) {
-        let held = outcome == Outcome::Stays(Stay::NotUnderstood);
-        if held && !pod.flags.has(Flags::HELD) {
+    fn tell_not_understood(&mut self, pod: &mut Pod, outcome: Outcome, node: &NodeName) {
+        let stays = outcome == Outcome::Stays(Stay::NotUnderstood);
+        if stays && !pod.flags.has(Flags::NOT_UNDERSTOOD) {
             self.notices.push(Notice::NotUnderstood { pod: reference(pod, node) });
         }
-        pod.flags.set(Flags::HELD, held);
+        pod.flags.set(Flags::NOT_UNDERSTOOD, stays);
     }
 
     /// Takes a due pod's ticket out of the queue; says when it was known to be due. Does nothing for other pods.
@@ -151,7 +175,9 @@ impl Book {
     /// Gives a pod another stage, and keeps count.
     pub(super) fn set_stage(&mut self, pod: &mut Pod, stage: Stage) {
         let counts = |stage| usize::from(matches!(stage, Stage::Counting(_)));
+        let held = |stage| usize::from(matches!(stage, Stage::Held(_)));
         self.counting = self.counting + counts(stage) - counts(pod.stage());
+        self.held = self.held + held(stage) - held(pod.stage());
         pod.set_stage(stage);
     }
 

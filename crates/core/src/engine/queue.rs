@@ -107,6 +107,8 @@ pub struct Grounds {
     pub counts_from: Mono,
     /// The toleration used: its position, and the seconds it granted; `None` if untolerated.
     pub toleration: Option<(usize, Span)>,
+    /// How much of the time since then did not count, because it was held (NL-48).
+    pub held: Span,
     /// When the pod was due.
     pub due: Mono,
     /// When it was known to be due.

@@ -6,6 +6,7 @@
 //!           rosters; one shared copy of each distinct list of tolerations.
 //! Not here: what follows from a change (`engine.rs`).
 
+use super::plan::Told;
 use crate::fact::{Owner, PodFact, Standing};
 use crate::names::{PodName, Uid, Version};
 use crate::start::{Arrival, ArrivalSource};
@@ -78,6 +79,8 @@ pub(super) enum Stage {
     Quiet,
     /// It has a deadline.
     Counting(Mono),
+    /// It would have one, but its time is held (NL-48).
+    Held(Told),
     /// It goes, and waits for its turn in the queue under this due date.
     Due(Mono),
     /// Its eviction is under way (`attempts`).
@@ -100,7 +103,7 @@ impl Flags {
     /// Seen in the running list; always set outside one.
     pub(super) const SEEN: Self = Self(16);
     /// It would go but for something that is not understood, and that was told.
-    pub(super) const HELD: Self = Self(32);
+    pub(super) const NOT_UNDERSTOOD: Self = Self(32);
 
     pub(super) const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0
@@ -116,6 +119,7 @@ impl Flags {
 enum StageKind {
     Quiet,
     Counting,
+    Held(Told),
     Due,
     InHand,
     Gone,
@@ -189,6 +193,7 @@ impl Pod {
         match self.stage {
             StageKind::Quiet => Stage::Quiet,
             StageKind::Counting => Stage::Counting(self.stage_at),
+            StageKind::Held(told) => Stage::Held(told),
             StageKind::Due => Stage::Due(self.stage_at),
             StageKind::InHand => Stage::InHand,
             StageKind::Gone => Stage::Gone,
@@ -199,6 +204,7 @@ impl Pod {
         (self.stage, self.stage_at) = match stage {
             Stage::Quiet => (StageKind::Quiet, self.arrived),
             Stage::Counting(at) => (StageKind::Counting, at),
+            Stage::Held(told) => (StageKind::Held(told), self.arrived),
             Stage::Due(at) => (StageKind::Due, at),
             Stage::InHand => (StageKind::InHand, self.arrived),
             Stage::Gone => (StageKind::Gone, self.arrived),

@@ -9,6 +9,7 @@ use super::queue::{Attempt, Errand, Grounds, Lane, PodRef, Step, Ticket};
 use super::roster::{Check, Flags, Pod, Stage};
 use super::{ConditionPolicy, Config, Effect, Engine};
 use crate::fact::Owner;
+use crate::hold::Holds;
 use crate::matching::Answer;
 use crate::names::{PodName, Version};
 use crate::time::{Mono, Now, Span};
@@ -105,7 +106,7 @@ impl Engine {
             marked: pod.flags.has(Flags::MARKED),
             wants_mark: wants_mark(&self.config, pod),
             check: seat.check,
-            verdict: verdict::judge(&subject, seat.taints(), self.config.numeric, now),
+            verdict: verdict::judge_held(&subject, seat.taints(), &self.book.holds, self.config.numeric, now),
             taints: seat.taints().to_vec(),
         })
     }
@@ -127,7 +128,7 @@ impl Engine {
             let effect = Effect::Mark { pod, name, version, generation: situation.generation };
             return self.send(&ticket.pod, Errand::Mark, effect);
         }
-        assert!(due <= now, "S3: a pod is deleted before it is due");
+        assert_time(&situation, &self.book.holds, due, now);
         if let Some(attempt) = self.book.queue.attempts.get_mut(&pod) {
             attempt.grounds = grounds(situation, due, known_due, confirmed, now);
         }
@@ -199,6 +200,18 @@ fn wants_mark(config: &Config, pod: &Pod) -> bool {
     wanted && !pod.flags.has(Flags::MARKED)
 }
 
+/// No DELETE before its time (S3), nor in time that does not count (NL-48): whatever the verdict says, the taint that it
+/// says sends the pod away must not be held, nor have been there for less than what was held of it and the pod bears.
+fn assert_time(situation: &Situation, holds: &Holds, due: Mono, now: Mono) {
+    assert!(due <= now, "S3: a pod is deleted before it is due");
+    let Some(at) = situation.verdict.decisive else { panic!("a pod is deleted for no taint") };
+    let (taint, reason) = (&situation.taints[at].taint, &situation.verdict.reasons[at]);
+    assert!(!holds.stop(taint), "NL-48: a pod is deleted for a taint whose time is held");
+    let Some(Patience::For(patience)) = reason.patience else { panic!("S3: a pod is deleted that bears it") };
+    let bears = patience.saturating_add(holds.spent(taint, reason.counts_from));
+    assert!(reason.counts_from.plus(bears) <= now, "S3, NL-48: a pod is deleted before its time");
+}
+
 fn grounds(
     situation: Situation,
     due: Mono,
@@ -218,6 +231,7 @@ fn grounds(
         taint: situation.taints.get(decisive)?.taint.clone(),
         start: reason.start,
         counts_from: reason.counts_from,
+        held: reason.spent,
         toleration,
         due,
         known_due,

@@ -122,3 +122,88 @@ fn te_21_no_taint_no_reason() {
     let verdict = judged(&[], 0, &[], T0);
     assert_eq!(verdict, Verdict { outcome: Outcome::Stays(Stay::NoTaint), reasons: vec![], decisive: None });
 }
+
+/// NL-48: which of both taints sends away, when, and what is said of each, while time is held and after it.
+#[test]
+fn nl_48_held_time_stops_two_taints_and_moves_what_they_decide() {
+    const NOT_READY: &str = "node.kubernetes.io/not-ready";
+    let held = |key, taint_at, other_at, tolerations: &[Toleration], arrival: i64, at: i64| {
+        // From T0 + 20 to T0 + 50, and again from T0 + 100 on.
+        let mut holds = Holds::default();
+        holds.begin(Mono::from_secs(T0 + 20));
+        if at >= T0 + 50 {
+            holds.end(Mono::from_secs(T0 + 50));
+        }
+        if at >= T0 + 100 {
+            holds.begin(Mono::from_secs(T0 + 100));
+        }
+        let taints = [instance(key, taint_at), instance("k", other_at)];
+        let arrival = Arrival { at: Mono::from_secs(arrival), source: ArrivalSource::SeenLive };
+        let subject = Subject { tolerations, arrival, exemption: None };
+        let verdict = judge_held(&subject, &taints, &holds, NumericOperators::Off, now(at));
+        let answers =
+            matching::answers(tolerations, taints.iter().map(|one| &one.taint), NumericOperators::Off);
+        let at = Mono::from_secs(at);
+        assert_eq!(
+            outcome(&subject, &taints, &holds, &answers, at),
+            verdict.outcome,
+            "both are one decision"
+        );
+        (verdict.outcome, verdict.decisive)
+    };
+    let stays = (Outcome::Stays(Stay::Held), None);
+    let both = |own, other| vec![bears(NOT_READY, own), bears("k", other)];
+    for (tolerations, arrival, at, expected) in [
+        // While it is held, patience or not; somebody else's taint sends away as ever.
+        (both(Some(60), None), 0, T0 + 30, stays),
+        (both(Some(0), None), 0, T0 + 30, stays),
+        (both(Some(10), None), 0, T0 + 30, stays),
+        (both(None, None), 0, T0 + 30, (Outcome::Stays(Stay::Tolerated), None)),
+        (both(Some(60), Some(40)), 0, T0 + 30, (until(T0 + 40), Some(1))),
+        (both(Some(60), Some(0)), 0, T0 + 30, (goes(T0), Some(1))),
+        (vec![bears("k", None)], 0, T0 + 30, stays),
+        (vec![bears(NOT_READY, Some(60))], 0, T0 + 30, (goes(T0), Some(1))),
+        // After it: thirty seconds later, or what was left of them when the pod came.
+        (both(Some(60), None), 0, T0 + 50, (until(T0 + 90), Some(0))),
+        (both(Some(60), None), 0, T0 + 90, (goes(T0 + 90), Some(0))),
+        (both(Some(60), None), T0 + 40, T0 + 60, (until(T0 + 110), Some(0))),
+        (both(Some(60), None), T0 + 50, T0 + 60, (until(T0 + 110), Some(0))),
+        (both(Some(60), None), T0 + 55, T0 + 60, (until(T0 + 115), Some(0))),
+        (both(Some(0), None), 0, T0 + 50, (goes(T0 + 30), Some(0))),
+        (both(Some(60), Some(80)), 0, T0 + 60, (until(T0 + 80), Some(1))),
+        (both(Some(i64::MAX), None), 0, T0 + 60, (Outcome::StaysUntil(Mono::NEVER), Some(0))),
+        // A second time.
+        (both(Some(60), None), 0, T0 + 200, stays),
+    ] {
+        let told = held(NOT_READY, T0, T0, &tolerations, arrival, at);
+        assert_eq!(told, expected, "{tolerations:?} from {arrival} at {at}");
+    }
+    // A taint that is put on in the hold; and one that is none of node health's.
+    assert_eq!(held(NOT_READY, T0 + 40, T0, &both(Some(60), None), 0, T0 + 60), (until(T0 + 110), Some(0)));
+    let tolerations = [bears("mine", Some(60)), bears("k", None)];
+    assert_eq!(held("mine", T0, T0, &tolerations, 0, T0 + 30), (until(T0 + 60), Some(0)));
+    assert_eq!(held("mine", T0, T0, &tolerations, 0, T0 + 60), (goes(T0 + 60), Some(0)));
+}
+
+/// What is held, and not understood besides: held, since that is what ends; out of reach is out of reach.
+#[test]
+fn nl_48_held_goes_before_not_understood_and_exemptions_before_both() {
+    let mut holds = Holds::default();
+    holds.begin(Mono::from_secs(T0));
+    let taints = [instance("a", T0), instance("node.kubernetes.io/unreachable", T0)];
+    let tolerations = [Toleration { operator: Operator::new("Like"), ..bears("a", Some(5)) }];
+    let arrival = Arrival { at: Mono::from_secs(0), source: ArrivalSource::SeenLive };
+    for (tolerations, exemption, expected) in [
+        (&tolerations[..], None, Stay::NotUnderstood),
+        (&[bears("a", None)], None, Stay::Held),
+        (&[bears("a", None)], Some(Exemption::Finished), Stay::Exempt(Exemption::Finished)),
+    ] {
+        let subject = Subject { tolerations, arrival, exemption };
+        let verdict = judge_held(&subject, &taints, &holds, NumericOperators::Off, now(T0 + 9));
+        assert_eq!(verdict.outcome, Outcome::Stays(expected), "{tolerations:?}");
+    }
+    let only = Toleration { effect: Some(Effect::new("Sooner")), ..bears("a", None) };
+    let subject = Subject { tolerations: &[only], arrival, exemption: None };
+    let verdict = judge_held(&subject, &taints, &holds, NumericOperators::Off, now(T0 + 9));
+    assert_eq!(verdict.outcome, Outcome::Stays(Stay::Held), "the other one is not understood");
+}

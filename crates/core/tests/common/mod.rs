@@ -77,6 +77,8 @@ pub struct World {
     pub notices: Vec<Notice>,
     /// Whether taints carry `timeAdded`.
     pub stamped: bool,
+    /// From when to when time was held (NL-48).
+    pub holds: Vec<(i64, Option<i64>)>,
     version: u64,
     next_uid: u64,
     last_heard: i64,
@@ -102,6 +104,7 @@ impl World {
             effects: Vec::new(),
             notices: Vec::new(),
             stamped: true,
+            holds: Vec::new(),
             version: 1,
             next_uid: 1,
             last_heard: 0,
@@ -208,6 +211,17 @@ impl World {
             self.wire.push_back(Input::PodGone { pod });
             self.hear();
         }
+    }
+
+    /// Time is held, or goes on (NL-48).
+    pub fn hold(&mut self, on: bool) {
+        match self.holds.last_mut() {
+            Some((_, end @ None)) if !on => *end = Some(self.now),
+            Some((_, Some(_))) | None if on => self.holds.push((self.now, None)),
+            _ => {}
+        }
+        self.engine.handle(Input::Hold(on), self.clock());
+        self.work();
     }
 
     // What the engine hears.
@@ -383,7 +397,7 @@ impl World {
         Ok(())
     }
 
-    /// When a pod must go by the truth alone, in microseconds: the plain rule, taint by taint (MATCH-9, TE-17, D1).
+    /// When a pod must go by the truth alone, in microseconds: the plain rule, taint by taint (MATCH-9, TE-17, D1, NL-48).
     pub fn true_due(&self, name: &str) -> Option<i64> {
         let pod = self.pods.get(name)?;
         let node = self.nodes.get(pod.fact.node.as_str())?;
@@ -391,13 +405,21 @@ impl World {
             let used = pod.fact.tolerations.iter().find(|toleration| toleration.key == known.taint.key);
             let left =
                 used.map_or(Some(0), |used| used.seconds.map(|left| left.max(0).saturating_mul(1_000_000)))?;
-            Some(known.since.max(pod.arrived).saturating_add(left))
+            let from = known.since.max(pod.arrived);
+            Some(from.saturating_add(left).saturating_add(self.held(&known.taint.key, from)?))
         };
         node.taints
             .iter()
             .filter(|known| known.taint.effect == TaintEffect::NoExecute)
             .filter_map(of_taint)
             .min()
+    }
+
+    /// How much time since `from` was held for a taint; `None`: it is held now.
+    fn held(&self, key: &str, from: i64) -> Option<i64> {
+        let ours = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"].contains(&key);
+        let holds = self.holds.iter().filter(|_| ours);
+        holds.map(|(begin, end)| Some((end.as_ref()? - from.max(*begin)).max(0))).sum()
     }
 
     pub fn deleted_at(&self, name: &str) -> Option<i64> {

@@ -4,6 +4,7 @@
 mod common;
 
 mod deadlines;
+mod holds;
 mod identity;
 mod order;
 mod trouble;

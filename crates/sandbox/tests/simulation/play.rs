@@ -15,7 +15,7 @@ use std::time::Duration;
 use taintward_client::clock::Clock;
 use taintward_client::connect::Connected;
 use taintward_controller::run::run_on;
-use taintward_controller::settings::{Cluster, Election, Marking, Mode, Serving, Settings};
+use taintward_controller::settings::{Cluster, Controllers, Election, Marking, Mode, Serving, Settings};
 use taintward_controller::shutdown::{Shutdown, ShutdownRequest};
 use taintward_core::time::Wall;
 use taintward_sandbox::api::Server;
@@ -342,6 +342,7 @@ impl Play {
 fn settings(elected: bool, seed: u64) -> Settings {
     Settings {
         cluster: Cluster { relist_every: Some(Duration::from_secs(300)), ..Cluster::default() },
+        controllers: Controllers::default(),
         mode: Mode::Enforce,
         marking: Marking::Always,
         stamp_taints: false,

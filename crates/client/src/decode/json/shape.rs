@@ -2,7 +2,7 @@
 //! Room:     narrow structs that borrow from the bytes; unknown fields are skipped, `null` is "not set" as in Go.
 //! Comes in: serde_json's events.
 //! Goes out: raw values for `json.rs` to make facts of.
-//! Not here: meaning. A known field given twice is a fault: which of the two holds is anybody's guess.
+//! Not here: nodes (`shape/node.rs`); meaning. A known field given twice is a fault: which of the two holds is anybody's guess.
 
 use crate::decode::meaning::{INITIAL_EVENTS_END, LONGEST_LIST, MIRROR, owner_of};
 use serde::de::value::MapAccessDeserializer;
@@ -14,6 +14,10 @@ use std::fmt;
 use std::marker::PhantomData;
 use taintward_core::fact::Owner;
 
+mod node;
+
+pub(super) use node::{FieldSet, Managed, NodeConditionEntry, NodeObject, TaintEntry};
+
 /// Text, borrowed unless it has escapes in it.
 #[derive(Deserialize)]
 #[serde(transparent)]
@@ -22,6 +26,10 @@ pub(super) struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 impl<'a> Text<'a> {
     pub(super) fn as_str(&self) -> &str {
         &self.0
+    }
+
+    fn into_inner(self) -> Cow<'a, str> {
+        self.0
     }
 
     /// The text, or the empty string Go has for "not set".
@@ -150,9 +158,10 @@ impl<'de> Deserialize<'de> for Owners {
     }
 }
 
+/// Metadata; labels only if somebody wants them.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Meta<'a> {
+pub(super) struct Meta<'a, L = IgnoredAny> {
     #[serde(borrow)]
     pub(super) name: Option<Text<'a>>,
     #[serde(borrow)]
@@ -165,35 +174,9 @@ pub(super) struct Meta<'a> {
     #[serde(borrow)]
     pub(super) creation_timestamp: Option<Text<'a>>,
     pub(super) deletion_timestamp: Option<IgnoredAny>,
+    pub(super) labels: Option<L>,
     pub(super) annotations: Option<Annotations>,
     pub(super) owner_references: Option<Owners>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct NodeObject<'a> {
-    #[serde(borrow)]
-    pub(super) metadata: Option<Object<Meta<'a>>>,
-    #[serde(borrow)]
-    pub(super) spec: Option<Object<NodeSpec<'a>>>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct NodeSpec<'a> {
-    #[serde(borrow)]
-    pub(super) taints: Option<Capped<TaintEntry<'a>>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct TaintEntry<'a> {
-    #[serde(borrow)]
-    pub(super) key: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) value: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) effect: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) time_added: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -257,45 +240,24 @@ pub(super) struct Condition<'a> {
 }
 
 #[derive(Deserialize)]
+pub(super) struct LeaseObject<'a> {
+    #[serde(borrow)]
+    pub(super) metadata: Option<Object<Meta<'a>>>,
+    #[serde(borrow)]
+    pub(super) spec: Option<Object<LeaseSpec<'a>>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct LeaseSpec<'a> {
+    #[serde(borrow)]
+    pub(super) renew_time: Option<Text<'a>>,
+}
+
+#[derive(Deserialize)]
 pub(super) struct Kind<'a> {
     #[serde(borrow)]
     pub(super) kind: Option<Text<'a>>,
-}
-
-/// A node once more, for its managed fields alone.
-#[derive(Deserialize)]
-pub(super) struct Managed<'a> {
-    #[serde(borrow)]
-    pub(super) metadata: Option<Object<ManagedMeta<'a>>>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ManagedMeta<'a> {
-    #[serde(borrow)]
-    pub(super) managed_fields: Option<Capped<ManagedEntry<'a>>>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct ManagedEntry<'a> {
-    #[serde(borrow)]
-    pub(super) time: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) subresource: Option<Text<'a>>,
-    #[serde(borrow, rename = "fieldsV1")]
-    pub(super) fields: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct FieldSet {
-    #[serde(rename = "f:spec")]
-    pub(super) spec: Option<Object<SpecFields>>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct SpecFields {
-    #[serde(rename = "f:taints")]
-    pub(super) taints: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]

@@ -1,28 +1,29 @@
 //! # Protobuf pods
 //! Room:     `Pod`: spec, tolerations, status and conditions.
 //! Comes in: the bytes of one pod.
-//! Goes out: a [`PodFact`], or that the pod is on no node.
+//! Goes out: a [`SeenPod`], or that the pod is on no node.
 //! Not here: `ObjectMeta` (`protobuf.rs`).
 
 use super::{Meta, time};
 use crate::decode::meaning::{self, LONGEST_LIST};
 use crate::decode::wire::{Fields, Value};
-use crate::decode::{Decoded, Fault};
+use crate::decode::{Decoded, Fault, SeenPod};
 use taintward_core::fact::{ArrivalFacts, PodFact};
+use taintward_core::health;
 use taintward_core::names::{NodeName, PodName, Version};
 use taintward_core::taint::Effect;
 use taintward_core::time::Wall;
 use taintward_core::toleration::{Operator, Toleration};
 
 /// Reads a `Pod`.
-pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<PodFact>, Fault> {
+pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<SeenPod>, Fault> {
     let mut meta = Meta::default();
     let mut spec = Spec::default();
     let mut status = Status::default();
     for field in Fields::of(message) {
         let (number, part) = field?;
         let (name, read) = match number {
-            1 => ("metadata", part.bytes().and_then(|part| meta.read(part))),
+            1 => ("metadata", part.bytes().and_then(|part| meta.read(part, None))),
             2 => ("spec", part.bytes().and_then(|part| spec.read(part))),
             3 => ("status", part.bytes().and_then(|part| status.read(part))),
             _ => continue,
@@ -36,7 +37,7 @@ pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<PodFact>, Fault> 
     if spec.node.is_empty() {
         return Ok(Decoded::Unbound(meta.identity(None)));
     }
-    Ok(Decoded::Fact(PodFact {
+    let pod = PodFact {
         uid,
         name: PodName::new(meta.namespace, meta.name),
         node: NodeName::new(spec.node),
@@ -50,7 +51,8 @@ pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<PodFact>, Fault> 
         mirror: meta.mirror,
         marked: status.marked,
         arrival: ArrivalFacts { scheduled: status.scheduled, started: status.started, created: meta.created },
-    }))
+    };
+    Ok(Decoded::Fact(SeenPod { pod, ready: status.ready }))
 }
 
 #[derive(Default)]
@@ -114,6 +116,7 @@ struct Status<'a> {
     scheduled: Option<Wall>,
     started: Option<Wall>,
     marked: bool,
+    ready: Option<health::Status>,
 }
 
 impl<'a> Status<'a> {
@@ -147,6 +150,7 @@ impl<'a> Status<'a> {
             }
         }
         self.marked |= meaning::is_mark(kind, status, reason);
+        self.ready = meaning::ready(self.ready, kind, status);
         if meaning::is_arrival(kind, status) {
             self.scheduled = self.scheduled.or(since);
         }

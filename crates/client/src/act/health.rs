@@ -1,0 +1,206 @@
+//! # Health: the reads and writes of node health
+//! Room:     live reads of a node and its lease; taints, conditions and labels of a node; the readiness of its pods.
+//! Comes in: what the engine pulled, for an incarnation and, where given, a version.
+//! Goes out: what was read; a node's new version; a [`Refusal`].
+//! Keeps:    what was decided by one state is never written onto another: that is a [`Failure::Conflict`].
+//! Not here: what is written, and in which words (the core); the JSON of it (`health/bodies.rs`, `health/taints.rs`).
+
+use super::bodies::{ACCEPT_METADATA, STRATEGIC, version_of};
+use super::refusal::Caution;
+use super::stamp::JSON_PATCH;
+use super::{Actor, Ask, MANAGED, Refusal, Resource, quiet, reading, whole};
+use crate::decode::{Encoding, Fact, NODE_LEASES, SeenNode, foreign_type};
+use bodies::{NodeAsRead, Readiness};
+use bytes::Bytes;
+use http::Method;
+use taintward_core::effect::Failure;
+use taintward_core::engine::Reading;
+use taintward_core::health::{ConditionKind, Confirmation, Expiry, NodeRef, OwnTaints};
+use taintward_core::names::{NodeName, PodName, Uid, Version};
+use taintward_core::time::Wall;
+
+mod bodies;
+mod taints;
+
+const MERGE: &str = "application/merge-patch+json";
+
+/// How often a pod is looked at again that changes meanwhile.
+const TRIES: usize = 3;
+
+impl Actor {
+    /// Reads a node and its lease as they are now, both at once, past all caches of the server (S7, P16). What an API
+    /// server says is not there is [`Reading::Absent`]; anybody else's 404 is no answer.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; then nothing is known of either.
+    pub async fn read_health(&self, node: &NodeName) -> Result<Confirmation, Refusal> {
+        // The node's path first: without a name the lease's would be that of all leases.
+        let (node, lease) = (Resource::node(node, "")?, Resource::lease(NODE_LEASES, node.as_str())?);
+        let (node, lease) = futures::try_join!(
+            self.find(&node, |seen: SeenNode| seen.health),
+            self.find(&lease, |lease| lease)
+        )?;
+        Ok(Confirmation { node, lease })
+    }
+
+    /// Puts own taints on and takes own ones off, in one write (NL-20, NL-45), leaving all others as they are (S8).
+    ///
+    /// Two requests: a live read, and a JSON Patch whose tests demand exactly what was read. A taint that is there
+    /// already stays as it is, whatever its value (NL-6), also if it is named in both sets; those put on get `at` as
+    /// `timeAdded`. Where nothing is to do, nothing is written. The answer is the node's version.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; [`Failure::Conflict`] if the node is another one, or another version, by now.
+    pub async fn write_taints(
+        &self,
+        node: &NodeRef,
+        version: Option<Version>,
+        add: OwnTaints,
+        remove: OwnTaints,
+        at: Wall,
+    ) -> Result<Option<Version>, Refusal> {
+        let resource = Resource::node(&node.name, "")?;
+        let seen = self.look(&resource, Ask::default(), &node.uid, version).await?;
+        let Some(body) = taints::patch(&seen, add, remove, at) else { return Ok(seen.version()) };
+        let ask = Ask { content: JSON_PATCH, accept: ACCEPT_METADATA, body, caution: Caution::Tests };
+        self.write(&resource, ask).await
+    }
+
+    /// Sets conditions of a silent node to Unknown (NL-12) and touches nothing else of its status.
+    ///
+    /// A condition that was never posted gets the node's creation as its heartbeat, which is read before; so is the
+    /// version, if none is given: it is demanded in any case.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; [`Failure::Conflict`] if the node is another one, or another version, by now.
+    pub async fn declare(
+        &self,
+        node: &NodeRef,
+        version: Option<Version>,
+        conditions: &[(ConditionKind, Expiry)],
+        at: Wall,
+    ) -> Result<Option<Version>, Refusal> {
+        if conditions.is_empty() {
+            return Ok(version);
+        }
+        let status = Resource::node(&node.name, "status")?;
+        let needs_creation = conditions.iter().any(|(_, expiry)| *expiry == Expiry::NeverPosted);
+        let (demanded, created) = match version {
+            Some(version) if !needs_creation => (version.0.to_string(), None),
+            _ => {
+                let ask = Ask { accept: ACCEPT_METADATA, ..Ask::default() };
+                let seen = self.look(&Resource::node(&node.name, "")?, ask, &node.uid, version).await?;
+                (seen.metadata.resource_version, seen.metadata.creation_timestamp)
+            }
+        };
+        let body = bodies::declare(&node.uid, &demanded, conditions, created.as_deref(), at);
+        self.write(&status, patch(STRATEGIC, body)).await
+    }
+
+    /// Writes the labels of old, those that are given (NL-8).
+    ///
+    /// # Errors
+    /// A [`Refusal`]; [`Failure::Conflict`] if the node is another one, or another version, by now.
+    pub async fn label(
+        &self,
+        node: &NodeRef,
+        version: Option<Version>,
+        os: Option<&str>,
+        arch: Option<&str>,
+    ) -> Result<Option<Version>, Refusal> {
+        let resource = Resource::node(&node.name, "")?;
+        let Some(body) = bodies::label(&node.uid, version, os, arch) else { return Ok(version) };
+        self.write(&resource, patch(MERGE, body)).await
+    }
+
+    /// Sets the condition `Ready` of this pod to False, keeping its reason and message (NL-17). `Ok(false)`: it has no
+    /// such condition, or it says False already.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; [`Failure::Conflict`] if the pod is another one by now or keeps changing.
+    pub async fn unready(&self, pod: &PodName, uid: &Uid, at: Wall) -> Result<bool, Refusal> {
+        let (read, write) = (Resource::pod(pod, "")?, Resource::pod(pod, "status")?);
+        let mut tries = TRIES;
+        loop {
+            let answer = self.send(Method::GET, &read, "", Ask::default()).await?;
+            let seen = Readiness::read(&answer.body).map_err(|why| Refusal::unreadable(&read, &why))?;
+            seen.metadata.demand(&read, uid, None)?;
+            if !seen.can_be_taken() {
+                return Ok(false);
+            }
+            let body = bodies::unready(uid, &seen.metadata.resource_version, at);
+            tries -= 1;
+            match self.write(&write, patch(STRATEGIC, body)).await {
+                Err(Refusal { failure: Failure::Conflict, .. }) if tries > 0 => {}
+                other => return other.map(|_| true),
+            }
+        }
+    }
+
+    /// Asks the API server for anything about the nodes' leases, of those who hold no lease of their own to renew: a
+    /// success is the witness of S7. A consistent read, of one lease at most; what it says does not matter.
+    ///
+    /// # Errors
+    /// A [`Refusal`].
+    pub async fn look_alive(&self) -> Result<(), Refusal> {
+        let leases = Resource::lease(NODE_LEASES, "")?;
+        let answer = self.send(Method::GET, &leases, "&limit=1", whole()).await?;
+        match Encoding::of(&answer.content_type) {
+            Some(_) => Ok(()),
+            None => Err(Refusal::unreadable(&leases, &foreign_type(&answer.content_type))),
+        }
+    }
+
+    /// Reads an object that may not exist, for a part of it.
+    async fn find<F: Fact, P>(
+        &self,
+        on: &Resource<'_>,
+        part: impl FnOnce(F) -> P,
+    ) -> Result<Reading<P>, Refusal> {
+        let ask = Ask { caution: Caution::Absence, ..whole() };
+        match self.read(on, ask).await {
+            Err(Refusal { failure: Failure::NotFound, .. }) => Ok(Reading::Absent),
+            read => read.map(|object| reading(object.map(part))),
+        }
+    }
+
+    /// Reads a node that is to be changed.
+    async fn look(
+        &self,
+        on: &Resource<'_>,
+        ask: Ask,
+        uid: &Uid,
+        version: Option<Version>,
+    ) -> Result<NodeAsRead, Refusal> {
+        let answer = self.send(Method::GET, on, "", ask).await?;
+        let seen = NodeAsRead::read(&answer.body).map_err(|why| Refusal::unreadable(on, &why))?;
+        seen.metadata.demand(on, uid, version)?;
+        Ok(seen)
+    }
+
+    async fn write(&self, on: &Resource<'_>, ask: Ask) -> Result<Option<Version>, Refusal> {
+        let answer = self.send(Method::PATCH, on, MANAGED, ask).await?;
+        Ok(version_of(&answer.body))
+    }
+}
+
+fn patch(content: &'static str, body: Bytes) -> Ask {
+    Ask { content, accept: ACCEPT_METADATA, body, ..Ask::default() }
+}
+
+impl bodies::Metadata {
+    /// Whether it is still what the decision was made for.
+    fn demand(&self, on: &Resource<'_>, uid: &Uid, version: Option<Version>) -> Result<(), Refusal> {
+        let conflict = |message| Err(Refusal { failure: Failure::Conflict, message });
+        if Uid::new(&self.uid) != *uid {
+            return conflict(format!("{on} is another one by now (UID {}, not {uid})", quiet(&self.uid)));
+        }
+        match version {
+            Some(version) if Version::parse(&self.resource_version) != Some(version) => {
+                let (now, then) = (quiet(&self.resource_version), version.0);
+                conflict(format!("{on} has changed since it was decided about (version {now}, not {then})"))
+            }
+            _ => Ok(()),
+        }
+    }
+}

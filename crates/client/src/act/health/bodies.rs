@@ -1,0 +1,154 @@
+//! # Bodies of node health
+//! Room:     JSON of patches of conditions and labels; the little that is read of nodes and pods before.
+//! Comes in: UIDs, versions, times, the core's words.
+//! Goes out: bytes.
+//! Not here: taints (`taints.rs`); sending (`health.rs`).
+
+use crate::act::bodies::second_time;
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use taintward_core::health::{ConditionKind, Expiry, words};
+use taintward_core::names::{Uid, Version};
+use taintward_core::time::Wall;
+
+/// What is read of an object's metadata.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Metadata {
+    pub(super) uid: String,
+    pub(super) resource_version: String,
+    pub(super) creation_timestamp: Option<String>,
+}
+
+/// What is read of a node that is to be changed.
+#[derive(Deserialize)]
+pub(super) struct NodeAsRead {
+    pub(super) metadata: Metadata,
+    pub(super) spec: Option<Spec>,
+}
+
+/// What is read of a node's spec: its taints, as they stand there.
+#[derive(Deserialize)]
+pub(super) struct Spec {
+    pub(super) taints: Option<Vec<Value>>,
+}
+
+impl NodeAsRead {
+    pub(super) fn read(body: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(body).map_err(|why| why.to_string())
+    }
+
+    pub(super) fn version(&self) -> Option<Version> {
+        Version::parse(&self.metadata.resource_version)
+    }
+}
+
+/// What is read of a pod.
+#[derive(Deserialize)]
+pub(super) struct Readiness {
+    pub(super) metadata: Metadata,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Default, Deserialize)]
+struct Status {
+    conditions: Option<Vec<Condition>>,
+}
+
+#[derive(Deserialize)]
+struct Condition {
+    #[serde(default)]
+    r#type: String,
+    #[serde(default)]
+    status: String,
+}
+
+impl Readiness {
+    pub(super) fn read(body: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(body).map_err(|why| why.to_string())
+    }
+
+    /// Whether its first condition `Ready`, the one a patch changes, says anything but False.
+    pub(super) fn can_be_taken(&self) -> bool {
+        let mut conditions = self.status.conditions.iter().flatten();
+        conditions
+            .find(|one| one.r#type == ConditionKind::Ready.as_str())
+            .is_some_and(|one| one.status != "False")
+    }
+}
+
+/// The strategic merge patch that lets conditions expire (NL-12): their types are its keys, so others stay.
+pub(super) fn declare(
+    uid: &Uid,
+    version: &str,
+    conditions: &[(ConditionKind, Expiry)],
+    created: Option<&str>,
+    at: Wall,
+) -> Bytes {
+    let conditions: Vec<Value> =
+        conditions.iter().map(|&(kind, expiry)| expired(kind, expiry, created, at)).collect();
+    let patch = json!({ "metadata": demanded(uid, Some(version)), "status": { "conditions": conditions } });
+    Bytes::from(patch.to_string())
+}
+
+fn expired(kind: ConditionKind, expiry: Expiry, created: Option<&str>, at: Wall) -> Value {
+    let (reason, message) = match expiry {
+        Expiry::Stopped => words::STOPPED,
+        Expiry::NeverPosted => words::NEVER_POSTED,
+    };
+    let mut condition = json!({
+        "type": kind.as_str(),
+        "status": "Unknown",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": second_time(at),
+    });
+    if let (Expiry::NeverPosted, Some(created)) = (expiry, created) {
+        condition["lastHeartbeatTime"] = json!(created);
+    }
+    condition
+}
+
+/// The merge patch of the labels of old (NL-8); none if no label is given.
+pub(super) fn label(
+    uid: &Uid,
+    version: Option<Version>,
+    os: Option<&str>,
+    arch: Option<&str>,
+) -> Option<Bytes> {
+    let mut labels = Map::new();
+    for (key, value) in [("beta.kubernetes.io/os", os), ("beta.kubernetes.io/arch", arch)] {
+        if let Some(value) = value {
+            labels.insert(key.to_owned(), json!(value));
+        }
+    }
+    if labels.is_empty() {
+        return None;
+    }
+    let version = version.map(|version| version.0.to_string());
+    let mut metadata = demanded(uid, version.as_deref());
+    metadata["labels"] = Value::Object(labels);
+    Some(Bytes::from(json!({ "metadata": metadata }).to_string()))
+}
+
+/// The strategic merge patch that makes a pod not ready (NL-17); reason and message are not in it, so they stay.
+pub(super) fn unready(uid: &Uid, version: &str, at: Wall) -> Bytes {
+    let ready = json!({
+        "type": ConditionKind::Ready.as_str(),
+        "status": "False",
+        "lastTransitionTime": second_time(at),
+    });
+    let patch = json!({ "metadata": demanded(uid, Some(version)), "status": { "conditions": [ready] } });
+    Bytes::from(patch.to_string())
+}
+
+/// The preconditions of a merge patch: another incarnation or version makes the server refuse it.
+fn demanded(uid: &Uid, version: Option<&str>) -> Value {
+    let mut metadata = json!({ "uid": uid.to_string() });
+    if let Some(version) = version {
+        metadata["resourceVersion"] = json!(version);
+    }
+    metadata
+}

@@ -1,0 +1,181 @@
+//! # Facts: the kinds of objects that are listed and watched
+//! Room:     where each kind is found, and which reader reads it.
+//! Comes in: the bytes of one object.
+//! Goes out: [`SeenNode`], [`SeenPod`], leases; their parts alone where only those are wanted.
+//! Not here: reading (`protobuf.rs`, `json.rs`).
+
+use super::{Decoded, Fact, Identity, json, protobuf, settled};
+use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::health::{self, LeaseFact, Status};
+use taintward_core::names::{NodeName, Version};
+
+/// The namespace of the nodes' leases (NL-10).
+pub const NODE_LEASES: &str = "kube-node-lease";
+
+/// A node, as each of the two engines wants it; read in one pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenNode {
+    /// For who is evicted.
+    pub taints: NodeFact,
+    /// For the node's health.
+    pub health: health::NodeFact,
+}
+
+/// A bound pod, as each of the two engines wants it; read in one pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenPod {
+    /// For who is evicted; who and where it is, for both.
+    pub pod: PodFact,
+    /// The status of its condition `Ready` (NL-17); `None`: it has none.
+    pub ready: Option<Status>,
+}
+
+impl SeenPod {
+    /// What node health wants to know.
+    pub fn health(&self) -> health::PodFact {
+        let PodFact { uid, name, node, .. } = &self.pod;
+        health::PodFact { uid: uid.clone(), name: name.clone(), node: node.clone(), ready: self.ready }
+    }
+}
+
+impl<F> Decoded<F> {
+    /// The same about a part of the fact.
+    pub(crate) fn map<P>(self, part: impl FnOnce(F) -> P) -> Decoded<P> {
+        match self {
+            Self::Fact(fact) => Decoded::Fact(part(fact)),
+            Self::Unbound(identity) => Decoded::Unbound(identity),
+            Self::Unreadable(unreadable) => Decoded::Unreadable(unreadable),
+        }
+    }
+}
+
+fn of_node(name: &NodeName, version: Option<Version>) -> Identity {
+    Identity { name: name.as_str().to_owned(), version, ..Identity::default() }
+}
+
+impl Fact for SeenNode {
+    const GROUP: &'static str = "";
+    const PATH: &'static str = "/api/v1/nodes";
+    const RESOURCE: &'static str = "nodes";
+    const KIND: &'static str = "Node";
+    const FIELD_SELECTOR: Option<&'static str> = None;
+
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        settled(protobuf::node(bytes), || protobuf::identity(bytes))
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        settled(json::node(bytes), || json::identity(bytes))
+    }
+
+    fn identity(&self) -> Identity {
+        self.taints.identity()
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.taints.version
+    }
+}
+
+impl Fact for NodeFact {
+    const GROUP: &'static str = SeenNode::GROUP;
+    const PATH: &'static str = SeenNode::PATH;
+    const RESOURCE: &'static str = SeenNode::RESOURCE;
+    const KIND: &'static str = SeenNode::KIND;
+    const FIELD_SELECTOR: Option<&'static str> = SeenNode::FIELD_SELECTOR;
+
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        SeenNode::from_protobuf(bytes).map(|seen| seen.taints)
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        SeenNode::from_json(bytes).map(|seen| seen.taints)
+    }
+
+    fn identity(&self) -> Identity {
+        Identity { uid: Some(self.uid.clone()), ..of_node(&self.name, self.version) }
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.version
+    }
+}
+
+impl Fact for SeenPod {
+    const GROUP: &'static str = "";
+    const PATH: &'static str = "/api/v1/pods";
+    const RESOURCE: &'static str = "pods";
+    const KIND: &'static str = "Pod";
+    const FIELD_SELECTOR: Option<&'static str> = Some("spec.nodeName!=");
+
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        settled(protobuf::pod(bytes), || protobuf::identity(bytes))
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        settled(json::pod(bytes), || json::identity(bytes))
+    }
+
+    fn identity(&self) -> Identity {
+        self.pod.identity()
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.pod.version
+    }
+}
+
+impl Fact for PodFact {
+    const GROUP: &'static str = SeenPod::GROUP;
+    const PATH: &'static str = SeenPod::PATH;
+    const RESOURCE: &'static str = SeenPod::RESOURCE;
+    const KIND: &'static str = SeenPod::KIND;
+    const FIELD_SELECTOR: Option<&'static str> = SeenPod::FIELD_SELECTOR;
+
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        SeenPod::from_protobuf(bytes).map(|seen| seen.pod)
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        SeenPod::from_json(bytes).map(|seen| seen.pod)
+    }
+
+    fn identity(&self) -> Identity {
+        Identity {
+            uid: Some(self.uid.clone()),
+            namespace: self.name.namespace().to_owned(),
+            name: self.name.name().to_owned(),
+            node: Some(self.node.clone()),
+            version: self.version,
+        }
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.version
+    }
+}
+
+impl Fact for LeaseFact {
+    const GROUP: &'static str = "coordination.k8s.io";
+    const PATH: &'static str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+    const RESOURCE: &'static str = "leases";
+    const KIND: &'static str = "Lease";
+    const FIELD_SELECTOR: Option<&'static str> = None;
+
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        settled(protobuf::lease(bytes), || protobuf::identity(bytes))
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        settled(json::lease(bytes), || json::identity(bytes))
+    }
+
+    /// Without the UID: a lease is the node's whose name it has.
+    fn identity(&self) -> Identity {
+        Identity { namespace: NODE_LEASES.to_owned(), ..of_node(&self.node, self.version) }
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.version
+    }
+}

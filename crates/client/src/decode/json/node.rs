@@ -1,0 +1,77 @@
+//! # JSON nodes
+//! Room:     labels, taints, conditions, and who owns the taints.
+//! Comes in: the bytes of one node.
+//! Goes out: a [`SeenNode`] equal to that of `protobuf/node.rs`.
+//! Not here: the shapes serde reads into (`shape.rs`).
+
+use super::shape::{Managed, NodeConditionEntry, NodeObject, Object, TaintEntry, Text};
+use super::{owns_taints, read, time, uid, version};
+use crate::decode::{Decoded, Fault, SeenNode, meaning, moment};
+use taintward_core::fact::NodeFact;
+use taintward_core::health::{self, Condition, ConditionKind, Status};
+use taintward_core::names::NodeName;
+use taintward_core::taint::{Effect, Taint};
+use taintward_core::time::Wall;
+
+/// Reads a `Node`.
+pub(in crate::decode) fn node(bytes: &[u8]) -> Result<Decoded<SeenNode>, Fault> {
+    let object: NodeObject<'_> = read(bytes)?;
+    let Object(meta) = object.metadata.unwrap_or_default();
+    let Object(spec) = object.spec.unwrap_or_default();
+    let Object(status) = object.status.unwrap_or_default();
+    let taints = each(&spec.taints.unwrap_or_default().0, "spec.taints", taint)?;
+    let conditions = each(&status.conditions.unwrap_or_default().0, "status.conditions", condition)?;
+    let (uid, version) = (uid(&meta)?, version(&meta));
+    let created = time(meta.creation_timestamp.as_ref(), "metadata.creationTimestamp")?;
+    let taints_changed = if meaning::needs_ownership(&taints) { taints_changed(bytes) } else { None };
+    let name = NodeName::new(Text::or_empty(meta.name.as_ref()));
+    let labels = meta.labels.unwrap_or_default();
+    Ok(Decoded::Fact(SeenNode {
+        health: health::NodeFact {
+            name: name.clone(),
+            uid: uid.clone(),
+            version,
+            created,
+            zone: labels.zone(),
+            excluded: labels.excluded(),
+            unschedulable: spec.unschedulable.unwrap_or_default(),
+            taints: taints.clone(),
+            conditions: conditions.into_iter().flatten().collect(),
+            platform: labels.platform(),
+        },
+        taints: NodeFact { name, uid, version, created, taints, taints_changed },
+    }))
+}
+
+fn each<E, T>(entries: &[E], path: &str, read: impl Fn(&E) -> Result<T, Fault>) -> Result<Vec<T>, Fault> {
+    let numbered = entries.iter().enumerate();
+    numbered.map(|(at, entry)| read(entry).map_err(|fault| fault.index(at).at(path))).collect()
+}
+
+fn taint(entry: &TaintEntry<'_>) -> Result<Taint, Fault> {
+    Ok(Taint {
+        key: Text::or_empty(entry.key.as_ref()).into(),
+        value: Text::or_empty(entry.value.as_ref()).into(),
+        effect: Effect::new(Text::or_empty(entry.effect.as_ref())),
+        time_added: time(entry.time_added.as_ref(), "timeAdded")?,
+    })
+}
+
+/// One condition; `None` if it is none of those that matter.
+fn condition(entry: &NodeConditionEntry<'_>) -> Result<Option<Condition>, Fault> {
+    let Some(kind) = ConditionKind::new(Text::or_empty(entry.kind.as_ref())) else { return Ok(None) };
+    let heartbeat = time(entry.last_heartbeat_time.as_ref(), "lastHeartbeatTime")?;
+    Ok(Some(Condition { kind, status: Status::new(Text::or_empty(entry.status.as_ref())), heartbeat }))
+}
+
+/// When `spec.taints` last changed, by the managed fields (D1): a second pass, only for nodes that need it. An entry
+/// that can't be read says nothing.
+fn taints_changed(bytes: &[u8]) -> Option<Wall> {
+    let object: Managed<'_> = read(bytes).ok()?;
+    let entries = object.metadata?.0.managed_fields?.0;
+    let owning = entries.iter().filter(|entry| {
+        Text::or_empty(entry.subresource.as_ref()).is_empty()
+            && entry.fields.is_some_and(|fields| owns_taints(fields.get().as_bytes()))
+    });
+    owning.filter_map(|entry| moment::from_text(entry.time.as_ref()?.as_str()).ok().flatten()).max()
+}

@@ -1,0 +1,47 @@
+//! # Labels: those of a node that matter
+//! Room:     the zone's labels (NL-24), the platform's (NL-8), and the one that takes a node out of the count (NL-25).
+//! Comes in: keys and values in the order of the bytes; of a key given twice the last value counts, as in Go's maps.
+//! Goes out: [`ZoneKey`], [`Platform`].
+//! Not here: reading maps (`protobuf.rs`, `json/shape.rs`).
+
+use std::borrow::Cow;
+use taintward_core::health::{Platform, ZoneKey, ZoneLabels};
+
+const KEYS: [&str; 9] = [
+    "failure-domain.beta.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+    "node.kubernetes.io/exclude-disruption",
+    "kubernetes.io/os",
+    "beta.kubernetes.io/os",
+    "kubernetes.io/arch",
+    "beta.kubernetes.io/arch",
+];
+
+/// The values, in the order of [`KEYS`].
+#[derive(Default)]
+pub(super) struct Labels<'a>([Option<Cow<'a, str>>; KEYS.len()]);
+
+impl<'a> Labels<'a> {
+    /// Where the value of this label goes; `None`: it does not matter.
+    pub(super) fn place(&mut self, key: &str) -> Option<&mut Option<Cow<'a, str>>> {
+        let at = KEYS.iter().position(|&known| known == key)?;
+        self.0.get_mut(at)
+    }
+
+    pub(super) fn zone(&self) -> ZoneKey {
+        let [beta_region, beta_zone, region, zone, ..] = self.0.each_ref().map(Option::as_deref);
+        ZoneKey::of(ZoneLabels { beta_region, beta_zone, region, zone })
+    }
+
+    pub(super) fn excluded(&self) -> bool {
+        self.0[4].is_some()
+    }
+
+    pub(super) fn platform(&self) -> Platform {
+        let [.., os, beta_os, arch, beta_arch] =
+            self.0.each_ref().map(|value| value.as_deref().map(Box::from));
+        Platform { os, beta_os, arch, beta_arch }
+    }
+}

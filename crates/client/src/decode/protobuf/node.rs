@@ -1,0 +1,149 @@
+//! # Protobuf nodes
+//! Room:     `Node`: labels, spec, taints, conditions, and who owns the taints.
+//! Comes in: the bytes of one node.
+//! Goes out: a [`SeenNode`].
+//! Not here: `ObjectMeta` (`protobuf.rs`).
+
+use super::{Meta, raw, time};
+use crate::decode::labels::Labels;
+use crate::decode::meaning::{LONGEST_LIST, needs_ownership};
+use crate::decode::wire::{Fields, Value};
+use crate::decode::{Decoded, Fault, SeenNode};
+use taintward_core::fact::NodeFact;
+use taintward_core::health::{self, Condition, ConditionKind, Status};
+use taintward_core::names::{NodeName, Version};
+use taintward_core::taint::{Effect, Taint};
+use taintward_core::time::Wall;
+
+/// Reads a `Node`.
+pub(in crate::decode) fn node(message: &[u8]) -> Result<Decoded<SeenNode>, Fault> {
+    let (mut meta, mut labels) = (Meta::default(), Labels::default());
+    let (mut spec, mut conditions) = (Spec::default(), Vec::new());
+    for field in Fields::of(message) {
+        let (number, part) = field?;
+        let (name, read) = match number {
+            1 => ("metadata", part.bytes().and_then(|part| meta.read(part, Some(&mut labels)))),
+            2 => ("spec", part.bytes().and_then(|part| spec.read(part))),
+            3 => ("status", part.bytes().and_then(|part| status(part, &mut conditions))),
+            _ => continue,
+        };
+        read.map_err(|fault| fault.at(name))?;
+    }
+    let uid = meta.uid()?;
+    let Spec { taints, unschedulable } = spec;
+    let taints_changed = if needs_ownership(&taints) { taints_changed(message) } else { None };
+    let (name, version, created) = (NodeName::new(meta.name), Version::parse(meta.version), meta.created);
+    Ok(Decoded::Fact(SeenNode {
+        health: health::NodeFact {
+            name: name.clone(),
+            uid: uid.clone(),
+            version,
+            created,
+            zone: labels.zone(),
+            excluded: labels.excluded(),
+            unschedulable,
+            taints: taints.clone(),
+            conditions: conditions.into_iter().flatten().collect(),
+            platform: labels.platform(),
+        },
+        taints: NodeFact { name, uid, version, created, taints, taints_changed },
+    }))
+}
+
+#[derive(Default)]
+struct Spec {
+    taints: Vec<Taint>,
+    unschedulable: bool,
+}
+
+impl Spec {
+    fn read(&mut self, message: &[u8]) -> Result<(), Fault> {
+        for field in Fields::of(message) {
+            match field? {
+                (4, value) => {
+                    self.unschedulable = value.flag().map_err(|fault| fault.at("unschedulable"))?;
+                }
+                (5, value) => push(&mut self.taints, value, taint).map_err(|fault| fault.at("taints"))?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads one more entry of a list.
+fn push<T>(
+    list: &mut Vec<T>,
+    value: Value<'_>,
+    read: impl Fn(Value<'_>) -> Result<T, Fault>,
+) -> Result<(), Fault> {
+    if list.len() == LONGEST_LIST {
+        return Err(Fault::new(format!("more than {LONGEST_LIST} entries")));
+    }
+    list.push(read(value).map_err(|fault| fault.index(list.len()))?);
+    Ok(())
+}
+
+fn taint(value: Value<'_>) -> Result<Taint, Fault> {
+    let (mut key, mut text, mut effect, mut time_added) = ("", "", "", None);
+    for field in Fields::of(value.bytes()?) {
+        let (number, value) = field?;
+        match number {
+            1 => key = value.text().map_err(|fault| fault.at("key"))?,
+            2 => text = value.text().map_err(|fault| fault.at("value"))?,
+            3 => effect = value.text().map_err(|fault| fault.at("effect"))?,
+            4 => time_added = time(value).map_err(|fault| fault.at("timeAdded"))?,
+            _ => {}
+        }
+    }
+    Ok(Taint { key: key.into(), value: text.into(), effect: Effect::new(effect), time_added })
+}
+
+fn status(message: &[u8], conditions: &mut Vec<Option<Condition>>) -> Result<(), Fault> {
+    for field in Fields::of(message) {
+        if let (4, value) = field? {
+            push(conditions, value, condition).map_err(|fault| fault.at("conditions"))?;
+        }
+    }
+    Ok(())
+}
+
+/// One condition; `None` if it is none of those that matter.
+fn condition(value: Value<'_>) -> Result<Option<Condition>, Fault> {
+    let (mut kind, mut status, mut beat) = ("", "", None);
+    for field in Fields::of(value.bytes()?) {
+        let (number, value) = field?;
+        match number {
+            1 => kind = value.text().map_err(|fault| fault.at("type"))?,
+            2 => status = value.text().map_err(|fault| fault.at("status"))?,
+            3 => beat = Some(value),
+            _ => {}
+        }
+    }
+    let Some(kind) = ConditionKind::new(kind) else { return Ok(None) };
+    let heartbeat = beat.map_or(Ok(None), time).map_err(|fault| fault.at("lastHeartbeatTime"))?;
+    Ok(Some(Condition { kind, status: Status::new(status), heartbeat }))
+}
+
+/// When `spec.taints` last changed, by the managed fields (D1). An entry that can't be read says nothing; it doesn't
+/// make the node unreadable.
+fn taints_changed(message: &[u8]) -> Option<Wall> {
+    let parts = Fields::of(message).map_while(Result::ok).filter(|&(number, _)| number == 1);
+    let entries = parts
+        .filter_map(|(_, meta)| meta.bytes().ok())
+        .flat_map(|meta| Fields::of(meta).map_while(Result::ok).filter(|&(number, _)| number == 17));
+    entries.filter_map(|(_, entry)| taints_entry(entry).ok().flatten()).max()
+}
+
+fn taints_entry(value: Value<'_>) -> Result<Option<Wall>, Fault> {
+    let (mut at, mut fields, mut subresource): (_, &[u8], _) = (None, &[], "");
+    for field in Fields::of(value.bytes()?) {
+        match field? {
+            (4, value) => at = time(value)?,
+            (7, value) => fields = raw(value)?,
+            (8, value) => subresource = value.text()?,
+            _ => {}
+        }
+    }
+    Ok(at.filter(|_| subresource.is_empty() && crate::decode::json::owns_taints(fields)))
+}

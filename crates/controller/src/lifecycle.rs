@@ -1,0 +1,263 @@
+//! # Lifecycle: the loop around node health
+//! Room:     one task that owns the health engine: news in, effects out, notices told, time passing.
+//! Comes in: batches from three streams, answers, leadership, doubts about our own eyes, the request to stop.
+//! Goes out: taints, conditions and labels of nodes through [`Hands`]; events, log lines, metrics; a word to taint
+//!           eviction when countdowns are to be held (NL-48).
+//! Keeps:    no effect is pulled unless we may act, there is room, and our own eyes were looked at just now (S5, S7).
+//! Not here: deciding (the core), sending (`hands.rs`), whose pods go because of a taint (`brain.rs`).
+
+mod eyes;
+mod hands;
+mod hear;
+mod news;
+mod teller;
+mod words;
+
+pub(crate) use news::News;
+
+use crate::admin::Heartbeat;
+use crate::metrics::{self, Metrics};
+use crate::right::Right;
+use crate::settings::Mode;
+use crate::shutdown::Shutdown;
+use eyes::{Eye, Witness};
+use hands::{Done, Hands};
+use news::Batch;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use taintward_client::act::Actor;
+use taintward_client::clock::Clock;
+use taintward_client::listen::StreamHealth;
+use taintward_core::health::{Config, Engine, Input, Stream};
+use taintward_core::time::{Mono, Span};
+use teller::Teller;
+use tokio::sync::watch;
+
+/// Counts are published this often.
+const HOUSEKEEPING: Span = Span::from_secs(1);
+
+/// Batches of news taken in before anything else is done, at most.
+const NEWS_AT_ONCE: usize = 64;
+
+/// How long requests under way have to end after the request to stop.
+const DRAIN_MAX: Duration = Duration::from_millis(2_800);
+
+/// The task that owns the health engine.
+pub(crate) struct Lifecycle {
+    engine: Engine,
+    clock: Clock,
+    actor: Actor,
+    hands: Hands,
+    eyes: [Eye; 2],
+    witness: Witness,
+    right: Right,
+    metrics: Arc<Metrics>,
+    heartbeat: Heartbeat,
+    synced: Arc<AtomicBool>,
+    hold: watch::Sender<bool>,
+    teller: Teller,
+    /// When time was last let pass.
+    ticked: Mono,
+    published: Option<Mono>,
+    was_acting: bool,
+}
+
+/// What it is made of.
+pub(crate) struct Parts {
+    pub(crate) config: Config,
+    pub(crate) clock: Clock,
+    pub(crate) actor: Actor,
+    pub(crate) nodes: watch::Receiver<StreamHealth>,
+    pub(crate) leases: watch::Receiver<StreamHealth>,
+    pub(crate) right: Right,
+    pub(crate) mode: Mode,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) heartbeat: Heartbeat,
+    pub(crate) synced: Arc<AtomicBool>,
+    /// Whether countdowns are to be held (NL-48).
+    pub(crate) hold: watch::Sender<bool>,
+}
+
+impl Lifecycle {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { config, clock, actor, nodes, leases, right, mode, metrics, heartbeat, synced, hold } =
+            parts;
+        Self {
+            witness: Witness::new(config.gap_max()),
+            engine: Engine::new(config),
+            hands: Hands::new(actor.clone(), clock.clone(), metrics.effects.clone()),
+            eyes: [Eye::new(Stream::Nodes, nodes), Eye::new(Stream::Leases, leases)],
+            teller: Teller::new(mode),
+            ticked: clock.now().mono,
+            clock,
+            actor,
+            right,
+            metrics,
+            heartbeat,
+            synced,
+            hold,
+            published: None,
+            was_acting: false,
+        }
+    }
+
+    /// Goes round until asked to stop; then starts nothing more, and waits for what is under way.
+    pub(crate) async fn run(mut self, mut news: News, mut stop: Shutdown) {
+        loop {
+            self.heartbeat.beat();
+            self.take_in(&mut news);
+            self.look();
+            self.act();
+            self.tell();
+            self.note_sync();
+            self.publish();
+            let wake = self.wake(self.clock.now().mono);
+            tokio::select! {
+                biased;
+                () = stop.requested() => break,
+                done = self.hands.next() => self.done(done),
+                batch = news.next() => self.hear(batch),
+                asked = self.witness.answer() => self.answered(asked),
+                sent = self.teller.sent() => self.teller.was_sent(sent, &self.clock, &self.metrics),
+                () = self.right.changed() => {}
+                () = self.clock.sleep_until(wake) => {}
+            }
+        }
+        self.drain().await;
+    }
+
+    /// Takes in the news that is there already: a sign of life that waits is heard before anybody is called silent.
+    fn take_in(&mut self, news: &mut News) {
+        for batch in std::iter::from_fn(|| news.waiting()).take(NEWS_AT_ONCE) {
+            self.hear(batch);
+        }
+    }
+
+    fn hear(&mut self, batch: Batch) {
+        let now = self.clock.now();
+        for input in hear::inputs(batch, now.mono) {
+            self.engine.handle(input, now);
+        }
+    }
+
+    /// Looks at our own eyes, and lets time pass.
+    fn look(&mut self) {
+        let now = self.clock.now();
+        self.witness.ask(&self.actor, now.mono);
+        let doubts = self.eyes.iter_mut().flat_map(|eye| eye.look(now.mono));
+        let told: Vec<Input> = doubts.chain(self.witness.look(&self.right)).collect();
+        for input in told {
+            self.engine.handle(input, now);
+        }
+        let acting = self.may_act();
+        if acting && !self.was_acting {
+            // Whoever led before may have used up the rate (S6).
+            self.engine.handle(Input::Leading, now);
+        }
+        if acting != std::mem::replace(&mut self.was_acting, acting) {
+            tracing::info!(acting, "the right to taint nodes changed");
+        }
+        self.engine.tick(now.mono);
+        self.ticked = now.mono;
+        self.metrics.node_health.looked_at_all(self.clock.now().mono.since(now.mono));
+    }
+
+    fn may_act(&self) -> bool {
+        self.right.is_given(self.clock.now().mono, self.actor.longest_request())
+    }
+
+    /// Sends what is due, as long as there is room.
+    fn act(&mut self) {
+        while self.hands.has_room() && self.may_act() {
+            let Some(effect) = self.engine.next(self.clock.now()) else { break };
+            self.hands.begin(effect);
+        }
+    }
+
+    fn done(&mut self, done: Done) {
+        let now = self.clock.now();
+        if matches!(done.kind, metrics::Effect::ConfirmHealth | metrics::Effect::Declare) {
+            self.metrics.node_health.looked_at_one(now.mono.since(done.sent()));
+        }
+        if let Some(refusal) = &done.refusal {
+            self.teller.complain(&done, refusal, now.mono);
+        }
+        self.engine.handle(done.input, now);
+    }
+
+    fn answered(&mut self, asked: eyes::Asked) {
+        if let Some(input) = self.witness.answered(asked) {
+            self.engine.handle(input, self.clock.now());
+        }
+    }
+
+    /// Tells everything there is to tell, and starts events.
+    fn tell(&mut self) {
+        let now = self.clock.now();
+        let acting = self.may_act();
+        for notice in self.engine.notices() {
+            self.teller.tell(&notice, acting, now, &self.metrics);
+        }
+        let holds = self.engine.holds_countdowns();
+        self.hold.send_if_modified(|hold| std::mem::replace(hold, holds) != holds);
+        if acting {
+            self.teller.send(&self.actor, now.mono, &self.metrics);
+        }
+    }
+
+    /// Says once, and shows in readiness, that the lists were complete, and which zones there are.
+    fn note_sync(&mut self) {
+        if self.engine.is_synced() && !self.synced.swap(true, Ordering::Relaxed) {
+            self.published = None;
+            teller::zones(&self.engine, self.clock.now());
+        }
+    }
+
+    /// Publishes counts, once in a while.
+    fn publish(&mut self) {
+        let now = self.clock.now().mono;
+        if self.published.is_some_and(|last| now < last.plus(HOUSEKEEPING)) {
+            return;
+        }
+        self.published = Some(now);
+        let census = self.engine.census();
+        self.metrics.node_health.zones(self.engine.zones());
+        self.metrics.node_health.nodes(metrics::Nodes {
+            silent: census.silent,
+            tainted: census.tainted,
+            waiting: census.waiting,
+            failing: census.failing,
+            not_understood: census.not_understood,
+            everything_down: self.engine.is_everything_down(),
+            in_doubt: self.engine.doubt(now).is_some(),
+        });
+        self.metrics.effects.events_dropped.inc_by(self.teller.take_dropped());
+    }
+
+    /// When the loop has to go round without being told anything. What is due but may not be sent, or has no room,
+    /// waits for an answer or for the lease.
+    fn wake(&self, now: Mono) -> Mono {
+        let housekeeping = self.published.map_or(now, |last| last.plus(HOUSEKEEPING));
+        let engine = self.engine.wake_at().filter(|at| *at > self.ticked);
+        let ask = self.witness.ask_at().filter(|_| !self.witness.is_asking());
+        engine.into_iter().chain(ask).fold(housekeeping, Mono::min)
+    }
+
+    /// No new effects; those under way end, within the time a supervisor grants.
+    async fn drain(mut self) {
+        let ending = async {
+            while self.hands.in_flight() > 0 {
+                let done = self.hands.next().await;
+                self.done(done);
+            }
+            self.tell();
+            self.teller.finish().await;
+        };
+        if tokio::time::timeout(DRAIN_MAX, ending).await.is_err() {
+            tracing::warn!(
+                "stopped with requests about nodes unanswered; whether they were carried out is unknown"
+            );
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! # Eyes: whether what we see can be believed
+//! Room:     which streams are broken, and proof that the API server takes our own requests (S7).
+//! Comes in: the health of the streams of nodes and leases; renewals of our lease; answers to a small question of ours.
+//! Goes out: [`Input`]s that say what could not be heard, and that we are not the ones who are cut off.
+//! Keeps:    looked at before anything is pulled; a doubt is told at once, a proof when there is one.
+//! Not here: what follows from a doubt (the core).
+
+use crate::right::Right;
+use futures::future::BoxFuture;
+use taintward_client::act::{Actor, Refusal};
+use taintward_client::listen::{Phase, StreamHealth};
+use taintward_core::health::{Input, Stream};
+use taintward_core::time::{Mono, Span};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// A question that failed is asked again after this, at the earliest.
+const ASK_AGAIN: Span = Span::from_secs(1);
+
+/// One stream.
+#[derive(Debug)]
+pub(super) struct Eye {
+    stream: Stream,
+    health: watch::Receiver<StreamHealth>,
+    last_heard: Option<Instant>,
+    /// When we noticed that something was heard.
+    heard: Option<Mono>,
+    failures: u64,
+    lost: bool,
+}
+
+impl Eye {
+    pub(super) fn new(stream: Stream, health: watch::Receiver<StreamHealth>) -> Self {
+        Self { stream, health, last_heard: None, heard: None, failures: 0, lost: false }
+    }
+
+    /// What there is to tell of the stream. A watch that the server closed in good order, and that was opened again
+    /// before anybody looked, has lost nothing; one that broke has been silent since the last word from it.
+    pub(super) fn look(&mut self, now: Mono) -> Vec<Input> {
+        if !self.health.has_changed().unwrap_or(false) {
+            return Vec::new();
+        }
+        let health = self.health.borrow_and_update();
+        let (in_step, before) = (health.phase == Phase::Watching, self.heard);
+        let failed =
+            std::mem::replace(&mut self.failures, health.counters.failures) < health.counters.failures;
+        if health.last_heard != self.last_heard {
+            (self.last_heard, self.heard) = (health.last_heard, Some(now));
+        }
+        let mut told = Vec::new();
+        if failed || (!in_step && !self.lost) {
+            let since = before.filter(|_| failed).unwrap_or(now);
+            told.push(Input::Lost { stream: self.stream, since });
+            self.lost = true;
+        }
+        if in_step && std::mem::take(&mut self.lost) {
+            told.push(Input::Found { stream: self.stream });
+        }
+        told
+    }
+}
+
+/// The answer to a question, and when it was asked.
+pub(super) type Asked = (Mono, Result<(), Refusal>);
+
+/// Whether the API server takes our requests.
+pub(super) struct Witness {
+    /// Without a success for this long, we ask.
+    patience: Span,
+    proof: Option<Mono>,
+    asked: Option<Mono>,
+    asking: Option<BoxFuture<'static, Asked>>,
+}
+
+impl Witness {
+    /// One who must have something to show at least every `gap`.
+    pub(super) const fn new(gap: Span) -> Self {
+        let patience = Span::from_micros(gap.as_micros() / 2);
+        Self { patience, proof: None, asked: None, asking: None }
+    }
+
+    /// Our lease was renewed; a proof only if it is news.
+    pub(super) fn look(&mut self, right: &Right) -> Option<Input> {
+        let sent = right.renewed().filter(|sent| self.proof.is_none_or(|proof| *sent > proof))?;
+        self.proof = Some(sent);
+        Some(Input::Witness { sent })
+    }
+
+    /// Asks, if nothing else has proved it lately.
+    pub(super) fn ask(&mut self, actor: &Actor, now: Mono) {
+        if self.asking.is_none() && self.ask_at().is_none_or(|at| at <= now) {
+            let actor = actor.clone();
+            self.asked = Some(now);
+            self.asking = Some(Box::pin(async move { (now, actor.look_alive().await) }));
+        }
+    }
+
+    /// When it is time to ask; `None`: now.
+    pub(super) fn ask_at(&self) -> Option<Mono> {
+        let due = self.proof.map(|proof| proof.plus(self.patience));
+        let again = self.asked.map(|asked| asked.plus(ASK_AGAIN.min(self.patience)));
+        due.max(again)
+    }
+
+    /// The next answer; waits for ever while there is no question.
+    pub(super) async fn answer(&mut self) -> Asked {
+        let Some(asking) = &mut self.asking else { return std::future::pending().await };
+        let answer = asking.await;
+        self.asking = None;
+        answer
+    }
+
+    /// What an answer is worth.
+    pub(super) fn answered(&mut self, (sent, result): Asked) -> Option<Input> {
+        match result {
+            Ok(()) => {
+                self.proof = self.proof.max(Some(sent));
+                Some(Input::Witness { sent })
+            }
+            Err(refusal) => {
+                tracing::debug!(err = %refusal.message, "no sign of life from the API server");
+                None
+            }
+        }
+    }
+
+    pub(super) const fn is_asking(&self) -> bool {
+        self.asking.is_some()
+    }
+}

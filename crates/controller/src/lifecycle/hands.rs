@@ -1,0 +1,126 @@
+//! # Hands: carrying out what node health asks for
+//! Room:     requests in flight, how many there may be, and what came of each.
+//! Comes in: effects, decided just now.
+//! Goes out: the answers as inputs of the health engine.
+//! Keeps:    each effect comes back exactly once.
+//! Not here: whether we may act (`right.rs`), how a request looks (the client).
+
+use crate::limit::Limit;
+use crate::metrics::{self, Effects};
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use taintward_client::act::{Actor, Refusal};
+use taintward_client::clock::Clock;
+use taintward_core::effect::Failure;
+use taintward_core::health::{Effect, Input};
+use taintward_core::time::Mono;
+
+/// What came of one effect.
+pub(super) struct Done {
+    /// What the engine is told.
+    pub(super) input: Input,
+    /// Why it failed, in words.
+    pub(super) refusal: Option<Refusal>,
+    /// The kind of request, as metrics name it.
+    pub(super) kind: metrics::Effect,
+    /// The object in words.
+    pub(super) object: String,
+    sent: Mono,
+}
+
+/// Requests in flight.
+pub(super) struct Hands {
+    actor: Actor,
+    clock: Clock,
+    effects: Effects,
+    limit: Limit,
+    in_flight: FuturesUnordered<BoxFuture<'static, Done>>,
+}
+
+impl Hands {
+    pub(super) fn new(actor: Actor, clock: Clock, effects: Effects) -> Self {
+        Self { actor, clock, effects, limit: Limit::new(), in_flight: FuturesUnordered::new() }
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.in_flight.len() < self.limit.all()
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// Sends the request of an effect.
+    pub(super) fn begin(&mut self, effect: Effect) {
+        let sent = self.clock.now().mono;
+        let (kind, object) = about(&effect);
+        self.effects.began();
+        let (actor, clock) = (self.actor.clone(), self.clock.clone());
+        self.in_flight.push(Box::pin(async move {
+            let (input, refusal) = carry_out(&actor, &clock, effect, sent).await;
+            Done { input, refusal, kind, object, sent }
+        }));
+    }
+
+    /// The next answer; waits for ever while nothing is in flight.
+    pub(super) async fn next(&mut self) -> Done {
+        let Some(done) = self.in_flight.next().await else { return std::future::pending().await };
+        let now = self.clock.now().mono;
+        let result = done.refusal.as_ref().map_or(Ok(()), |refusal| Err(refusal.failure));
+        self.limit.answered(result, self.in_flight.len() + 1, now);
+        self.effects.ended(done.kind, result, now.since(done.sent));
+        done
+    }
+}
+
+impl Done {
+    /// How long it took.
+    pub(super) const fn sent(&self) -> Mono {
+        self.sent
+    }
+}
+
+fn about(effect: &Effect) -> (metrics::Effect, String) {
+    use metrics::Effect as Kind;
+    match effect {
+        Effect::Confirm { node } => (Kind::ConfirmHealth, node.to_string()),
+        Effect::Taint { node, .. } => (Kind::Taint, node.name.to_string()),
+        Effect::Declare { node, .. } => (Kind::Declare, node.name.to_string()),
+        Effect::Label { node, .. } => (Kind::Label, node.name.to_string()),
+        Effect::MarkPod { name, .. } => (Kind::Unready, name.to_string()),
+    }
+}
+
+async fn carry_out(actor: &Actor, clock: &Clock, effect: Effect, sent: Mono) -> (Input, Option<Refusal>) {
+    match effect {
+        Effect::Confirm { node } => {
+            let (result, refusal) = split(actor.read_health(&node).await);
+            (Input::Confirmed { node, sent, result }, refusal)
+        }
+        Effect::Taint { node, version, add, remove, at, .. } => {
+            let (result, refusal) = split(actor.write_taints(&node, version, add, remove, at).await);
+            (Input::Written { node: node.name, result }, refusal)
+        }
+        Effect::Declare { node, version, conditions, at } => {
+            let (result, refusal) = split(actor.declare(&node, version, &conditions, at).await);
+            (Input::Written { node: node.name, result }, refusal)
+        }
+        Effect::Label { node, version, os, arch } => {
+            let labelled = actor.label(&node, version, os.as_deref(), arch.as_deref()).await;
+            let (result, refusal) = split(labelled);
+            (Input::Written { node: node.name, result }, refusal)
+        }
+        Effect::MarkPod { pod, name } => {
+            let (result, refusal) = split(actor.unready(&name, &pod.uid, clock.now().wall).await);
+            (Input::PodMarked { pod, result }, refusal)
+        }
+    }
+}
+
+/// The result for the engine, and the words for people.
+fn split<T>(result: Result<T, Refusal>) -> (Result<T, Failure>, Option<Refusal>) {
+    match result {
+        Ok(value) => (Ok(value), None),
+        Err(refusal) => (Err(refusal.failure), Some(refusal)),
+    }
+}

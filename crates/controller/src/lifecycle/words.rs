@@ -1,0 +1,84 @@
+//! # Words: saying why a node was tainted, for people
+//! Room:     the sentences of log lines about nodes and zones.
+//! Comes in: reasons from the engine, and the time to put them on the wall clock.
+//! Goes out: text.
+//! Not here: upstream's words for events (the core's `health/words.rs`); when something is said.
+
+use crate::words::{length, moment};
+use taintward_core::health::{OwnTaints, Rate, Why, ZoneState};
+use taintward_core::time::{Now, Span};
+
+/// Why taints were written.
+pub(super) fn why(why: Why, now: Now) -> String {
+    match why {
+        Why::Conditions => "its conditions, or that it is cordoned, call for it".into(),
+        Why::Recovered => "it is ready".into(),
+        Why::Swap => "its reason for not being ready changed".into(),
+        Why::EverythingDown => "all zones are down, so it is not this node".into(),
+        Why::NotReady => "it says that it is not ready".into(),
+        Why::Silent { since } => format!(
+            "not heard of within its grace period, which ended at {} ({} ago)",
+            moment(since, now),
+            length(now.mono.since(since))
+        ),
+    }
+}
+
+/// Taints as kubectl writes them; empty for none.
+pub(super) fn taints(taints: OwnTaints) -> String {
+    let all: Vec<String> = taints.iter().map(|taint| taint.to_string()).collect();
+    all.join(",")
+}
+
+/// How a zone is.
+pub(super) const fn state(state: ZoneState) -> &'static str {
+    match state {
+        ZoneState::Normal => "normal",
+        ZoneState::PartialDisruption => "partly down",
+        ZoneState::FullDisruption => "down",
+    }
+}
+
+/// How fast nodes are tainted.
+pub(super) fn rate(rate: Rate) -> String {
+    let millionths = rate.as_millionths();
+    match millionths {
+        0 => "none".into(),
+        1_000_000.. => format!("{} a second", rate.per_second()),
+        _ => {
+            let pause = i64::try_from(1_000_000_000_000 / millionths).unwrap_or(i64::MAX);
+            format!("one in {}", length(Span::from_micros(pause)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taintward_core::health::OwnTaint;
+    use taintward_core::time::{Mono, Wall};
+
+    #[test]
+    fn reasons_taints_and_rates_in_words() {
+        let now = Now { mono: Mono::from_secs(100), wall: Wall::from_secs(1_800_000_000) };
+        assert_eq!(
+            why(Why::Silent { since: Mono::from_secs(90) }, now),
+            "not heard of within its grace period, which ended at 2027-01-15T07:59:50Z (10s ago)"
+        );
+        let both = OwnTaints::NONE.with(OwnTaint::Unreachable).with(OwnTaint::UnreachableNoExecute);
+        assert_eq!(
+            taints(both),
+            "node.kubernetes.io/unreachable:NoSchedule,node.kubernetes.io/unreachable:NoExecute"
+        );
+        assert_eq!(taints(OwnTaints::NONE), "");
+        for (millionths, text) in [
+            (0, "none"),
+            (10_000, "one in 1m40s"),
+            (100_000, "one in 10s"),
+            (1_000_000, "1 a second"),
+            (2_500_000, "2.5 a second"),
+        ] {
+            assert_eq!(rate(Rate::from_millionths(millionths)), text);
+        }
+    }
+}

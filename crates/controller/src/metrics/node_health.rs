@@ -1,0 +1,180 @@
+//! # Node health: zones, and what is done about nodes
+//! Room:     upstream's series about zones (NL-29), and counts of nodes by what becomes of them.
+//! Comes in: what each zone is like, whenever that was counted; taints put on; how long looking took.
+//! Goes out: series.
+//! Keeps:    at most so many zones have series of their own (S12); the others share one.
+//! Not here: requests and their failures (`effects`).
+
+use super::shelf::Shelf;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use std::collections::BTreeSet;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+use taintward_core::health::ZoneReport;
+use taintward_core::time::Span;
+
+/// Zones with series of their own. Three is usual; a cluster has as many as somebody writes labels.
+const ZONES_MAX: usize = 500;
+
+/// The zone of the zones beyond.
+const OTHERS: &str = "(others)";
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct InZone {
+    zone: String,
+}
+
+type Fraction = Gauge<f64, AtomicU64>;
+
+/// What is counted of nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Nodes {
+    /// Silent for longer than their grace period.
+    pub silent: usize,
+    /// With a NoExecute taint of node health.
+    pub tainted: usize,
+    /// Waiting for one.
+    pub waiting: usize,
+    /// With a request that failed last.
+    pub failing: usize,
+    /// Not understood, or with a lease that is not (D11).
+    pub not_understood: usize,
+    /// All zones are down (NL-27).
+    pub everything_down: bool,
+    /// Our own eyes are not to be believed (S7).
+    pub in_doubt: bool,
+}
+
+/// The group.
+#[derive(Clone, Debug)]
+pub struct NodeHealth {
+    zone_health: Family<InZone, Fraction>,
+    zone_size: Family<InZone, Gauge>,
+    unhealthy: Family<InZone, Gauge>,
+    evictions: Family<InZone, Counter>,
+    one: Histogram,
+    all: Histogram,
+    silent: Gauge,
+    tainted: Gauge,
+    waiting: Gauge,
+    failing: Gauge,
+    not_understood: Gauge,
+    everything_down: Gauge,
+    in_doubt: Gauge,
+    /// In observe mode: nodes that enforce mode would have given a NoExecute taint.
+    pub would_taint: Counter,
+    zones: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl NodeHealth {
+    pub(super) fn new(shelf: &mut Shelf<'_>) -> Self {
+        Self {
+            zone_health: shelf.family(
+                "node_collector_zone_health",
+                "Gauge measuring percentage of healthy nodes per zone",
+            ),
+            zone_size: shelf.family("node_collector_zone_size", "Gauge measuring number of registered Nodes per zone"),
+            unhealthy: shelf.family(
+                "node_collector_unhealthy_nodes_in_zone",
+                "Gauge measuring number of not Ready Nodes per zone",
+            ),
+            evictions: shelf.family(
+                "node_collector_evictions",
+                "Number of Node evictions that happened since current instance of NodeController started",
+            ),
+            one: shelf.seconds(
+                "node_collector_update_node_health_duration",
+                "How long a live read of a silent node, or writing down that it is silent, took",
+                Histogram::new([0.001, 0.004, 0.016, 0.064, 0.256, 1.024, 4.096, 16.384]),
+            ),
+            all: shelf.seconds(
+                "node_collector_update_all_nodes_health_duration",
+                "How long deciding about all nodes took, once around the loop",
+                Histogram::new([0.01, 0.04, 0.16, 0.64, 2.56, 10.24, 40.96, 163.84]),
+            ),
+            silent: shelf.gauge("taintward_silent_nodes", "Nodes not heard of for longer than their grace period"),
+            tainted: shelf.gauge(
+                "taintward_unhealthy_tainted_nodes",
+                "Nodes with a NoExecute taint for being not ready or unreachable",
+            ),
+            waiting: shelf.gauge("taintward_nodes_waiting_for_taint", "Nodes that wait for a NoExecute taint"),
+            failing: shelf.gauge("taintward_nodes_retrying", "Nodes whose last request failed and is tried again"),
+            not_understood: shelf.gauge(
+                "taintward_nodes_not_understood",
+                "Nodes that, or whose leases, make no sense: their taints stay as they are",
+            ),
+            everything_down: shelf.gauge(
+                "taintward_everything_down",
+                "1 while all zones are down: no NoExecute taints are put on, and those that are there go",
+            ),
+            in_doubt: shelf.gauge(
+                "taintward_observation_in_doubt",
+                "1 while silence is no evidence: not synced, a broken stream, or our own requests fail",
+            ),
+            would_taint: shelf.counter(
+                "taintward_would_taint",
+                "Nodes that --mode=enforce would have given a NoExecute taint; counted with --mode=observe only",
+            ),
+            zones: Arc::default(),
+        }
+    }
+
+    /// What zones are like; one that is gone is healthy and empty (NL-29).
+    pub fn zones<'a>(&self, reports: impl Iterator<Item = ZoneReport<'a>>) {
+        let mut left = self.zones.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for report in reports {
+            let zone = self.known(report.zone.as_str());
+            left.remove(&zone);
+            let label = InZone { zone };
+            self.zone_health.get_or_create_owned(&label).set(report.health_percent());
+            self.zone_size.get_or_create_owned(&label).set(i64::from(report.size));
+            self.unhealthy.get_or_create_owned(&label).set(i64::from(report.unhealthy));
+            drop(self.evictions.get_or_create(&label));
+        }
+        for zone in left {
+            let label = InZone { zone };
+            self.zone_health.get_or_create_owned(&label).set(100.0);
+            self.zone_size.get_or_create_owned(&label).set(0);
+            self.unhealthy.get_or_create_owned(&label).set(0);
+        }
+    }
+
+    /// A node got a NoExecute taint (NL-22).
+    pub fn evicted(&self, zone: &str) {
+        self.evictions.get_or_create_owned(&InZone { zone: self.known(zone) }).inc();
+    }
+
+    /// A live read or a declaration took so long.
+    pub fn looked_at_one(&self, took: Span) {
+        self.one.observe(took.as_secs_f64());
+    }
+
+    /// Deciding took so long.
+    pub fn looked_at_all(&self, took: Span) {
+        self.all.observe(took.as_secs_f64());
+    }
+
+    /// How nodes are.
+    pub fn nodes(&self, nodes: Nodes) {
+        let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        self.silent.set(number(nodes.silent));
+        self.tainted.set(number(nodes.tainted));
+        self.waiting.set(number(nodes.waiting));
+        self.failing.set(number(nodes.failing));
+        self.not_understood.set(number(nodes.not_understood));
+        self.everything_down.set(i64::from(nodes.everything_down));
+        self.in_doubt.set(i64::from(nodes.in_doubt));
+    }
+
+    /// The zone a series is for.
+    fn known(&self, zone: &str) -> String {
+        let mut zones = self.zones.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = if zones.len() < ZONES_MAX || zones.contains(zone) { zone } else { OTHERS };
+        zones.insert(known.to_owned());
+        known.to_owned()
+    }
+}

@@ -1,0 +1,84 @@
+//! # Needs: what we must be allowed to do
+//! Room:     the permissions of each mode and controller, and a word about those that are missing.
+//! Comes in: settings; a client to ask the server with.
+//! Goes out: [`Need`]s; log lines that name the rule to add.
+//! Not here: asking (the client); the manifests (deploy/).
+
+use super::PROBE_MAX;
+use crate::settings::{Election, Marking, Mode, Settings};
+use taintward_client::connect::{Need, check_access};
+
+/// Where leases of nodes are.
+const NODE_LEASES: &str = "kube-node-lease";
+
+/// Says which permissions are missing, each with the line that grants it; then goes on: they may still come.
+pub(super) async fn report_access(client: &kube::Client, settings: &Settings) {
+    match check_access(client, &needs(settings), PROBE_MAX).await {
+        Ok(missing) => {
+            missing.iter().for_each(|missing| tracing::error!(missing = %missing, "permission missing"))
+        }
+        Err(refusal) => tracing::warn!(err = %refusal.message, "cannot check the permissions"),
+    }
+}
+
+/// What this mode needs (TE-2), and not more.
+fn needs(settings: &Settings) -> Vec<Need> {
+    let mut needs = Vec::new();
+    for resource in ["nodes", "pods"] {
+        needs.extend(["list", "watch"].map(|verb| Need::everywhere(verb, "", resource)));
+    }
+    if settings.controllers.node_lifecycle.is_some() {
+        needs.extend(["list", "watch"].map(node_lease));
+    }
+    if settings.mode == Mode::Observe {
+        return needs;
+    }
+    needs.push(Need::everywhere("get", "", "nodes"));
+    needs.push(Need::everywhere("get", "", "pods"));
+    if settings.controllers.taint_eviction {
+        needs.extend(for_eviction(settings));
+    }
+    if settings.controllers.node_lifecycle.is_some() {
+        needs.extend(for_node_health());
+    }
+    needs.push(Need::everywhere("create", "events.k8s.io", "events"));
+    needs.extend(settings.election.iter().flat_map(for_election));
+    needs
+}
+
+fn for_eviction(settings: &Settings) -> Vec<Need> {
+    let mut needs = vec![Need::everywhere("delete", "", "pods")];
+    if settings.marking != Marking::Never {
+        needs.push(Need::everywhere("patch", "", "pods/status"));
+    }
+    if settings.stamp_taints {
+        needs.push(Need::everywhere("patch", "", "nodes"));
+    }
+    needs
+}
+
+/// NL-60, without what patches make unnecessary.
+fn for_node_health() -> Vec<Need> {
+    let mut needs: Vec<_> =
+        ["nodes", "nodes/status", "pods/status"].map(|on| Need::everywhere("patch", "", on)).into();
+    needs.push(node_lease("get"));
+    needs
+}
+
+fn node_lease(verb: &'static str) -> Need {
+    let (group, resource) = ("coordination.k8s.io", "leases");
+    Need { verb, group, resource, namespace: Some(NODE_LEASES.into()), name: None }
+}
+
+fn for_election(election: &Election) -> Vec<Need> {
+    let lease = |verb, name| Need {
+        verb,
+        group: "coordination.k8s.io",
+        resource: "leases",
+        namespace: Some(election.namespace.clone()),
+        name,
+    };
+    let mut needs = vec![lease("create", None)];
+    needs.extend(["get", "update"].map(|verb| lease(verb, Some(election.name.clone()))));
+    needs
+}

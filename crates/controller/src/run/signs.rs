@@ -1,0 +1,75 @@
+//! # Signs: what the process shows of itself
+//! Room:     metrics, signs of life of the loops, what is synced; the health checks made of them.
+//! Comes in: settings, a clock, the health of the streams.
+//! Goes out: [`Check`]s.
+//! Not here: serving them (`admin`).
+
+use super::{Ears, LOOP_SILENCE_MAX, mode};
+use crate::admin::{Check, Heartbeat, Scope};
+use crate::metrics::{self, Metrics, MonoClock};
+use crate::settings::Settings;
+use crate::streams;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use taintward_client::clock::Clock;
+
+/// What the process shows of itself.
+pub(super) struct Signs {
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) heartbeat: Heartbeat,
+    pub(super) synced: Arc<AtomicBool>,
+    /// The same of node health.
+    pub(super) node_heartbeat: Heartbeat,
+    pub(super) nodes_synced: Arc<AtomicBool>,
+}
+
+impl Signs {
+    pub(super) fn new(settings: &Settings, clock: &Clock) -> Self {
+        let about = metrics::About {
+            version: env!("CARGO_PKG_VERSION"),
+            mode: mode(settings),
+            lease: settings.election.as_ref().map_or_else(String::new, |election| election.name.clone()),
+            started: clock.now().wall,
+        };
+        let clock = clock.clone();
+        let mono: MonoClock = Arc::new(move || clock.now().mono);
+        Self {
+            metrics: Arc::new(Metrics::new(Arc::clone(&mono), &about)),
+            heartbeat: Heartbeat::new(LOOP_SILENCE_MAX, Arc::clone(&mono)),
+            synced: Arc::new(AtomicBool::new(false)),
+            node_heartbeat: Heartbeat::new(LOOP_SILENCE_MAX, mono),
+            nodes_synced: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    /// What must be well for the process to be ready, and to be alive.
+    pub(super) fn checks(&self, settings: &Settings, ears: &Ears) -> Vec<Check> {
+        let mut checks = vec![
+            Check::new("watch-nodes", Scope::Ready, streams::check(ears.nodes.health.clone())),
+            Check::new("watch-pods", Scope::Ready, streams::check(ears.pods.health.clone())),
+        ];
+        if settings.controllers.taint_eviction {
+            checks.push(Check::new("sync", Scope::Ready, is_synced(&self.synced)));
+            checks.push(Check::new("loop", Scope::Live, is_alive(&self.heartbeat)));
+        }
+        if settings.controllers.node_lifecycle.is_some() {
+            checks.push(Check::new("watch-leases", Scope::Ready, streams::check(ears.leases.health.clone())));
+            checks.push(Check::new("sync-node-health", Scope::Ready, is_synced(&self.nodes_synced)));
+            checks.push(Check::new("loop-node-health", Scope::Live, is_alive(&self.node_heartbeat)));
+        }
+        checks
+    }
+}
+
+fn is_synced(synced: &Arc<AtomicBool>) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
+    let synced = Arc::clone(synced);
+    move || match synced.load(Ordering::Relaxed) {
+        true => Ok(()),
+        false => Err("the first lists are not complete".into()),
+    }
+}
+
+fn is_alive(heartbeat: &Heartbeat) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
+    let heartbeat = heartbeat.clone();
+    move || heartbeat.check()
+}
