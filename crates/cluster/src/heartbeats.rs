@@ -177,12 +177,16 @@ impl Heartbeats {
 
     /// How late we were since the last look, those included that are late right now.
     pub fn lateness(&self) -> Lateness {
-        let mut state = self.state();
-        let mut lateness = std::mem::take(&mut state.lateness);
-        let waiting = state.nodes.iter().filter(|node| node.alive).filter_map(|node| node.renewed);
-        lateness.longest_gap =
-            waiting.map(|renewed| renewed.elapsed()).fold(lateness.longest_gap, Duration::max);
+        let mut lateness = std::mem::take(&mut self.state().lateness);
+        lateness.longest_gap = lateness.longest_gap.max(self.longest_wait());
         lateness
+    }
+
+    /// For how long the live node that waits longest has not renewed.
+    pub fn longest_wait(&self) -> Duration {
+        let state = self.state();
+        let renewed = state.nodes.iter().filter(|node| node.alive).filter_map(|node| node.renewed);
+        renewed.map(|renewed| renewed.elapsed()).max().unwrap_or_default()
     }
 
     /// Fails, in words that blame nobody else, if a live node was not heard of for this long.

@@ -82,9 +82,9 @@ fn kinds(original: &Trail, ours: &Trail) -> Vec<Kind> {
     let mut kinds = Vec::new();
     if original.turns() != ours.turns() {
         kinds.push(Kind::Elsewhere);
-    } else if original.ways.len() < ours.ways.len() {
+    } else if original.stations() < ours.stations() {
         kinds.push(Kind::OursInSteps);
-    } else if original.ways != ours.ways {
+    } else if original.stations() > ours.stations() {
         let lifted =
             original.ways.last() == Some(&Some(BTreeSet::new())) && original.ways.iter().any(is_half_lifted);
         kinds.push(if lifted { Kind::LiftedInSteps } else { Kind::InSteps });

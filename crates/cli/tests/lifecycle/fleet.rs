@@ -4,7 +4,9 @@
 //! Goes out: facts to wait for; failures that blame the generator where it is to blame.
 //! Not here: who decides about taints (`side.rs`).
 
+use super::story::Story;
 use jiff::Timestamp;
+use serde_json::json;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use taintward_cluster::heartbeats::{Heartbeats, Plan};
@@ -42,6 +44,7 @@ pub(crate) struct Fleet {
     pub(crate) admin: Api,
     pub(crate) heartbeats: Heartbeats,
     pub(crate) record: Record,
+    pub(crate) story: Story,
     pub(crate) pace: Pace,
 }
 
@@ -59,7 +62,28 @@ impl Fleet {
         let record = Record::start(&kubeconfig).await.unwrap();
         // What it took to create them is nobody's lateness.
         heartbeats.lateness();
-        Self { admin, heartbeats, record, pace }
+        Self { admin, heartbeats, record, story: Story::default(), pace }
+    }
+
+    /// These nodes are heard of no more.
+    pub(crate) fn silence<N: AsRef<str>>(&self, nodes: &[N]) {
+        self.heartbeats.silence(nodes).unwrap();
+        self.story.silenced(nodes);
+    }
+
+    /// These nodes are back, and say that they are ready.
+    pub(crate) async fn revive<N: AsRef<str>>(&self, nodes: &[N]) {
+        self.story.revived(nodes);
+        self.heartbeats.revive(&self.admin, nodes).await.unwrap();
+    }
+
+    /// All nodes and leases are gone.
+    pub(crate) async fn end(self) {
+        let Self { admin, heartbeats, record, .. } = self;
+        drop((heartbeats, record));
+        for path in ["/api/v1/nodes", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"] {
+            admin.delete(path, &json!({})).await.unwrap();
+        }
     }
 
     /// The own taints of a node; nothing if there is no such node.

@@ -20,11 +20,18 @@ mod real {
 }
 
 mod compare;
+mod deaths;
 mod differential;
 mod documented;
+mod doubts;
 mod fleet;
+mod ours;
+mod roles;
 mod script;
 mod side;
+mod storm;
+mod story;
+mod told;
 mod trail;
 
 /// Scenarios that want a cluster to themselves.
@@ -38,7 +45,7 @@ macro_rules! alone {
 }
 
 fn main() -> ExitCode {
-    run(vec![original()])
+    run(vec![original(), deaths(), doubts(), others()])
 }
 
 /// The same script for the original and for taintward.
@@ -48,5 +55,45 @@ fn original() -> Group {
         options: Options::default(),
         kwok: false,
         play: alone![differential::differences_are_the_documented_ones],
+    }
+}
+
+/// Hundreds of nodes that die and come back.
+fn deaths() -> Group {
+    Group {
+        name: "deaths",
+        options: Options::default(),
+        kwok: false,
+        play: alone![deaths::exactly_the_dead_are_tainted, deaths::kill_9_in_every_phase],
+    }
+}
+
+/// Controllers that see nothing, or see late.
+fn doubts() -> Group {
+    Group {
+        name: "doubts",
+        options: Options::default(),
+        kwok: false,
+        play: alone![
+            doubts::who_stood_still_calls_nobody_silent,
+            doubts::who_is_cut_off_calls_nobody_silent,
+            doubts::a_server_that_stood_still_is_nobodys_silence,
+        ],
+    }
+}
+
+/// What others see of it, and write at the same time.
+fn others() -> Group {
+    Group {
+        name: "others",
+        options: Options::default(),
+        kwok: false,
+        play: alone![
+            told::upstreams_words_and_series,
+            told::its_pods_go_when_their_time_is_over,
+            roles::a_follower_takes_over,
+            roles::observing_writes_nothing,
+            storm::no_foreign_taint_is_lost_or_resurrected,
+        ],
     }
 }

@@ -252,7 +252,7 @@ async fn is_excluded(side: &mut Side<'_>) {
     }
     side.fleet.heartbeats.silence(["d0"]).unwrap();
     side.expect(["d0"], &DEAD);
-    side.end(2 * CALM).await;
+    side.end(PACE.grace + CALM).await;
 
     side.begin("it comes back from there");
     side.fleet.heartbeats.revive(&side.fleet.admin, ["d0"]).await.unwrap();

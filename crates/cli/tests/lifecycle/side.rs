@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use taintward_cluster::heartbeats::Plan;
 use taintward_cluster::record::Mark;
-use taintward_cluster::{Cluster, Program, wait};
+use taintward_cluster::{Cluster, Program, access, wait};
 
 /// The only controller that runs.
 pub(crate) const CONTROLLER: &str = "node-lifecycle-controller";
@@ -57,6 +57,7 @@ impl<'c> Side<'c> {
     ) -> Self {
         let expected = plans.iter().map(|plan| (plan.name.clone(), vec![BTreeSet::new()])).collect();
         let fleet = Fleet::start(cluster, plans, pace).await;
+        access::grant_node_lifecycle(&fleet.admin).await.unwrap();
         let mut flags = pace.flags();
         flags.extend(more.iter().map(|&flag| flag.to_owned()));
         let began = (String::new(), fleet.record.mark(), Timestamp::now());

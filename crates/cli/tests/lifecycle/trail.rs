@@ -77,8 +77,10 @@ impl Trails {
 
 impl Trail {
     /// The way without the stations that lie between their neighbours: a change made in several writes, or in one.
+    ///
+    /// Nothing at all if it never moved.
     pub(crate) fn turns(&self) -> Vec<Own> {
-        let mut turns = self.ways.clone();
+        let mut turns = if self.ways.len() > 1 { self.ways.clone() } else { Vec::new() };
         let mut place = 1;
         while place + 1 < turns.len() {
             if lies_between(&turns[place - 1], &turns[place], &turns[place + 1]) {
@@ -89,6 +91,11 @@ impl Trail {
             }
         }
         turns
+    }
+
+    /// How many changes it took.
+    pub(crate) fn stations(&self) -> usize {
+        self.ways.len().saturating_sub(1)
     }
 
     /// In words.
