@@ -8,6 +8,7 @@ mod controllers;
 mod duration;
 mod gates;
 mod names;
+mod node_health;
 mod run;
 mod sandbox;
 mod sandbox_node;
@@ -136,6 +137,6 @@ fn blame(verb: &str, complaint: impl fmt::Display) -> Error {
 /// Which choices the operator made, as opposed to those that are defaults.
 fn explicit(run: &ArgMatches) -> Explicit {
     let made = |id| matches!(run.value_source(id), Some(ValueSource::CommandLine | ValueSource::EnvVariable));
-    let node_health = run::NODE_HEALTH_IDS.into_iter().find(|(id, _)| made(id)).map(|(_, flag)| flag);
+    let node_health = node_health::NODE_HEALTH_IDS.into_iter().find(|(id, _)| made(id)).map(|(_, flag)| flag);
     Explicit { mode: made("mode"), disruption_condition: made("disruption_condition"), node_health }
 }

@@ -266,6 +266,51 @@ mod tests {
         assert_eq!(*series, json!({ "count": 3, "lastObservedTime": "2027-01-15T08:00:00.123456Z" }));
     }
 
+    /// NL-17 and NL-19: reason, message and type to the letter; the node's UID; the namespace `default`.
+    #[test]
+    fn events_of_node_health_have_upstream_s_words() {
+        let (node, at) = (NodeRef { name: NodeName::new("n1"), uid: Uid::new("u2") }, note().at);
+        for (note, reason, words) in [
+            (
+                EventNote::registered(&node, at),
+                "RegisteredNode",
+                "Node n1 event: Registered Node n1 in Controller",
+            ),
+            (
+                EventNote::removing(&node, at),
+                "RemovingNode",
+                "Node n1 event: Removing Node n1 from Controller",
+            ),
+            (EventNote::node_not_ready(&node, at), "NodeNotReady", "Node n1 status is now: NodeNotReady"),
+        ] {
+            let event = body(&note, EventsApi::Core);
+            assert_eq!((&event["reason"], &event["message"]), (&json!(reason), &json!(words)));
+            assert_eq!(
+                (&event["type"], &event["metadata"]["namespace"]),
+                (&json!("Normal"), &json!("default"))
+            );
+            assert_eq!(event["source"], json!({ "component": "node-controller", "host": "host-1" }));
+            assert_eq!(event["reportingComponent"], "node-controller");
+            let about = json!({ "apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u2" });
+            assert_eq!((&event["involvedObject"], event.get("related")), (&about, None));
+            let event = body(&note, EventsApi::Events);
+            assert_eq!((&event["regarding"], &event["note"]), (&about, &json!(words)));
+            assert_eq!(event["reportingController"], "node-controller");
+            assert_ne!(event["action"], "Evicting");
+        }
+    }
+
+    #[test]
+    fn a_pod_is_warned_that_its_node_is_not_ready() {
+        let (pod, node) = (PodName::new("shop", "web-0"), NodeName::new("n1"));
+        let event =
+            body(&EventNote::pod_not_ready(&pod, &Uid::new("u1"), &node, note().at), EventsApi::Events);
+        assert_eq!((&event["reason"], &event["note"]), (&json!("NodeNotReady"), &json!("Node is not ready")));
+        assert_eq!((&event["type"], &event["metadata"]["namespace"]), (&json!("Warning"), &json!("shop")));
+        assert_eq!((&event["regarding"]["uid"], &event["related"]["name"]), (&json!("u1"), &json!("n1")));
+        assert_eq!(event["reportingController"], "node-controller");
+    }
+
     #[test]
     fn what_is_too_long_is_cut_at_a_character() {
         let mut long = note();

@@ -4,6 +4,7 @@
 mod listen_server {
     mod behaviour;
     mod fake;
+    mod leases;
     mod lists;
     mod objects;
     mod relists;

@@ -6,6 +6,7 @@
 
 use super::controllers::Entry;
 use super::gates::Setting;
+use super::node_health::NodeHealthArgs;
 use super::{controllers, duration, gates, names, switch};
 use clap::{Args, ValueEnum};
 use std::net::IpAddr;
@@ -85,63 +86,6 @@ pub(super) struct BehaviourArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = gates::parse)]
     #[arg(env = "TAINTWARD_FEATURE_GATES", hide_env = true)]
     pub(super) feature_gates: Vec<Setting>,
-}
-
-/// The ids of the flags that only node health reads.
-pub(super) const NODE_HEALTH_IDS: [(&str, &str); 9] = [
-    ("node_monitor_period", "--node-monitor-period"),
-    ("node_monitor_grace_period", "--node-monitor-grace-period"),
-    ("node_startup_grace_period", "--node-startup-grace-period"),
-    ("node_eviction_rate", "--node-eviction-rate"),
-    ("secondary_node_eviction_rate", "--secondary-node-eviction-rate"),
-    ("unhealthy_zone_threshold", "--unhealthy-zone-threshold"),
-    ("large_cluster_size_threshold", "--large-cluster-size-threshold"),
-    ("hold_countdowns", "--hold-countdowns"),
-    ("lift_taints_together", "--lift-taints-together"),
-];
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Node health (node-lifecycle-controller)")]
-pub(super) struct NodeHealthArgs {
-    /// How often all nodes are looked at, at the least; what has to happen earlier happens when its time has come
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = duration::parse)]
-    #[arg(env = "TAINTWARD_NODE_MONITOR_PERIOD", hide_env = true)]
-    pub(super) node_monitor_period: Duration,
-    /// How long a node may be silent before it counts as unreachable
-    #[arg(long, value_name = "DURATION", default_value = "50s", value_parser = duration::parse)]
-    #[arg(env = "TAINTWARD_NODE_MONITOR_GRACE_PERIOD", hide_env = true)]
-    pub(super) node_monitor_grace_period: Duration,
-    /// The same for a node that never said whether it is ready
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration::parse)]
-    #[arg(env = "TAINTWARD_NODE_STARTUP_GRACE_PERIOD", hide_env = true)]
-    pub(super) node_startup_grace_period: Duration,
-    /// How many nodes a second of one zone may get a NoExecute taint
-    #[arg(long, value_name = "RATE", default_value = "0.1", allow_negative_numbers = true, value_parser = rate)]
-    #[arg(env = "TAINTWARD_NODE_EVICTION_RATE", hide_env = true)]
-    pub(super) node_eviction_rate: f64,
-    /// The same while the zone is unhealthy, if it is large; a small one gets none
-    #[arg(long, value_name = "RATE", default_value = "0.01", allow_negative_numbers = true, value_parser = rate)]
-    #[arg(env = "TAINTWARD_SECONDARY_NODE_EVICTION_RATE", hide_env = true)]
-    pub(super) secondary_node_eviction_rate: f64,
-    /// The share of a zone's nodes that are not ready, three at least, from which on it is unhealthy
-    #[arg(long, value_name = "SHARE", default_value = "0.55", allow_negative_numbers = true, value_parser = rate)]
-    #[arg(env = "TAINTWARD_UNHEALTHY_ZONE_THRESHOLD", hide_env = true)]
-    pub(super) unhealthy_zone_threshold: f64,
-    /// A zone with more nodes than this is large
-    #[arg(long, value_name = "COUNT", default_value = "50", allow_negative_numbers = true)]
-    #[arg(env = "TAINTWARD_LARGE_CLUSTER_SIZE_THRESHOLD", hide_env = true)]
-    pub(super) large_cluster_size_threshold: i64,
-    /// While all zones are down, or no node at all is heard of, countdowns that not-ready and unreachable started
-    /// stand still
-    #[arg(long, value_name = "BOOL", default_value = "true", value_parser = switch::parse)]
-    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[arg(env = "TAINTWARD_HOLD_COUNTDOWNS", hide_env = true)]
-    pub(super) hold_countdowns: bool,
-    /// A node that is ready again loses its NoSchedule and NoExecute taints in one write; without it, in two
-    #[arg(long, value_name = "BOOL", default_value = "true", value_parser = switch::parse)]
-    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    #[arg(env = "TAINTWARD_LIFT_TAINTS_TOGETHER", hide_env = true)]
-    pub(super) lift_taints_together: bool,
 }
 
 #[derive(Debug, Args)]
@@ -254,9 +198,9 @@ pub(super) enum FormatArg {
 /// Why a text is no rate.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("expected requests a second, such as 50 or 0.5, or 0 for no limit")]
-struct NotARate;
+pub(super) struct NotARate;
 
 /// Reads requests a second. Below zero means no limit, as in client-go.
-fn rate(text: &str) -> Result<f64, NotARate> {
+pub(super) fn rate(text: &str) -> Result<f64, NotARate> {
     text.parse().ok().filter(|rate: &f64| rate.is_finite()).ok_or(NotARate)
 }

@@ -5,9 +5,7 @@
 //! Not here: the shape of single values.
 
 use super::gates::{Gate, value};
-use super::run::{
-    ElectionArgs, FormatArg, MarkingArg, ModeArg, NodeHealthArgs, OldArgs, RunArgs, ServingArgs,
-};
+use super::run::{ElectionArgs, FormatArg, MarkingArg, ModeArg, OldArgs, RunArgs, ServingArgs};
 use super::{Notice, Plan, controllers, duration};
 use std::num::NonZeroU16;
 use std::time::Duration;
@@ -41,8 +39,8 @@ pub(super) enum Complaint {
          --controllers out, or name one of: {}", controllers::KNOWN.join(", ")
     )]
     NothingToRun,
-    #[error("{flag}={value} {reason}; {way_out}")]
-    NodeHealth { flag: &'static str, value: String, reason: &'static str, way_out: String },
+    #[error("{0}")]
+    NodeHealth(health::FlagError),
     #[error(
         "--leader-elect-lease-duration must be whole seconds from 1s on, because the Lease object stores whole \
          seconds; it is {}", duration::display(*.0)
@@ -126,7 +124,7 @@ pub(super) fn settle(args: RunArgs, explicit: Explicit) -> Result<Plan, Complain
 /// Which controllers run, and by what node health goes. Its flags are checked even where nobody reads them.
 fn which(args: &RunArgs, explicit: Explicit, notices: &mut Vec<Notice>) -> Result<Controllers, Complaint> {
     let is_on = |name| controllers::is_on(&args.behaviour.controllers, name);
-    let config = node_health(&args.node_health)?;
+    let config = args.node_health.config()?;
     let (taint_eviction, node_lifecycle) =
         (is_on(controllers::TAINT_EVICTION), is_on(controllers::NODE_LIFECYCLE));
     if !taint_eviction && !node_lifecycle {
@@ -137,26 +135,6 @@ fn which(args: &RunArgs, explicit: Explicit, notices: &mut Vec<Notice>) -> Resul
         notices.push(Notice { flag, text: text.into() });
     }
     Ok(Controllers { taint_eviction, node_lifecycle: node_lifecycle.then_some(config) })
-}
-
-/// NL-2, checked by the core.
-fn node_health(args: &NodeHealthArgs) -> Result<health::Config, Complaint> {
-    let micros = |length: Duration| i64::try_from(length.as_micros()).unwrap_or(i64::MAX);
-    let flags = health::Flags {
-        monitor_period_micros: micros(args.node_monitor_period),
-        monitor_grace_micros: micros(args.node_monitor_grace_period),
-        startup_grace_micros: micros(args.node_startup_grace_period),
-        eviction_rate: args.node_eviction_rate,
-        secondary_eviction_rate: args.secondary_node_eviction_rate,
-        unhealthy_zone_threshold: args.unhealthy_zone_threshold,
-        large_cluster_size_threshold: args.large_cluster_size_threshold,
-        hold_countdowns: args.hold_countdowns,
-        lift_together: args.lift_taints_together,
-    };
-    health::Config::new(&flags).map_err(|error| {
-        let health::FlagError { flag, value, reason, way_out } = error;
-        Complaint::NodeHealth { flag, value, reason, way_out }
-    })
 }
 
 /// The mode. Two old switches say "do not evict" (M10): they are obeyed, unless a choice of today says the opposite.

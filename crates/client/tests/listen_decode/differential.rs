@@ -4,12 +4,13 @@
 //! Goes out: equality, of facts and of whole bodies.
 //! Not here: bytes no writer writes (`mangled.rs`).
 
-use super::sample::{sample_node, sample_pod};
+use super::sample::{sample_lease, sample_node, sample_pod};
 use k8s_pb::apimachinery::pkg::runtime::{TypeMeta, Unknown};
 use proptest::prelude::*;
 use prost::Message;
-use taintward_client::decode::{Decoded, Fact, ObjectBody, object_from_body};
+use taintward_client::decode::{Decoded, Fact, ObjectBody, SeenNode, SeenPod, object_from_body};
 use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::health::LeaseFact;
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
@@ -28,9 +29,9 @@ proptest! {
 
     #[test]
     fn pods_are_the_same_in_both_encodings(pod in sample_pod()) {
-        let expected = Decoded::Fact(pod.fact());
-        prop_assert_eq!(&PodFact::from_protobuf(&pod.protobuf()), &expected);
-        prop_assert_eq!(&PodFact::from_json(&pod.json()), &expected);
+        let expected = Decoded::Fact(pod.seen());
+        prop_assert_eq!(&SeenPod::from_protobuf(&pod.protobuf()), &expected);
+        prop_assert_eq!(&SeenPod::from_json(&pod.json()), &expected);
         let expected = ObjectBody::Object(expected);
         prop_assert_eq!(&object_from_body(PROTOBUF, &body("Pod", pod.protobuf())), &expected);
         prop_assert_eq!(object_from_body("application/json; charset=utf-8", &pod.json()), expected);
@@ -38,10 +39,26 @@ proptest! {
 
     #[test]
     fn nodes_are_the_same_in_both_encodings(node in sample_node()) {
-        let expected = Decoded::Fact(node.fact());
-        prop_assert_eq!(&NodeFact::from_protobuf(&node.protobuf()), &expected);
-        prop_assert_eq!(&NodeFact::from_json(&node.json()), &expected);
+        let expected = Decoded::Fact(node.seen());
+        prop_assert_eq!(&SeenNode::from_protobuf(&node.protobuf()), &expected);
+        prop_assert_eq!(&SeenNode::from_json(&node.json()), &expected);
         prop_assert_eq!(object_from_body(PROTOBUF, &body("Node", node.protobuf())), ObjectBody::Object(expected));
+    }
+
+    #[test]
+    fn leases_are_the_same_in_both_encodings(lease in sample_lease()) {
+        let expected = Decoded::Fact(lease.fact());
+        prop_assert_eq!(&LeaseFact::from_protobuf(&lease.protobuf()), &expected);
+        prop_assert_eq!(&LeaseFact::from_json(&lease.json()), &expected);
+        prop_assert_eq!(object_from_body(PROTOBUF, &body("Lease", lease.protobuf())), ObjectBody::Object(expected));
+    }
+
+    #[test]
+    fn a_part_alone_is_the_part(pod in sample_pod(), node in sample_node()) {
+        prop_assert_eq!(PodFact::from_protobuf(&pod.protobuf()), Decoded::Fact(pod.fact()));
+        prop_assert_eq!(PodFact::from_json(&pod.json()), Decoded::Fact(pod.fact()));
+        prop_assert_eq!(NodeFact::from_protobuf(&node.protobuf()), Decoded::Fact(node.fact()));
+        prop_assert_eq!(NodeFact::from_json(&node.json()), Decoded::Fact(node.fact()));
     }
 
     #[test]

@@ -4,29 +4,13 @@
 //! Goes out: facts, or an [`Unreadable`] that says who and why.
 //! Not here: generated objects (`differential.rs`).
 
+use super::bytes::{field, integer};
 use serde_json::{Value, json};
 use taintward_client::decode::{
     ApiStatus, Decoded, Fact, ObjectBody, Unreadable, object_from_body, status_from_body,
 };
 use taintward_core::fact::{NodeFact, PodFact, Standing};
 use taintward_core::taint::Effect;
-
-/// A length-delimited field.
-fn field(number: u32, content: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    prost::encoding::encode_varint(u64::from(number << 3 | 2), &mut bytes);
-    prost::encoding::encode_varint(content.len() as u64, &mut bytes);
-    bytes.extend(content);
-    bytes
-}
-
-/// An integer field.
-fn integer(number: u32, value: i64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    prost::encoding::encode_varint(u64::from(number << 3), &mut bytes);
-    prost::encoding::encode_varint(value.cast_unsigned(), &mut bytes);
-    bytes
-}
 
 fn meta(more: &[u8]) -> Vec<u8> {
     field(1, &[&field(1, b"p")[..], &field(3, b"ns"), &field(5, b"uid-1"), more].concat())

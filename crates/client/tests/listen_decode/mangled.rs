@@ -4,7 +4,7 @@
 //! Goes out: nothing but the fact that every decoder returned.
 //! Not here: which mistakes are found (`edges.rs`).
 
-use super::sample::{sample_node, sample_pod};
+use super::sample::{sample_lease, sample_node, sample_pod};
 use k8s_pb::apimachinery::pkg::apis::meta::v1::WatchEvent;
 use k8s_pb::apimachinery::pkg::runtime::{RawExtension, TypeMeta, Unknown};
 use proptest::collection::vec;
@@ -21,6 +21,7 @@ fn valid() -> impl Strategy<Value = Vec<u8>> {
     let objects = prop_oneof![
         sample_pod().prop_map(|pod| (pod.protobuf(), pod.json())),
         sample_node().prop_map(|node| (node.protobuf(), node.json())),
+        sample_lease().prop_map(|lease| (lease.protobuf(), lease.json())),
     ];
     (objects, 0..7_u8).prop_map(|((protobuf, json), form)| {
         let json = String::from_utf8(json).unwrap();

@@ -1,4 +1,4 @@
-//! # Sample: one pod or node, written three ways
+//! # Sample: one pod, node or lease, written three ways
 //! Room:     generated values, hostile ones among them; k8s-pb and k8s-openapi as independent writers.
 //! Comes in: proptest's choices.
 //! Goes out: protobuf bytes, JSON bytes, and the fact both must give.
@@ -9,19 +9,24 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use k8s_openapi::jiff::Timestamp;
 use k8s_pb::api::core::v1 as pb;
 use k8s_pb::apimachinery::pkg::apis::meta::v1 as pbmeta;
-use proptest::collection::vec;
+use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use prost::Message;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use taintward_client::decode::SeenPod;
 use taintward_core::fact::{ArrivalFacts, Owner, PodFact, Standing};
+use taintward_core::health::Status;
 use taintward_core::names::{NodeName, PodName, Uid, Version};
 use taintward_core::taint::Effect;
 use taintward_core::time::Wall;
 use taintward_core::toleration::{Operator, Toleration};
 
+mod lease;
 mod node;
 
+pub(crate) use lease::sample_lease;
 pub(crate) use node::sample_node;
 
 /// Text: words that mean something, and anything at all.
@@ -67,6 +72,7 @@ pub(crate) struct SampleMeta {
     generation: Option<i64>,
     created: Option<i64>,
     deleted: Option<i64>,
+    labels: BTreeMap<String, String>,
     annotations: Vec<(String, String)>,
     owners: Vec<(String, String, Option<bool>)>,
     managed: Vec<(Option<i64>, Value, String)>,
@@ -92,22 +98,27 @@ pub(crate) fn sample_meta() -> impl Strategy<Value = SampleMeta> {
         text(&["1", "42", "18446744073709551615", "0", ""]),
     );
     let when = (option::of(any::<i64>()), option::of(moment()), option::weighted(0.2, moment()));
+    let label = text(&["topology.kubernetes.io/zone", "kubernetes.io/os", "app"]);
+    let labels = prop_oneof![3 => Just(BTreeMap::new()), 1 => btree_map(label, text(&["z1", ""]), 0..4)];
     let notes = vec((text(&["kubernetes.io/config.mirror", "note"]), text(&["true", ""])), 0..3);
     let group = text(&["apps/v1", "apps/v1beta2", "batch/v1", "v1", "apps"]);
     let owners = vec((group, text(&["DaemonSet", "Job", "ReplicaSet"]), option::of(any::<bool>())), 0..3);
     let managed = vec((option::of(moment()), fields(), proptest::sample::select(vec!["", "status"])), 0..4);
-    (who, when, notes, owners, managed).prop_map(|(who, when, annotations, owners, managed)| SampleMeta {
-        name: who.0,
-        namespace: who.1,
-        uid: who.2,
-        version: who.3,
-        generation: when.0,
-        created: when.1,
-        deleted: when.2,
-        annotations,
-        owners,
-        managed: managed.into_iter().map(|(at, fields, sub)| (at, fields, sub.to_owned())).collect(),
-    })
+    (who, (when, labels), notes, owners, managed).prop_map(
+        |(who, (when, labels), annotations, owners, managed)| SampleMeta {
+            name: who.0,
+            namespace: who.1,
+            uid: who.2,
+            version: who.3,
+            generation: when.0,
+            created: when.1,
+            deleted: when.2,
+            labels,
+            annotations,
+            owners,
+            managed: managed.into_iter().map(|(at, fields, sub)| (at, fields, sub.to_owned())).collect(),
+        },
+    )
 }
 
 impl SampleMeta {
@@ -133,7 +144,7 @@ impl SampleMeta {
             generation: self.generation,
             creation_timestamp: Some(pb_time(self.created).unwrap_or_default()),
             deletion_timestamp: pb_time(self.deleted),
-            labels: [("app".to_owned(), "web".to_owned())].into(),
+            labels: self.labels.clone(),
             annotations: self.annotations.iter().cloned().collect(),
             owner_references: self.owners.iter().map(owner).collect(),
             managed_fields: self.managed.iter().map(managed).collect(),
@@ -163,7 +174,7 @@ impl SampleMeta {
             generation: self.generation,
             creation_timestamp: api_time(self.created),
             deletion_timestamp: api_time(self.deleted),
-            labels: Some([("app".to_owned(), "web".to_owned())].into()),
+            labels: Some(self.labels.clone()),
             annotations: Some(self.annotations.iter().cloned().collect()),
             owner_references: Some(self.owners.iter().map(owner).collect()),
             managed_fields: Some(self.managed.iter().map(managed).collect()),
@@ -206,7 +217,7 @@ pub(crate) fn sample_pod() -> impl Strategy<Value = SamplePod> {
     );
     let condition = (
         text(&["PodScheduled", "DisruptionTarget", "Ready"]),
-        text(&["True", "False"]),
+        text(&["True", "False", "Unknown"]),
         text(&["DeletionByTaintManager", "PreemptionByScheduler"]),
         option::of(moment()),
     );
@@ -298,6 +309,18 @@ impl SamplePod {
             }),
         };
         serde_json::to_vec(&pod).unwrap()
+    }
+
+    /// One that is told twice, and differently, is not understood.
+    fn ready(&self) -> Option<Status> {
+        let told: Vec<_> =
+            self.conditions.iter().filter(|of| of.0 == "Ready").map(|of| Status::new(&of.1)).collect();
+        let first = *told.first()?;
+        Some(if told.iter().all(|status| *status == first) { first } else { Status::Other })
+    }
+
+    pub(crate) fn seen(&self) -> SeenPod {
+        SeenPod { pod: self.fact(), ready: self.ready() }
     }
 
     pub(crate) fn fact(&self) -> PodFact {
