@@ -79,6 +79,7 @@ struct Node {
     skew: i64,
     /// How often it was silenced or revived: a renewal under way across such a change says nothing about gaps.
     turns: u64,
+    /// When the server last answered a renewal of its lease.
     renewed: Option<Instant>,
 }
 
@@ -202,10 +203,20 @@ impl Heartbeats {
         Ok(lateness)
     }
 
+    /// How long ago the server last answered a renewal of this node's.
+    pub fn silent_for(&self, name: &str) -> Result<Duration> {
+        let state = self.state();
+        let renewed = state.node(name)?.renewed.with_context(|| format!("{name} never renewed"))?;
+        Ok(renewed.elapsed())
+    }
+
     fn turn(&self, name: &str, alive: bool) -> Result<()> {
         let mut state = self.state();
         let node = state.node_mut(name)?;
-        (node.alive, node.turns, node.renewed) = (alive, node.turns + 1, alive.then(Instant::now));
+        (node.alive, node.turns) = (alive, node.turns + 1);
+        if alive {
+            node.renewed = Some(Instant::now());
+        }
         Ok(())
     }
 

@@ -24,7 +24,13 @@ const ANYWHERE: &[&str] = &[];
 /// A row of D12 may show in several ways.
 const ROWS: &[(&str, &[Shows])] = &[
     ("NL-2", &[Elsewhere("flags: health/flags.rs")]),
-    ("NL-7", &[Elsewhere("needs writes that are refused: crates/core/tests/health")]),
+    (
+        "NL-7",
+        &[In(
+            &["a taint is refused by the server for a while", "the node says it once more"],
+            Kind::Elsewhere,
+        )],
+    ),
     ("NL-10", &[In(&["a node's clock steps back by an hour", "and is right again"], Kind::Elsewhere)]),
     ("NL-13, NL-46", &[Elsewhere("speed: `cargo xtask bench lifecycle`")]),
     (

@@ -26,6 +26,7 @@ mod documented;
 mod doubts;
 mod fleet;
 mod ours;
+mod refusal;
 mod roles;
 mod script;
 mod side;

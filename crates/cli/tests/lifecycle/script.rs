@@ -5,6 +5,7 @@
 //! Not here: what may differ between the sides (`documented.rs`).
 
 use super::fleet::Pace;
+use super::refusal;
 use super::side::{Side, Who};
 use serde_json::json;
 use std::time::Duration;
@@ -15,6 +16,7 @@ pub(crate) const DEAD: [&str; 2] = ["unreachable:NoExecute", "unreachable:NoSche
 pub(crate) const UNREADY: [&str; 2] = ["not-ready:NoExecute", "not-ready:NoSchedule"];
 pub(crate) const SILENT: [&str; 1] = ["unreachable:NoSchedule"];
 pub(crate) const WELL: [&str; 0] = [];
+const PRESSED: [&str; 1] = ["memory-pressure:NoSchedule"];
 const SHUT: [&str; 1] = ["unschedulable:NoSchedule"];
 const ZONE: &str = "topology.kubernetes.io/zone";
 const EXCLUDED: &str = "node.kubernetes.io/exclude-disruption";
@@ -46,6 +48,7 @@ pub(crate) async fn play(side: &mut Side<'_>) {
     dies_and_returns(side).await;
     says_things(side).await;
     is_cordoned_and_tainted(side).await;
+    is_refused(side).await;
     zones_die(side).await;
     odd_things(side).await;
     everything_dies(side).await;
@@ -145,6 +148,27 @@ async fn is_cordoned_and_tainted(side: &mut Side<'_>) {
     side.begin("it is uncordoned");
     cordon(&side.fleet.admin, "a4", false).await.unwrap();
     side.expect(["a4"], &WELL);
+    side.end(CALM).await;
+}
+
+async fn is_refused(side: &mut Side<'_>) {
+    side.begin("a taint is refused by the server for a while");
+    refusal::begin(&side.fleet.admin, "c3").await;
+    say(&side.fleet.admin, "c2", &[("MemoryPressure", "True")]).await.unwrap();
+    tokio::time::sleep(CALM).await;
+    refusal::end(&side.fleet.admin, "c3").await;
+    // D12, NL-7: the original waits for the node's next word.
+    side.expect(["c2"], if side.who == Who::Ours { &PRESSED } else { &WELL });
+    side.end(CALM).await;
+
+    side.begin("the node says it once more");
+    say(&side.fleet.admin, "c2", &[("MemoryPressure", "True"), ("DiskPressure", "Unknown")]).await.unwrap();
+    side.expect(["c2"], &PRESSED);
+    side.end(CALM).await;
+
+    side.begin("and takes it back");
+    say(&side.fleet.admin, "c2", &[("MemoryPressure", "False"), ("DiskPressure", "False")]).await.unwrap();
+    side.expect(["c2"], &WELL);
     side.end(CALM).await;
 }
 

@@ -30,10 +30,10 @@ const WRITERS: usize = 12;
 /// Nodes that the real kubectl edits: it sends no version and may overwrite others (VAL-10), so it has these alone.
 const BY_KUBECTL: [&str; 2] = ["node-00000", "node-00001"];
 
-/// Edits in all: `TAINTWARD_LIFECYCLE_EDITS`, or 10,000.
+/// Edits in all: `TAINTWARD_LIFECYCLE_EDITS`, or 3,000.
 fn edits() -> usize {
     let asked = std::env::var("TAINTWARD_LIFECYCLE_EDITS").ok();
-    asked.map_or(10_000, |number| number.parse().expect("TAINTWARD_LIFECYCLE_EDITS is a number"))
+    asked.map_or(3_000, |number| number.parse().expect("TAINTWARD_LIFECYCLE_EDITS is a number"))
 }
 
 /// What must be there in the end: foreign taints by node.

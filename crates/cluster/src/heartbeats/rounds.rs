@@ -114,9 +114,8 @@ fn note(shared: &Shared, turn: &Turn, worked: bool) {
     }
     state.lateness.renewals += 1;
     let node = &mut state.nodes[turn.node];
-    if node.turns != turn.turns {
-        return;
-    }
     let gap = node.renewed.replace(Instant::now()).map(|before| before.elapsed());
-    state.lateness.longest_gap = state.lateness.longest_gap.max(gap.unwrap_or_default());
+    if node.turns == turn.turns {
+        state.lateness.longest_gap = state.lateness.longest_gap.max(gap.unwrap_or_default());
+    }
 }
