@@ -23,6 +23,7 @@ const ANYWHERE: &[&str] = &[];
 
 /// A row of D12 may show in several ways.
 const ROWS: &[(&str, &[Shows])] = &[
+    ("NL-1", &[Elsewhere("both sides name their controller: crates/cli/src/args/controllers.rs")]),
     ("NL-2", &[Elsewhere("flags: health/flags.rs")]),
     (
         "NL-7",
@@ -42,6 +43,7 @@ const ROWS: &[(&str, &[Shows])] = &[
     ),
     ("NL-17", &[Elsewhere("pods: crates/core/tests/health")]),
     ("NL-18", &[Elsewhere("pods: crates/core/tests/health")]),
+    ("NL-19", &[Elsewhere("events: told.rs, crates/controller/src/lifecycle/teller.rs")]),
     ("NL-20, NL-45", &[In(ANYWHERE, Kind::InSteps)]),
     (
         "NL-22",
@@ -58,6 +60,7 @@ const ROWS: &[(&str, &[Shows])] = &[
             ),
         ],
     ),
+    ("NL-29", &[Elsewhere("what two histograms measure: told.rs")]),
     ("NL-40", &[In(&["the controller is killed and started while nodes are dead"], Kind::Elsewhere)]),
     ("NL-41", &[Elsewhere("needs a rate of exactly 1: crates/core/tests/health")]),
     (
