@@ -16,8 +16,7 @@ use k8s_pb::apimachinery::pkg::apis::meta::v1::{
 use prost::Message;
 use serde_json::json;
 use std::hint::black_box;
-use taintward_client::decode::{Decoded, Fact};
-use taintward_core::fact::PodFact;
+use taintward_client::decode::{Decoded, Fact, SeenPod};
 
 const PODS: usize = 20_000;
 
@@ -25,8 +24,8 @@ fn main() {
     let protobuf: Vec<Vec<u8>> = (0..PODS).map(|number| pod(number).encode_to_vec()).collect();
     let json: Vec<Vec<u8>> = (0..PODS).map(json_pod).collect();
     for (name, bodies, decode) in [
-        ("protobuf", &protobuf, PodFact::from_protobuf as fn(&[u8]) -> Decoded<PodFact>),
-        ("JSON", &json, PodFact::from_json),
+        ("protobuf", &protobuf, SeenPod::from_protobuf as fn(&[u8]) -> Decoded<SeenPod>),
+        ("JSON", &json, SeenPod::from_json),
     ] {
         let bytes: usize = bodies.iter().map(Vec::len).sum();
         let best = (0..5).map(|_| pass(bodies, decode)).min().unwrap_or_default();
@@ -34,7 +33,7 @@ fn main() {
     }
 }
 
-fn pass(bodies: &[Vec<u8>], decode: fn(&[u8]) -> Decoded<PodFact>) -> i64 {
+fn pass(bodies: &[Vec<u8>], decode: fn(&[u8]) -> Decoded<SeenPod>) -> i64 {
     let start = processor_nanos();
     for body in bodies {
         assert!(matches!(black_box(decode(black_box(body))), Decoded::Fact(_)));

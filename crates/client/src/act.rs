@@ -176,25 +176,29 @@ impl Actor {
     pub async fn unmark(&self, pod: &PodName, uid: &Uid) -> Result<(), Refusal> {
         let read = Resource::pod(pod, "")?;
         let write = Resource::pod(pod, "status")?;
-        let mut tries = 3;
-        loop {
-            let answer = self.send(Method::GET, &read, "", Ask::default()).await?;
-            let seen = bodies::marking(&answer.body).map_err(|why| Refusal::unreadable(&read, &why))?;
-            if Uid::new(&seen.uid) != *uid {
-                let message = format!("{read} is another pod by now (UID {}, not {uid})", quiet(&seen.uid));
-                return Err(Refusal { failure: Failure::Conflict, message });
+        self.as_one(&write, async {
+            let mut tries = 3;
+            loop {
+                let answer = self.send(Method::GET, &read, "", Ask::default()).await?;
+                let seen = bodies::marking(&answer.body).map_err(|why| Refusal::unreadable(&read, &why))?;
+                if Uid::new(&seen.uid) != *uid {
+                    let message =
+                        format!("{read} is another pod by now (UID {}, not {uid})", quiet(&seen.uid));
+                    return Err(Refusal { failure: Failure::Conflict, message });
+                }
+                if !seen.ours {
+                    return Ok(());
+                }
+                let body = bodies::unmark(uid, &seen.version);
+                let ask = Ask { content: STRATEGIC, accept: ACCEPT_METADATA, body, ..Ask::default() };
+                tries -= 1;
+                match self.send(Method::PATCH, &write, MANAGED, ask).await {
+                    Err(Refusal { failure: Failure::Conflict, .. }) if tries > 0 => {}
+                    other => return other.map(|_| ()),
+                }
             }
-            if !seen.ours {
-                return Ok(());
-            }
-            let body = bodies::unmark(uid, &seen.version);
-            let ask = Ask { content: STRATEGIC, accept: ACCEPT_METADATA, body, ..Ask::default() };
-            tries -= 1;
-            match self.send(Method::PATCH, &write, MANAGED, ask).await {
-                Err(Refusal { failure: Failure::Conflict, .. }) if tries > 0 => {}
-                other => return other.map(|_| ()),
-            }
-        }
+        })
+        .await
     }
 
     /// Deletes a pod: this incarnation (S1, D4, TE-32), in this version if one is given, with the pod's own grace
@@ -260,6 +264,18 @@ impl Actor {
             ObjectBody::Status(status) => Err(Refusal::unreadable(on, &status.message)),
             ObjectBody::Foreign(why) => Err(Refusal::unreadable(on, &why)),
         }
+    }
+
+    /// Several requests that belong together have the time of one between them, so that [`Actor::longest_request`] holds
+    /// for all of them (S5).
+    async fn as_one<T>(
+        &self,
+        on: &Resource<'_>,
+        requests: impl Future<Output = Result<T, Refusal>>,
+    ) -> Result<T, Refusal> {
+        let limit = self.patience.client;
+        let answered = tokio::time::timeout(limit, requests).await;
+        answered.unwrap_or_else(|_| Err(Refusal::silence(&Method::PATCH, on, limit)))
     }
 
     async fn send(

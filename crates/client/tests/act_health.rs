@@ -352,8 +352,9 @@ async fn a_sign_of_life_is_a_consistent_read_of_one_lease() {
     assert_eq!((seen.accept.as_str(), &seen.body), (PROTOBUF, &Value::Null));
 }
 
+/// NL-1, NL-17, NL-19.
 #[tokio::test(start_paused = true)]
-async fn events_of_node_health_say_who_says_it() {
+async fn nl_1_events_of_node_health_say_who_says_it() {
     let (client, log) = server(|_| written());
     let act = Actor::new(client, "host-1");
     for note in [
@@ -368,6 +369,7 @@ async fn events_of_node_health_say_who_says_it() {
         (&seen[0].body["reason"], &seen[0].body["regarding"]["uid"]),
         (&json!("RegisteredNode"), &json!(UID))
     );
+    assert_eq!(seen[0].body["reportingController"], "node-controller");
     assert_eq!(seen[1].path, "/apis/events.k8s.io/v1/namespaces/shop/events");
     assert_eq!((&seen[1].body["reason"], &seen[1].body["type"]), (&json!("NodeNotReady"), &json!("Warning")));
 }

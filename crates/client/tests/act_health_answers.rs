@@ -282,3 +282,19 @@ async fn what_is_forbidden_shows_the_way_out() {
         assert!(refusal.message.ends_with(rule), "{refusal}");
     }
 }
+
+/// What is reckoned with before a request is sent, `Actor::longest_request`, is true of all requests of one call
+/// together (S5): a read that used up the time leaves none for the write.
+#[tokio::test(start_paused = true)]
+async fn s5_requests_that_belong_together_have_the_time_of_one() {
+    let slow = json!({
+        "apiVersion": "v1", "kind": "Node", "metadata": { "name": "n1", "uid": UID, "resourceVersion": "7" },
+    });
+    let (client, log) = server(move |_| Reply::Late(Duration::from_secs(2), slow.clone()));
+    let (act, began) = (Actor::new(client, "host-1"), Instant::now());
+    let refusal = act.write_taints(&node(), None, add(), OwnTaints::NONE, NOW).await.unwrap_err();
+    assert_eq!(refusal.failure, Failure::Unavailable, "{refusal}");
+    assert_eq!(began.elapsed(), Duration::from_secs(3));
+    let seen: Vec<String> = log.lock().unwrap().iter().map(Seen::line).collect();
+    assert_eq!(seen, ["GET /api/v1/nodes/n1", "PATCH /api/v1/nodes/n1"]);
+}

@@ -1,4 +1,4 @@
-//! Own taints are written as asked, and nobody else's are ever touched: nodes by chance, against a model.
+//! Own taints are written as asked, and nobody else's are ever touched (NL-20, S8): nodes by chance, against a model.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 #[path = "act_fake/fake.rs"]

@@ -117,3 +117,78 @@ fn halves<S: Seen>(heard: Heard<S>) -> (Heard<S::Eviction>, Heard<S::Health>) {
         Heard::Quiet => (Heard::Quiet, Heard::Quiet),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::{About, Metrics};
+    use std::sync::Arc;
+    use std::time::Duration;
+    use taintward_client::decode::{Decoded, Fact as _, Unreadable};
+    use taintward_core::time::{Mono, Wall};
+
+    fn node(name: &str) -> SeenNode {
+        let json = format!(
+            r#"{{"metadata":{{"name":"{name}","uid":"u-{name}","resourceVersion":"7"}},
+                "spec":{{"taints":[{{"key":"k","effect":"NoExecute"}}]}},
+                "status":{{"conditions":[{{"type":"Ready","status":"True"}}]}}}}"#
+        );
+        match SeenNode::from_json(json.as_bytes()) {
+            Decoded::Fact(node) => node,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn meter() -> Meter {
+        let about = About { version: "", mode: "", lease: String::new(), started: Wall::from_secs(0) };
+        let metrics = Metrics::new(Arc::new(|| Mono::from_secs(0)), &about);
+        let clock = Clock::of_runtime(Wall::from_secs(0));
+        Meter { watches: metrics.watches, clock, resource: Resource::Nodes }
+    }
+
+    fn batch() -> Vec<Heard<SeenNode>> {
+        let unreadable = Unreadable { identity: None, why: "odd".into() };
+        vec![
+            Heard::SyncBegins { silent_for: Some(Duration::from_secs(3)) },
+            Heard::Seen { fact: node("n1"), listed: true },
+            Heard::Unreadable(unreadable),
+            Heard::SyncEnds,
+            Heard::Seen { fact: node("n2"), listed: false },
+            Heard::Quiet,
+        ]
+    }
+
+    #[tokio::test]
+    async fn both_get_their_half_of_everything_in_the_same_order() {
+        let (out, from) = mpsc::channel(1);
+        let ((eviction, mut taints), (health, mut conditions)) = (mpsc::channel(1), mpsc::channel(1));
+        let meter = meter();
+        let undecodable = meter.watches.undecodable.of(Resource::Nodes);
+        tokio::spawn(run(from, Ways { eviction: Some(eviction), health: Some(health) }, meter));
+        out.send(batch()).await.unwrap();
+        let (taints, conditions) = (taints.recv().await.unwrap(), conditions.recv().await.unwrap());
+        let expected: (Vec<_>, Vec<_>) = batch().into_iter().map(halves).unzip();
+        assert_eq!((&taints, &conditions), (&expected.0, &expected.1));
+        let [_, Heard::Seen { fact, listed: true }, ..] = &taints[..] else { panic!("{taints:?}") };
+        assert_eq!(fact.taints.len(), 1);
+        let [.., Heard::Seen { fact, listed: false }, _] = &conditions[..] else { panic!("{conditions:?}") };
+        assert_eq!((fact.name.as_str(), fact.conditions.len()), ("n2", 1));
+        assert_eq!(undecodable.get(), 1, "counted once, though two are told");
+    }
+
+    #[tokio::test]
+    async fn one_that_has_ended_does_not_stop_the_other() {
+        let (out, from) = mpsc::channel(1);
+        let ((eviction, taints), (health, mut conditions)) = (mpsc::channel(1), mpsc::channel(1));
+        let task = tokio::spawn(run(from, Ways { eviction: Some(eviction), health: Some(health) }, meter()));
+        drop(taints);
+        for _ in 0..3 {
+            out.send(batch()).await.unwrap();
+            assert_eq!(conditions.recv().await.unwrap().len(), batch().len());
+        }
+        drop(conditions);
+        out.send(batch()).await.unwrap();
+        task.await.unwrap();
+        assert!(out.is_closed(), "nobody is left to listen");
+    }
+}

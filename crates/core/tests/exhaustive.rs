@@ -7,24 +7,25 @@
 //! Not here: random sequences over larger worlds (`properties`).
 
 mod common;
+#[path = "exhaustive/search.rs"]
+mod search;
 
 use common::cluster::{Cluster, SECOND};
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use taintward_core::effect::Failure;
 use taintward_core::engine::{Config, Effect, Engine, Input, Lane};
 use taintward_core::taint::Effect as TaintEffect;
 use taintward_core::time::Mono;
+
+/// One of the two for which time can be held.
+const KEY: &str = "node.kubernetes.io/not-ready";
 
 /// States of one scope, at most.
 const STATES_MAX: usize = 60_000;
 
 /// States of all scopes, at least.
 const STATES_MIN: usize = 200_000;
-
-/// From one in so many states a fair run is tried.
-const FAIR_RUNS: usize = 32;
 
 const FLIGHTS_MAX: usize = 2;
 
@@ -52,9 +53,11 @@ enum Step {
     Pass,
     List,
     Restart,
+    /// Time is held, or goes on (NL-48).
+    Hold,
 }
 
-const STEPS: [Step; 19] = [
+const STEPS: [Step; 20] = [
     Step::Pull,
     Step::HearNode,
     Step::HearPod,
@@ -74,6 +77,7 @@ const STEPS: [Step; 19] = [
     Step::Lose(0),
     Step::Lose(1),
     Step::Stall,
+    Step::Hold,
 ];
 
 /// How often each of these may still happen.
@@ -88,6 +92,7 @@ struct Budgets {
     stalls: u8,
     lists: u8,
     restarts: u8,
+    holds: u8,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -120,7 +125,7 @@ impl State {
     fn first(left: Budgets) -> Self {
         let mut cluster = Cluster::new(2 * SECOND + REQUEST_MAX);
         cluster.put_node(0);
-        cluster.put_pod(0, 0, vec![common::bears("k", Some(2))], true);
+        cluster.put_pod(0, 0, vec![common::bears(KEY, Some(2))], true);
         let (nodes, pods) = (VecDeque::new(), VecDeque::new());
         let engine = Engine::new(Config::default());
         let flights = Vec::new();
@@ -187,20 +192,20 @@ impl State {
                 spend(&mut self.left.taints)?;
                 // The first is stamped, the second is not.
                 let stamped = self.left.taints > 0;
-                self.happens(|cluster| cluster.taint(0, "k", TaintEffect::NoExecute, stamped));
+                self.happens(|cluster| cluster.taint(0, KEY, TaintEffect::NoExecute, stamped));
             }
             Step::Untaint if tainted => {
                 spend(&mut self.left.untaints)?;
-                self.happens(|cluster| cluster.untaint(0, "k"));
+                self.happens(|cluster| cluster.untaint(0, KEY));
             }
             Step::Patience(seconds) if self.cluster.pods.contains_key(&0) => {
                 spend(&mut self.left.edits)?;
-                let tolerations = vec![common::bears("k", seconds)];
+                let tolerations = vec![common::bears(KEY, seconds)];
                 self.happens(|cluster| cluster.edit_pod(0, |pod| pod.fact.tolerations = tolerations));
             }
             Step::Recreate => {
                 spend(&mut self.left.recreations)?;
-                self.happens(|cluster| cluster.put_pod(0, 0, vec![common::bears("k", None)], false));
+                self.happens(|cluster| cluster.put_pod(0, 0, vec![common::bears(KEY, None)], false));
             }
             Step::HearNode => self.hear(true)?,
             Step::HearPod => self.hear(false)?,
@@ -227,15 +232,26 @@ impl State {
             Step::Restart => {
                 spend(&mut self.left.restarts)?;
                 self.engine = Engine::new(Config::default());
+                self.cluster.set_hold(common::held::Held::forget);
+                self.hold(self.cluster.hold.is_on());
                 self.heard = None;
                 // What nobody waits for matters only if it can still be committed.
                 self.flights.retain(|flight| flight.answer.is_none());
                 self.flights.iter_mut().for_each(|flight| flight.orphan = true);
                 self.list();
             }
+            Step::Hold => {
+                spend(&mut self.left.holds)?;
+                self.hold(!self.cluster.hold.is_on());
+            }
             _ => return None,
         }
         Some(())
+    }
+
+    fn hold(&mut self, on: bool) {
+        self.cluster.set_hold(|hold, now| hold.set(on, now));
+        self.engine.handle(Input::Hold(on), self.cluster.clock());
     }
 
     fn hear(&mut self, nodes: bool) -> Option<()> {
@@ -311,9 +327,14 @@ impl State {
     fn run_fairly(mut self) {
         for round in 0..16 {
             while self.hear(true).is_some() || self.hear(false).is_some() {}
-            if round == 0 {
-                self.list();
+            match round {
+                0 => self.list(),
+                // Whoever bears a mark has lost it by now.
+                8 => self.hold(false),
+                _ => {}
             }
+            let stray = self.cluster.pods.get(&0).and_then(|pod| pod.stray);
+            assert!(round != 8 || stray.is_none(), "S9: it bears a mark while time is held");
             for _ in 0..100 {
                 self.engine.tick(self.cluster.clock().mono);
                 while self.commit(0).is_some() || self.answer(0, false).is_some() {}
@@ -356,66 +377,6 @@ fn unavailable(flight: &Flight) -> Input {
     }
 }
 
-/// How each state was reached: its predecessor and the step.
-struct Paths(Vec<(usize, Option<Step>)>);
-
-impl Paths {
-    fn to(&self, mut at: usize) -> Vec<Step> {
-        let mut path = Vec::new();
-        while let (before, Some(step)) = self.0[at] {
-            path.push(step);
-            at = before;
-        }
-        path.reverse();
-        path
-    }
-}
-
-/// What exploring one scope came to.
-#[derive(Debug, Default)]
-struct Found {
-    states: usize,
-    transitions: usize,
-    fair_runs: usize,
-    deleting: usize,
-    is_complete: bool,
-}
-
-fn explore(budgets: Budgets, states_max: usize) -> Found {
-    let first = State::first(budgets);
-    let mut found = Found { is_complete: true, ..Found::default() };
-    let mut paths = Paths(vec![(0, None)]);
-    let mut seen = HashSet::from([first.fingerprint()]);
-    let mut open = VecDeque::from([(0, first)]);
-    while let Some((at, state)) = open.pop_front() {
-        for step in STEPS {
-            let next = catch_unwind(AssertUnwindSafe(|| state.step(step)));
-            let Ok(next) = next else { panic!("after {:?}: {step:?}", paths.to(at)) };
-            let Some(next) = next else { continue };
-            found.transitions += 1;
-            if seen.len() >= states_max {
-                found.is_complete = false;
-                continue;
-            }
-            if !seen.insert(next.fingerprint()) {
-                continue;
-            }
-            paths.0.push((at, Some(step)));
-            let here = paths.0.len() - 1;
-            found.deleting += usize::from(!next.cluster.deleted.is_empty());
-            if here.is_multiple_of(FAIR_RUNS) {
-                found.fair_runs += 1;
-                let fair = next.clone();
-                let ended = catch_unwind(AssertUnwindSafe(|| fair.run_fairly()));
-                assert!(ended.is_ok(), "no good end after {:?}", paths.to(here));
-            }
-            open.push_back((here, next));
-        }
-    }
-    found.states = seen.len();
-    found
-}
-
 #[test]
 fn no_interleaving_deletes_wrongly_and_from_anywhere_all_ends_well() {
     let states_max = std::env::var("EXHAUSTIVE_STATES").ok().and_then(|text| text.parse().ok());
@@ -428,11 +389,17 @@ fn no_interleaving_deletes_wrongly_and_from_anywhere_all_ends_well() {
         Budgets { taints: 2, untaints: 1, restarts: 1, ..base.clone() },
         Budgets { restarts: 2, losses: 1, ..base.clone() },
         Budgets { taints: 2, untaints: 1, stalls: 1, lists: 1, ..base.clone() },
-        Budgets { recreations: 1, restarts: 1, ..base },
+        Budgets { recreations: 1, restarts: 1, ..base.clone() },
+        Budgets { holds: 2, passes: 4, ..base.clone() },
+        Budgets { holds: 4, ..base.clone() },
+        Budgets { holds: 2, edits: 1, ..base.clone() },
+        Budgets { holds: 2, losses: 1, ..base.clone() },
+        Budgets { holds: 2, taints: 2, untaints: 1, ..base.clone() },
+        Budgets { holds: 2, restarts: 1, ..base },
     ];
     let mut states = 0;
     for scope in scopes {
-        let found = explore(scope.clone(), states_max.unwrap_or(STATES_MAX));
+        let found = search::explore(State::first(scope.clone()), states_max.unwrap_or(STATES_MAX));
         println!("{scope:?}\n  {found:?}");
         assert!(found.deleting > 0, "nobody is deleted in {scope:?}");
         states += found.states;

@@ -60,10 +60,13 @@ impl Actor {
         at: Wall,
     ) -> Result<Option<Version>, Refusal> {
         let resource = Resource::node(&node.name, "")?;
-        let seen = self.look(&resource, Ask::default(), &node.uid, version).await?;
-        let Some(body) = taints::patch(&seen, add, remove, at) else { return Ok(seen.version()) };
-        let ask = Ask { content: JSON_PATCH, accept: ACCEPT_METADATA, body, caution: Caution::Tests };
-        self.write(&resource, ask).await
+        self.as_one(&resource, async {
+            let seen = self.look(&resource, Ask::default(), &node.uid, version).await?;
+            let Some(body) = taints::patch(&seen, add, remove, at) else { return Ok(seen.version()) };
+            let ask = Ask { content: JSON_PATCH, accept: ACCEPT_METADATA, body, caution: Caution::Tests };
+            self.write(&resource, ask).await
+        })
+        .await
     }
 
     /// Sets conditions of a silent node to Unknown (NL-12) and touches nothing else of its status.
@@ -85,16 +88,19 @@ impl Actor {
         }
         let status = Resource::node(&node.name, "status")?;
         let needs_creation = conditions.iter().any(|(_, expiry)| *expiry == Expiry::NeverPosted);
-        let (demanded, created) = match version {
-            Some(version) if !needs_creation => (version.0.to_string(), None),
-            _ => {
-                let ask = Ask { accept: ACCEPT_METADATA, ..Ask::default() };
-                let seen = self.look(&Resource::node(&node.name, "")?, ask, &node.uid, version).await?;
-                (seen.metadata.resource_version, seen.metadata.creation_timestamp)
-            }
-        };
-        let body = bodies::declare(&node.uid, &demanded, conditions, created.as_deref(), at);
-        self.write(&status, patch(STRATEGIC, body)).await
+        self.as_one(&status, async {
+            let (demanded, created) = match version {
+                Some(version) if !needs_creation => (version.0.to_string(), None),
+                _ => {
+                    let ask = Ask { accept: ACCEPT_METADATA, ..Ask::default() };
+                    let seen = self.look(&Resource::node(&node.name, "")?, ask, &node.uid, version).await?;
+                    (seen.metadata.resource_version, seen.metadata.creation_timestamp)
+                }
+            };
+            let body = bodies::declare(&node.uid, &demanded, conditions, created.as_deref(), at);
+            self.write(&status, patch(STRATEGIC, body)).await
+        })
+        .await
     }
 
     /// Writes the labels of old, those that are given (NL-8).
@@ -120,21 +126,24 @@ impl Actor {
     /// A [`Refusal`]; [`Failure::Conflict`] if the pod is another one by now or keeps changing.
     pub async fn unready(&self, pod: &PodName, uid: &Uid, at: Wall) -> Result<bool, Refusal> {
         let (read, write) = (Resource::pod(pod, "")?, Resource::pod(pod, "status")?);
-        let mut tries = TRIES;
-        loop {
-            let answer = self.send(Method::GET, &read, "", Ask::default()).await?;
-            let seen = Readiness::read(&answer.body).map_err(|why| Refusal::unreadable(&read, &why))?;
-            seen.metadata.demand(&read, uid, None)?;
-            if !seen.can_be_taken() {
-                return Ok(false);
+        self.as_one(&write, async {
+            let mut tries = TRIES;
+            loop {
+                let answer = self.send(Method::GET, &read, "", Ask::default()).await?;
+                let seen = Readiness::read(&answer.body).map_err(|why| Refusal::unreadable(&read, &why))?;
+                seen.metadata.demand(&read, uid, None)?;
+                if !seen.can_be_taken() {
+                    return Ok(false);
+                }
+                let body = bodies::unready(uid, &seen.metadata.resource_version, at);
+                tries -= 1;
+                match self.write(&write, patch(STRATEGIC, body)).await {
+                    Err(Refusal { failure: Failure::Conflict, .. }) if tries > 0 => {}
+                    other => return other.map(|_| true),
+                }
             }
-            let body = bodies::unready(uid, &seen.metadata.resource_version, at);
-            tries -= 1;
-            match self.write(&write, patch(STRATEGIC, body)).await {
-                Err(Refusal { failure: Failure::Conflict, .. }) if tries > 0 => {}
-                other => return other.map(|_| true),
-            }
-        }
+        })
+        .await
     }
 
     /// Asks the API server for anything about the nodes' leases, of those who hold no lease of their own to renew: a

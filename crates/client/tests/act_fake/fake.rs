@@ -34,6 +34,8 @@ pub(crate) enum Reply {
     Answer(u16, Vec<(&'static str, String)>, String),
     /// Answers nothing for this long, then 200.
     Silence(Duration),
+    /// Answers 200 with this object, after this long.
+    Late(Duration, Value),
     /// Breaks the connection.
     Reset,
 }
@@ -93,6 +95,11 @@ pub(crate) fn server(serve: impl FnMut(&Seen) -> Reply + Send + 'static) -> (Cli
                 Reply::Silence(length) => {
                     tokio::time::sleep(length).await;
                     Ok(Response::new(Full::default()))
+                }
+                Reply::Late(length, object) => {
+                    tokio::time::sleep(length).await;
+                    let answer = Response::builder().header("content-type", "application/json");
+                    Ok(answer.body(Full::new(Bytes::from(object.to_string())))?)
                 }
                 Reply::Reset => {
                     Err(tower::BoxError::from(std::io::Error::from(std::io::ErrorKind::ConnectionReset)))

@@ -128,3 +128,6 @@ impl Witness {
         self.asking.is_some()
     }
 }
+
+#[cfg(test)]
+mod tests;

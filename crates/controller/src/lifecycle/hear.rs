@@ -97,3 +97,60 @@ impl Told for PodFact {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn identity(name: &str, node: Option<&str>) -> Identity {
+        Identity { name: name.into(), node: node.map(NodeName::new), ..Identity::default() }
+    }
+
+    #[test]
+    fn the_list_of_each_kind_begins_and_ends_as_its_own() {
+        let now = Mono::from_secs(100);
+        let told = |batch| inputs(batch, now);
+        let begin = |stream| Input::ListBegin { stream, silent_since: Some(Mono::from_secs(97)) };
+        let silent_for = Some(Duration::from_secs(3));
+        let nodes = told(Batch::Nodes(vec![Heard::SyncBegins { silent_for }, Heard::SyncEnds, Heard::Quiet]));
+        assert_eq!(nodes, [begin(Stream::Nodes), Input::ListEnd { stream: Stream::Nodes }]);
+        let leases = told(Batch::Leases(vec![Heard::SyncBegins { silent_for }, Heard::SyncEnds]));
+        assert_eq!(leases, [begin(Stream::Leases), Input::ListEnd { stream: Stream::Leases }]);
+        let pods = told(Batch::Pods(vec![Heard::SyncBegins { silent_for: None }, Heard::SyncEnds]));
+        let unknown = Input::ListBegin { stream: Stream::Pods, silent_since: None };
+        assert_eq!(pods, [unknown, Input::ListEnd { stream: Stream::Pods }]);
+    }
+
+    #[test]
+    fn d11_what_cannot_be_read_is_told_by_name_where_there_is_one() {
+        let now = Mono::from_secs(1);
+        let unreadable = |identity| Unreadable { identity, why: "odd".into() };
+        let named = Some(identity("n1", None));
+        let nodes = vec![Heard::Unreadable(unreadable(named.clone())), Heard::Unreadable(unreadable(None))];
+        assert_eq!(inputs(Batch::Nodes(nodes), now), [Input::NodeUnreadable { name: NodeName::new("n1") }]);
+        let leases = vec![Heard::Unreadable(unreadable(named.clone()))];
+        assert_eq!(
+            inputs(Batch::Leases(leases), now),
+            [Input::LeaseUnreadable { node: NodeName::new("n1") }]
+        );
+        assert_eq!(inputs(Batch::Pods(vec![Heard::Unreadable(unreadable(named))]), now), []);
+    }
+
+    #[test]
+    fn ends_name_who_is_gone() {
+        let now = Mono::from_secs(1);
+        let uid = Uid::new("u1");
+        let nodes = vec![Heard::Gone { uid: uid.clone(), identity: identity("n1", None) }];
+        let gone = Input::NodeGone { name: NodeName::new("n1"), uid: Some(uid.clone()) };
+        assert_eq!(inputs(Batch::Nodes(nodes), now), [gone]);
+        let leases = vec![Heard::Gone { uid: uid.clone(), identity: identity("n1", None) }];
+        assert_eq!(inputs(Batch::Leases(leases), now), [Input::LeaseGone { node: NodeName::new("n1") }]);
+        let pods = vec![
+            Heard::Gone { uid: uid.clone(), identity: identity("p", Some("n1")) },
+            Heard::Gone { uid: uid.clone(), identity: identity("p", None) },
+        ];
+        let gone = Input::PodGone { pod: PodRef { node: NodeName::new("n1"), uid } };
+        assert_eq!(inputs(Batch::Pods(pods), now), [gone], "one on no node was never told of");
+    }
+}

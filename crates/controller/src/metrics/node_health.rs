@@ -2,7 +2,7 @@
 //! Room:     upstream's series about zones (NL-29), and counts of nodes by what becomes of them.
 //! Comes in: what each zone is like, whenever that was counted; taints put on; how long looking took.
 //! Goes out: series.
-//! Keeps:    at most so many zones have series of their own (S12); the others share one.
+//! Keeps:    at most so many zones have series of their own (S12); the others share one counter, and have no gauges.
 //! Not here: requests and their failures (`effects`).
 
 use super::shelf::Shelf;
@@ -129,13 +129,16 @@ impl NodeHealth {
         for report in reports {
             let zone = self.known(report.zone.as_str());
             left.remove(&zone);
+            if zone == OTHERS {
+                continue;
+            }
             let label = InZone { zone };
             self.zone_health.get_or_create_owned(&label).set(report.health_percent());
             self.zone_size.get_or_create_owned(&label).set(i64::from(report.size));
             self.unhealthy.get_or_create_owned(&label).set(i64::from(report.unhealthy));
             drop(self.evictions.get_or_create(&label));
         }
-        for zone in left {
+        for zone in left.into_iter().filter(|zone| zone != OTHERS) {
             let label = InZone { zone };
             self.zone_health.get_or_create_owned(&label).set(100.0);
             self.zone_size.get_or_create_owned(&label).set(0);
@@ -176,5 +179,65 @@ impl NodeHealth {
         let known = if zones.len() < ZONES_MAX || zones.contains(zone) { zone } else { OTHERS };
         zones.insert(known.to_owned());
         known.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{About, Exposition, Metrics};
+    use super::*;
+    use taintward_core::health::{Rate, ZoneKey, ZoneLabels, ZoneState};
+    use taintward_core::time::{Mono, Wall};
+
+    fn metrics() -> Metrics {
+        let about = About { version: "", mode: "", lease: String::new(), started: Wall::from_secs(0) };
+        Metrics::new(Arc::new(|| Mono::from_secs(0)), &about)
+    }
+
+    fn zone(name: &str) -> ZoneKey {
+        ZoneKey::of(ZoneLabels { region: Some("r"), zone: Some(name), ..ZoneLabels::default() })
+    }
+
+    fn report(zone: &ZoneKey, size: u32, unhealthy: u32) -> ZoneReport<'_> {
+        let (state, rate) = (ZoneState::Normal, Rate::from_millionths(100_000));
+        ZoneReport { zone, size, unhealthy, suspects: 0, excluded: 0, state, rate, waiting: 0, evictions: 0 }
+    }
+
+    #[track_caller]
+    fn shows(metrics: &Metrics, line: &str) {
+        let text = metrics.render(Exposition::Prometheus);
+        let name = line.split('{').next().unwrap();
+        let near: Vec<&str> = text.lines().filter(|line| line.starts_with(name)).take(5).collect();
+        assert!(text.lines().any(|one| one == line), "no {line:?}, but {near:#?}");
+    }
+
+    #[test]
+    fn nl_29_zones_by_upstreams_names_and_labels() {
+        let metrics = metrics();
+        let (a, b) = (zone("a"), zone("b"));
+        metrics.node_health.zones([report(&a, 4, 1), report(&b, 2, 2)].into_iter());
+        metrics.node_health.evicted(b.as_str());
+        shows(&metrics, "node_collector_zone_health{zone=\"r:\0:a\"} 75.0");
+        shows(&metrics, "node_collector_zone_size{zone=\"r:\0:a\"} 4");
+        shows(&metrics, "node_collector_unhealthy_nodes_in_zone{zone=\"r:\0:b\"} 2");
+        shows(&metrics, "node_collector_evictions_total{zone=\"r:\0:b\"} 1");
+        shows(&metrics, "node_collector_evictions_total{zone=\"r:\0:a\"} 0");
+        metrics.node_health.zones([report(&a, 4, 0)].into_iter());
+        shows(&metrics, "node_collector_zone_health{zone=\"r:\0:a\"} 100.0");
+        shows(&metrics, "node_collector_zone_health{zone=\"r:\0:b\"} 100.0");
+        shows(&metrics, "node_collector_zone_size{zone=\"r:\0:b\"} 0");
+        shows(&metrics, "node_collector_evictions_total{zone=\"r:\0:b\"} 1");
+    }
+
+    #[test]
+    fn s12_zones_beyond_all_bounds_share_a_series() {
+        let metrics = metrics();
+        for number in 0..10 * ZONES_MAX {
+            metrics.node_health.evicted(zone(&format!("z{number:05}")).as_str());
+        }
+        shows(&metrics, &format!("node_collector_evictions_total{{zone=\"(others)\"}} {}", 9 * ZONES_MAX));
+        let text = metrics.render(Exposition::Prometheus);
+        let series = text.lines().filter(|line| line.starts_with("node_collector_evictions_total{")).count();
+        assert_eq!(series, ZONES_MAX + 1);
     }
 }

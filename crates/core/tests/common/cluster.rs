@@ -4,6 +4,7 @@
 //! Goes out: watch events; answers; a panic where a DELETE is committed that must not be (S1, S2, S3, S10).
 //! Not here: any decision copied from the engine: who must go is computed plainly, taint by taint.
 
+use super::held::Held as Hold;
 use std::collections::{BTreeMap, VecDeque};
 use taintward_core::effect::Failure;
 use taintward_core::engine::{Input, PodRef, Reading};
@@ -67,8 +68,12 @@ pub struct Cluster {
     pub changed: i64,
     /// How old the justification of a DELETE may be when it is committed (S2's W).
     pub window: i64,
+    /// When time stood still for those who decide (NL-48).
+    pub hold: Hold,
     /// Earlier states not older than the window, for a DELETE that demands the UID only (P45).
     past: Vec<(i64, Option<Node>, Option<Pod>)>,
+    /// Earlier holds, for the same.
+    past_holds: Vec<(i64, Hold)>,
     version: u64,
     serial: u64,
 }
@@ -99,7 +104,9 @@ impl Cluster {
             news: VecDeque::new(),
             changed: 0,
             window,
+            hold: Hold::default(),
             past: Vec::new(),
+            past_holds: Vec::new(),
             version: 1,
             serial: 1,
         }
@@ -152,6 +159,15 @@ impl Cluster {
     }
 
     // What happens.
+
+    pub fn set_hold(&mut self, set: impl FnOnce(&mut Hold, i64)) {
+        self.change();
+        let oldest = self.now - self.window;
+        self.past_holds.retain(|(until, _)| *until >= oldest);
+        self.past_holds.push((self.now, self.hold.clone()));
+        set(&mut self.hold, self.now);
+        self.changed();
+    }
 
     pub fn put_node(&mut self, id: u8) {
         let (version, uid) = (self.change(), self.uid());
@@ -374,24 +390,29 @@ impl Cluster {
         let pods: Vec<_> = pods.filter(|then| then.fact.uid == pod.fact.uid).collect();
         let nodes = past().filter_map(|(_, node, _)| node.as_ref());
         let nodes: Vec<_> = nodes.chain(self.nodes.get(&id_of(pod.fact.node.as_str()))).collect();
-        pods.iter().any(|pod| nodes.iter().any(|node| due(pod, node).is_some_and(|due| due <= self.now)))
+        let holds = self.past_holds.iter().filter(|(until, _)| *until >= oldest).map(|(_, hold)| hold);
+        holds.chain([&self.hold]).any(|hold| {
+            let is_due = |pod, node| due(pod, node, hold).is_some_and(|due| due <= self.now);
+            pods.iter().any(|pod| nodes.iter().any(|node| is_due(pod, node)))
+        })
     }
 
     /// When a pod must go by the truth alone; `None`: it stays.
     pub fn due(&self, id: u8) -> Option<i64> {
         let pod = self.pods.get(&id)?;
-        due(pod, self.nodes.get(&id_of(pod.fact.node.as_str()))?)
+        due(pod, self.nodes.get(&id_of(pod.fact.node.as_str()))?, &self.hold)
     }
 }
 
 /// The plain rule: each NoExecute taint, each toleration in order, the first that matches (MATCH-9, TE-17, D1, D6,
-/// D7, D11).
-fn due(pod: &Pod, node: &Node) -> Option<i64> {
+/// D7, D11, NL-48).
+fn due(pod: &Pod, node: &Node, hold: &Hold) -> Option<i64> {
     if pod.unreadable || node.unreadable || pod.fact.mirror || pod.fact.standing != Standing::Live {
         return None;
     }
     let evicting = node.taints.iter().filter(|held| held.taint.effect == Effect::NoExecute);
-    evicting.filter_map(|held| due_for(pod, held)).min()
+    let spent = |held: &Held| hold.spent(&held.taint.key, held.since.max(pod.arrived));
+    evicting.filter_map(|held| Some(due_for(pod, held)?.saturating_add(spent(held)?))).min()
 }
 
 fn due_for(pod: &Pod, held: &Held) -> Option<i64> {

@@ -9,7 +9,9 @@
 
 pub mod cluster;
 pub mod crowd;
+pub mod held;
 pub mod storm;
+pub mod truth;
 
 use std::collections::{BTreeMap, VecDeque};
 use taintward_core::effect::Failure;
@@ -19,6 +21,7 @@ use taintward_core::names::{NodeName, PodName, Uid, Version};
 use taintward_core::taint::{Effect as TaintEffect, Taint};
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration::{Operator, Toleration};
+use truth::{TruthNode, TruthPod, TruthTaint};
 
 /// Wall time at monotonic zero; a whole second, so that rounding shows.
 pub const EPOCH: i64 = 1_800_000_000;
@@ -36,27 +39,6 @@ pub fn bears(key: &str, for_seconds: Option<i64>) -> Toleration {
         effect: Some(TaintEffect::NoExecute),
         seconds: for_seconds,
     }
-}
-
-#[derive(Clone, Debug)]
-pub struct TruthTaint {
-    pub taint: Taint,
-    pub since: i64,
-}
-
-#[derive(Clone, Debug)]
-pub struct TruthNode {
-    pub uid: Uid,
-    pub created: i64,
-    pub taints: Vec<TruthTaint>,
-    pub changed: Option<i64>,
-    pub version: u64,
-}
-
-#[derive(Clone, Debug)]
-pub struct TruthPod {
-    pub fact: PodFact,
-    pub arrived: i64,
 }
 
 pub struct World {
@@ -77,8 +59,8 @@ pub struct World {
     pub notices: Vec<Notice>,
     /// Whether taints carry `timeAdded`.
     pub stamped: bool,
-    /// From when to when time was held (NL-48).
-    pub holds: Vec<(i64, Option<i64>)>,
+    /// When time stood still (NL-48).
+    pub held: held::Held,
     version: u64,
     next_uid: u64,
     last_heard: i64,
@@ -104,7 +86,7 @@ impl World {
             effects: Vec::new(),
             notices: Vec::new(),
             stamped: true,
-            holds: Vec::new(),
+            held: held::Held::default(),
             version: 1,
             next_uid: 1,
             last_heard: 0,
@@ -213,13 +195,8 @@ impl World {
         }
     }
 
-    /// Time is held, or goes on (NL-48).
     pub fn hold(&mut self, on: bool) {
-        match self.holds.last_mut() {
-            Some((_, end @ None)) if !on => *end = Some(self.now),
-            Some((_, Some(_))) | None if on => self.holds.push((self.now, None)),
-            _ => {}
-        }
+        self.held.set(on, self.now);
         self.engine.handle(Input::Hold(on), self.clock());
         self.work();
     }
@@ -288,6 +265,8 @@ impl World {
     /// The process dies and a new one starts.
     pub fn restart(&mut self) {
         self.engine = Engine::new(self.config.clone());
+        self.held.forget(self.now);
+        self.engine.handle(Input::Hold(self.held.is_on()), self.clock());
         self.list(true);
     }
 
@@ -406,20 +385,13 @@ impl World {
             let left =
                 used.map_or(Some(0), |used| used.seconds.map(|left| left.max(0).saturating_mul(1_000_000)))?;
             let from = known.since.max(pod.arrived);
-            Some(from.saturating_add(left).saturating_add(self.held(&known.taint.key, from)?))
+            Some(from.saturating_add(left).saturating_add(self.held.spent(&known.taint.key, from)?))
         };
         node.taints
             .iter()
             .filter(|known| known.taint.effect == TaintEffect::NoExecute)
             .filter_map(of_taint)
             .min()
-    }
-
-    /// How much time since `from` was held for a taint; `None`: it is held now.
-    fn held(&self, key: &str, from: i64) -> Option<i64> {
-        let ours = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"].contains(&key);
-        let holds = self.holds.iter().filter(|_| ours);
-        holds.map(|(begin, end)| Some((end.as_ref()? - from.max(*begin)).max(0))).sum()
     }
 
     pub fn deleted_at(&self, name: &str) -> Option<i64> {

@@ -130,12 +130,19 @@ impl Storm {
     /// The process dies; what it sent may still be carried out. A new one lists everything.
     pub fn restart(&mut self) {
         self.engine = Engine::new(self.config.clone());
+        self.cluster.set_hold(super::held::Held::forget);
+        self.engine.handle(Input::Hold(self.cluster.hold.is_on()), self.cluster.clock());
         self.flights.iter_mut().for_each(|flight| flight.orphan = true);
         self.recent.clear();
         for stream in [&mut self.nodes, &mut self.pods] {
             *stream = Stream { lag: stream.lag, ..Stream::default() };
         }
         self.list();
+    }
+
+    pub fn hold(&mut self, on: bool) {
+        self.cluster.set_hold(|hold, now| hold.set(on, now));
+        self.engine.handle(Input::Hold(on), self.cluster.clock());
     }
 
     /// The nodes' stream goes silent, without anybody knowing, until the next list. One that leaves out single events

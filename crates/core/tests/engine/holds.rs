@@ -221,9 +221,7 @@ fn nl_48_a_restart_forgets_what_was_held_before_and_holds_what_it_is_told_to() {
     let start = world.now;
     world.hold(true);
     world.pass(seconds(50.0));
-    world.holds.clear();
     world.restart();
-    world.hold(true);
     world.pass(seconds(500.0));
     assert!(world.left().is_empty());
     world.hold(false);
@@ -316,12 +314,12 @@ fn nl_48_who_was_due_before_is_due_again_without_a_word() {
     let told = world.wire.pop_front().expect("the taint");
     world.engine.handle(told, world.clock());
     assert!(matches!(world.engine.notices().last(), Some(Notice::BecameDue { .. })));
-    let begin = world.now;
+    world.held.set(true, world.now);
     world.engine.handle(Input::Hold(true), world.clock());
     assert_eq!((world.engine.census().due, world.engine.census().held), (0, 1));
     assert_eq!(world.engine.census().oldest_due, None);
     world.now += seconds(30.0);
-    world.holds = vec![(begin, Some(world.now))];
+    world.held.set(false, world.now);
     world.engine.handle(Input::Hold(false), world.clock());
     let told = world.engine.notices();
     assert!(!told.iter().any(|notice| matches!(notice, Notice::BecameDue { .. })), "{told:?}");

@@ -40,7 +40,8 @@ fn node_name() -> impl Strategy<Value = NodeName> {
 }
 
 fn text() -> impl Strategy<Value = Box<str>> {
-    prop::sample::select(vec!["", "k", "l", "7", "-9223372036854775808", "\u{0}\n"]).prop_map(Into::into)
+    let own = "node.kubernetes.io/not-ready";
+    prop::sample::select(vec!["", "k", own, own, "7", "-9223372036854775808", "\u{0}\n"]).prop_map(Into::into)
 }
 
 fn effect() -> impl Strategy<Value = Effect> {
@@ -153,6 +154,7 @@ fn input() -> impl Strategy<Value = Input> {
         1 => reference().prop_map(|pod| Input::PodGone { pod }),
         1 => (uid(), option::of(node_name())).prop_map(|(uid, node)| Input::PodUnreadable { uid, node }),
         2 => Just(Input::PodsEnd),
+        2 => any::<bool>().prop_map(Input::Hold),
         2 => (node_name(), mono(), reading(node()))
             .prop_map(|(node, sent, result)| Input::Confirmed { node, sent, result }),
         1 => (reference(), marked).prop_map(|(pod, result)| Input::Marked { pod, result }),
@@ -208,6 +210,6 @@ proptest! {
             engine.handle(input, now);
         }
         let census = engine.census();
-        prop_assert_eq!((census.nodes, census.pods, census.counting, census.due), (0, 0, 0, 0));
+        prop_assert_eq!((census.nodes, census.pods, census.counting, census.due, census.held), (0, 0, 0, 0, 0));
     }
 }

@@ -37,11 +37,12 @@ pub(crate) enum Command {
     Repeat(u8),
     Restart,
     Capacity(u8),
+    Hold(bool),
 }
 
 const NODES: u8 = 3;
 const PODS: u8 = 7;
-const KEYS: [&str; 3] = ["k", "l", "m"];
+const KEYS: [&str; 3] = ["k", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
 fn effect(choice: u8) -> Effect {
     match choice {
@@ -117,13 +118,17 @@ fn ordinary(unstamped: bool) -> BoxedStrategy<Command> {
     .boxed()
 }
 
+fn hold() -> impl Strategy<Value = Command> {
+    prop::bool::weighted(0.6).prop_map(Command::Hold)
+}
+
 /// Anybody may do anything to objects, but every message arrives at once and every request succeeds.
 pub(crate) fn calm() -> BoxedStrategy<Vec<Command>> {
     let marks = (0..PODS, any::<bool>()).prop_map(|(pod, on)| Command::Mark { pod, on });
     let readable =
         (0..PODS, any::<bool>()).prop_map(|(pod, readable)| Command::PodReadable { pod, readable });
     let refresh = (0..NODES, 0u8..3).prop_map(|(node, key)| Command::Refresh { node, key });
-    let one = prop_oneof![20 => ordinary(true), 2 => marks, 1 => readable, 1 => refresh];
+    let one = prop_oneof![20 => ordinary(true), 2 => marks, 1 => readable, 1 => refresh, 2 => hold()];
     with_nodes(one.boxed(), 40)
 }
 
@@ -141,6 +146,7 @@ pub(crate) fn stormy() -> BoxedStrategy<Vec<Command>> {
         1 => (pod.clone(), any::<bool>())
             .prop_map(|(pod, readable)| Command::PodReadable { pod, readable }),
         1 => (pod, any::<bool>()).prop_map(|(pod, on)| Command::Mark { pod, on }),
+        2 => hold(),
         2 => (0u8..5, 0u8..5).prop_map(|(nodes, pods)| Command::Lag { nodes, pods }),
         2 => prop::bool::weighted(0.3).prop_map(Command::Deaf),
         2 => Just(Command::List),
@@ -209,6 +215,7 @@ pub(crate) fn perform(storm: &mut Storm, command: Command) {
         Command::Lose(which) => storm.lose(which.into()),
         Command::Repeat(which) => storm.repeat(which.into()),
         Command::Restart => storm.restart(),
+        Command::Hold(on) => storm.hold(on),
         Command::Capacity(room) => storm.capacity = if room == 0 { usize::MAX } else { room.into() },
     }
     storm.settle();

@@ -41,7 +41,7 @@ fn assert_rest(storm: &Storm) {
 proptest! {
     #![proptest_config(runs())]
 
-    /// L1, D2, TE-25: where nothing goes wrong, a pod leaves exactly at the instant at which it has to, and who need
+    /// L1, D2, TE-25, NL-48: where nothing goes wrong, a pod leaves exactly at the instant at which it has to, and who need
     /// not leave is still there.
     #[test]
     fn in_calm_everybody_leaves_exactly_when_due(commands in calm()) {
@@ -50,6 +50,9 @@ proptest! {
         for command in commands {
             perform(&mut storm, command);
         }
+        storm.pass(DAYS);
+        assert_rest(&storm);
+        storm.hold(false);
         storm.pass(DAYS);
         assert_rest(&storm);
         for deleted in &storm.cluster.deleted {
@@ -89,6 +92,7 @@ proptest! {
         assert_rest(&storm);
         let stray = storm.cluster.pods.values().filter_map(|pod| pod.stray);
         assert_eq!(stray.filter(|since| since + 62 * SECOND <= storm.cluster.now).count(), 0, "S9");
+        storm.hold(false);
         storm.pass(DAYS);
         assert_eq!(storm.overdue(0).filter(|due| *due <= storm.cluster.now).count(), 0, "L1");
         assert_rest(&storm);

@@ -1,0 +1,49 @@
+//! What the command line says of itself.
+
+use super::*;
+
+#[test]
+fn every_flag_has_its_variable_its_help_and_its_place() {
+    let description = description();
+    description.clone().debug_assert();
+    let run = description.find_subcommand("run").unwrap();
+    let mut flags = 0;
+    for arg in run.get_arguments().filter(|arg| arg.get_id() != "help") {
+        let long = arg.get_long().unwrap();
+        let variable = format!("TAINTWARD_{}", long.to_uppercase().replace('-', "_"));
+        assert_eq!(arg.get_env().and_then(|name| name.to_str()), Some(variable.as_str()), "{long}");
+        assert!(arg.get_help().is_some() && arg.get_help_heading().is_some(), "{long}");
+        flags += 1;
+    }
+    assert_eq!(flags, 35);
+}
+
+#[test]
+fn the_help_reads_well() {
+    let error = parse("--help").unwrap_err();
+    assert_eq!((error.kind(), error.exit_code()), (ErrorKind::DisplayHelp, 0));
+    let help = error.to_string();
+    let headings = ["The cluster:", "What it does:", "Leader election:", "Metrics and health:", "Logging:"];
+    let places: Vec<usize> = headings.iter().map(|heading| help.find(heading).expect(heading)).collect();
+    assert!(places.is_sorted());
+    // Words may stand on two lines.
+    let running: String = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in
+        ["[default: 15s]", "[default: 10357]", "[possible values: always, jobs, never]", "(deprecated):"]
+    {
+        assert!(running.contains(words), "{words}");
+    }
+    for line in help.lines() {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+}
+
+#[test]
+fn alone_it_explains_itself() {
+    let Ok(Command::Print(text)) = parse_from(["taintward"]) else { panic!("no text") };
+    assert!(text.contains("Usage: taintward [COMMAND]") && text.contains("run") && text.contains("version"));
+    let Ok(Command::Print(text)) = parse_from(["taintward", "version"]) else { panic!("no text") };
+    assert_eq!(text, format!("taintward {}\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(parse_from(["taintward", "--version"]).unwrap_err().to_string(), text);
+    assert_eq!(parse_from(["taintward", "walk"]).unwrap_err().exit_code(), 2);
+}

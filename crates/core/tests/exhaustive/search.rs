@@ -1,0 +1,71 @@
+//! # Search: breadth first, with the path to what must not be
+//! Room:     the open states, those seen, how each was reached; fair runs from some.
+//! Comes in: a first state.
+//! Goes out: numbers; panics with the path.
+//! Not here: what a step does (`exhaustive.rs`).
+
+use super::{STEPS, State, Step};
+use std::collections::{HashSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// From one in so many states a fair run is tried.
+const FAIR_RUNS: usize = 32;
+
+/// How each state was reached: its predecessor and the step.
+struct Paths(Vec<(usize, Option<Step>)>);
+
+impl Paths {
+    fn to(&self, mut at: usize) -> Vec<Step> {
+        let mut path = Vec::new();
+        while let (before, Some(step)) = self.0[at] {
+            path.push(step);
+            at = before;
+        }
+        path.reverse();
+        path
+    }
+}
+
+/// What exploring one scope came to.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) states: usize,
+    transitions: usize,
+    fair_runs: usize,
+    pub(super) deleting: usize,
+    is_complete: bool,
+}
+
+pub(super) fn explore(first: State, states_max: usize) -> Found {
+    let mut found = Found { is_complete: true, ..Found::default() };
+    let mut paths = Paths(vec![(0, None)]);
+    let mut seen = HashSet::from([first.fingerprint()]);
+    let mut open = VecDeque::from([(0, first)]);
+    while let Some((at, state)) = open.pop_front() {
+        for step in STEPS {
+            let next = catch_unwind(AssertUnwindSafe(|| state.step(step)));
+            let Ok(next) = next else { panic!("after {:?}: {step:?}", paths.to(at)) };
+            let Some(next) = next else { continue };
+            found.transitions += 1;
+            if seen.len() >= states_max {
+                found.is_complete = false;
+                continue;
+            }
+            if !seen.insert(next.fingerprint()) {
+                continue;
+            }
+            paths.0.push((at, Some(step)));
+            let here = paths.0.len() - 1;
+            found.deleting += usize::from(!next.cluster.deleted.is_empty());
+            if here.is_multiple_of(FAIR_RUNS) {
+                found.fair_runs += 1;
+                let fair = next.clone();
+                let ended = catch_unwind(AssertUnwindSafe(|| fair.run_fairly()));
+                assert!(ended.is_ok(), "no good end after {:?}", paths.to(here));
+            }
+            open.push_back((here, next));
+        }
+    }
+    found.states = seen.len();
+    found
+}
