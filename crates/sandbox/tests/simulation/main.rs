@@ -135,6 +135,18 @@ fn a_lost_event_is_found() {
     all_is_well(Twist::LostEvents);
 }
 
+/// The tests in its patches are what makes up for edits between a read and a write of a node (S8).
+#[test]
+fn nobodys_edit_of_a_node_is_lost() {
+    all_is_well(Twist::Edits);
+}
+
+/// The live read is what makes up for a watch of leases that loses some (S7).
+#[test]
+fn a_lost_renewal_is_nobodys_death() {
+    all_is_well(Twist::LostLeases);
+}
+
 /// Judges that find nothing where a guard of the controller is broken are no judges.
 #[test]
 fn the_judges_find_what_is_wrong() {
@@ -147,6 +159,12 @@ fn the_judges_find_what_is_wrong() {
         (Twist::OldNodes, "S2/S3", 50),
         (Twist::LostForGood, "L1", 50),
         (Twist::NoLease, "S5", 50),
+        (Twist::NoLease, "S6", 50),
+        (Twist::NoTests, "S8", 20),
+        (Twist::OldLeases, "S7", 20),
+        (Twist::ShortGrace, "S7", 20),
+        (Twist::FullBuckets, "S6", 20),
+        (Twist::NoNodeHealth, "L7", 20),
     ] {
         let found = AtomicBool::new(false);
         seeds(0, most, twist, |_, outcome| {

@@ -128,6 +128,10 @@ impl Play {
 
     /// A lease is lost, written twice, or says something odd; where there is a kubelet it mends that.
     fn lease(&mut self) {
+        if !self.twist.hears_all() {
+            // Who did not hear of a renewal that is wiped out cannot know of it.
+            return;
+        }
         let Some(node) = self.pick(nodes()) else { return };
         let (server, on) = (self.world.server().clone(), On::object(leases(), "kube-node-lease", &node));
         let what = self.below(5);

@@ -10,7 +10,7 @@ use super::log::Log;
 use super::twist::Twist;
 use super::ward::Ward;
 use futures::FutureExt as _;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -116,8 +116,9 @@ impl Play {
         let settings = world::Settings {
             seed,
             start: "2026-01-01T00:00:00Z".parse().unwrap(),
-            nodes: if health { 3 + (ids.number() % 6) as usize } else { 2 + (ids.number() % 3) as usize },
+            nodes: if health { 3 + (ids.number() % 4) as usize } else { 2 + (ids.number() % 3) as usize },
             zones,
+            renew: SignedDuration::from_secs(if ids.number().is_multiple_of(2) { 10 } else { 20 }),
             // Taintward does the part of the nodes itself.
             roles: roles.into_iter().filter(|role| !health || *role != Role::Nodes).collect(),
             ..world::Settings::default()
@@ -161,7 +162,7 @@ impl Play {
     async fn run(mut self) -> Outcome {
         let life = tokio::spawn(self.world.life().run());
         self.start_all().await;
-        let end = self.now() + jiff::SignedDuration::from_secs(BUSY);
+        let end = self.now() + SignedDuration::from_secs(BUSY);
         while self.now() < end {
             self.act().await;
             let pause = Duration::from_millis(self.below(12_000));
@@ -183,7 +184,11 @@ impl Play {
     fn judged(mut self) -> Outcome {
         let strict = self.peaceful && self.twist.hears_all();
         let mut judge = Judge::new(strict, self.skew as f64);
-        let mut ward = Ward::new(strict, self.twist.hears_all(), self.calm_at.unwrap_or(self.now()));
+        let mut ward = Ward::new(
+            self.peaceful && self.twist.is_undisturbed(),
+            self.twist.hears_all(),
+            self.calm_at.unwrap_or(self.now()),
+        );
         for (which, at) in &self.begun {
             ward.began(*which, *at);
         }

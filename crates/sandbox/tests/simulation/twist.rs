@@ -60,6 +60,11 @@ impl Twist {
         }
     }
 
+    /// Whether a controller's requests do what they do where nothing fails.
+    pub(crate) const fn is_undisturbed(self) -> bool {
+        self.hears_all() && !matches!(self, Self::Edits | Self::NoTests)
+    }
+
     /// Whether watches tell everything.
     pub(crate) const fn hears_all(self) -> bool {
         !matches!(self, Self::LostEvents | Self::LostForGood | Self::LostLeases | Self::OldLeases)

@@ -23,12 +23,16 @@ const AGE: f64 = 7.0;
 const MOMENT: f64 = 0.02;
 
 /// How long a controller may not know what was committed: a silent stream is noticed within 75 s, and pauses are 30 s at
-/// most (L4).
+/// most; what a stream has lost is found within five minutes (L4).
 const BLIND: f64 = 110.0;
+const DEAF: f64 = 330.0;
 
-/// L7, and how late a node may be called silent where nothing fails.
+/// L7.
 const WELL: f64 = 5.0;
-const LATE: f64 = 1.0;
+
+/// How late a node may be called silent where nothing fails: leases that are listed anew while nobody renews any are
+/// watched anew, for one whole grace period more.
+const LATE: f64 = GRACE + 1.0;
 
 /// What has to be done is done so long after faults have ended; after that nobody writes anything.
 const SETTLED: f64 = 600.0;
@@ -120,7 +124,7 @@ impl Ward {
             self.patients.remove(&name);
             return self.survey(commit.at);
         }
-        let now = Patient::new(&commit.object, before.as_ref(), commit.at);
+        let now = Patient::new(commit, before.as_ref());
         if let (Some(before), Some(by)) = (&before, commit.by) {
             self.judge_write(&name, before, &now, (by, commit.at));
         }
@@ -146,7 +150,11 @@ impl Ward {
 
     /// How long a controller may not know.
     const fn lag(&self) -> f64 {
-        if self.strict { MOMENT } else { BLIND }
+        match (self.strict, self.hears_all) {
+            (true, _) => MOMENT,
+            (false, true) => BLIND,
+            (false, false) => DEAF,
+        }
     }
 
     const fn age(&self) -> f64 {
@@ -234,6 +242,10 @@ impl Ward {
 
     /// NL-40: a NoExecute taint goes when the node is ready, or everything is down.
     fn judge_lift(&mut self, name: &str, before: &Patient, at: Timestamp) {
+        if !self.hears_all {
+            // Of lost events it may believe that everything is down though it never was, and then it frees nodes.
+            return;
+        }
         let recently = |until: Timestamp| seconds(until, at) <= self.lag();
         let all_down = self.down_since.is_some() || self.down_until.is_some_and(recently);
         if before.ready != "True" && !all_down {

@@ -4,6 +4,7 @@
 //! Goes out: [`Patient`].
 //! Not here: what may not be (`ward.rs`).
 
+use super::super::log::Commit;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -51,7 +52,8 @@ pub(super) struct Patient {
 }
 
 impl Patient {
-    pub(super) fn new(node: &Value, before: Option<&Self>, at: Timestamp) -> Self {
+    pub(super) fn new(commit: &Commit, before: Option<&Self>) -> Self {
+        let (node, at) = (&commit.object, commit.at);
         let taints = own_taints(node);
         let of = |effect: &str| -> Vec<String> {
             let mut keys: Vec<String> =
@@ -65,7 +67,9 @@ impl Patient {
         let beat = field(node, "Ready", "lastHeartbeatTime");
         let lies = |key: &String| key == "unreachable" || key == "not-ready";
         let is_belied = ready == "True" && (keeping.iter().any(lies) || !away.is_empty());
-        let spoke = before.is_none_or(|before| before.beat != beat && !beat.is_empty());
+        // What a controller writes is no word of the node's.
+        let spoke =
+            before.is_none_or(|before| before.beat != beat && !beat.is_empty() && commit.by.is_none());
         Self {
             uid: node["metadata"]["uid"].as_str().unwrap_or_default().to_owned(),
             born: before.map_or(at, |before| before.born),
