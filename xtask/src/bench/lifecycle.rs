@@ -7,6 +7,7 @@
 mod readings;
 mod table;
 
+use super::report::MARKER;
 use crate::contender::Contender;
 use crate::sources;
 use anyhow::{Context as _, Result};
@@ -89,7 +90,9 @@ pub(super) async fn run(quick: bool, rounds: usize) -> Result<()> {
         return Ok(());
     }
     let file = sources::root().join("docs/benchmarks-lifecycle.md");
-    fs::write(&file, table::page(&sizes, rounds, &table))?;
+    let old = fs::read_to_string(&file).unwrap_or_default();
+    let notes = old.split_once(MARKER).map_or("\n", |(_, notes)| notes);
+    fs::write(&file, format!("{}\n{MARKER}{notes}", table::page(&sizes, rounds, &table)))?;
     println!("written to {}", file.display());
     Ok(())
 }
