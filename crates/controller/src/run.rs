@@ -27,6 +27,7 @@ use taintward_client::clock::Clock;
 use taintward_client::connect::{self, ConnectError, ProbeError, connect};
 use taintward_client::lease::{self, Leadership, Rules, RulesError};
 use taintward_core::engine::{ConditionPolicy, Config, Engine};
+use taintward_core::health;
 use taintward_core::matching::NumericOperators;
 use taintward_core::time::Span;
 use tokio::sync::watch;
@@ -133,7 +134,10 @@ async fn run_in(
 
     let right = right(settings.mode, election.as_ref().map(|_| leadership));
     let actor = actor(client, &clock, &settings, rules);
-    let (hold, held) = watch::channel(false);
+    // Until node health knows better, everything may be down (NL-48).
+    let may_hold =
+        settings.controllers.node_lifecycle.as_ref().is_some_and(health::Config::may_hold_countdowns);
+    let (hold, held) = watch::channel(may_hold);
     let nodes = settings.controllers.node_lifecycle.clone().zip(node_health).map(|(config, news)| {
         let parts = lifecycle::Parts {
             config,

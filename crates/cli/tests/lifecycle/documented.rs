@@ -25,6 +25,7 @@ const ANYWHERE: &[&str] = &[];
 const ROWS: &[(&str, &[Shows])] = &[
     ("NL-1", &[Elsewhere("both sides name their controller: crates/cli/src/args/controllers.rs")]),
     ("NL-2", &[Elsewhere("flags: health/flags.rs")]),
+    ("NL-5, AD-6", &[Elsewhere("nodes of the script speak at once: crates/core/tests/health")]),
     (
         "NL-7",
         &[In(
@@ -45,6 +46,7 @@ const ROWS: &[(&str, &[Shows])] = &[
     ("NL-18", &[Elsewhere("pods: crates/core/tests/health")]),
     ("NL-19", &[Elsewhere("events: told.rs, crates/controller/src/lifecycle/teller.rs")]),
     ("NL-20, NL-45", &[In(ANYWHERE, Kind::InSteps)]),
+    ("NL-21", &[Elsewhere("countdowns of pods: crates/core/tests/engine")]),
     (
         "NL-22",
         &[Elsewhere("the first second after a start, when nobody is silent yet: crates/core/tests/health")],

@@ -35,7 +35,7 @@ fn flags(more: &[&str]) -> Vec<String> {
 }
 
 /// L8, NL-40: the leader dies together with a node. The next one leads warm: it saw the silence itself, taints in time,
-/// and leaves the taints of those that are dead already.
+/// and leaves the taints of those that are dead already. Both may do what deploy/ grants and nothing else (NL-60).
 pub(crate) async fn a_follower_takes_over(cluster: &mut Cluster, _: &Witness) -> Terms {
     let fleet = Fleet::start(cluster, plans(20, 2, 0), PACE).await;
     access::grant_node_lifecycle(&fleet.admin).await.unwrap();
