@@ -13,7 +13,7 @@ use crate::sources;
 use anyhow::{Context as _, Result};
 use readings::{Readings, Stage};
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 use taintward_cluster::heartbeats::{Heartbeats, plans};
 use taintward_cluster::record::Record;
@@ -97,12 +97,12 @@ pub(super) async fn run(quick: bool, rounds: usize) -> Result<()> {
     Ok(())
 }
 
-fn contender(who: Who, binary: &PathBuf, grace: Duration) -> Contender {
+fn contender(who: Who, binary: &Path, grace: Duration) -> Contender {
     let grace = format!("--node-monitor-grace-period={}s", grace.as_secs());
     match who {
         Who::Original => Contender::Original { controllers: CONTROLLER, flags: vec![grace] },
         Who::Ours => Contender::Taintward {
-            binary: binary.clone(),
+            binary: binary.to_owned(),
             flags: vec![format!("--controllers={CONTROLLER}"), grace],
         },
     }
@@ -124,7 +124,7 @@ async fn fleet(cluster: &Cluster, nodes: usize, sizes: &Sizes, period: Duration)
 /// Both, in turns: processor time for renewals, memory, and how soon a dead node is tainted.
 async fn compared(
     cluster: &Cluster,
-    binary: &PathBuf,
+    binary: &Path,
     sizes: &Sizes,
     rounds: usize,
     readings: &mut Readings,
@@ -155,7 +155,7 @@ async fn compared(
 }
 
 /// The big fleet: what share of a core it takes.
-async fn many(cluster: &Cluster, binary: &PathBuf, sizes: &Sizes, readings: &mut Readings) -> Result<()> {
+async fn many(cluster: &Cluster, binary: &Path, sizes: &Sizes, readings: &mut Readings) -> Result<()> {
     let heartbeats = fleet(cluster, sizes.many, sizes, sizes.many_period).await?;
     for who in [Who::Ours, Who::Original] {
         eprintln!("{} nodes: {who:?}", sizes.many);

@@ -81,8 +81,13 @@ pub(crate) async fn observing_writes_nothing(cluster: &mut Cluster, witness: &Wi
     let mut taintward = Taintward::start(cluster, &observer.kubeconfig, &flags);
     taintward.ready().await;
     fleet.silence(&["node-00002"]);
-    let counted = async || Ok((taintward.metric("taintward_silent_nodes") == 1.0).then_some(()));
-    wait::until("taintward_silent_nodes to be 1", PATIENCE, counted).await.unwrap();
+    let counted = async || Ok((taintward.metric("taintward_would_taint_total") == 1.0).then_some(()));
+    wait::until("taintward_would_taint_total to be 1", PATIENCE, counted).await.unwrap();
+    let said = taintward.said("would taint node now");
+    assert!(said.iter().any(|record| record["node"] == "node-00002"), "{said:?}");
+    // Whatever would be written, or counted again, is within two rounds of its monitor.
+    tokio::time::sleep(2 * PACE.monitor).await;
+    assert_eq!(taintward.metric("taintward_would_taint_total"), 1.0, "once");
     fleet.expect_punctual();
     assert!(fleet.record.those(|sight| !sight.own().is_empty()).is_empty(), "nobody writes");
     assert_eq!(taintward.stop().code(), Some(0));
