@@ -9,7 +9,7 @@ mod feed;
 mod files;
 pub(crate) mod misbehave;
 mod scene;
-mod tour;
+pub(crate) mod tour;
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -238,6 +238,7 @@ async fn controller(server: Server, speed: f64, settings: Settings, shutdown: Sh
     let client = kube_client(&server);
     let cluster = Connected {
         streams: kube_client(&server),
+        heartbeats: kube_client(&server),
         lease: kube_client(&server),
         client,
         where_from: "the sandbox in this process".to_owned(),

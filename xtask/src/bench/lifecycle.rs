@@ -7,12 +7,13 @@
 mod readings;
 mod table;
 
+use super::report::MARKER;
 use crate::contender::Contender;
 use crate::sources;
 use anyhow::{Context as _, Result};
 use readings::{Readings, Stage};
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 use taintward_cluster::heartbeats::{Heartbeats, plans};
 use taintward_cluster::record::Record;
@@ -89,17 +90,19 @@ pub(super) async fn run(quick: bool, rounds: usize) -> Result<()> {
         return Ok(());
     }
     let file = sources::root().join("docs/benchmarks-lifecycle.md");
-    fs::write(&file, table::page(&sizes, rounds, &table))?;
+    let old = fs::read_to_string(&file).unwrap_or_default();
+    let notes = old.split_once(MARKER).map_or("\n", |(_, notes)| notes);
+    fs::write(&file, format!("{}\n{MARKER}{notes}", table::page(&sizes, rounds, &table)))?;
     println!("written to {}", file.display());
     Ok(())
 }
 
-fn contender(who: Who, binary: &PathBuf, grace: Duration) -> Contender {
+fn contender(who: Who, binary: &Path, grace: Duration) -> Contender {
     let grace = format!("--node-monitor-grace-period={}s", grace.as_secs());
     match who {
         Who::Original => Contender::Original { controllers: CONTROLLER, flags: vec![grace] },
         Who::Ours => Contender::Taintward {
-            binary: binary.clone(),
+            binary: binary.to_owned(),
             flags: vec![format!("--controllers={CONTROLLER}"), grace],
         },
     }
@@ -121,7 +124,7 @@ async fn fleet(cluster: &Cluster, nodes: usize, sizes: &Sizes, period: Duration)
 /// Both, in turns: processor time for renewals, memory, and how soon a dead node is tainted.
 async fn compared(
     cluster: &Cluster,
-    binary: &PathBuf,
+    binary: &Path,
     sizes: &Sizes,
     rounds: usize,
     readings: &mut Readings,
@@ -152,7 +155,7 @@ async fn compared(
 }
 
 /// The big fleet: what share of a core it takes.
-async fn many(cluster: &Cluster, binary: &PathBuf, sizes: &Sizes, readings: &mut Readings) -> Result<()> {
+async fn many(cluster: &Cluster, binary: &Path, sizes: &Sizes, readings: &mut Readings) -> Result<()> {
     let heartbeats = fleet(cluster, sizes.many, sizes, sizes.many_period).await?;
     for who in [Who::Ours, Who::Original] {
         eprintln!("{} nodes: {who:?}", sizes.many);

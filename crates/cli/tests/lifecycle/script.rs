@@ -279,6 +279,9 @@ async fn is_excluded(side: &mut Side<'_>) {
     side.end(PACE.grace + CALM).await;
 
     side.begin("it comes back from there");
+    for node in ["d0", "d1"] {
+        label(&side.fleet.admin, node, EXCLUDED, None).await.unwrap();
+    }
     side.fleet.heartbeats.revive(&side.fleet.admin, ["d0"]).await.unwrap();
     side.expect(["d0"], &WELL);
     side.end(CALM).await;

@@ -166,7 +166,7 @@ async fn toss(fleet: &Fleet, stop: &AtomicBool) -> usize {
         let node = &nodes[turns % nodes.len()];
         let bad = (turns / nodes.len()).is_multiple_of(2);
         // A third and less is not ready at a time, so that no zone is stopped.
-        if turns % nodes.len() % 3 == 0 {
+        if (turns % nodes.len()).is_multiple_of(3) {
             say(&fleet.admin, node, &[("Ready", if bad { "False" } else { "True" })]).await.unwrap();
         } else {
             say(&fleet.admin, node, &[("DiskPressure", if bad { "True" } else { "False" })]).await.unwrap();

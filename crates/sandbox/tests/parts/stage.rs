@@ -211,6 +211,7 @@ impl Stage {
         let cluster = Connected {
             client: forked(wire::is_write, &self.faults, &self.write_faults),
             streams: forked(wire::is_of_leases, &self.stream_faults, &self.heartbeat_faults),
+            heartbeats: forked(wire::is_of_leases, &self.stream_faults, &self.heartbeat_faults),
             lease: kube::Client::new(self.lease_faults.before(recorder()), "default"),
             where_from: "a cluster in memory".to_owned(),
             default_namespace: "default".to_owned(),

@@ -125,7 +125,7 @@ pub(super) fn page(sizes: &Sizes, rounds: usize, table: &str) -> String {
         "# Node health next to the original\n\nMade by `cargo xtask {}`: `taintward run` and kube-controller-manager \
          v1.36.3, each with only node-lifecycle-controller, default flags but for the grace period ({} s; {} s for the \
          big fleet) and the original's client limits, which are lifted. They take turns on the same nodes of one API \
-         server with etcd 3.6.16; {rounds} rounds. {} nodes in {} zones, with a status of about 4 KB, renew their leases \
+         server with etcd 3.6.16; rounds: {rounds}. {} nodes in {} zones, with a status of about 4 KB, renew their leases \
          every {} s each; {} nodes every {} s, because two cores do not carry more writes beside everything else. {}\n\n\
          Processor time is everything the process used in {} s at rest, divided by the renewals the API server answered \
          meanwhile. The delay counts from the last renewal the server answered.\n\n{table}",
