@@ -69,6 +69,20 @@ fn nodes_misbehave_and_come_back() {
     assert!(!annotations("n1").contains("silence"), "all nodes are looked for first");
 }
 
+/// A minute of the cluster takes two seconds here.
+#[test]
+fn a_silent_node_is_tainted_and_comes_back() {
+    let folder = Folder::named("silent");
+    let mut sandbox = Running::of(at_home(&folder, &["--plain", "--nodes", "3", "--speed", "30"]));
+    sandbox.until("goes to n");
+    assert_eq!(node(&folder, "silence n3").1, "node/n3 silenced\n");
+    sandbox.until("node n3: not heard of any more");
+    sandbox.until("node n3: taint node.kubernetes.io/unreachable:NoExecute");
+    assert_eq!(node(&folder, "recover n3").1, "node/n3 recovered\n");
+    sandbox.until("node n3: heard of again, and ready");
+    sandbox.until("node n3: taint node.kubernetes.io/unreachable:NoExecute taken off");
+}
+
 #[test]
 fn the_sandbox_is_found_by_kubectls_rules_and_never_guessed() {
     let folder = Folder::named("which");

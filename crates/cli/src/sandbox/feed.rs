@@ -75,10 +75,31 @@ fn of_node(event: &Event) -> Vec<String> {
     let taints =
         |node: &Value| -> BTreeSet<String> { facts::taints(node).iter().map(ToString::to_string).collect() };
     let (old, new) = (taints(&before), taints(&after));
-    let mut lines: Vec<String> =
-        new.difference(&old).map(|taint| format!("node {node}: taint {taint}")).collect();
+    let mut lines: Vec<String> = health(ready(&before), ready(&after))
+        .map(|words| format!("node {node}: {words}"))
+        .into_iter()
+        .collect();
+    lines.extend(new.difference(&old).map(|taint| format!("node {node}: taint {taint}")));
     lines.extend(old.difference(&new).map(|taint| format!("node {node}: taint {taint} taken off")));
     lines
+}
+
+/// What a node says of its being ready; empty before it has said anything.
+fn ready(node: &Value) -> &str {
+    let ready = facts::list(&node["status"]["conditions"]).find(|one| one["type"] == "Ready");
+    ready.and_then(|ready| ready["status"].as_str()).unwrap_or_default()
+}
+
+/// What a change of that means.
+fn health(before: &str, after: &str) -> Option<&'static str> {
+    match (before, after) {
+        (before, after) if before == after => None,
+        (_, "Unknown") => Some("not heard of any more"),
+        (_, "False") => Some("says that it is not ready"),
+        ("Unknown", "True") => Some("heard of again, and ready"),
+        ("False", "True") => Some("ready again"),
+        _ => None,
+    }
 }
 
 /// Of a pod what is told of it; everything else is read over.
@@ -154,5 +175,27 @@ fn of_event(event: &Value) -> Vec<String> {
         }],
         Some("FailedScheduling") => vec![format!("pod {about} finds no node: {message}")],
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_comes_and_goes_is_told_of() {
+        for (before, after, words) in [
+            ("True", "Unknown", Some("not heard of any more")),
+            ("", "Unknown", Some("not heard of any more")),
+            ("True", "False", Some("says that it is not ready")),
+            ("Unknown", "False", Some("says that it is not ready")),
+            ("Unknown", "True", Some("heard of again, and ready")),
+            ("False", "True", Some("ready again")),
+            ("", "True", None),
+            ("True", "True", None),
+            ("True", "", None),
+        ] {
+            assert_eq!(health(before, after), words, "{before} {after}");
+        }
     }
 }
