@@ -10,7 +10,7 @@ use crate::engine::PodRef;
 use crate::names::{NodeName, PodName};
 use crate::time::Mono;
 
-/// What people may want to know. Losing one changes nothing. The words of the events are in [`words`].
+/// What people may want to know. Losing one changes nothing. The words of the events are in [`super::words`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Notice {
     /// A node is seen for the first time (NL-19).
