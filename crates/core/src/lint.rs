@@ -35,11 +35,13 @@ pub struct WrittenToleration {
     pub odd_seconds: Option<Box<str>>,
     /// Names of fields that no toleration has.
     pub odd_fields: Vec<Box<str>>,
+    /// Fields that should be text and are something else: `value: true`.
+    pub not_text: Vec<Part>,
 }
 
 impl From<Toleration> for WrittenToleration {
     fn from(read: Toleration) -> Self {
-        Self { read, odd_seconds: None, odd_fields: Vec::new() }
+        Self { read, odd_seconds: None, odd_fields: Vec::new(), not_text: Vec::new() }
     }
 }
 
@@ -108,6 +110,8 @@ pub struct Node {
     pub labels: Labels,
     /// `spec.taints`.
     pub taints: Vec<Taint>,
+    /// Fields of taints, by their position, that should be text and are something else.
+    pub not_text: Vec<(usize, Part)>,
 }
 
 /// Everything that is looked at together.

@@ -1,10 +1,10 @@
 //! # Node: what is wrong with the taints of nodes
 //! Room:     what an API server refuses (VAL-8), and taints that send a node's agents away.
 //! Comes in: nodes; the DaemonSets, if all are known.
-//! Goes out: findings of TL105, TL109, TL110, TL302 about taints.
+//! Goes out: findings of TL105, TL109, TL110, TL112, TL302 about taints.
 //! Not here: misspelt keys (`keys.rs`); tolerations (`one.rs`).
 
-use super::one::{EFFECTS, unknown_effect};
+use super::one::{EFFECTS, NOT_TEXT, QUOTE_IT, unknown_effect};
 use super::pool::shown;
 use super::words::{Quoted, is_key, is_value};
 use super::{Desk, Facts, Finding, Node, Part, Place, Rule, Subject};
@@ -30,6 +30,9 @@ pub(super) fn check(node: &Node, desk: &mut Desk<'_>) {
         } else {
             seen.insert((&*taint.key, &taint.effect), index);
         }
+    }
+    for &(index, part) in &node.not_text {
+        desk.say(Rule::NotText, Place::Taint(index, part), NOT_TEXT, QUOTE_IT);
     }
 }
 

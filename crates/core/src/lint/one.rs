@@ -1,7 +1,7 @@
 //! # One: what is wrong with a toleration by itself
 //! Room:     what an API server refuses (VAL-1 to VAL-5), and seconds that are not what they look like (TE-19, TE-20).
 //! Comes in: the tolerations of a workload; the numeric switch.
-//! Goes out: findings of TL101 to TL109, TL111, TL208, TL209.
+//! Goes out: findings of TL101 to TL109, TL111, TL112, TL208, TL209.
 //! Not here: several tolerations together (`pairs.rs`); keys that are right and meant otherwise (`keys.rs`).
 
 use super::words::{Quoted, is_key, is_value, nearest};
@@ -17,6 +17,11 @@ pub(super) const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExec
 
 /// The fields of a toleration.
 const FIELDS: [&str; 5] = ["key", "operator", "value", "effect", "tolerationSeconds"];
+
+/// What is said of a field that is no text.
+pub(super) const NOT_TEXT: &str =
+    "YAML reads this as a number, a truth value or a list: an API server refuses it";
+pub(super) const QUOTE_IT: &str = "put it in quotes";
 
 /// The most seconds that fit into 64 bits of nanoseconds (TE-20).
 const SECONDS_MOST: i64 = i64::MAX / 1_000_000_000;
@@ -163,6 +168,9 @@ impl One<'_, '_, '_> {
                 None => format!("take it out; the fields are {}", FIELDS.join(", ")),
             };
             self.say(Rule::UnknownField, Part::Odd(at), reason, fix);
+        }
+        for &part in &self.toleration.not_text {
+            self.say(Rule::NotText, part, NOT_TEXT, QUOTE_IT);
         }
     }
 }

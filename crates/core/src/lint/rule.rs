@@ -86,6 +86,8 @@ rules! {
         "A node has at most one taint of a key and an effect.";
     UnknownField "TL111" "unknown-field" Error
         "A toleration has no such field; unless validation is strict, it is dropped without a word.";
+    NotText "TL112" "not-text" Error
+        "A value that YAML reads as a number or a truth value needs quotes: an API server takes text only.";
     // TL2: an API server takes it, and it does something else than it looks like.
     ToleratesEverything "TL201" "tolerates-everything" Warning
         "A toleration without a key and without seconds keeps the pod on every node, dead ones included, for ever.";

@@ -29,7 +29,7 @@ fn toleration(row: &str) -> WrittenToleration {
         seconds: seconds.parse().ok(),
     };
     let odd_seconds = (!seconds.is_empty() && read.seconds.is_none()).then(|| seconds.into());
-    WrittenToleration { read, odd_seconds, odd_fields: Vec::new() }
+    WrittenToleration { odd_seconds, ..read.into() }
 }
 
 /// Tolerations, with `|` between them.
@@ -46,7 +46,12 @@ fn node(name: &str, taints: &str) -> Node {
         Taint { key: key.into(), value: value.into(), effect: Effect::new(effect), time_added: None }
     };
     let labels = [("kubernetes.io/hostname".into(), name.into())].into();
-    Node { name: name.into(), labels, taints: taints.split_whitespace().map(taint).collect() }
+    Node {
+        name: name.into(),
+        labels,
+        taints: taints.split_whitespace().map(taint).collect(),
+        ..Node::default()
+    }
 }
 
 fn labelled(mut node: Node, key: &str, value: &str) -> Node {

@@ -140,6 +140,17 @@ fn tl111_unknown_field() {
 }
 
 #[test]
+fn tl112_not_text() {
+    let mut one = toleration("k Equal true NoSchedule");
+    one.not_text = vec![Part::Value];
+    let told_of = |one| told(&alone(Workload { tolerations: vec![one], ..Workload::default() }));
+    assert_eq!(told_of(one), "TL112@0.Value");
+    assert_eq!(told_of(toleration("k Equal true NoSchedule")), "");
+    let tainted = Node { not_text: vec![(0, Part::Value)], ..node("n", "k=1:NoSchedule") };
+    assert_eq!(told(&Facts { nodes: vec![tainted], ..Facts::default() }), "TL112@node 0.Value");
+}
+
+#[test]
 fn tl201_tolerates_everything() {
     rows(&[
         ("- Exists", "TL201@0.Whole"),

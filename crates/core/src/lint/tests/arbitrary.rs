@@ -33,6 +33,7 @@ fn written() -> impl Strategy<Value = WrittenToleration> {
             },
             odd_seconds: odd.as_deref().filter(|_| odd_seconds).map(Into::into),
             odd_fields: odd.into_iter().map(Into::into).collect(),
+            not_text: Vec::new(),
         },
     )
 }
@@ -62,6 +63,7 @@ fn facts() -> impl Strategy<Value = Facts> {
         name: "n".into(),
         labels: pool.then(|| ("pool".into(), "a".into())).into_iter().collect(),
         taints,
+        not_text: Vec::new(),
     });
     let many = (prop::collection::vec(workload, 0..3), prop::collection::vec(node, 0..3), any::<bool>());
     many.prop_map(|(workloads, nodes, on)| Facts {
