@@ -114,12 +114,13 @@ fn tell(plan: &LintPlan, report: &Report) -> ExitCode {
         Form::Sarif => sarif::print(report),
         Form::Github => github::print(report),
     };
-    remark(plan, report);
+    complain(report);
     match io::stdout().write_all(text.as_bytes()) {
         // A reader who has seen enough (`| head`) is no failure.
         Err(why) if why.kind() != io::ErrorKind::BrokenPipe => return ExitCode::FAILURE,
         _ => {}
     }
+    remark(plan, report);
     let worst = report.findings.iter().map(|finding| finding.rule.severity()).max();
     if report.is_partial() {
         ExitCode::FAILURE
@@ -132,18 +133,20 @@ fn tell(plan: &LintPlan, report: &Report) -> ExitCode {
 
 /// What is no finding goes to standard error, so that standard output stays in its form. Nobody is left to tell if that
 /// fails.
-fn remark(plan: &LintPlan, report: &Report) {
-    let mut out = io::stderr();
+fn complain(report: &Report) {
     for unread in &report.unread {
-        let _ = writeln!(out, "error: {unread}");
+        let _ = writeln!(io::stderr(), "error: {unread}");
     }
     for gap in &report.gaps {
-        let _ = writeln!(out, "error: {gap}");
+        let _ = writeln!(io::stderr(), "error: {gap}");
     }
+}
+
+fn remark(plan: &LintPlan, report: &Report) {
     for unused in &report.unused_silences {
-        let _ = writeln!(out, "note: {unused}");
+        let _ = writeln!(io::stderr(), "note: {unused}");
     }
     if plan.form == Form::Table {
-        let _ = writeln!(out, "{}", report.summary());
+        let _ = writeln!(io::stderr(), "{}", report.summary());
     }
 }

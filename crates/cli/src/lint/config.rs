@@ -89,7 +89,7 @@ impl Config {
         Self::read(&text).map_err(|(at, why)| ConfigError::Wrong { file, at, why })
     }
 
-    fn read(text: &str) -> Result<Self, (Mark, String)> {
+    pub(super) fn read(text: &str) -> Result<Self, (Mark, String)> {
         let mut documents = Vec::new();
         let faults = manifest::each(text, |tree| documents.push(tree.clone()));
         if let Some(fault) = faults.into_iter().next() {

@@ -127,31 +127,47 @@ impl Basket {
 impl Gathered {
     /// Everything that `-f` names. What cannot be read is remembered, and the rest is read.
     pub(crate) fn from_files(paths: &[PathBuf]) -> Self {
-        let (mut basket, mut unread, mut count) = (Basket::default(), Vec::new(), 0);
-        files::each(paths, &mut |Found { name, text }| {
-            count += 1;
-            let text = match text {
-                Ok(text) => text,
-                Err(why) => {
-                    unread.push(Unread { at: why.at(), why: why.to_string(), file: name });
-                    return;
-                }
-            };
-            let mut room = true;
-            let faults = manifest::each(&text, |tree| room &= basket.put(Some(&name), tree));
-            let template = text.contains("{{");
-            unread.extend(faults.into_iter().map(|fault| {
-                let why = broken(&fault.why, template);
-                Unread { file: name.clone(), at: fault.at, why }
-            }));
-            if !room {
-                let why = format!("has more than {ENTRIES_MOST} tolerations and taints; split it");
-                unread.push(Unread { file: name, at: Mark::default(), why });
+        let mut texts = Texts::default();
+        files::each(paths, &mut |found| texts.take(found));
+        texts.into_gathered()
+    }
+}
+
+/// Texts as they come.
+#[derive(Default)]
+pub(super) struct Texts {
+    basket: Basket,
+    unread: Vec<Unread>,
+    count: usize,
+}
+
+impl Texts {
+    pub(super) fn take(&mut self, Found { name, text }: Found) {
+        self.count += 1;
+        let text = match text {
+            Ok(text) => text,
+            Err(why) => {
+                let (at, why) = (why.at(), why.to_string());
+                return self.unread.push(Unread { file: name, at, why });
             }
-        });
-        let mut gathered = basket.into_gathered();
-        gathered.unread = unread;
-        gathered.counts.files = count;
+        };
+        let mut room = true;
+        let faults = manifest::each(&text, |tree| room &= self.basket.put(Some(&name), tree));
+        let template = text.contains("{{");
+        self.unread.extend(faults.into_iter().map(|fault| {
+            let why = broken(&fault.why, template);
+            Unread { file: name.clone(), at: fault.at, why }
+        }));
+        if !room {
+            let why = format!("has more than {ENTRIES_MOST} tolerations and taints; split it");
+            self.unread.push(Unread { file: name, at: Mark::default(), why });
+        }
+    }
+
+    pub(super) fn into_gathered(self) -> Gathered {
+        let mut gathered = self.basket.into_gathered();
+        gathered.unread = self.unread;
+        gathered.counts.files = self.count;
         gathered
     }
 }

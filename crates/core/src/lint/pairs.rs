@@ -80,7 +80,7 @@ fn covers_values(earlier: &Toleration, later: &Toleration, numeric: NumericOpera
 
 fn say_trap(index: usize, first: usize, (earlier, later): (&Toleration, &Toleration), desk: &mut Desk<'_>) {
     let reason = format!(
-        "for NoExecute, toleration {first} answers first, so its {} counts and the {} of this one never does",
+        "for NoExecute, toleration {first} answers first: {} counts, and what this one says, {}, never does",
         patience(earlier),
         patience(later)
     );

@@ -169,9 +169,11 @@ fn not_let_in(workload: &Workload, pools: &Pools<'_>, desk: &mut Desk<'_>) {
     }
     if asked_for > 0 {
         let taints: Vec<String> = keeping.into_iter().take(3).collect();
-        let which = if asked_for == 1 { "the only node".into() } else { format!("all {asked_for} nodes") };
-        let reason =
-            format!("{which} it asks for have a taint that it does not tolerate: {}", taints.join(", "));
+        let which = match asked_for {
+            1 => "the only node it asks for has".to_string(),
+            many => format!("all {many} nodes it asks for have"),
+        };
+        let reason = format!("{which} a taint that it does not tolerate: {}", taints.join(", "));
         let fix = "add the toleration, or ask for other nodes";
         desk.say(Rule::NotLetIn, Place::Selection, reason, fix);
     }
