@@ -15,7 +15,7 @@ use taintward_controller::logging;
 use taintward_controller::run::{RunError, run};
 use taintward_controller::shutdown::{IMPATIENT_EXIT, Shutdown};
 
-/// Every exit code and what it means.
+/// Every exit code and what it means; `lint` has its own (`lint::EXIT_CODES`).
 pub(crate) const EXIT_CODES: [(i32, &str); 4] = [
     (0, "It did what it was asked for; for `run`: it was asked to stop, and has stopped"),
     (1, "It could not go on; the last line of the log says why and what to do about it"),
