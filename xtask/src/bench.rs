@@ -5,6 +5,7 @@
 //! Not here: the load (`load.rs`), the measuring (`measure.rs`), the table (`report.rs`).
 
 mod floor;
+mod lifecycle;
 mod load;
 mod measure;
 mod report;
@@ -21,7 +22,7 @@ use taintward_cluster::{Account, Cluster, Options, Tools, cluster};
 
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// Measure the sandbox next to a real API server instead
+    /// Measure something else instead of evictions
     #[arg(value_enum)]
     what: Option<Subject>,
     /// Small numbers: shows that everything works, not how fast it is; writes no file
@@ -52,6 +53,8 @@ pub(crate) struct Arguments {
 enum Subject {
     /// The sandbox, next to a real API server; 50000 pods unless --pods says otherwise
     Sandbox,
+    /// Node health, next to kube-controller-manager's, on thousands of nodes that renew their leases
+    Lifecycle,
 }
 
 /// A column of the table.
@@ -88,8 +91,12 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
             sources::cargo().args(["run", "--quiet", "--release", "--package", "xtask", "--"]).args(words),
         );
     }
-    if arguments.what == Some(Subject::Sandbox) {
-        return sandbox::run(if arguments.quick { 3000 } else { arguments.pods.min(50_000) }).await;
+    match arguments.what {
+        Some(Subject::Sandbox) => {
+            return sandbox::run(if arguments.quick { 3000 } else { arguments.pods.min(50_000) }).await;
+        }
+        Some(Subject::Lifecycle) => return lifecycle::run(arguments.quick, arguments.rounds).await,
+        None => {}
     }
     let tools = Tools::find_or_build()?;
     let contender = Contenders::new(arguments)?;
@@ -138,7 +145,7 @@ impl Contenders {
     fn program(&self, who: Who) -> Option<Contender> {
         let flags = match who {
             Who::Floor => return None,
-            Who::Original => return Some(Contender::Original),
+            Who::Original => return Some(Contender::original()),
             Who::Ours => Vec::new(),
             Who::Jobs => vec!["--disruption-condition=jobs".to_owned()],
         };

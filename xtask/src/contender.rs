@@ -1,4 +1,4 @@
-//! # Contender: who does the evicting
+//! # Contender: who does the work
 //! Room:     starts Taintward or the original against a cluster and waits until it has seen everything.
 //! Comes in: a cluster.
 //! Goes out: a running [`Program`].
@@ -19,16 +19,21 @@ const ORIGINAL: &str = "taint-eviction-controller,daemonset-controller";
 /// Longer than any sync of 100,000 pods takes on two busy cores.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// A program that evicts.
+/// A program that evicts, or looks after nodes.
 #[derive(Clone, Debug)]
 pub(crate) enum Contender {
     /// The binary, with further flags.
     Taintward { binary: PathBuf, flags: Vec<String> },
-    /// kube-controller-manager.
-    Original,
+    /// kube-controller-manager with only these controllers, with further flags.
+    Original { controllers: &'static str, flags: Vec<String> },
 }
 
 impl Contender {
+    /// The original's evictions.
+    pub(crate) fn original() -> Self {
+        Self::Original { controllers: ORIGINAL, flags: Vec::new() }
+    }
+
     /// Starts it and waits until it is ready to act.
     pub(crate) async fn start(&self, cluster: &Cluster) -> Result<Program> {
         match self {
@@ -48,12 +53,12 @@ impl Contender {
                 .await?;
                 Ok(program)
             }
-            Self::Original => {
-                let mut program = cluster.controller_manager(ORIGINAL).await?;
+            Self::Original { controllers, flags } => {
+                let mut program = cluster.controller_manager(controllers, flags).await?;
                 wait::until("kube-controller-manager's caches to be synced", PATIENCE, async || {
                     program.expect_running()?;
                     let synced = program.output().matches("Caches are synced").count();
-                    Ok((synced >= ORIGINAL.split(',').count()).then_some(()))
+                    Ok((synced >= controllers.split(',').count()).then_some(()))
                 })
                 .await?;
                 Ok(program)

@@ -71,7 +71,7 @@ const SCENES: [Scene; 5] = [
 pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     let tools = Tools::find_or_build()?;
     let (contender, name) = if arguments.original {
-        (Contender::Original, "kube-controller-manager")
+        (Contender::original(), "kube-controller-manager")
     } else {
         (
             Contender::Taintward { binary: sources::build_taintward(false)?, flags: Vec::new() },

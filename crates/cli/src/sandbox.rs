@@ -238,6 +238,7 @@ async fn controller(server: Server, speed: f64, settings: Settings, shutdown: Sh
     let client = kube_client(&server);
     let cluster = Connected {
         streams: kube_client(&server),
+        heartbeats: kube_client(&server),
         lease: kube_client(&server),
         client,
         where_from: "the sandbox in this process".to_owned(),

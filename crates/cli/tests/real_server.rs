@@ -16,6 +16,7 @@ mod real {
     pub(crate) mod identity;
     pub(crate) mod kubelet;
     pub(crate) mod program;
+    #[allow(dead_code, reason = "shared with lifecycle, which cuts connections, too")]
     pub(crate) mod proxy;
     pub(crate) mod restart;
     pub(crate) mod runner;

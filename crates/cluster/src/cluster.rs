@@ -241,12 +241,14 @@ impl Cluster {
         Program::start(name, command, &log, &self.watchdog)
     }
 
-    /// Starts kube-controller-manager with only the given controllers (comma-separated) and waits until it is healthy.
-    pub async fn controller_manager(&self, controllers: &str) -> Result<Program> {
+    /// Starts kube-controller-manager with only the given controllers (comma-separated) and further flags, and waits
+    /// until it listens.
+    pub async fn controller_manager(&self, controllers: &str, flags: &[String]) -> Result<Program> {
         let port = servers::free_port()?;
         let path = self.tools.path("kube-controller-manager")?;
-        let command =
+        let mut command =
             servers::controller_manager(&path, &self.kubeconfig(Account::Admin, 0), controllers, port);
+        command.args(flags);
         self.run_until_listening("kube-controller-manager", command, port).await
     }
 

@@ -52,6 +52,7 @@ pub(crate) struct Lifecycle {
     eyes: [Eye; 2],
     witness: Witness,
     right: Right,
+    mode: Mode,
     metrics: Arc<Metrics>,
     heartbeat: Heartbeat,
     synced: Arc<AtomicBool>,
@@ -88,11 +89,12 @@ impl Lifecycle {
             engine: Engine::new(config),
             hands: Hands::new(actor.clone(), clock.clone(), metrics.effects.clone()),
             eyes: [Eye::new(Stream::Nodes, nodes), Eye::new(Stream::Leases, leases)],
-            teller: Teller::new(mode),
+            teller: Teller::new(),
             ticked: clock.now().mono,
             clock,
             actor,
             right,
+            mode,
             metrics,
             heartbeat,
             synced,
@@ -108,7 +110,10 @@ impl Lifecycle {
             self.heartbeat.beat();
             self.take_in(&mut news);
             self.look();
-            self.act();
+            match self.mode {
+                Mode::Enforce => self.act(),
+                Mode::Observe => self.engine.observe(self.clock.now().mono),
+            }
             self.tell();
             self.note_sync();
             self.publish();
@@ -199,8 +204,10 @@ impl Lifecycle {
         for notice in self.engine.notices() {
             self.teller.tell(&notice, acting, now, &self.metrics);
         }
-        let holds = self.engine.holds_countdowns();
-        self.hold.send_if_modified(|hold| std::mem::replace(hold, holds) != holds);
+        if self.engine.is_synced() {
+            let holds = self.engine.holds_countdowns();
+            self.hold.send_if_modified(|hold| std::mem::replace(hold, holds) != holds);
+        }
         if acting {
             self.teller.send(&self.actor, now.mono, &self.metrics);
         }

@@ -27,6 +27,7 @@ use taintward_client::clock::Clock;
 use taintward_client::connect::{self, ConnectError, ProbeError, connect};
 use taintward_client::lease::{self, Leadership, Rules, RulesError};
 use taintward_core::engine::{ConditionPolicy, Config, Engine};
+use taintward_core::health;
 use taintward_core::matching::NumericOperators;
 use taintward_core::time::Span;
 use tokio::sync::watch;
@@ -96,7 +97,7 @@ async fn run_in(
     let rules = settings.election.as_ref().map(election::rules).transpose()?;
     let controllers = names(&settings);
     tracing::info!(mode = mode(&settings), controllers, cluster = connected.where_from, "taintward starts");
-    let connect::Connected { client, streams, lease: lease_client, .. } = connected;
+    let connect::Connected { client, streams, heartbeats, lease: lease_client, .. } = connected;
 
     let signs = Signs::new(&settings, &clock);
     let ears = Ears::new(&settings);
@@ -116,7 +117,8 @@ async fn run_in(
 
     let mut tasks = Tasks(vec![serving]);
     let (nodes_health, leases_health) = (ears.nodes.health.clone(), ears.leases.health.clone());
-    let Heard { eviction, node_health } = ears.listen(&streams, &settings, &signs, &clock, &mut tasks);
+    let Heard { eviction, node_health } =
+        ears.listen((&streams, &heartbeats), &settings, &signs, &clock, &mut tasks);
     let shown = election::report_lease(
         leadership.clone(),
         signs.metrics.lease.clone(),
@@ -133,7 +135,7 @@ async fn run_in(
 
     let right = right(settings.mode, election.as_ref().map(|_| leadership));
     let actor = actor(client, &clock, &settings, rules);
-    let (hold, held) = watch::channel(false);
+    let (hold, held) = watch::channel(may_hold(&settings));
     let nodes = settings.controllers.node_lifecycle.clone().zip(node_health).map(|(config, news)| {
         let parts = lifecycle::Parts {
             config,
@@ -183,6 +185,11 @@ fn right(mode: Mode, elected: Option<watch::Receiver<Leadership>>) -> Right {
         (Mode::Enforce, None) => Right::Always,
         (Mode::Enforce, Some(leadership)) => Right::Elected(leadership),
     }
+}
+
+/// Until node health knows better, everything may be down (NL-48).
+fn may_hold(settings: &Settings) -> bool {
+    settings.controllers.node_lifecycle.as_ref().is_some_and(health::Config::may_hold_countdowns)
 }
 
 /// Both loops, until both have ended.

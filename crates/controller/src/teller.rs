@@ -63,6 +63,7 @@ impl Brain {
                     self.tell_countdown(&pod, until, "countdown moved", now)
                 }
                 Notice::CountdownCancelled { pod } => self.tell_cancelled(&pod, now),
+                Notice::CountdownsHeld { pods: 0 } | Notice::CountdownsGoOn { pods: 0, .. } => {}
                 Notice::CountdownsHeld { pods } => {
                     tracing::warn!(pods, "countdowns held: everything is down, or no node is heard of")
                 }

@@ -141,7 +141,7 @@ pub enum Input {
     /// The list of pods is complete.
     PodsEnd,
     /// Whether time is held for the taints that node health puts on (NL-48, D12): everything is down, or nobody is heard
-    /// of. What is so already changes nothing.
+    /// of. What is so already changes nothing. A new process knows of no hold: it is told of one before its first pull.
     Hold(bool),
     /// The answer to [`Effect::Confirm`].
     Confirmed {

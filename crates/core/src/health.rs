@@ -10,7 +10,7 @@
 //! 2. When [`Engine::wake_at`] has come, call [`Engine::tick`]. That is at least once every `--node-monitor-period`: two
 //!    calls too far apart mean that the process stood still, and everybody gets a whole grace period anew.
 //! 3. With the right to act, pull with [`Engine::next`]; what comes out was decided just now. Not pulling is how a
-//!    follower or an observer waits. Whoever gains that right feeds [`Input::Leading`] first.
+//!    follower waits; an observer calls [`Engine::observe`] instead. Whoever gains that right feeds [`Input::Leading`] first.
 //! 4. Every pulled effect must come back as an input, also if it was never sent ([`Failure::Unavailable`]).
 //! 5. Feed [`Input::Witness`] for each of our own requests that succeeds, at least once every [`Config::gap_max`]: without
 //!    it nobody is declared dead.
@@ -32,7 +32,9 @@ mod fact;
 mod flags;
 mod ingest;
 mod modes;
+mod notice;
 mod observe;
+mod observer;
 mod own;
 mod pods;
 mod roster;
@@ -46,6 +48,7 @@ pub use census::{Census, Explanation, Held, ZoneReport};
 pub use desire::{Expiry, Plan, Situation, expired, plan};
 pub use fact::{Condition, ConditionKind, Conditions, LeaseFact, NodeFact, Platform, PodFact, Status};
 pub use flags::{Config, FlagError, Flags, Share};
+pub use notice::Notice;
 pub use observe::{Doubt, Stream};
 pub use own::{OwnTaint, OwnTaints};
 pub use roster::NodeRef;
@@ -248,70 +251,6 @@ pub enum Effect {
         /// Its name.
         name: PodName,
     },
-}
-
-/// What people may want to know. Losing one changes nothing. The words of the events are in [`words`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Notice {
-    /// A node is seen for the first time (NL-19).
-    Registered(NodeRef),
-    /// A node is gone (NL-19).
-    Removed(NodeRef),
-    /// A node was ready and is not any more (NL-17).
-    BecameNotReady(NodeRef),
-    /// A pod was marked not ready (NL-17).
-    PodMarked {
-        /// The pod.
-        pod: PodRef,
-        /// Its name.
-        name: PodName,
-    },
-    /// Conditions were set to Unknown (NL-12).
-    Declared {
-        /// The node.
-        node: NodeRef,
-        /// Since when it may be called silent.
-        silent_since: Mono,
-    },
-    /// Taints were written.
-    Tainted {
-        /// The node.
-        node: NodeRef,
-        /// Its zone.
-        zone: ZoneKey,
-        /// Put on.
-        add: OwnTaints,
-        /// Taken off.
-        remove: OwnTaints,
-        /// The reason.
-        why: Why,
-    },
-    /// A request for a node failed; it is tried again.
-    Failed {
-        /// The node.
-        node: NodeName,
-        /// Why.
-        failure: Failure,
-        /// When it is tried again.
-        retry_at: Mono,
-    },
-    /// A zone is in another state (NL-25).
-    ZoneChanged {
-        /// The zone.
-        zone: ZoneKey,
-        /// From.
-        from: ZoneState,
-        /// To.
-        to: ZoneState,
-    },
-    /// All zones are down, or not all any more (NL-27).
-    EverythingDown(bool),
-    /// Countdowns of pods are to be held, or go on (NL-48).
-    HoldCountdowns(bool),
-    /// A node or lease could not be understood (D11). Once, until it is understood again.
-    NotUnderstood(NodeName),
-    /// This process stood still, or a stream did: silence counts from now on only (S7).
-    ObservedAfresh,
 }
 
 /// The node health engine. Equal when the facts, and what is under way, are equal.

@@ -126,12 +126,12 @@ pub struct Life {
 }
 
 impl Life {
-    /// With these parts.
-    pub fn new(server: Server, roles: &[Role]) -> Self {
+    /// With these parts; kubelets renew their leases every so often.
+    pub fn new(server: Server, roles: &[Role], renew: SignedDuration) -> Self {
         let watched: Vec<Number> = WATCHED.iter().map(|(group, plural)| known(group, plural)).collect();
         let part = |role: &Role| -> Box<dyn Part> {
             match role {
-                Role::Kubelets => Box::<kubelets::Kubelets>::default(),
+                Role::Kubelets => Box::new(kubelets::Kubelets::new(renew)),
                 Role::Nodes => Box::new(nodes::Nodes),
                 Role::Scheduler => Box::<scheduler::Scheduler>::default(),
                 Role::Deployments => Box::<deployments::Deployments>::default(),

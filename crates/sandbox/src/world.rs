@@ -10,7 +10,7 @@ use crate::defaults::Admission;
 use crate::life::{Life, Role};
 use crate::resource::known;
 use crate::store::Store;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 /// Who writes what every cluster has from its beginning.
@@ -31,6 +31,8 @@ pub struct Settings {
     pub zones: usize,
     /// What goes on in it.
     pub roles: Vec<Role>,
+    /// How often kubelets renew their leases.
+    pub renew: SignedDuration,
     /// What is done to objects on their way in.
     pub admission: Admission,
 }
@@ -44,6 +46,7 @@ impl Default for Settings {
             nodes: 6,
             zones: 3,
             roles: Role::ALL.to_vec(),
+            renew: SignedDuration::from_secs(10),
             admission: Admission::default(),
         }
     }
@@ -53,6 +56,7 @@ impl Default for Settings {
 pub struct World {
     server: Server,
     roles: Vec<Role>,
+    renew: SignedDuration,
 }
 
 impl World {
@@ -60,7 +64,7 @@ impl World {
     pub fn new(settings: &Settings) -> Self {
         let clock = Clock::starting(settings.start, settings.speed);
         let server = Server::new(Store::default(), clock, settings.seed, settings.admission);
-        let world = Self { server, roles: settings.roles.clone() };
+        let world = Self { server, roles: settings.roles.clone(), renew: settings.renew };
         world.begin();
         (0..settings.nodes).for_each(|index| world.create("", "nodes", "", node(index, settings.zones)));
         world
@@ -73,7 +77,7 @@ impl World {
 
     /// The life in it, to be run.
     pub fn life(&self) -> Life {
-        Life::new(self.server.clone(), &self.roles)
+        Life::new(self.server.clone(), &self.roles, self.renew)
     }
 
     /// Puts an object in; one that is there already stays as it is.

@@ -12,7 +12,7 @@ use std::fs;
 use std::process::Command;
 
 /// What stands below this line is written by hand and stays.
-const MARKER: &str = "<!-- notes: written by hand, kept by `cargo xtask bench` -->";
+pub(crate) const MARKER: &str = "<!-- notes: written by hand, kept by `cargo xtask bench` -->";
 
 /// How a goal is put.
 enum Goal {

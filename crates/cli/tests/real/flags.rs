@@ -257,7 +257,7 @@ pub(crate) async fn upstreams_controller_beside_ours_is_noticed(
     assert_eq!(taintward.metric("taintward_other_controller_seen_total"), 0.0, "nobody is beside us yet");
 
     let original =
-        cluster.controller_manager("taint-eviction-controller,daemonset-controller").await.unwrap();
+        cluster.controller_manager("taint-eviction-controller,daemonset-controller", &[]).await.unwrap();
     wait::until("kube-controller-manager's caches", Duration::from_secs(60), async || {
         Ok((original.output().matches("Caches are synced").count() >= 2).then_some(()))
     })

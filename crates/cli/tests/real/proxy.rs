@@ -1,19 +1,22 @@
 //! # Proxy: the network between us and the server
-//! Room:     a loopback port that hands connections on to another, which may change or be missing.
+//! Room:     a loopback port that hands connections on to another, which may change or be missing; it can swallow what
+//!           flows, as a network does that is cut.
 //! Comes in: ports.
 //! Goes out: connections, as long as the target takes them.
 //! Not here: what flows through.
 
-use std::io::{ErrorKind, copy};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// A forwarder, open until dropped.
 pub(crate) struct Proxy {
     target: Arc<AtomicU16>,
+    cut: Arc<AtomicBool>,
+    open: Arc<Mutex<Vec<TcpStream>>>,
     ends: Arc<AtomicBool>,
     door: Option<JoinHandle<()>>,
 }
@@ -24,12 +27,17 @@ impl Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let (target, ends) = (Arc::new(AtomicU16::new(target)), Arc::new(AtomicBool::new(false)));
+        let (cut, open) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
         let door = thread::spawn({
             let (target, ends) = (Arc::clone(&target), Arc::clone(&ends));
+            let (cut, open) = (Arc::clone(&cut), Arc::clone(&open));
             move || {
                 while !ends.load(Ordering::Relaxed) {
                     match listener.accept() {
-                        Ok((guest, _)) => connect(guest, target.load(Ordering::Relaxed)),
+                        Ok((guest, _)) => {
+                            open.lock().unwrap().extend(guest.try_clone());
+                            connect(guest, target.load(Ordering::Relaxed), &cut);
+                        }
                         Err(error) if error.kind() == ErrorKind::WouldBlock => {
                             thread::sleep(Duration::from_millis(5));
                         }
@@ -38,34 +46,56 @@ impl Proxy {
                 }
             }
         });
-        Self { target, ends, door: Some(door) }
+        Self { target, cut, open, ends, door: Some(door) }
     }
 
     /// New connections go there; those that are open are left alone.
     pub(crate) fn lead_to(&self, target: u16) {
         self.target.store(target, Ordering::Relaxed);
     }
+
+    /// Ends all open connections.
+    pub(crate) fn break_off(&self) {
+        for guest in self.open.lock().unwrap().drain(..) {
+            let _ = guest.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// While it is cut nothing flows either way, and nobody is told: connections stay open, bytes wait.
+    pub(crate) fn cut(&self, cut: bool) {
+        self.cut.store(cut, Ordering::Relaxed);
+    }
 }
 
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
+        self.cut(false);
         let _ = self.door.take().map(JoinHandle::join);
     }
 }
 
-fn connect(guest: TcpStream, target: u16) {
+fn connect(guest: TcpStream, target: u16, cut: &Arc<AtomicBool>) {
     let Ok(host) = TcpStream::connect((Ipv4Addr::LOCALHOST, target)) else { return };
     if guest.set_nonblocking(false).is_err() {
         return;
     }
     let (Ok(other_guest), Ok(other_host)) = (guest.try_clone(), host.try_clone()) else { return };
-    thread::spawn(move || forward(guest, host));
-    thread::spawn(move || forward(other_host, other_guest));
+    let (to_host, to_guest) = (Arc::clone(cut), Arc::clone(cut));
+    thread::spawn(move || forward(guest, host, &to_host));
+    thread::spawn(move || forward(other_host, other_guest, &to_guest));
 }
 
-fn forward(mut from: TcpStream, mut to: TcpStream) {
+fn forward(mut from: TcpStream, mut to: TcpStream, cut: &AtomicBool) {
+    let mut bytes = [0; 16 * 1024];
+    while let Ok(count @ 1..) = from.read(&mut bytes) {
+        while cut.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        if to.write_all(&bytes[..count]).is_err() {
+            break;
+        }
+    }
     // However it ends, it ends for both sides.
-    let _ = copy(&mut from, &mut to);
     let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }

@@ -4,7 +4,7 @@
 //! Goes out: [`Clients`] that send each request once.
 //! Not here: limits of single requests (`act.rs`).
 
-use super::gather::Gathered;
+use super::gather::{Gathered, LONG_MOMENT, MOMENT};
 use super::source::words;
 use super::{ConnectError, Settings};
 use crate::act::chain;
@@ -31,6 +31,7 @@ const PING_WAIT: Duration = Duration::from_secs(10);
 pub(super) struct Clients {
     pub(super) requests: Client,
     pub(super) streams: Client,
+    pub(super) heartbeats: Client,
     pub(super) lease: Client,
 }
 
@@ -49,11 +50,12 @@ pub(super) fn clients(mut config: Config, settings: &Settings, place: &str) -> R
         timeout: settings.connect_timeout,
         place,
     };
-    let streams = match config.proxy_url {
-        Some(_) => stack.proxied()?,
-        None => stack.over(tcp().map_response(Gathered::new as fn(_) -> _))?,
-    };
-    Ok(Clients { requests: stack.plain()?, streams, lease: stack.plain()? })
+    Ok(Clients {
+        requests: stack.plain()?,
+        streams: stack.gathered(MOMENT)?,
+        heartbeats: stack.gathered(LONG_MOMENT)?,
+        lease: stack.plain()?,
+    })
 }
 
 /// What all clients of one configuration share: credentials are fetched and renewed once.
@@ -69,6 +71,14 @@ impl Stack<'_> {
         match self.config.proxy_url {
             Some(_) => self.proxied(),
             None => self.over(tcp()),
+        }
+    }
+
+    /// Read in portions, each after a moment of at most this length.
+    fn gathered(&self, longest: Duration) -> Result<Client, ConnectError> {
+        match self.config.proxy_url {
+            Some(_) => self.proxied(),
+            None => self.over(tcp().map_response(move |tcp| Gathered::new(tcp, longest))),
         }
     }
 

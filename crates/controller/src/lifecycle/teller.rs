@@ -9,7 +9,6 @@
 use super::hands::Done;
 use super::words;
 use crate::metrics::{self, Metrics};
-use crate::settings::Mode;
 use crate::teller::Quota;
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
@@ -36,7 +35,6 @@ pub(super) type Sent = (Mono, Result<(), Refusal>);
 
 /// What is still to be said, and how often what may be said.
 pub(super) struct Teller {
-    mode: Mode,
     waiting: VecDeque<EventNote>,
     sending: FuturesUnordered<BoxFuture<'static, Sent>>,
     dropped: u64,
@@ -44,9 +42,9 @@ pub(super) struct Teller {
 }
 
 impl Teller {
-    pub(super) fn new(mode: Mode) -> Self {
+    pub(super) fn new() -> Self {
         let (waiting, sending) = (VecDeque::new(), FuturesUnordered::new());
-        Self { mode, waiting, sending, dropped: 0, complaints: Quota::per_second(5) }
+        Self { waiting, sending, dropped: 0, complaints: Quota::per_second(5) }
     }
 
     /// Says one thing; events only by whoever acts, so that replicas do not say it twice.
@@ -60,6 +58,15 @@ impl Teller {
                 uid = %node.uid,
                 reason = words::why(Why::Silent { since: *silent_since }, now),
                 "conditions of node set to Unknown"
+            ),
+            Notice::WouldTaint { node, zone, add, remove, why } => {
+                would_taint(node, zone, (*add, *remove), *why, now, metrics);
+            }
+            Notice::WouldDeclare { node, silent_since } => tracing::info!(
+                node = node.name.as_str(),
+                uid = %node.uid,
+                reason = words::why(Why::Silent { since: *silent_since }, now),
+                "would set conditions of node to Unknown now"
             ),
             Notice::EverythingDown(true) => tracing::warn!(
                 "all zones are down: no node gets a NoExecute taint for that, and those that are there go"
@@ -173,6 +180,29 @@ fn tell_tainted(
         remove = words::taints(remove),
         reason = words::why(why, now),
         "node tainted"
+    );
+}
+
+/// In observe mode (S14).
+fn would_taint(
+    node: &NodeRef,
+    zone: &ZoneKey,
+    (add, remove): (OwnTaints, OwnTaints),
+    why: Why,
+    now: Now,
+    metrics: &Metrics,
+) {
+    if !add.no_execute().is_empty() {
+        metrics.node_health.would_taint.inc();
+    }
+    tracing::info!(
+        node = node.name.as_str(),
+        uid = %node.uid,
+        zone = zone.to_string(),
+        add = words::taints(add),
+        remove = words::taints(remove),
+        reason = words::why(why, now),
+        "would taint node now"
     );
 }
 

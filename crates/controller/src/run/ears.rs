@@ -61,13 +61,13 @@ impl Ears {
     /// Begins to listen to what the controllers that run need.
     pub(super) fn listen(
         self,
-        client: &Client,
+        (streams, heartbeats): (&Client, &Client),
         settings: &Settings,
         signs: &Signs,
         clock: &Clock,
         tasks: &mut Tasks,
     ) -> Heard {
-        let mut hearing = Hearing { client, settings, signs, clock, tasks };
+        let mut hearing = Hearing { streams, heartbeats, settings, signs, clock, tasks };
         let nodes = hearing.shared::<SeenNode>(self.nodes);
         let pods = hearing.shared::<SeenPod>(self.pods);
         let leases = nodes.health.is_some().then(|| hearing.leases(self.leases));
@@ -89,7 +89,8 @@ struct Halves<S: Seen> {
 
 /// What listening takes.
 struct Hearing<'a> {
-    client: &'a Client,
+    streams: &'a Client,
+    heartbeats: &'a Client,
     settings: &'a Settings,
     signs: &'a Signs,
     clock: &'a Clock,
@@ -103,22 +104,22 @@ impl Hearing<'_> {
         let (eviction, to_eviction) = way(controllers.taint_eviction);
         let (health, to_health) = way(controllers.node_lifecycle.is_some());
         let meter = self.meter(ear.resource);
-        let from = self.stream::<S>(ear);
+        let from = self.stream::<S>(self.streams, ear);
         self.tasks.0.push(tokio::spawn(split::run(from, Ways { eviction, health }, meter)));
         Halves { eviction: to_eviction, health: to_health }
     }
 
     fn leases(&mut self, ear: Ear) -> Queue<LeaseFact> {
         let meter = self.meter(ear.resource);
-        let from = self.stream::<LeaseFact>(ear);
+        let from = self.stream::<LeaseFact>(self.heartbeats, ear);
         let (out, to) = mpsc::channel(1);
         self.tasks.0.push(tokio::spawn(split::pass_on(from, out, meter)));
         to
     }
 
-    fn stream<F: Fact>(&mut self, ear: Ear) -> Queue<F> {
+    fn stream<F: Fact>(&mut self, client: &Client, ear: Ear) -> Queue<F> {
         let (out, news) = mpsc::channel(BATCHES_WAITING);
-        let listener = listener::<F>(self.client.clone(), self.settings.cluster.relist_every, ear.seed);
+        let listener = listener::<F>(client.clone(), self.settings.cluster.relist_every, ear.seed);
         let watches = self.signs.metrics.watches.clone();
         self.tasks.0.push(tokio::spawn(listener.run(out, ear.out)));
         self.tasks.0.push(tokio::spawn(streams::report(ear.resource, ear.health, watches)));

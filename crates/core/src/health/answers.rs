@@ -69,7 +69,9 @@ impl Engine {
         match result {
             Ok(version) => self.done(name, errand, version, void),
             Err(failure) => {
-                if let (Errand::Taint { token: Some(zone), .. }, true) = (errand, is_certain(failure)) {
+                if let (Errand::Taint { token: Some(zone), returns: true, .. }, true) =
+                    (errand, is_certain(failure))
+                {
                     self.give_back(&zone, now);
                 }
                 if !void {

@@ -55,7 +55,8 @@ pub fn plan(situation: &Situation) -> Plan {
 }
 
 /// The NoSchedule taints that conditions and `spec.unschedulable` call for (NL-5, NL-9); where a condition is not
-/// understood, those that are there (D11).
+/// understood, those that are there (D11). A node that has not said a word about `Ready` yet keeps the taint that every
+/// node is created with (AD-6, D12): the original takes it off at once, and pods go to a node that is not there.
 fn keeping_off(situation: &Situation) -> OwnTaints {
     use ConditionKind::{DiskPressure, MemoryPressure, NetworkUnavailable, PidPressure};
     let conditions = &situation.conditions;
@@ -68,8 +69,8 @@ fn keeping_off(situation: &Situation) -> OwnTaints {
     let ready = match conditions.ready() {
         Some(Status::False) => [Some(OwnTaint::NotReady), None],
         Some(Status::Unknown) => [None, Some(OwnTaint::Unreachable)],
-        Some(Status::Other) => [kept(OwnTaint::NotReady), kept(OwnTaint::Unreachable)],
-        Some(Status::True) | None => [None, None],
+        Some(Status::Other) | None => [kept(OwnTaint::NotReady), kept(OwnTaint::Unreachable)],
+        Some(Status::True) => [None, None],
     };
     let others = [
         pressure(MemoryPressure, OwnTaint::MemoryPressure),

@@ -98,6 +98,14 @@ impl Config {
         let monitor_period = positive("--node-monitor-period", flags.monitor_period_micros)?;
         let monitor_grace = positive("--node-monitor-grace-period", flags.monitor_grace_micros)?;
         let startup_grace = positive("--node-startup-grace-period", flags.startup_grace_micros)?;
+        if monitor_period < PERIOD_MIN {
+            return Err(FlagError {
+                flag: "--node-monitor-period",
+                value: seconds(flags.monitor_period_micros),
+                reason: "is shorter than 0.1s: there would be no time for anything else",
+                way_out: "give at least 0.1s".into(),
+            });
+        }
         if monitor_grace < monitor_period {
             return Err(FlagError {
                 flag: "--node-monitor-grace-period",
@@ -127,6 +135,11 @@ impl Config {
             hold_countdowns: flags.hold_countdowns,
             lift_together: flags.lift_together,
         })
+    }
+
+    /// Whether countdowns are ever to be held (NL-48).
+    pub const fn may_hold_countdowns(&self) -> bool {
+        self.hold_countdowns
     }
 
     /// How long may pass between two signs of life of a stream, of the API server or of this process itself, before
@@ -179,6 +192,9 @@ impl core::error::Error for FlagError {}
 
 const SECONDARY: &str = "--secondary-node-eviction-rate";
 const THRESHOLD: &str = "--unhealthy-zone-threshold";
+
+/// The engine wants to be called once in each period.
+const PERIOD_MIN: Span = Span::from_millis(100);
 
 /// A year: longer is a slip, and keeps sums far from the end of time.
 const PERIOD_MAX_MICROS: i64 = 366 * 86_400 * SECOND;

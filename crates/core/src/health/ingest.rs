@@ -7,7 +7,8 @@
 
 use super::fact::{LeaseFact, NodeFact, Status};
 use super::observe::Stream;
-use super::roster::{Known, LeaseSeen, NodeRef, Seat};
+use super::observer::Shown;
+use super::roster::{Errand, Known, LeaseSeen, NodeRef, Seat};
 use super::{Engine, Notice};
 use crate::names::{NodeName, Uid};
 use crate::time::{Mono, Now};
@@ -75,6 +76,12 @@ impl Engine {
     /// Whoever led before may have tainted a node just now (S6, P36); what was decided meanwhile is decided again (P34).
     pub(super) fn leading(&mut self, now: Mono) {
         self.zones.values_mut().for_each(|zone| zone.bucket.drain(now));
+        for seat in self.seats.values_mut() {
+            seat.shown = Shown::default();
+            if let Some(Errand::Taint { returns, .. }) = &mut seat.errand {
+                *returns = false;
+            }
+        }
         self.reassess_all(now);
     }
 
@@ -144,6 +151,8 @@ impl Engine {
             self.notices.push(Notice::BecameNotReady(node));
         }
         if let Some(seat) = self.seats.get_mut(&name) {
+            // What others wrote is there, whatever an observer was told.
+            seat.shown.forget(known.own.without(before.own).and(before.own.without(known.own)));
             seat.known = Some(known);
         }
         if turned {

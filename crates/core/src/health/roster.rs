@@ -7,6 +7,7 @@
 
 use super::desire::{self, Plan, Situation};
 use super::fact::{Conditions, LeaseFact, NodeFact, Platform, PodFact, Status};
+use super::observer::Shown;
 use super::own::OwnTaints;
 use super::zone::{Tally, ZoneKey};
 use crate::names::{NodeName, PodName, Uid, Version};
@@ -119,13 +120,18 @@ impl Known {
     }
 
     pub(super) fn plan(&self, silent: bool, all_down: bool) -> Plan {
-        desire::plan(&Situation {
-            conditions: self.conditions,
-            unschedulable: self.unschedulable,
-            own: self.own,
-            silent,
-            all_down,
-        })
+        self.plan_as(self.conditions, self.own, silent, all_down)
+    }
+
+    /// The plan if its conditions and own taints were these.
+    pub(super) fn plan_as(
+        &self,
+        conditions: Conditions,
+        own: OwnTaints,
+        silent: bool,
+        all_down: bool,
+    ) -> Plan {
+        desire::plan(&Situation { conditions, unschedulable: self.unschedulable, own, silent, all_down })
     }
 }
 
@@ -153,8 +159,8 @@ impl Pod {
 pub(super) enum Errand {
     /// Reading; on behalf of a turn in this zone, if any.
     Confirm { turn: Option<ZoneKey> },
-    /// Writing taints; with this zone's token, if any.
-    Taint { add: OwnTaints, remove: OwnTaints, token: Option<ZoneKey>, why: super::Why },
+    /// Writing taints; with this zone's token, if any, which it `returns` if it was certainly not used.
+    Taint { add: OwnTaints, remove: OwnTaints, token: Option<ZoneKey>, returns: bool, why: super::Why },
     /// Writing conditions.
     Declare { since: Mono },
     /// Writing labels.
@@ -204,6 +210,8 @@ pub(super) struct Seat {
     pub(super) retry_at: Option<Mono>,
     /// When the last live read that succeeded was sent.
     pub(super) check: Option<Mono>,
+    /// What an observer was told that would have been written.
+    pub(super) shown: Shown,
     pub(super) pods: BTreeMap<Uid, Pod>,
 }
 
@@ -224,6 +232,7 @@ impl Seat {
         self.failures = 0;
         self.retry_at = None;
         self.check = None;
+        self.shown = Shown::default();
     }
 }
 

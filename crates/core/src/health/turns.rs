@@ -95,17 +95,8 @@ impl Engine {
 
     /// The node of some zone whose turn it is to be tainted NoExecute (NL-22, NL-23): the one that waits longest.
     fn next_eviction(&mut self, now: Now) -> Option<Effect> {
-        if self.modes.feared_all() {
-            return None;
-        }
-        let believes = self.disbelief(now.mono).is_none();
-        let ready = |key: &&ZoneKey| {
-            let zone = self.zones.get(*key);
-            zone.is_some_and(|zone| candidate(zone, believes).is_some() && zone.bucket.has_token(now.mono))
-        };
-        let key = self.waiting.iter().find(ready)?.clone();
+        let (key, since, name) = self.next_in_turn(now.mono)?;
         let zone = self.zones.get_mut(&key)?;
-        let (since, name) = candidate(zone, believes)?.clone();
         zone.busy = Some(name.clone());
         self.unplace(&name);
         let seat = self.seats.get(&name)?;
@@ -115,6 +106,19 @@ impl Engine {
         let known = seat.known.as_ref()?;
         let taint = known.plan(seat.silent.is_some(), self.modes.all_down).queue?;
         Some(self.write(&name, OwnTaints::NONE.with(taint), OwnTaints::NONE, Some(key), now))
+    }
+
+    /// A zone whose turn it is to have a node tainted, with the node that waits longest, and since when.
+    pub(super) fn next_in_turn(&self, now: Mono) -> Option<(ZoneKey, Mono, NodeName)> {
+        if self.modes.feared_all() {
+            return None;
+        }
+        let believes = self.disbelief(now).is_none();
+        self.waiting.iter().find_map(|key| {
+            let zone = self.zones.get(key).filter(|zone| zone.bucket.has_token(now))?;
+            let (since, name) = candidate(zone, believes)?.clone();
+            Some((key.clone(), since, name))
+        })
     }
 
     /// Why no node may be tainted for its silence now (S7).
@@ -160,7 +164,7 @@ impl Engine {
             zone.bucket.take(now.mono);
             zone.busy = Some(name.clone());
         }
-        self.out(name, Errand::Taint { add, remove, token, why });
+        self.out(name, Errand::Taint { add, remove, token, returns: true, why });
         Effect::Taint { node, version, add, remove, at: now.wall, why }
     }
 
@@ -192,7 +196,7 @@ impl Engine {
 }
 
 /// The node of a zone that has waited longest; those that are silent only if our own eyes are to be believed.
-fn candidate(zone: &Zone, believes: bool) -> Option<&(Mono, NodeName)> {
+pub(super) fn candidate(zone: &Zone, believes: bool) -> Option<&(Mono, NodeName)> {
     let silent = zone.silent.first().filter(|_| believes);
     let next = match (silent, zone.unready.first()) {
         (Some(silent), Some(unready)) => Some(silent.min(unready)),
@@ -206,14 +210,15 @@ fn is_confirmed(seat: &Seat, since: Mono, now: Mono) -> bool {
     seat.check.is_some_and(|sent| since <= sent && now <= sent.plus(CONFIRM_AGE_MAX))
 }
 
-fn reference(name: &NodeName, seat: &Seat) -> Option<NodeRef> {
+pub(super) fn reference(name: &NodeName, seat: &Seat) -> Option<NodeRef> {
     let uid = seat.known.as_ref()?.uid.clone();
     Some(NodeRef { name: name.clone(), uid })
 }
 
-fn why(seat: &Seat, add: OwnTaints, remove: OwnTaints, all_down: bool) -> Why {
+pub(super) fn why(seat: &Seat, add: OwnTaints, remove: OwnTaints, all_down: bool) -> Why {
     let is_ready = seat.known.as_ref().is_some_and(super::roster::Known::is_ready);
-    let has = seat.known.as_ref().is_some_and(|known| !known.own.no_execute().is_empty());
+    let own = seat.known.as_ref().map(|known| seat.shown.own(known)).unwrap_or_default();
+    let has = !own.no_execute().is_empty();
     match (add.no_execute().is_empty(), remove.no_execute().is_empty()) {
         (true, true) => Why::Conditions,
         (true, false) if is_ready => Why::Recovered,

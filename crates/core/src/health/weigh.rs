@@ -90,6 +90,7 @@ impl Engine {
     /// Puts a node into the queue that it belongs in now.
     pub(super) fn place(&mut self, name: &NodeName) {
         self.unplace(name);
+        self.unshow(name);
         let Some(seat) = self.seats.get(name) else { return };
         let place = self.place_of(seat);
         match &place {
@@ -127,8 +128,9 @@ impl Engine {
         if let Some(at) = seat.retry_at {
             return Place::Later(at);
         }
-        let plan = known.plan(seat.silent.is_some(), self.modes.all_down);
-        let mend = !plan.add.is_empty() || !plan.remove.is_empty() || known.labels.is_some();
+        let plan = seat.shown.plan(known, seat.silent.is_some(), self.modes.all_down);
+        let mend =
+            !plan.add.is_empty() || !plan.remove.is_empty() || known.labels.is_some() && !seat.shown.labels;
         match (plan.queue, seat.silent) {
             _ if !plan.remove.no_execute().is_empty() && !seat.stale => Place::Todo(Urgency::Lift),
             _ if mend || seat.stale => Place::Todo(Urgency::Mend),

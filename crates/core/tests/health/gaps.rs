@@ -33,42 +33,28 @@ fn a_pause_of_ten_minutes() {
     }
 }
 
-/// Who was silent for too long before the pause, and not declared so, has a whole grace period as well.
+/// Who was silent for too long before the pause, and not declared so, has a whole grace period as well; also if another
+/// task of this process went on renewing our own lease while the loop was starved.
 #[test]
 fn a_pause_with_somebody_silent_before_it() {
-    let mut world = World::new(&[("a", 5)]);
-    world.leading = false;
-    world.kill(&["a4"]);
-    world.pass(65);
-    world.paused = true;
-    world.pass(600);
-    world.paused = false;
-    world.leading = true;
-    world.pass(48);
-    assert_eq!(world.commits, [], "nobody yet");
-    world.pass(15);
-    assert_eq!(world.tainted(), ["a4"]);
-}
-
-/// The loop is starved while another task of the process goes on renewing our own lease: that is a pause all the same.
-#[test]
-fn a_pause_in_which_our_lease_was_renewed() {
-    let mut world = World::new(&[("a", 5)]);
-    world.leading = false;
-    world.kill(&["a4"]);
-    world.pass(65);
-    world.paused = true;
-    world.pass(600);
-    world.paused = false;
-    for ago in (0..62).rev() {
-        let sent = world.clock().mono.minus(taintward_core::time::Span::from_secs(10 * ago));
-        world.tell(Input::Witness { sent });
+    for renewed in [false, true] {
+        let mut world = World::new(&[("a", 5)]);
+        world.leading = false;
+        world.kill(&["a4"]);
+        world.pass(65);
+        world.paused = true;
+        world.pass(600);
+        world.paused = false;
+        for ago in (0..62).rev().filter(|_| renewed) {
+            let sent = world.clock().mono.minus(taintward_core::time::Span::from_secs(10 * ago));
+            world.tell(Input::Witness { sent });
+        }
+        world.leading = true;
+        world.pass(48);
+        assert_eq!(world.commits, [], "nobody yet");
+        world.pass(15);
+        assert_eq!(world.tainted(), ["a4"], "renewed: {renewed}");
     }
-    world.leading = true;
-    world.pass(48);
-    assert_eq!(world.commits, [], "nobody yet");
-    world.pass(15);
-    assert_eq!(world.tainted(), ["a4"]);
 }
 
 /// A pause shorter than the tolerance is none.
@@ -223,4 +209,51 @@ fn a_witness_from_the_future_or_the_past_proves_nothing_more() {
         world.own("a2"),
         OwnTaints::NONE.with(OwnTaint::Unreachable).with(OwnTaint::UnreachableNoExecute)
     );
+}
+
+/// The stream of leases is lost, and the list that follows shows half of them only: those who renew theirs are well, and
+/// whoever is dead has a whole grace period from the list on, with a lease or without.
+#[test]
+fn a_lost_stream_and_a_list_without_half_of_the_leases() {
+    let mut world = World::new(&[("a", 10)]);
+    world.kill(&["a4", "a5"]);
+    world.pass(30);
+    let since = world.clock().mono;
+    world.tell(Input::Lost { stream: Stream::Leases, since });
+    world.pass(40);
+    assert_eq!(world.commits, [], "not while it is lost");
+    for name in ["a0", "a1", "a2", "a3", "a4"] {
+        world.stored.get_mut(name).expect("it exists").lease = None;
+    }
+    world.list(false);
+    world.pass(49);
+    assert_eq!(world.commits, []);
+    world.pass(15);
+    assert_eq!(world.tainted(), ["a4", "a5"]);
+    assert!(["a0", "a1", "a2", "a3", "a9"].iter().all(|name| !is_declared(&world, name)));
+}
+
+/// Nothing is pulled for an hour, with dead nodes, failed writes, without a witness: nobody is woken for nothing.
+#[test]
+fn who_does_not_pull_is_woken_a_few_times_in_each_period() {
+    for (observing, api, failing) in [
+        (false, true, false),
+        (true, true, false),
+        (false, false, false),
+        (false, true, true),
+        (true, false, true),
+    ] {
+        let mut world = World::new(&[("a", 6), ("b", 3)]);
+        world.kill(&["a1", "a2", "b0", "b1", "b2"]);
+        if failing {
+            world.faults = vec![Some(taintward_core::effect::Failure::Rejected); 1_000].into();
+            world.pass(60);
+        }
+        (world.leading, world.observing, world.api) = (false, observing, api);
+        world.wakes = 0;
+        world.pass(3_600);
+        let periods = 3_600 / 5;
+        let about = (observing, api, failing);
+        assert!(world.wakes >= periods - 20 && world.wakes < periods * 3, "{about:?}: {}", world.wakes);
+    }
 }

@@ -2,7 +2,9 @@
 
 use crate::world::World;
 use taintward_core::effect::Failure;
-use taintward_core::health::{Condition, ConditionKind, Input, LeaseFact, Notice, OwnTaint, Status};
+use taintward_core::health::{
+    Condition, ConditionKind, Input, LeaseFact, Notice, OwnTaint, OwnTaints, Status,
+};
 use taintward_core::names::NodeName;
 use taintward_core::time::Wall;
 
@@ -209,4 +211,50 @@ fn nl_22_one_candidate_at_a_time() {
     let engine = world.engine.as_mut().expect("it runs");
     let pulled: Vec<_> = std::iter::from_fn(|| engine.next(now)).collect();
     assert_eq!(pulled, [taintward_core::health::Effect::Confirm { node: NodeName::new("a1") }]);
+}
+
+/// AD-6, NL-5: what a node is created with stays until it says that it is ready, or is called silent: pods go to no node
+/// that has not said a word.
+#[test]
+fn ad_6_a_node_that_has_not_spoken_is_not_ready() {
+    for speaks in [true, false] {
+        let mut world = World::new(&[("a", 4)]);
+        world.add_node("a9", "a");
+        world.kill(&["a9"]);
+        let own = OwnTaint::NotReady;
+        let (key, value, effect) = (own.key().into(), "".into(), own.effect());
+        let taint = taintward_core::taint::Taint { key, value, effect, time_added: None };
+        world.stored.get_mut("a9").expect("it exists").lease = None;
+        world.tell(Input::LeaseGone { node: NodeName::new("a9") });
+        world.edit("a9", |node| (node.conditions, node.taints) = (Vec::new(), vec![taint]));
+        world.pass(40);
+        assert_eq!(world.own("a9"), OwnTaints::NONE.with(own), "nothing was written");
+        if speaks {
+            world.revive(&["a9"]);
+            world.pass(1);
+            assert_eq!(world.own("a9"), OwnTaints::NONE);
+        } else {
+            world.pass(100);
+            assert_eq!(world.own("a9").no_schedule(), OwnTaints::NONE.with(OwnTaint::Unreachable));
+        }
+    }
+}
+
+/// NL-24: nodes without a zone are a zone of their own; a label is a text like any other, and may change.
+#[test]
+fn nl_24_no_zone_odd_zones_and_zones_that_change() {
+    let mut world = World::new(&[("", 4), ("\u{e9}:\0:\n", 4)]);
+    let zones = |world: &World| world.engine.as_ref().expect("it runs").zones().count();
+    assert_eq!(zones(&world), 2);
+    world.kill(&["1", "\u{e9}:\0:\n1"]);
+    world.pass(40);
+    world.edit("1", |node| node.zone = crate::world::zone(&"z".repeat(10_000)));
+    world.pass(60);
+    assert_eq!(zones(&world), 3);
+    assert_eq!(world.tainted(), ["1", "\u{e9}:\0:\n1"]);
+    world.edit("1", |node| node.zone = crate::world::zone(""));
+    world.pass(60);
+    assert_eq!((zones(&world), world.tainted().len()), (2, 2));
+    let evictions = world.engine.as_ref().expect("it runs").zones().map(|zone| zone.evictions);
+    assert_eq!(evictions.sum::<u64>(), 1, "those of a zone that is gone are not counted any more");
 }

@@ -6,6 +6,7 @@ mod exhaustive;
 mod gaps;
 mod input;
 mod judge;
+mod observer;
 mod properties;
 mod restarts;
 mod timeline;

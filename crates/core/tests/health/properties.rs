@@ -104,9 +104,9 @@ fn perform(world: &mut World, command: Command) {
             world.start();
         }
         Command::Follow(time) => {
-            world.leading = false;
+            (world.leading, world.observing) = (false, time % 2 == 0);
             world.pass(time);
-            world.leading = true;
+            (world.leading, world.observing) = (true, false);
             world.tell(Input::Leading);
         }
         Command::Faults(faults) => {

@@ -4,7 +4,7 @@ use crate::world::{SECOND, What, World};
 use taintward_core::effect::Failure;
 use taintward_core::engine::Reading;
 use taintward_core::health::{
-    Condition, ConditionKind, Confirmation, Effect, Input, OwnTaint, OwnTaints, Status,
+    Condition, ConditionKind, Confirmation, Effect, Engine, Held, Input, OwnTaint, OwnTaints, Status,
 };
 use taintward_core::names::{NodeName, Version};
 use taintward_core::time::{Mono, Span, Wall};
@@ -127,4 +127,41 @@ fn nl_11_from_creation_after_a_restart() {
     let after = declared.expect("declared").at - started;
     assert!((50 * SECOND..51 * SECOND).contains(&after), "{after}");
     assert!(world.engine.as_ref().expect("it runs").wake_at() > Some(Mono::from_micros(world.now)));
+}
+
+/// S6: a token of the time before we gained the lead is not given back: whoever led in between may have used the rate.
+#[test]
+fn s6_a_new_lead_forgets_the_tokens_of_the_last() {
+    for leads_again in [false, true] {
+        let mut world = silent();
+        world.pass(30);
+        let mut now = world.clock();
+        let mut engine = world.engine.take().expect("it runs");
+        let result = Ok(reading(&world, "a1"));
+        let name = NodeName::new("a1");
+        let taint = |engine: &mut Engine, now| match engine.next(now) {
+            Some(Effect::Confirm { node }) => {
+                engine.handle(Input::Confirmed { node, sent: now.mono, result: result.clone() }, now);
+                None
+            }
+            Some(Effect::Declare { node, .. }) => {
+                let result = Ok(Some(Version(1_000)));
+                engine.handle(Input::Written { node: node.name, result }, now);
+                None
+            }
+            Some(Effect::Taint { add, .. }) => Some(add.no_execute().is_empty()),
+            other => panic!("{other:?}"),
+        };
+        let away = std::iter::repeat_with(|| taint(&mut engine, now)).take(9).find_map(|it| it);
+        assert_eq!(away, Some(false), "both taints in one write, with the zone's token");
+        if leads_again {
+            engine.handle(Input::Leading, now);
+        }
+        engine.handle(Input::Written { node: name.clone(), result: Err(Failure::Rejected) }, now);
+        now.mono = now.mono.plus(Span::from_secs(2));
+        engine.tick(now.mono);
+        let held = engine.explain(&name, now.mono).expect("it is known").held;
+        let rate = matches!(held, Some(Held::Rate(at)) if at > now.mono.plus(Span::from_secs(7)));
+        assert_eq!(rate, leads_again, "{held:?}");
+    }
 }

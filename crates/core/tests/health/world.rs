@@ -55,6 +55,10 @@ pub struct World {
     pub flags: Flags,
     pub engine: Option<Engine>,
     pub leading: bool,
+    /// It watches, and is asked what it would do.
+    pub observing: bool,
+    /// How often the engine wanted to be woken.
+    pub wakes: usize,
     pub stored: BTreeMap<String, Stored>,
     pub kubelets: BTreeMap<String, Kubelet>,
     pub pods: BTreeMap<String, (String, PodFact)>,
@@ -95,6 +99,8 @@ impl World {
             flags,
             engine: None,
             leading: true,
+            observing: false,
+            wakes: 0,
             stored: BTreeMap::new(),
             kubelets: BTreeMap::new(),
             pods: BTreeMap::new(),
@@ -303,6 +309,7 @@ impl World {
             && engine.wake_at().is_some_and(|at| at <= mono)
         {
             engine.tick(mono);
+            self.wakes += 1;
             assert!(engine.wake_at().is_none_or(|at| at > mono), "it wants to be woken for nothing");
         }
         self.work();

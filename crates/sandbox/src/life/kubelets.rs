@@ -23,8 +23,8 @@ pub const SILENCE: &str = "sandbox.taintward.io/silence";
 /// A node with this annotation reports pressure: `memory`, `disk`, `pid`, with commas.
 pub const PRESSURE: &str = "sandbox.taintward.io/pressure";
 
-/// How often a kubelet renews its lease.
-const RENEW: SignedDuration = SignedDuration::from_secs(10);
+/// How often a kubelet posts its node's status though nothing has changed.
+const REPORT: SignedDuration = SignedDuration::from_mins(5);
 /// A flapping node is silent for this long, then speaks for as long.
 const FLAP: i64 = 60;
 /// How long a pod takes to start and to stop.
@@ -38,10 +38,17 @@ const AGAIN: SignedDuration = SignedDuration::from_secs(5);
 /// its end.
 const AT_ONCE: usize = 1000;
 
-#[derive(Default)]
 pub(super) struct Kubelets {
+    /// How often a kubelet renews its lease.
+    renew: SignedDuration,
     renew_at: Option<Timestamp>,
     turns: Turns,
+}
+
+impl Kubelets {
+    pub(super) fn new(renew: SignedDuration) -> Self {
+        Self { renew, renew_at: None, turns: Turns::default() }
+    }
 }
 
 impl Part for Kubelets {
@@ -57,7 +64,7 @@ impl Part for Kubelets {
             }
         }
         if due {
-            self.renew_at = Some(view.now + RENEW);
+            self.renew_at = Some(view.now + self.renew);
         }
         for key in view.changed.keys(pods()) {
             match view.mirror.pod(key).filter(|pod| pod.node.is_some() && pod.is_restless()) {
@@ -102,6 +109,10 @@ fn tend(view: &View<'_>, node: &Value, pod: &Value, begun: bool) -> Option<Signe
             return Some(length);
         }
         stop(view, pod);
+        return Some(AGAIN);
+    }
+    if is_belied(pod) {
+        say_ready(view, pod);
         return Some(AGAIN);
     }
     if pod["status"]["phase"] != "Pending" {
@@ -173,6 +184,26 @@ fn start(view: &View<'_>, node: &Value, pod: &Value) {
     });
 }
 
+/// A pod that works, which somebody has called not ready: its node was not heard of (NL-17).
+pub(super) fn is_belied(pod: &Value) -> bool {
+    let says = |kind: &str, status: &str| {
+        facts::list(&pod["status"]["conditions"]).any(|one| one["type"] == kind && one["status"] == status)
+    };
+    pod["status"]["phase"] == "Running" && says("Ready", "False") && says("ContainersReady", "True")
+}
+
+fn say_ready(view: &View<'_>, pod: &Value) {
+    let now = view.server.clock().stamp();
+    let _ = view.server.change(&on(pods(), pod).part(Sub::Status), NAME, |pod| {
+        for condition in pod["status"]["conditions"].as_array_mut().into_iter().flatten() {
+            if condition["type"] == "Ready" {
+                condition["status"] = json!("True");
+                condition["lastTransitionTime"] = json!(now);
+            }
+        }
+    });
+}
+
 /// A pod's containers have stopped: it may go.
 fn stop(view: &View<'_>, pod: &Value) {
     if !is_over(pod) {
@@ -216,12 +247,19 @@ fn renew(view: &View<'_>, node: &Value) {
     }
 }
 
-/// The node's conditions, when they are not as they should be.
+/// The node's conditions, when they are not as they should be, or have not been posted for long.
 fn post(view: &View<'_>, node: &Value) {
     let pressure = node["metadata"]["annotations"][PRESSURE].as_str().unwrap_or_default();
     let under = |what: &str| pressure.split(',').any(|one| one.trim() == what);
     let now = view.server.clock().stamp();
     let mut after = node.clone();
+    if is_old(node, view.now) {
+        let conditions = after["status"]["conditions"].as_array_mut();
+        // The network is somebody else's affair.
+        for condition in conditions.into_iter().flatten().filter(|one| one["type"] != "NetworkUnavailable") {
+            condition["lastHeartbeatTime"] = json!(now);
+        }
+    }
     for (kind, what, good, bad) in [
         ("MemoryPressure", "memory", "KubeletHasSufficientMemory", "KubeletHasInsufficientMemory"),
         ("DiskPressure", "disk", "KubeletHasNoDiskPressure", "KubeletHasDiskPressure"),
@@ -249,7 +287,14 @@ fn post(view: &View<'_>, node: &Value) {
     }
 }
 
-/// Puts a condition in, unless it says so already: a heartbeat alone is the lease's affair.
+/// Whether the heartbeat in its status is due; whatever is no time there is left to those who can read it.
+fn is_old(node: &Value, now: Timestamp) -> bool {
+    let ready = facts::list(&node["status"]["conditions"]).find(|one| one["type"] == "Ready");
+    let posted = ready.and_then(|one| one["lastHeartbeatTime"].as_str()?.parse::<Timestamp>().ok());
+    posted.is_some_and(|posted| now.duration_since(posted) >= REPORT)
+}
+
+/// Puts a condition in, unless it says so already: a sign of life in between is the lease's affair.
 fn report(node: &mut Value, condition: Value) {
     let same = facts::list(&node["status"]["conditions"]).any(|old| {
         old["type"] == condition["type"]

@@ -4,6 +4,7 @@
 //! Goes out: [`SeenPod`]; the whole object when somebody needs it.
 //! Not here: who keeps them (`mirror.rs`).
 
+use super::kubelets::is_belied;
 use super::pods::{controller_of, is_over};
 use crate::api;
 use crate::facts;
@@ -34,6 +35,8 @@ pub struct SeenPod {
     pub pending: bool,
     /// Its condition says so.
     pub ready: bool,
+    /// It works, and somebody has called it not ready.
+    pub belied: bool,
 }
 
 impl SeenPod {
@@ -48,6 +51,7 @@ impl SeenPod {
             over: is_over(pod),
             pending: pod["status"]["phase"] == "Pending",
             ready: api::is_ready(pod),
+            belied: is_belied(pod),
             object,
         }
     }
@@ -67,9 +71,9 @@ impl SeenPod {
         !self.over && !self.ending
     }
 
-    /// Something is about to happen to it: it waits for a node, for its start or for its end.
+    /// Something is about to happen to it: it waits for a node, for its start, for its end, or to be called ready.
     pub fn is_restless(&self) -> bool {
-        self.ending || self.pending
+        self.ending || self.pending || self.belied
     }
 }
 

@@ -105,7 +105,7 @@ async fn the_node_is_asked_before_anybody_goes() {
     let first = ["p", "q", "r"].map(|name| stage.pod(name, "n1", &[bears("k", Some(60))]));
     let other = stage.pod("s", "n1", &[bears("k", Some(90))]);
     let tainted = stage.taint("n1", &[no_execute("k")]);
-    let read = |sent: &super::stage::Sent| sent.path == "/api/v1/nodes/n1";
+    let read = |sent: &super::wire::Sent| sent.path == "/api/v1/nodes/n1";
     sleep(59.9).await;
     assert!(!stage.sent().iter().any(read), "a countdown asks nothing");
     sleep(1.0).await;

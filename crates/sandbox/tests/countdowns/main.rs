@@ -13,5 +13,8 @@ mod identity;
 mod leaders;
 mod outages;
 mod restarts;
+#[path = "../parts/stage.rs"]
 mod stage;
+#[path = "../parts/wire.rs"]
+mod wire;
 mod writes;

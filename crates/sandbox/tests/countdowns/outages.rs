@@ -5,6 +5,8 @@
 //! Not here: our own process dying (`restarts.rs`).
 
 use super::stage::{LATE, Stage, after, alone, bears, no_execute, pods, sleep};
+use super::wire::Sent;
+use http::Method;
 use taintward_sandbox::api::On;
 use taintward_sandbox::fault::Fault;
 
@@ -97,7 +99,11 @@ async fn a_mark_without_deletion_is_withdrawn() {
     let _controller = stage.controller(alone()).await;
     let pod = stage.pod("p", "n1", &[]);
     sleep(1.0).await;
-    *stage.after_mark.lock().unwrap() = Some(Fault::LostBefore);
+    let (reads, writes) = (stage.faults.clone(), stage.write_faults.clone());
+    let is_mark = |sent: &Sent| sent.method == Method::PATCH;
+    stage.meddler.once(is_mark, move || {
+        [reads, writes].iter().for_each(|faults| faults.outage(Some(Fault::LostBefore)));
+    });
     stage.taint("n1", &[no_execute("k")]);
     sleep(30.0).await;
     assert_eq!(stage.deleted(&pod), None, "the DELETE has not arrived");

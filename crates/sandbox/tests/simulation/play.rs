@@ -254,6 +254,7 @@ impl Play {
         let cluster = Connected {
             client: client(),
             streams: client(),
+            heartbeats: client(),
             lease: client(),
             where_from: "a simulated world".to_owned(),
             default_namespace: "default".to_owned(),

@@ -1,6 +1,6 @@
 //! Virtual time: what is read when, both ways.
 
-use super::{Gathered, MOMENT, ROOM};
+use super::{Gathered, LONG_MOMENT, MOMENT, ROOM};
 use hyper::rt::{Read, ReadBuf};
 use hyper_util::rt::TokioIo;
 use std::future::poll_fn;
@@ -12,8 +12,12 @@ use tokio::time::Instant;
 type Ours = Gathered<TokioIo<DuplexStream>>;
 
 fn pair() -> (DuplexStream, Ours) {
+    patient_pair(MOMENT)
+}
+
+fn patient_pair(longest: Duration) -> (DuplexStream, Ours) {
     let (server, client) = duplex(4 * ROOM);
-    (server, Gathered::new(TokioIo::new(client)))
+    (server, Gathered::new(TokioIo::new(client), longest))
 }
 
 async fn read(ours: &mut Ours, most: usize) -> Vec<u8> {
@@ -73,4 +77,59 @@ async fn a_full_buffer_does_not_wait_and_small_takes_lose_nothing() {
         }
     }
     assert!(got == sent);
+}
+
+/// Something every 2 ms for 3 s, read by somebody so patient; how often it was read, and the longest delay of a byte.
+async fn drip(longest: Duration) -> (usize, Duration) {
+    let (mut server, mut ours) = patient_pair(longest);
+    let begin = Instant::now();
+    let writing = tokio::spawn(async move {
+        for number in 0..1500_u32 {
+            server.write_all(&number.to_be_bytes()).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    });
+    let (mut reads, mut slowest, mut count) = (0, Duration::ZERO, 0_u32);
+    while count < 1500 {
+        let part = read(&mut ours, 64 << 10).await;
+        reads += 1;
+        for number in part.chunks(4) {
+            assert_eq!(number, count.to_be_bytes());
+            let written = begin + Duration::from_millis(2) * count;
+            slowest = slowest.max(written.elapsed());
+            count += 1;
+        }
+    }
+    writing.await.unwrap();
+    (reads, slowest)
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nothing_is_urgent_the_moment_grows_while_there_is_more() {
+    let (reads, slowest) = drip(LONG_MOMENT).await;
+    assert!(reads < 30, "{reads} reads for 1500 events");
+    assert!(slowest <= LONG_MOMENT + Duration::from_millis(3), "{slowest:?}");
+    let (reads, slowest) = drip(MOMENT).await;
+    assert!(reads > 500, "{reads}");
+    assert!(slowest <= MOMENT + Duration::from_millis(3), "{slowest:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silence_makes_the_moment_short_again() {
+    let (mut server, mut ours) = patient_pair(LONG_MOMENT);
+    for _ in 0..20 {
+        server.write_all(b"busy").await.unwrap();
+        assert_eq!(read(&mut ours, 64).await, b"busy");
+    }
+    let reading = tokio::spawn(async move {
+        assert_eq!(read(&mut ours, 64).await, b"later");
+        ours
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    server.write_all(b"later").await.unwrap();
+    let mut ours = reading.await.unwrap();
+    server.write_all(b"again").await.unwrap();
+    let before = Instant::now();
+    assert_eq!(read(&mut ours, 64).await, b"again");
+    assert!(before.elapsed() <= MOMENT + Duration::from_millis(1), "{:?}", before.elapsed());
 }

@@ -20,9 +20,11 @@ fn nl_2_defaults_are_upstreams() {
 #[test]
 fn nl_2_nonsense_is_refused_and_says_what_to_do() {
     type Edit = fn(&mut Flags);
-    let cases: [(&str, &str, Edit); 17] = [
+    let cases: [(&str, &str, Edit); 22] = [
         ("--node-monitor-period", "-1s", |flags| flags.monitor_period_micros = -1_000_000),
         ("--node-monitor-period", "0s", |flags| flags.monitor_period_micros = 0),
+        ("--node-monitor-period", "0.000001s", |flags| flags.monitor_period_micros = 1),
+        ("--node-monitor-period", "0.099999s", |flags| flags.monitor_period_micros = 99_999),
         ("--node-monitor-grace-period", "0s", |flags| flags.monitor_grace_micros = 0),
         ("--node-monitor-grace-period", "4s", |flags| flags.monitor_grace_micros = 4_000_000),
         ("--node-startup-grace-period", "-0.000001s", |flags| flags.startup_grace_micros = -1),
@@ -32,11 +34,16 @@ fn nl_2_nonsense_is_refused_and_says_what_to_do() {
         ("--node-eviction-rate", "inf", |flags| flags.eviction_rate = f64::INFINITY),
         ("--node-eviction-rate", "0.0000001", |flags| flags.eviction_rate = 1e-7),
         ("--secondary-node-eviction-rate", "0.2", |flags| flags.secondary_eviction_rate = 0.2),
+        ("--secondary-node-eviction-rate", "inf", |flags| flags.secondary_eviction_rate = f64::INFINITY),
+        ("--secondary-node-eviction-rate", "-1", |flags| flags.secondary_eviction_rate = -1.0),
         ("--secondary-node-eviction-rate", "NaN", |flags| flags.secondary_eviction_rate = f64::NAN),
         ("--unhealthy-zone-threshold", "0", |flags| flags.unhealthy_zone_threshold = 0.0),
         ("--unhealthy-zone-threshold", "1.01", |flags| flags.unhealthy_zone_threshold = 1.01),
         ("--unhealthy-zone-threshold", "-0.5", |flags| flags.unhealthy_zone_threshold = -0.5),
         ("--unhealthy-zone-threshold", "NaN", |flags| flags.unhealthy_zone_threshold = f64::NAN),
+        ("--large-cluster-size-threshold", "4294967296", |flags| {
+            flags.large_cluster_size_threshold = 1 << 32;
+        }),
         ("--large-cluster-size-threshold", "-1", |flags| flags.large_cluster_size_threshold = -1),
     ];
     for (flag, value, edit) in cases {
@@ -55,7 +62,8 @@ fn nl_2_the_bounds_themselves_are_taken() {
         secondary_eviction_rate: 0.0,
         unhealthy_zone_threshold: 1.0,
         large_cluster_size_threshold: 0,
-        monitor_grace_micros: 5_000_000,
+        monitor_period_micros: 100_000,
+        monitor_grace_micros: 100_000,
         ..Flags::default()
     };
     assert!(Config::new(&flags).is_ok());

@@ -50,6 +50,13 @@ fn nl_5_keeping_pods_off() {
             _ => OwnTaints::NONE,
         };
         assert_eq!(plan.add, wanted, "{status:?}");
+        // AD-6: what a node is created with goes when it says that it is ready, or says something else.
+        for taint in [OwnTaint::NotReady, OwnTaint::Unreachable] {
+            let own = OwnTaints::NONE.with(taint);
+            let has = Situation { own, ..situation(conditions(&[(Ready, status)])) };
+            let keeps = matches!(status, None | Some(Status::Other)) || wanted.has(taint);
+            assert_eq!(super::super::plan(&has).remove.has(taint), !keeps, "{taint} {status:?}");
+        }
     }
     let cordoned = Situation { unschedulable: true, ..situation(Conditions::default()) };
     assert_eq!(plan(&cordoned).add, OwnTaints::NONE.with(OwnTaint::Unschedulable), "NL-9");

@@ -20,8 +20,11 @@ impl World {
         for _ in 0..200_000 {
             let now = self.clock();
             let Some(engine) = &mut self.engine else { return };
+            if self.observing {
+                engine.observe(now.mono);
+            }
             self.notices.extend(engine.notices().into_iter().map(|notice| (self.now, notice)));
-            if !self.leading {
+            if !self.leading || self.observing {
                 return;
             }
             let Some(effect) = engine.next(now) else {

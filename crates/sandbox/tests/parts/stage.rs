@@ -2,19 +2,16 @@
 //! Room:     arranging nodes, pods and taints; controllers that start, die and stop; saying who went when.
 //! Comes in: what a scenario arranges.
 //! Goes out: failed assertions, with what the server committed.
-//! Not here: scenarios.
+//! Not here: scenarios; what stands between controllers and the server (`wire.rs`).
+#![allow(dead_code, reason = "each test binary uses some of it")]
 
-use bytes::Bytes;
+use super::wire::{self, Fork, Meddler, Recorder, Sent};
 use futures::FutureExt as _;
-use futures::future::BoxFuture;
-use http::{Method, Request, Response};
-use http_body_util::{BodyExt as _, Full};
+use http::Method;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use std::convert::Infallible;
 use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
 use std::time::Duration;
 use taintward_client::clock::Clock;
 use taintward_client::connect::Connected;
@@ -24,7 +21,6 @@ use taintward_controller::shutdown::{Shutdown, ShutdownRequest};
 use taintward_core::time::Wall;
 use taintward_sandbox::api::{Deletion, On, Server, Wish};
 use taintward_sandbox::fault::{Fault, Faults};
-use taintward_sandbox::http::AnswerBody;
 use taintward_sandbox::life::Role;
 use taintward_sandbox::resource::{Number, known};
 use taintward_sandbox::store::Change;
@@ -38,7 +34,7 @@ pub(crate) const LATE: f64 = 0.1;
 pub(crate) const RESOLUTION: f64 = 1.0;
 
 /// Who writes what scenarios write.
-const HAND: &str = "kubectl";
+pub(crate) const HAND: &str = "kubectl";
 
 /// Something was written.
 #[derive(Clone, Debug)]
@@ -47,16 +43,6 @@ pub(crate) struct Commit {
     pub(crate) number: Number,
     pub(crate) gone: bool,
     pub(crate) object: Value,
-}
-
-/// A request that reached the server.
-#[derive(Clone, Debug)]
-pub(crate) struct Sent {
-    pub(crate) at: Timestamp,
-    pub(crate) method: Method,
-    pub(crate) path: String,
-    pub(crate) body: Value,
-    pub(crate) code: u16,
 }
 
 /// A pod on stage.
@@ -90,14 +76,17 @@ impl Controller {
 /// A cluster and what happens in it.
 pub(crate) struct Stage {
     pub(crate) world: World,
-    /// Between the server and controllers' single requests, their streams, and their election.
+    /// Between the server and controllers: their reads, their writes, their streams but that of nodes' leases, that one,
+    /// and their election.
     pub(crate) faults: Faults,
+    pub(crate) write_faults: Faults,
     pub(crate) stream_faults: Faults,
+    pub(crate) heartbeat_faults: Faults,
     pub(crate) lease_faults: Faults,
     /// By how many microseconds somebody has set controllers' wall clocks forward.
     pub(crate) steps: Arc<AtomicI64>,
-    /// An outage that begins as soon as a pod is marked.
-    pub(crate) after_mark: Arc<Mutex<Option<Fault>>>,
+    /// Somebody who does something whenever a request of a controller was answered.
+    pub(crate) meddler: Meddler,
     log: Arc<Mutex<Vec<Commit>>>,
     sent: Arc<Mutex<Vec<Sent>>>,
 }
@@ -164,13 +153,13 @@ impl Stage {
     }
 
     fn with(nodes: usize, roles: Vec<Role>) -> Self {
-        let settings = world::Settings {
-            start: "2026-01-01T00:00:00.4Z".parse().unwrap(),
-            nodes,
-            roles,
-            ..world::Settings::default()
-        };
-        let world = World::new(&settings);
+        Self::of(world::Settings { nodes, roles, ..world::Settings::default() })
+    }
+
+    /// A cluster of any kind, at the time at which all of them begin.
+    pub(crate) fn of(settings: world::Settings) -> Self {
+        let start = "2026-01-01T00:00:00.4Z".parse().unwrap();
+        let world = World::new(&world::Settings { start, ..settings });
         let log: Arc<Mutex<Vec<Commit>>> = Arc::default();
         let (all, clock) = (Arc::clone(&log), world.server().clock().clone());
         world.server().store().follow(Box::new(move |number, event| {
@@ -182,10 +171,12 @@ impl Stage {
         Self {
             world,
             faults: never(),
+            write_faults: never(),
             stream_faults: never(),
+            heartbeat_faults: never(),
             lease_faults: never(),
             steps: Arc::default(),
-            after_mark: Arc::default(),
+            meddler: Meddler::default(),
             log,
             sent: Arc::default(),
         }
@@ -208,19 +199,20 @@ impl Stage {
 
     /// A controller that begins to start.
     pub(crate) fn start(&self, settings: Settings) -> Controller {
-        let client = |faults: &Faults| {
-            let recorder = Recorder {
-                server: self.server().clone(),
-                faults: faults.clone(),
-                after_mark: Arc::clone(&self.after_mark),
-                sent: Arc::clone(&self.sent),
-            };
-            kube::Client::new(faults.before(recorder), "default")
+        let recorder = || Recorder {
+            server: self.server().clone(),
+            meddler: self.meddler.clone(),
+            sent: Arc::clone(&self.sent),
+        };
+        let forked = |which, first: &Faults, second: &Faults| {
+            let (first, second) = (first.before(recorder()), second.before(recorder()));
+            kube::Client::new(Fork { which, first, second }, "default")
         };
         let cluster = Connected {
-            client: client(&self.faults),
-            streams: client(&self.stream_faults),
-            lease: client(&self.lease_faults),
+            client: forked(wire::is_write, &self.faults, &self.write_faults),
+            streams: forked(wire::is_of_leases, &self.stream_faults, &self.heartbeat_faults),
+            heartbeats: forked(wire::is_of_leases, &self.stream_faults, &self.heartbeat_faults),
+            lease: kube::Client::new(self.lease_faults.before(recorder()), "default"),
             where_from: "a cluster in memory".to_owned(),
             default_namespace: "default".to_owned(),
         };
@@ -233,8 +225,9 @@ impl Stage {
 
     /// The server is away for controllers, but not for their election; `None`: it is back.
     pub(crate) fn outage(&self, fault: Option<Fault>) {
-        self.faults.outage(fault);
-        self.stream_faults.outage(fault);
+        for faults in [&self.faults, &self.write_faults, &self.stream_faults, &self.heartbeat_faults] {
+            faults.outage(fault);
+        }
     }
 
     /// Time passes while controllers are stopped, or suspended: only scenarios do anything.
@@ -344,44 +337,11 @@ impl Stage {
 
     /// Every commit.
     pub(crate) fn commits(&self) -> Vec<Commit> {
-        self.log.lock().unwrap().clone()
-    }
-}
-
-/// The server; what reaches it is written down.
-#[derive(Clone)]
-struct Recorder {
-    server: Server,
-    faults: Faults,
-    after_mark: Arc<Mutex<Option<Fault>>>,
-    sent: Arc<Mutex<Vec<Sent>>>,
-}
-
-impl tower::Service<Request<kube::client::Body>> for Recorder {
-    type Response = Response<AnswerBody>;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
+        self.commits_of(|_| true)
     }
 
-    fn call(&mut self, request: Request<kube::client::Body>) -> Self::Future {
-        let Self { mut server, faults, after_mark, sent } = self.clone();
-        Box::pin(async move {
-            let (head, body) = request.into_parts();
-            let body: Bytes = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
-            let (at, method, path) = (server.clock().now(), head.method.clone(), head.uri.path().to_owned());
-            let said = serde_json::from_slice(&body).unwrap_or_default();
-            let answer = server.call(Request::from_parts(head, Full::new(body))).await;
-            if method == Method::PATCH
-                && let Some(fault) = after_mark.lock().unwrap().take()
-            {
-                faults.outage(Some(fault));
-            }
-            let code = answer.as_ref().map_or(0, |answer| answer.status().as_u16());
-            sent.lock().unwrap().push(Sent { at, method, path, body: said, code });
-            answer
-        })
+    /// Commits of one kind.
+    pub(crate) fn commits_of(&self, which: impl Fn(&Commit) -> bool) -> Vec<Commit> {
+        self.log.lock().unwrap().iter().filter(|one| which(one)).cloned().collect()
     }
 }

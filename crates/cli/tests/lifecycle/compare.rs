@@ -1,0 +1,109 @@
+//! # Compare: where two sides went different ways
+//! Room:     trails of the same step, node by node.
+//! Comes in: what both sides played.
+//! Goes out: [`Difference`]s, each with its kind.
+//! Not here: which of them are documented (`documented.rs`).
+
+use super::script::PACE;
+use super::trail::{Own, Played, Trail};
+use std::collections::BTreeSet;
+use taintward_cluster::record::NO_EXECUTE;
+
+/// How the ways differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// The original took both taints of a node that is ready again off one after the other.
+    LiftedInSteps,
+    /// The original needed several writes for what we do in one.
+    InSteps,
+    /// We needed more writes than the original.
+    OursInSteps,
+    /// They went, or came, somewhere else.
+    Elsewhere,
+    /// The original put a taint on again that was there.
+    PutOnAgain,
+    /// The original tainted a node NoExecute before a grace period was over, and we did not.
+    Sooner,
+}
+
+/// One node in one step.
+#[derive(Clone, Debug)]
+pub(crate) struct Difference {
+    pub(crate) step: String,
+    pub(crate) node: String,
+    pub(crate) kind: Kind,
+    pub(crate) original: Trail,
+    pub(crate) ours: Trail,
+}
+
+impl Difference {
+    /// In words.
+    pub(crate) fn tell(&self) -> String {
+        let Self { step, node, kind, original, ours } = self;
+        format!(
+            "{step}: {node}: {kind:?}\n      original: {}, put on again {} times, tainted after {:?} s\n      \
+             ours:     {}, put on again {} times, tainted after {:?} s",
+            original.tell(),
+            original.renewed,
+            original.tainted_after,
+            ours.tell(),
+            ours.renewed,
+            ours.tainted_after,
+        )
+    }
+}
+
+/// All differences of two plays of one script.
+pub(crate) fn differences(original: &[Played], ours: &[Played]) -> Vec<Difference> {
+    assert_eq!(original.len(), ours.len(), "both play the same steps");
+    original.iter().zip(ours).flat_map(|(original, ours)| of_step(original, ours)).collect()
+}
+
+fn of_step(original: &Played, ours: &Played) -> Vec<Difference> {
+    assert_eq!(original.step, ours.step);
+    let nodes: BTreeSet<&String> = original.trails.keys().chain(ours.trails.keys()).collect();
+    let mut all = Vec::new();
+    for node in nodes {
+        let (theirs, own) = (original.trail(node), ours.trail(node));
+        for kind in kinds(&theirs, &own) {
+            all.push(Difference {
+                step: original.step.clone(),
+                node: node.clone(),
+                kind,
+                original: theirs.clone(),
+                ours: own.clone(),
+            });
+        }
+    }
+    all
+}
+
+fn kinds(original: &Trail, ours: &Trail) -> Vec<Kind> {
+    let mut kinds = Vec::new();
+    if original.turns() != ours.turns() {
+        kinds.push(Kind::Elsewhere);
+    } else if original.stations() < ours.stations() {
+        kinds.push(Kind::OursInSteps);
+    } else if original.stations() > ours.stations() {
+        let lifted =
+            original.ways.last() == Some(&Some(BTreeSet::new())) && original.ways.iter().any(is_half_lifted);
+        kinds.push(if lifted { Kind::LiftedInSteps } else { Kind::InSteps });
+    }
+    if original.renewed > ours.renewed {
+        kinds.push(Kind::PutOnAgain);
+    }
+    let grace = PACE.grace.as_secs_f64();
+    if let (Some(theirs), Some(own)) = (original.tainted_after, ours.tainted_after)
+        && theirs < grace / 2.0
+        && own >= grace - 1.0
+    {
+        kinds.push(Kind::Sooner);
+    }
+    kinds
+}
+
+/// Whether the NoSchedule taint has gone and the NoExecute taint has not.
+fn is_half_lifted(own: &Own) -> bool {
+    own.as_ref()
+        .is_some_and(|own| own.len() == 1 && own.iter().any(|taint| NO_EXECUTE.contains(&taint.as_str())))
+}

@@ -1,0 +1,159 @@
+//! # Deaths: a fleet of which some, a zone, and all fall silent
+//! Room:     NL-12, NL-15, NL-22 to NL-27, S6, S7, L7 with hundreds of nodes; `kill -9` in every phase.
+//! Comes in: a cluster to itself.
+//! Goes out: assertions about what the record saw.
+//! Not here: eyes that cannot be believed (`doubts.rs`).
+
+use super::fleet::{Fleet, Pace};
+use super::ours::{Ours, size};
+use super::story::{check_rate, tainted_at};
+use crate::real::stage::{Terms, seconds};
+use crate::real::witness::Witness;
+use jiff::Timestamp;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use taintward_cluster::Cluster;
+use taintward_cluster::heartbeats::plans;
+use taintward_cluster::record::Mark;
+
+const PACE: Pace = Pace {
+    monitor: Duration::from_secs(1),
+    grace: Duration::from_secs(10),
+    renew: Duration::from_secs(3),
+    rate: 20.0,
+};
+
+/// The goal for dead to tainted, after the grace period; the rest is for a busy machine.
+const LATE_MAX: Duration = Duration::from_millis(2_500);
+
+fn names(nodes: &[String]) -> BTreeSet<String> {
+    nodes.iter().cloned().collect()
+}
+
+/// What one taint may take where the machine is busy. A zone's nodes are tainted one after the other, each with live
+/// reads before it, so that a high rate is not always reached.
+const EACH_MAX: Duration = Duration::from_millis(250);
+
+/// How long after they were silenced `count` nodes of one zone have to be tainted.
+fn within(pace: Pace, count: usize) -> Duration {
+    let each = EACH_MAX.max(Duration::from_secs_f64(1.0 / pace.rate));
+    pace.grace + LATE_MAX + each.mul_f64(count as f64)
+}
+
+/// S7, S6, L7: exactly the dead are tainted, in time, at the rate; while everything is down nobody is; all come back.
+pub(crate) async fn exactly_the_dead_are_tainted(cluster: &mut Cluster, _: &Witness) -> Terms {
+    let fleet = Fleet::start(cluster, plans(size(), 5, 0), PACE).await;
+    let start = fleet.record.mark();
+    let ours = Ours::start(cluster, &fleet).await;
+    some_die(&fleet).await;
+    a_zone_dies(&fleet).await;
+    let lifted = all_die(&fleet).await;
+    fleet.expect_punctual();
+    let all = fleet.heartbeats.all();
+    fleet.revive(&all).await;
+    let back = Duration::from_secs(5);
+    fleet
+        .until("L7: all taints to be gone", back, |fleet| {
+            fleet.record.those(|sight| !sight.own().is_empty()).is_empty()
+        })
+        .await;
+    fleet.expect_punctual();
+    fleet.story.check(&fleet.record, start, PACE, &[lifted]);
+    ours.stop();
+    fleet.end().await;
+    Terms { stamps: true, ..Terms::default() }
+}
+
+async fn some_die(fleet: &Fleet) {
+    let all = fleet.heartbeats.all();
+    let dead: Vec<String> = all.iter().step_by(all.len() / 7).cloned().collect();
+    fleet.silence(&dead);
+    fleet
+        .until("some to be tainted", within(PACE, dead.len()), |fleet| fleet.evicting() == names(&dead))
+        .await;
+    fleet.expect_punctual();
+}
+
+async fn a_zone_dies(fleet: &Fleet) {
+    let mark = fleet.record.mark();
+    let zone = fleet.heartbeats.zone("zone-1");
+    fleet.silence(&zone);
+    let dead: BTreeSet<String> = names(&zone).union(&fleet.evicting()).cloned().collect();
+    fleet.until("the zone to be tainted", within(PACE, zone.len()), |fleet| fleet.evicting() == dead).await;
+    let tainted = tainted_at(&fleet.record, mark);
+    check_rate(&tainted, PACE.rate);
+    fleet.expect_punctual();
+}
+
+/// When everything was down.
+async fn all_die(fleet: &Fleet) -> (Timestamp, Timestamp) {
+    let (mark, began) = (fleet.record.mark(), Timestamp::now());
+    fleet.silence(&fleet.heartbeats.alive());
+    let unknown = |fleet: &Fleet| fleet.record.those(|sight| sight.ready() != "Unknown").is_empty();
+    fleet.until("all to be Unknown", PACE.grace + Duration::from_secs(20), unknown).await;
+    fleet
+        .until("NL-27: no NoExecute taint", Duration::from_secs(20), |fleet| fleet.evicting().is_empty())
+        .await;
+    // Nobody is to be tainted for as long as this lasts; a grace period shows it.
+    tokio::time::sleep(PACE.grace).await;
+    assert_eq!(tainted_at(&fleet.record, mark), [], "NL-27: all zones are down");
+    (began, Timestamp::now())
+}
+
+/// Slow enough to be killed in between: a node of a zone in two seconds.
+const SLOW: Pace = Pace { rate: 0.5, ..PACE };
+
+/// S4, S6, S7, NL-40: `kill -9` before the grace period ends, between declaration and taint, with taints on, and while
+/// they are taken off: no dead node is un-tainted, no live one tainted, and the rate holds across it all.
+pub(crate) async fn kill_9_in_every_phase(cluster: &mut Cluster, _: &Witness) -> Terms {
+    let fleet = Fleet::start(cluster, plans(size(), 5, 0), SLOW).await;
+    let mark = fleet.record.mark();
+    let mut ours = Ours::start(cluster, &fleet).await;
+    let dead: Vec<String> = fleet.heartbeats.zone("zone-2").into_iter().take(5).collect();
+
+    fleet.silence(&dead);
+    tokio::time::sleep(SLOW.grace / 2).await;
+    let killed = ours.kill();
+    assert!(fleet.evicting().is_empty(), "before the grace period ends");
+    ours.launch(cluster).await;
+    let some = within(SLOW, 1) + SLOW.renew + Duration::from_secs(3);
+    let first = fleet.until("the first to be tainted", some, |fleet| !fleet.evicting().is_empty()).await;
+    assert!(first >= killed + seconds(SLOW.grace.as_secs_f64()), "S7: its own eyes, a whole grace period");
+
+    let declared = fleet.record.those(|sight| sight.ready() == "Unknown");
+    assert!(fleet.evicting().len() < dead.len(), "the others wait for their turn: {declared:?}");
+    ours.kill();
+    ours.launch(cluster).await;
+    let all = within(SLOW, dead.len()) + Duration::from_secs(5);
+    fleet.until("the others to be tainted", all, |fleet| fleet.evicting() == names(&dead)).await;
+    check_rate(&tainted_at(&fleet.record, mark), SLOW.rate);
+
+    with_taints_on(cluster, &fleet, &mut ours).await;
+    at_recovery(cluster, &fleet, &mut ours, &dead).await;
+    fleet.expect_punctual();
+    fleet.story.check(&fleet.record, mark, SLOW, &[]);
+    ours.stop();
+    fleet.end().await;
+    Terms { stamps: true, ..Terms::default() }
+}
+
+/// NL-40: a restart changes nothing.
+async fn with_taints_on(cluster: &Cluster, fleet: &Fleet, ours: &mut Ours) {
+    let mark: Mark = fleet.record.mark();
+    ours.kill();
+    ours.launch(cluster).await;
+    tokio::time::sleep(SLOW.grace + Duration::from_secs(3)).await;
+    let changes = fleet.record.since(mark);
+    assert!(changes.is_empty(), "nothing happened, and yet: {changes:?}");
+}
+
+/// L3, L7: killed once the first taint is off, the next one takes the others off.
+async fn at_recovery(cluster: &Cluster, fleet: &Fleet, ours: &mut Ours, dead: &[String]) {
+    fleet.revive(dead).await;
+    let some_off = |fleet: &Fleet| fleet.evicting().len() < dead.len();
+    fleet.until("the first taint to be off", Duration::from_secs(5), some_off).await;
+    ours.kill();
+    ours.launch(cluster).await;
+    let none = |fleet: &Fleet| fleet.record.those(|sight| !sight.own().is_empty()).is_empty();
+    fleet.until("L7: all taints to be off", Duration::from_secs(5), none).await;
+}

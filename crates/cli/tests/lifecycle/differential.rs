@@ -1,0 +1,32 @@
+//! # Differential: the original and taintward, one script
+//! Room:     D12: both play the same steps at the same time, each on a cluster of its own; what differs must be documented.
+//! Comes in: a cluster for the original.
+//! Goes out: a list of differences; a failure if one is not documented, or a documented one does not show.
+//! Not here: the steps (`script.rs`).
+
+use super::script::{self, PACE};
+use super::side::{Side, Who};
+use super::trail::Played;
+use super::{compare, documented};
+use crate::real::stage::Terms;
+use crate::real::witness::Witness;
+use taintward_cluster::{Cluster, Options, Tools};
+
+async fn played(who: Who, cluster: &Cluster) -> Vec<Played> {
+    let mut side = Side::start(who, cluster, script::plans(), PACE, &[]).await;
+    script::play(&mut side).await;
+    side.played
+}
+
+/// D12.
+pub(crate) async fn differences_are_the_documented_ones(cluster: &mut Cluster, _: &Witness) -> Terms {
+    let beside = Cluster::start(&Tools::find().unwrap(), Options::default()).await.unwrap();
+    let (original, ours) = tokio::join!(played(Who::Original, cluster), played(Who::Ours, &beside));
+    let mut wrong = documented::judge(&compare::differences(&original, &ours));
+    for (who, steps) in [("the original", &original), ("taintward", &ours)] {
+        let unlike = steps.iter().filter(|step| !step.wrong.is_empty());
+        wrong.extend(unlike.map(|step| format!("{who}: {}: in the end {:?}", step.step, step.wrong)));
+    }
+    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+    Terms { stamps: true, ..Terms::default() }
+}

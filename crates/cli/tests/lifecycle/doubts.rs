@@ -1,0 +1,120 @@
+//! # Doubts: when our own eyes cannot be believed
+//! Room:     S7, P16, P37: a process that stood still, a network that was cut, a server that was away.
+//! Comes in: a cluster to itself.
+//! Goes out: assertions about what the record saw: nobody who lives is tainted; who is dead is, in time.
+//! Not here: processes that die (`deaths.rs`).
+
+use super::fleet::{Fleet, Pace};
+use super::ours::Ours;
+use super::side::CONTROLLER;
+use crate::real::accounts::leading_to;
+use crate::real::program::free_port;
+use crate::real::proxy::Proxy;
+use crate::real::stage::Terms;
+use crate::real::witness::Witness;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use taintward_cluster::Cluster;
+use taintward_cluster::heartbeats::plans;
+use taintward_cluster::record::Mark;
+
+const PACE: Pace = Pace {
+    monitor: Duration::from_secs(1),
+    grace: Duration::from_secs(8),
+    renew: Duration::from_secs(2),
+    rate: 20.0,
+};
+
+/// Longer than the grace period, so that every lease that was seen before looks old.
+const AWAY: Duration = Duration::from_secs(12);
+
+/// After it sees again: a whole grace period, and what streams need to come back.
+const BACK: Duration = Duration::from_secs(8 + 6);
+
+const NODES: usize = 60;
+
+/// One of the fleet, dead from now on.
+fn one_dies(fleet: &Fleet) -> BTreeSet<String> {
+    let dead = vec![fleet.heartbeats.all()[NODES / 2].clone()];
+    fleet.silence(&dead);
+    dead.into_iter().collect()
+}
+
+/// The dead one is tainted, and nobody else was; then it comes back.
+async fn only_the_dead_one(fleet: &Fleet, dead: BTreeSet<String>, mark: Mark) {
+    fleet.until("the dead one to be tainted", BACK, |fleet| fleet.evicting() == dead).await;
+    let declared = fleet.record.those(|sight| sight.ready() != "True");
+    assert_eq!(declared, dead, "S7: nobody else was called silent");
+    fleet.expect_punctual();
+    let dead: Vec<String> = dead.into_iter().collect();
+    fleet.revive(&dead).await;
+    fleet.until("L7", Duration::from_secs(5), |fleet| fleet.evicting().is_empty()).await;
+    fleet.story.check(&fleet.record, mark, PACE, &[]);
+}
+
+/// S7, P37: stopped for longer than the grace period; every lease it remembers is old when it goes on.
+pub(crate) async fn who_stood_still_calls_nobody_silent(cluster: &mut Cluster, _: &Witness) -> Terms {
+    let fleet = Fleet::start(cluster, plans(NODES, 3, 0), PACE).await;
+    let ours = Ours::start(cluster, &fleet).await;
+    let mark = fleet.record.mark();
+    let dead = one_dies(&fleet);
+    ours.it().program().pause().unwrap();
+    tokio::time::sleep(AWAY).await;
+    ours.it().program().resume().unwrap();
+    only_the_dead_one(&fleet, dead, mark).await;
+    ours.stop();
+    fleet.end().await;
+    Terms { stamps: true, ..Terms::default() }
+}
+
+/// S7, P16: cut off from the server it knows nothing, with connections that stay open and say nothing, and with
+/// connections that are refused.
+pub(crate) async fn who_is_cut_off_calls_nobody_silent(cluster: &mut Cluster, _: &Witness) -> Terms {
+    let fleet = Fleet::start(cluster, plans(NODES, 3, 0), PACE).await;
+    let (door, nowhere) = (free_port(), free_port());
+    let proxy = Proxy::on(door, cluster.port(0));
+    let only = format!("--controllers={CONTROLLER}");
+    let flags = [only.as_str(), "--leader-elect=false"];
+    let ours = Ours::with(cluster, &fleet, &leading_to(cluster, door), &flags).await;
+
+    let mark = fleet.record.mark();
+    let dead = one_dies(&fleet);
+    proxy.cut(true);
+    tokio::time::sleep(AWAY).await;
+    proxy.cut(false);
+    only_the_dead_one(&fleet, dead, mark).await;
+
+    let mark = fleet.record.mark();
+    let dead = one_dies(&fleet);
+    proxy.lead_to(nowhere);
+    proxy.break_off();
+    tokio::time::sleep(AWAY).await;
+    proxy.lead_to(cluster.port(0));
+    only_the_dead_one(&fleet, dead, mark).await;
+    ours.stop();
+    fleet.end().await;
+    Terms { stamps: true, ..Terms::default() }
+}
+
+/// S7: the server stops for longer than the grace period, for everybody: no lease could be renewed, and nobody is to
+/// blame when it goes on.
+pub(crate) async fn a_server_that_stood_still_is_nobodys_silence(
+    cluster: &mut Cluster,
+    _: &Witness,
+) -> Terms {
+    let fleet = Fleet::start(cluster, plans(NODES, 3, 0), PACE).await;
+    let ours = Ours::start(cluster, &fleet).await;
+    let mark = fleet.record.mark();
+    let dead = one_dies(&fleet);
+    cluster.server(0).pause().unwrap();
+    tokio::time::sleep(AWAY).await;
+    cluster.server(0).resume().unwrap();
+    // Live nodes could not renew meanwhile: that is what this is about, and no lateness of the generator.
+    let late = PACE.renew + PACE.renew / 2;
+    fleet.until("all to be heard of again", BACK, |fleet| fleet.heartbeats.longest_wait() < late).await;
+    fleet.heartbeats.lateness();
+    only_the_dead_one(&fleet, dead, mark).await;
+    ours.stop();
+    fleet.end().await;
+    Terms { stamps: true, ..Terms::default() }
+}

@@ -1,0 +1,124 @@
+//! # Fleet: nodes that live and die, and who sees it
+//! Room:     heartbeats and the record of one cluster, and the words scenarios use for them.
+//! Comes in: a cluster; how many nodes; how fast everything goes.
+//! Goes out: facts to wait for; failures that blame the generator where it is to blame.
+//! Not here: who decides about taints (`side.rs`).
+
+use super::story::Story;
+use jiff::Timestamp;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use taintward_cluster::heartbeats::{Heartbeats, Plan};
+use taintward_cluster::record::{Record, Sight};
+use taintward_cluster::{Account, Api, Cluster, wait};
+
+/// How fast everything goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// `--node-monitor-period`.
+    pub(crate) monitor: Duration,
+    /// `--node-monitor-grace-period` and `--node-startup-grace-period`.
+    pub(crate) grace: Duration,
+    /// How often a node renews its lease.
+    pub(crate) renew: Duration,
+    /// `--node-eviction-rate`: nodes a second and zone.
+    pub(crate) rate: f64,
+}
+
+impl Pace {
+    /// The flags, which both programs call by the same names.
+    pub(crate) fn flags(&self) -> Vec<String> {
+        let grace = self.grace.as_millis();
+        vec![
+            format!("--node-monitor-period={}ms", self.monitor.as_millis()),
+            format!("--node-monitor-grace-period={grace}ms"),
+            format!("--node-startup-grace-period={grace}ms"),
+            format!("--node-eviction-rate={}", self.rate),
+        ]
+    }
+}
+
+/// The nodes of one cluster.
+pub(crate) struct Fleet {
+    pub(crate) admin: Api,
+    pub(crate) heartbeats: Heartbeats,
+    pub(crate) record: Record,
+    pub(crate) story: Story,
+    pub(crate) pace: Pace,
+}
+
+impl Fleet {
+    /// Creates the nodes and follows them.
+    pub(crate) async fn start(cluster: &Cluster, plans: Vec<Plan>, pace: Pace) -> Self {
+        let admin = cluster.api(Account::Admin).await.unwrap();
+        let kubeconfig = cluster.kubeconfig(Account::Admin, 0);
+        wait::until("the namespace of leases", Duration::from_secs(30), async || {
+            Ok(admin.find("/api/v1/namespaces/kube-node-lease").await?)
+        })
+        .await
+        .unwrap();
+        let heartbeats = Heartbeats::start(&kubeconfig, plans, pace.renew).await.unwrap();
+        let record = Record::start(&kubeconfig).await.unwrap();
+        // What it took to create them is nobody's lateness.
+        heartbeats.lateness();
+        Self { admin, heartbeats, record, story: Story::default(), pace }
+    }
+
+    /// These nodes are heard of no more.
+    pub(crate) fn silence<N: AsRef<str>>(&self, nodes: &[N]) {
+        self.heartbeats.silence(nodes).unwrap();
+        self.story.silenced(nodes);
+    }
+
+    /// These nodes are back, and say that they are ready.
+    pub(crate) async fn revive<N: AsRef<str>>(&self, nodes: &[N]) {
+        self.story.revived(nodes);
+        self.heartbeats.revive(&self.admin, nodes).await.unwrap();
+    }
+
+    /// All nodes and leases are gone.
+    pub(crate) async fn end(self) {
+        let Self { admin, heartbeats, record, .. } = self;
+        drop((heartbeats, record));
+        for path in ["/api/v1/nodes", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"] {
+            admin.delete(path, &json!({})).await.unwrap();
+        }
+    }
+
+    /// The own taints of a node; nothing if there is no such node.
+    pub(crate) fn own(&self, node: &str) -> Option<BTreeSet<String>> {
+        self.record.sight(node).map(|sight| sight.own())
+    }
+
+    /// The nodes with an own NoExecute taint.
+    pub(crate) fn evicting(&self) -> BTreeSet<String> {
+        self.record.those(Sight::is_evicting)
+    }
+
+    /// Waits for a fact about the nodes; says who was late if it does not come.
+    pub(crate) async fn until(
+        &self,
+        what: &str,
+        within: Duration,
+        fact: impl Fn(&Self) -> bool,
+    ) -> Timestamp {
+        let asked = async || Ok(fact(self).then(Timestamp::now));
+        match wait::until(what, within, asked).await {
+            Ok(at) => at,
+            Err(why) => {
+                self.expect_punctual();
+                panic!("{why:#}; tainted NoExecute: {:?}", self.evicting());
+            }
+        }
+    }
+
+    /// Whether live nodes renewed as they should: anything else is the generator's fault, and is said to be.
+    pub(crate) fn expect_punctual(&self) {
+        // Later than this, a controller may rightly have begun to wonder.
+        let within = self.pace.grace.saturating_sub(self.pace.monitor);
+        let lateness = self.heartbeats.expect_punctual(within).unwrap();
+        self.record.expect_whole().unwrap();
+        println!("heartbeats: {lateness:?}");
+    }
+}

@@ -1,0 +1,100 @@
+//! Node health against a real API server: nodes that renew their leases, fall silent and come back, while taintward or
+//! the original decides about their taints. The audit log and a watch of the nodes are the witnesses.
+//!
+//! Run one scenario: `cargo test -p taintward --test lifecycle -- NAME`.
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+use real::runner::{Group, Play, run};
+use std::process::ExitCode;
+use taintward_cluster::Options;
+
+#[allow(dead_code, reason = "shared with real_server.rs, which uses all of it")]
+#[path = "../real"]
+mod real {
+    pub(crate) mod accounts;
+    pub(crate) mod program;
+    pub(crate) mod proxy;
+    pub(crate) mod runner;
+    pub(crate) mod stage;
+    pub(crate) mod witness;
+}
+
+mod compare;
+mod deaths;
+mod differential;
+mod documented;
+mod doubts;
+mod fleet;
+mod ours;
+mod refusal;
+mod roles;
+mod script;
+mod side;
+mod storm;
+mod story;
+mod told;
+mod trail;
+
+/// Scenarios that want a cluster to themselves.
+macro_rules! alone {
+    ($($room:ident::$name:ident),+ $(,)?) => {
+        Play::Alone(vec![$((
+            stringify!($name),
+            |cluster, witness| Box::pin($room::$name(cluster, witness)),
+        )),+])
+    };
+}
+
+fn main() -> ExitCode {
+    run(vec![original(), deaths(), doubts(), others()])
+}
+
+/// The same script for the original and for taintward.
+fn original() -> Group {
+    Group {
+        name: "original",
+        options: Options::default(),
+        kwok: false,
+        play: alone![differential::differences_are_the_documented_ones],
+    }
+}
+
+/// Hundreds of nodes that die and come back.
+fn deaths() -> Group {
+    Group {
+        name: "deaths",
+        options: Options::default(),
+        kwok: false,
+        play: alone![deaths::exactly_the_dead_are_tainted, deaths::kill_9_in_every_phase],
+    }
+}
+
+/// Controllers that see nothing, or see late.
+fn doubts() -> Group {
+    Group {
+        name: "doubts",
+        options: Options::default(),
+        kwok: false,
+        play: alone![
+            doubts::who_stood_still_calls_nobody_silent,
+            doubts::who_is_cut_off_calls_nobody_silent,
+            doubts::a_server_that_stood_still_is_nobodys_silence,
+        ],
+    }
+}
+
+/// What others see of it, and write at the same time.
+fn others() -> Group {
+    Group {
+        name: "others",
+        options: Options::default(),
+        kwok: false,
+        play: alone![
+            told::upstreams_words_and_series,
+            told::its_pods_go_when_their_time_is_over,
+            roles::a_follower_takes_over,
+            roles::observing_writes_nothing,
+            storm::no_foreign_taint_is_lost_or_resurrected,
+        ],
+    }
+}

@@ -1,0 +1,59 @@
+//! # Refusal: an API server that does not let a taint pass
+//! Room:     an admission policy against one taint, and waiting until it counts and until it does not.
+//! Comes in: an admin's [`Api`].
+//! Goes out: refused writes.
+//! Not here: who is refused (`script.rs`).
+
+use serde_json::json;
+use std::time::Duration;
+use taintward_cluster::api::Patch;
+use taintward_cluster::{Api, wait};
+
+const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
+
+/// The taint that does not pass.
+const KEY: &str = "node.kubernetes.io/memory-pressure";
+
+/// From now on nobody gets the taint; `probe` is a node without it.
+pub(super) async fn begin(admin: &Api, probe: &str) {
+    let policy = json!({
+        "metadata": {"name": "no-memory-pressure"},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"],
+            }]},
+            "validations": [{
+                "expression": format!("!has(object.spec.taints) || !object.spec.taints.exists(t, t.key == '{KEY}')"),
+                "message": "not today",
+            }],
+        },
+    });
+    admin.create(POLICIES, &policy).await.unwrap();
+    let spec = json!({"policyName": "no-memory-pressure", "validationActions": ["Deny"]});
+    let binding = json!({"metadata": {"name": "no-memory-pressure"}, "spec": spec});
+    admin.create(BINDINGS, &binding).await.unwrap();
+    wait::until("the policy to count", Duration::from_secs(30), async || {
+        Ok(passes(admin, probe).await.is_err().then_some(()))
+    })
+    .await
+    .unwrap();
+}
+
+/// From now on it passes again.
+pub(super) async fn end(admin: &Api, probe: &str) {
+    admin.delete(&format!("{BINDINGS}/no-memory-pressure"), &json!({})).await.unwrap();
+    admin.delete(&format!("{POLICIES}/no-memory-pressure"), &json!({})).await.unwrap();
+    wait::until("the policy to be forgotten", Duration::from_secs(30), async || {
+        Ok(passes(admin, probe).await.ok())
+    })
+    .await
+    .unwrap();
+}
+
+/// Whether the taint would pass, tried dry.
+async fn passes(admin: &Api, probe: &str) -> Result<(), taintward_cluster::ApiError> {
+    let body = json!({"spec": {"taints": [{"key": KEY, "effect": "NoSchedule"}]}}).to_string();
+    admin.patch(&format!("/api/v1/nodes/{probe}?dryRun=All"), Patch::Strategic, &body).await.map(drop)
+}

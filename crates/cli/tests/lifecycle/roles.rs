@@ -1,0 +1,100 @@
+//! # Roles: leaders, followers, observers
+//! Room:     L8, S6, S14: a leader that is killed; one that only watches.
+//! Comes in: a cluster to itself.
+//! Goes out: assertions about the record and the audit log.
+//! Not here: a single process that is killed (`deaths.rs`).
+
+use super::fleet::Fleet;
+use super::side::CONTROLLER;
+use super::told::PACE;
+use crate::real::accounts;
+use crate::real::program::Taintward;
+use crate::real::stage::{Terms, seconds};
+use crate::real::witness::Witness;
+use jiff::Timestamp;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use taintward_cluster::heartbeats::plans;
+use taintward_cluster::{Account, Cluster, access, wait};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Quick to lose, quick to gain.
+const QUICK: [&str; 3] = [
+    "--leader-elect-lease-duration=5s",
+    "--leader-elect-renew-deadline=4s",
+    "--leader-elect-retry-period=1s",
+];
+
+fn flags(more: &[&str]) -> Vec<String> {
+    let mut flags = PACE.flags();
+    flags.push(format!("--controllers={CONTROLLER}"));
+    flags.extend(more.iter().map(|&flag| flag.to_owned()));
+    flags
+}
+
+/// L8, NL-40: the leader dies together with a node. The next one leads warm: it saw the silence itself, taints in time,
+/// and leaves the taints of those that are dead already. Both may do what deploy/ grants and nothing else (NL-60).
+pub(crate) async fn a_follower_takes_over(cluster: &mut Cluster, _: &Witness) -> Terms {
+    let fleet = Fleet::start(cluster, plans(20, 2, 0), PACE).await;
+    access::grant_node_lifecycle(&fleet.admin).await.unwrap();
+    let flags = flags(&QUICK);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let mut leader = Taintward::acting(cluster, &flags).await;
+    let mut follower = Taintward::start(cluster, &cluster.kubeconfig(Account::Taintward, 0), &flags);
+    follower.ready().await;
+    assert!(!follower.is_leading());
+    // The follower has to have watched for a whole grace period of its own.
+    tokio::time::sleep(PACE.grace).await;
+    let (first, second) = (["node-00004".to_owned()], ["node-00005".to_owned()]);
+    fleet.silence(&first);
+    fleet.until("the first to be tainted", PATIENCE, |fleet| fleet.evicting().contains(&first[0])).await;
+    let mark = fleet.record.mark();
+    leader.kill();
+    fleet.silence(&second);
+    let silent = Timestamp::now();
+    follower.leads().await;
+    let leads = Timestamp::now();
+    let both: BTreeSet<String> = first.iter().chain(&second).cloned().collect();
+    let tainted = fleet.until("the second to be tainted", PATIENCE, |fleet| fleet.evicting() == both).await;
+    let due = leads.max(silent + seconds(PACE.grace.as_secs_f64()));
+    assert!(tainted <= due + seconds(2.5), "L8: due at {due}, tainted at {tainted}");
+    assert!(fleet.record.since(mark).iter().all(|change| change.node == second[0]), "NL-40");
+    fleet.expect_punctual();
+    fleet.story.check(&fleet.record, mark, PACE, &[]);
+    assert_eq!(follower.stop().code(), Some(0));
+    fleet.end().await;
+    Terms { stamps: true, ..Terms::default() }
+}
+
+/// S14: with nothing but the right to read it says whom it would have tainted, and writes not once.
+pub(crate) async fn observing_writes_nothing(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let fleet = Fleet::start(cluster, plans(6, 2, 0), PACE).await;
+    let rules = json!([
+        {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "list", "watch"]},
+    ]);
+    let observer = accounts::account(cluster, "health-observer", rules).await;
+    let flags = flags(&["--mode=observe"]);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let mut taintward = Taintward::start(cluster, &observer.kubeconfig, &flags);
+    taintward.ready().await;
+    fleet.silence(&["node-00002"]);
+    let counted = async || Ok((taintward.metric("taintward_would_taint_total") == 1.0).then_some(()));
+    wait::until("taintward_would_taint_total to be 1", PATIENCE, counted).await.unwrap();
+    let said = taintward.said("would taint node now");
+    assert!(said.iter().any(|record| record["node"] == "node-00002"), "{said:?}");
+    // Whatever would be written, or counted again, is within two rounds of its monitor.
+    tokio::time::sleep(2 * PACE.monitor).await;
+    assert_eq!(taintward.metric("taintward_would_taint_total"), 1.0, "once");
+    fleet.expect_punctual();
+    assert!(fleet.record.those(|sight| !sight.own().is_empty()).is_empty(), "nobody writes");
+    assert_eq!(taintward.stop().code(), Some(0));
+    let asked = witness.all(|entry| entry.user == observer.user);
+    assert!(asked.iter().any(|entry| entry.verb == "watch" && entry.resource == "leases"));
+    let bad: Vec<_> = asked.iter().filter(|entry| entry.is_write() || entry.code >= 400).collect();
+    assert!(bad.is_empty(), "S14: {bad:?}");
+    fleet.end().await;
+    Terms { stamps: true, ..Terms::default() }
+}

@@ -1,0 +1,190 @@
+//! # Side: one of two controllers, under the same script
+//! Room:     the original or taintward with only its node-lifecycle-controller, on a cluster of its own.
+//! Comes in: steps of the script: what is done, and how every node must be in the end.
+//! Goes out: for each step, what became of each node.
+//! Not here: the script (`script.rs`), comparing (`trail.rs`).
+
+use super::fleet::{Fleet, Pace};
+use super::trail::{Played, Trails};
+use crate::real::program::Taintward;
+use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use taintward_cluster::heartbeats::Plan;
+use taintward_cluster::record::Mark;
+use taintward_cluster::{Cluster, Program, access, wait};
+
+/// The only controller that runs.
+pub(crate) const CONTROLLER: &str = "node-lifecycle-controller";
+
+/// Which of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// kube-controller-manager.
+    Original,
+    /// `taintward run`.
+    Ours,
+}
+
+/// What runs now.
+enum Running {
+    Nothing,
+    Original(Program),
+    Ours(Taintward),
+}
+
+/// One side.
+pub(crate) struct Side<'c> {
+    pub(crate) who: Who,
+    pub(crate) fleet: Fleet,
+    cluster: &'c Cluster,
+    flags: Vec<String>,
+    running: Running,
+    /// For each node, the sets of own taints it may have.
+    expected: BTreeMap<String, Vec<BTreeSet<String>>>,
+    began: (String, Mark, Timestamp),
+    pub(crate) played: Vec<Played>,
+}
+
+impl<'c> Side<'c> {
+    /// Nodes, and the controller at work.
+    pub(crate) async fn start(
+        who: Who,
+        cluster: &'c Cluster,
+        plans: Vec<Plan>,
+        pace: Pace,
+        more: &[&str],
+    ) -> Self {
+        let expected = plans.iter().map(|plan| (plan.name.clone(), vec![BTreeSet::new()])).collect();
+        let fleet = Fleet::start(cluster, plans, pace).await;
+        access::grant_node_lifecycle(&fleet.admin).await.unwrap();
+        let mut flags = pace.flags();
+        flags.extend(more.iter().map(|&flag| flag.to_owned()));
+        let began = (String::new(), fleet.record.mark(), Timestamp::now());
+        let mut side = Self {
+            who,
+            fleet,
+            cluster,
+            flags,
+            running: Running::Nothing,
+            expected,
+            began,
+            played: Vec::new(),
+        };
+        side.launch().await;
+        side
+    }
+
+    /// Starts the controller and waits until it is at work.
+    pub(crate) async fn launch(&mut self) {
+        self.running = match self.who {
+            Who::Original => Running::Original(original(self.cluster, &self.flags).await),
+            Who::Ours => {
+                let flags: Vec<String> =
+                    [format!("--controllers={CONTROLLER}"), "--leader-elect=false".into()]
+                        .into_iter()
+                        .chain(self.flags.iter().cloned())
+                        .collect();
+                let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+                Running::Ours(Taintward::acting(self.cluster, &flags).await)
+            }
+        };
+    }
+
+    /// `kill -9`.
+    pub(crate) fn kill(&mut self) {
+        match &mut self.running {
+            Running::Nothing => {}
+            Running::Original(program) => drop(program.kill().unwrap()),
+            Running::Ours(taintward) => taintward.kill(),
+        }
+        self.running = Running::Nothing;
+    }
+
+    fn program(&self) -> &Program {
+        match &self.running {
+            Running::Nothing => panic!("no controller runs"),
+            Running::Original(program) => program,
+            Running::Ours(taintward) => taintward.program(),
+        }
+    }
+
+    /// SIGSTOP.
+    pub(crate) fn pause(&self) {
+        self.program().pause().unwrap();
+    }
+
+    /// SIGCONT.
+    pub(crate) fn resume(&self) {
+        self.program().resume().unwrap();
+    }
+
+    /// A step begins.
+    pub(crate) fn begin(&mut self, step: &str) {
+        self.began = (step.to_owned(), self.fleet.record.mark(), Timestamp::now());
+    }
+
+    /// From now on these nodes are to have exactly these own taints; all others what they had to have before.
+    pub(crate) fn expect<N: AsRef<str>>(&mut self, nodes: impl IntoIterator<Item = N>, own: &[&str]) {
+        self.expect_any(nodes, &[own]);
+    }
+
+    /// The same where it is left to chance which of several it is.
+    pub(crate) fn expect_any<N: AsRef<str>>(&mut self, nodes: impl IntoIterator<Item = N>, any: &[&[&str]]) {
+        let own = |own: &&[&str]| own.iter().map(|&taint| taint.to_owned()).collect();
+        let own: Vec<BTreeSet<String>> = any.iter().map(own).collect();
+        for node in nodes {
+            self.expected.insert(node.as_ref().to_owned(), own.clone());
+        }
+    }
+
+    /// From now on there is no such node.
+    pub(crate) fn expect_gone(&mut self, node: &str) {
+        self.expected.remove(node);
+    }
+
+    /// Waits until every node is as it must be, then for as long as it must stay so; notes what happened.
+    pub(crate) async fn end(&mut self, calm: Duration) {
+        let patience = self.fleet.pace.grace * 2 + Duration::from_secs(25);
+        let as_expected = async || Ok(self.unlike().is_empty().then_some(()));
+        let reached = wait::until("every node to be as it must be", patience, as_expected).await;
+        let mut wrong = if reached.is_ok() { BTreeMap::new() } else { self.unlike() };
+        tokio::time::sleep(calm).await;
+        wrong.extend(self.unlike());
+        let (step, mark, since) = self.began.clone();
+        println!("{:?}: {step}: {:.1} s", self.who, Timestamp::now().duration_since(since).as_secs_f64());
+        let trails = Trails::of(&self.fleet.record, mark, since);
+        self.played.push(Played { step, trails, wrong: describe(&wrong) });
+        self.began = ("between steps".into(), self.fleet.record.mark(), Timestamp::now());
+        self.fleet.expect_punctual();
+    }
+
+    /// The nodes that are not as they must be.
+    fn unlike(&self) -> BTreeMap<String, Option<BTreeSet<String>>> {
+        let names = self.fleet.record.those(|_| true);
+        let all: BTreeSet<&String> = names.iter().chain(self.expected.keys()).collect();
+        all.into_iter()
+            .map(|name| (name.clone(), self.fleet.own(name)))
+            .filter(|(name, own)| match (self.expected.get(name), own) {
+                (Some(any), Some(own)) => !any.contains(own),
+                (expected, own) => expected.is_some() || own.is_some(),
+            })
+            .collect()
+    }
+}
+
+fn describe(wrong: &BTreeMap<String, Option<BTreeSet<String>>>) -> Vec<String> {
+    wrong.iter().map(|(name, own)| format!("{name} has {own:?}")).collect()
+}
+
+/// Starts the original and waits until it looks after nodes.
+pub(crate) async fn original(cluster: &Cluster, flags: &[String]) -> Program {
+    let mut program = cluster.controller_manager(CONTROLLER, flags).await.unwrap();
+    wait::until("kube-controller-manager's caches", Duration::from_secs(60), async || {
+        program.expect_running()?;
+        Ok(program.output().contains("Caches are synced").then_some(()))
+    })
+    .await
+    .unwrap();
+    program
+}

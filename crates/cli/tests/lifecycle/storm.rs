@@ -1,0 +1,210 @@
+//! # Storm: thousands of edits of taints, while ours come and go on the same nodes
+//! Room:     S8: no foreign taint is lost, none comes back, by whatever way users write.
+//! Comes in: a cluster to itself.
+//! Goes out: assertions about the nodes in the end, and about every write of ours.
+//! Not here: edits of pods (`real/busy.rs`).
+
+use super::fleet::{Fleet, Pace};
+use super::ours::Ours;
+use crate::real::stage::Terms;
+use crate::real::witness::Witness;
+use futures::future::{join, join_all};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use taintward_cluster::api::Patch;
+use taintward_cluster::heartbeats::{cordon, plans, say};
+use taintward_cluster::{Cluster, wait};
+
+const PACE: Pace = Pace {
+    monitor: Duration::from_secs(1),
+    grace: Duration::from_secs(10),
+    renew: Duration::from_secs(2),
+    rate: 50.0,
+};
+
+const NODES: usize = 12;
+const WRITERS: usize = 12;
+
+/// Nodes that the real kubectl edits: it sends no version and may overwrite others (VAL-10), so it has these alone.
+const BY_KUBECTL: [&str; 2] = ["node-00000", "node-00001"];
+
+/// Edits in all: `TAINTWARD_LIFECYCLE_EDITS`, or 3,000.
+fn edits() -> usize {
+    let asked = std::env::var("TAINTWARD_LIFECYCLE_EDITS").ok();
+    asked.map_or(3_000, |number| number.parse().expect("TAINTWARD_LIFECYCLE_EDITS is a number"))
+}
+
+/// What must be there in the end: foreign taints by node.
+type Model = BTreeMap<String, BTreeSet<String>>;
+
+/// The same sequence every time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % bound
+    }
+}
+
+/// S8, NL-6.
+pub(crate) async fn no_foreign_taint_is_lost_or_resurrected(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
+    let fleet = Fleet::start(cluster, plans(NODES + BY_KUBECTL.len(), 2, 0), PACE).await;
+    let ours = Ours::start(cluster, &fleet).await;
+    let nodes: Vec<String> = fleet.heartbeats.all().split_off(BY_KUBECTL.len());
+    let stop = AtomicBool::new(false);
+    let storm = async {
+        let writers = (0..WRITERS).map(|writer| write(&fleet, &nodes, writer, edits() / WRITERS));
+        let models = join_all(writers).await;
+        stop.store(true, Ordering::Relaxed);
+        models
+    };
+    let kubectl = async { by_kubectl(cluster, &stop).await };
+    let ((models, by_kubectl), tossed) = join(join(storm, kubectl), toss(&fleet, &stop)).await;
+    let mut model: Model = by_kubectl;
+    for (node, taints) in models.into_iter().flatten() {
+        model.entry(node).or_default().extend(taints);
+    }
+    settle(&fleet).await;
+    for node in fleet.heartbeats.all() {
+        let sight = fleet.record.sight(&node).unwrap();
+        let there: BTreeSet<String> = sight.foreign().into_iter().map(str::to_owned).collect();
+        assert_eq!(there, model.get(&node).cloned().unwrap_or_default(), "S8: {node}");
+        assert_eq!(there.len(), sight.foreign().len(), "each once: {node}");
+    }
+    check_writes(witness, tossed);
+    fleet.expect_punctual();
+    ours.stop();
+    fleet.end().await;
+    Terms { stamps: true, ..Terms::default() }
+}
+
+/// One user who puts taints of his own on and takes them off, careful with everybody else's.
+async fn write(fleet: &Fleet, nodes: &[String], writer: usize, edits: usize) -> Model {
+    let mut dice = Dice(writer as u64 + 1);
+    let mut model = Model::new();
+    for edit in 0..edits {
+        let node = &nodes[dice.below(nodes.len())];
+        let effect = ["NoSchedule", "NoExecute", "PreferNoSchedule"][dice.below(3)];
+        let taint = format!("w{writer}.example/{}:{effect}", dice.below(4));
+        let mine = model.entry(node.clone()).or_default();
+        let put = !mine.remove(&taint);
+        if put {
+            mine.insert(taint.clone());
+        }
+        edit_taint(fleet, node, &taint, put, edit % 2 == 0).await;
+    }
+    model
+}
+
+/// Puts a taint on, or takes it off: as `kubectl edit` with the version, or as a JSON Patch that tests the list.
+async fn edit_taint(fleet: &Fleet, node: &str, taint: &str, put: bool, strategic: bool) {
+    let path = format!("/api/v1/nodes/{node}");
+    let (key, effect) = taint.split_once(':').unwrap();
+    loop {
+        let seen = fleet.admin.get(&path).await.unwrap();
+        let old = seen["spec"]["taints"].as_array().cloned();
+        let mut new = old.clone().unwrap_or_default();
+        new.retain(|one| one["key"] != key || one["effect"] != effect);
+        if put {
+            // In front, so that places move.
+            new.insert(0, json!({"key": key, "effect": effect, "value": "v"}));
+        }
+        let version = &seen["metadata"]["resourceVersion"];
+        let answer = if strategic {
+            let body = json!({"metadata": {"resourceVersion": version}, "spec": {"taints": new}});
+            fleet.admin.patch(&path, Patch::Strategic, &body.to_string()).await
+        } else {
+            let test = match old {
+                Some(old) => json!({"op": "test", "path": "/spec/taints", "value": old}),
+                None => json!({"op": "test", "path": "/metadata/resourceVersion", "value": version}),
+            };
+            let body = json!([test, {"op": "add", "path": "/spec/taints", "value": new}]);
+            fleet.admin.patch(&path, Patch::Json, &body.to_string()).await
+        };
+        match answer {
+            Ok(_) => return,
+            Err(error) if matches!(error.code(), Some(409 | 422)) => {}
+            Err(error) => panic!("{node}: {error}"),
+        }
+    }
+}
+
+/// The real kubectl, until the storm is over.
+async fn by_kubectl(cluster: &Cluster, stop: &AtomicBool) -> Model {
+    let mut model = Model::new();
+    for turn in 0.. {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let (node, key) = (BY_KUBECTL[turn % 2], format!("kubectl.example/{}", turn % 5));
+        let mine: &mut BTreeSet<String> = model.entry(node.to_owned()).or_default();
+        let taint = format!("{key}:NoSchedule");
+        let word = if mine.remove(&taint) {
+            format!("{taint}-")
+        } else {
+            mine.insert(taint.clone());
+            format!("{key}=v:NoSchedule")
+        };
+        // Blocks for a moment: heartbeats and the record have threads of their own.
+        cluster.kubectl(["taint", "nodes", node, &word]).unwrap();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    model
+}
+
+/// Meanwhile every node gives reasons for our taints, and takes them back; how often.
+async fn toss(fleet: &Fleet, stop: &AtomicBool) -> usize {
+    let nodes = fleet.heartbeats.all();
+    let mut turns = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let node = &nodes[turns % nodes.len()];
+        let bad = (turns / nodes.len()).is_multiple_of(2);
+        // A third and less is not ready at a time, so that no zone is stopped.
+        if (turns % nodes.len()).is_multiple_of(3) {
+            say(&fleet.admin, node, &[("Ready", if bad { "False" } else { "True" })]).await.unwrap();
+        } else {
+            say(&fleet.admin, node, &[("DiskPressure", if bad { "True" } else { "False" })]).await.unwrap();
+            cordon(&fleet.admin, node, bad).await.unwrap();
+        }
+        turns += 1;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    turns
+}
+
+/// All nodes are well again, and lose our taints.
+async fn settle(fleet: &Fleet) {
+    for node in fleet.heartbeats.all() {
+        cordon(&fleet.admin, &node, false).await.unwrap();
+        say(&fleet.admin, &node, &[("Ready", "True"), ("DiskPressure", "False")]).await.unwrap();
+    }
+    let none = async || Ok(fleet.record.those(|sight| !sight.own().is_empty()).is_empty().then_some(()));
+    wait::until("our taints to be gone", Duration::from_secs(20), none).await.unwrap();
+}
+
+/// S8: operations on own taints only, with tests of what was seen; never the whole list.
+fn check_writes(witness: &Witness, tossed: usize) {
+    let writes = witness.ours(|entry| entry.is_write() && entry.resource == "nodes");
+    let worked = writes.iter().filter(|entry| entry.code == 200).count();
+    let conflicts = writes.iter().filter(|entry| matches!(entry.code, 409 | 422)).count();
+    println!("storm: {tossed} reasons came and went, {worked} writes of ours, {conflicts} conflicts");
+    assert!(worked > NODES && conflicts > 0, "not enough of a storm to tell");
+    for entry in &writes {
+        let operations = entry.request.as_array().unwrap_or_else(|| panic!("S8: no JSON Patch: {entry:?}"));
+        assert!(operations.iter().any(|one| one["op"] == "test"), "S8: without a test: {entry:?}");
+        let whole = |one: &Value| one["op"] != "test" && one["path"] == "/spec/taints" && entry.code == 200;
+        for operation in operations.iter().filter(|one| whole(one)) {
+            // Where there was no list before, or where there is none left, it is written as a whole.
+            let left = operation["value"].as_array().cloned().unwrap_or_default();
+            let own =
+                |taint: &Value| taint["key"].as_str().unwrap_or_default().starts_with("node.kubernetes.io/");
+            assert!(left.iter().all(own), "S8: the whole list: {entry:?}");
+        }
+    }
+}

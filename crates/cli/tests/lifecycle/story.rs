@@ -1,0 +1,108 @@
+//! # Story: what was done to the nodes, and whether they were done justice
+//! Room:     when each node was silenced and revived, by us; S6, S7 and L7 over everything the record saw.
+//! Comes in: silencings and revivals, as they are made; the record.
+//! Goes out: a failed assertion that names the node, the moment and the rule.
+//! Not here: taints for what nodes say of themselves (`script.rs`).
+
+use super::fleet::Pace;
+use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use taintward_cluster::record::{Mark, Record};
+
+/// How far the record's clock may be behind what the API server did.
+const BLUR: SignedDuration = SignedDuration::from_millis(400);
+
+/// Since when a node is silent; nothing while it lives.
+type Silence = Option<Timestamp>;
+
+/// Silencings and revivals, in order.
+#[derive(Default)]
+pub(crate) struct Story {
+    turns: Mutex<Vec<(Timestamp, String, Silence)>>,
+}
+
+impl Story {
+    pub(crate) fn silenced<N: AsRef<str>>(&self, nodes: impl IntoIterator<Item = N>) {
+        let now = Timestamp::now();
+        let turns = nodes.into_iter().map(|node| (now, node.as_ref().to_owned(), Some(now)));
+        self.turns.lock().unwrap().extend(turns);
+    }
+
+    /// Noted before it is done: what is lifted in between is lifted with reason.
+    pub(crate) fn revived<N: AsRef<str>>(&self, nodes: impl IntoIterator<Item = N>) {
+        let now = Timestamp::now();
+        let turns = nodes.into_iter().map(|node| (now, node.as_ref().to_owned(), None));
+        self.turns.lock().unwrap().extend(turns);
+    }
+
+    /// Since when the node was silent at this moment.
+    fn silence(&self, node: &str, at: Timestamp) -> Silence {
+        let turns = self.turns.lock().unwrap();
+        turns
+            .iter()
+            .rev()
+            .find(|(when, name, _)| *when <= at && name == node)
+            .and_then(|(_, _, since)| *since)
+    }
+
+    /// S7: who was tainted NoExecute was silent for its grace period; who was un-tainted was alive. `lifted` are the
+    /// stretches in which everything was down, so that taints of the dead had to go (NL-27).
+    pub(crate) fn check(&self, record: &Record, since: Mark, pace: Pace, lifted: &[(Timestamp, Timestamp)]) {
+        let grace = SignedDuration::try_from(pace.grace.saturating_sub(pace.renew)).unwrap();
+        let mut was: BTreeMap<String, bool> = BTreeMap::new();
+        let mut wrong = Vec::new();
+        for change in record.since(since) {
+            let before = was.get(&change.node).copied().unwrap_or_else(|| {
+                record.before(since, &change.node).is_some_and(|sight| sight.is_evicting())
+            });
+            let Some(sight) = &change.sight else {
+                was.remove(&change.node);
+                continue;
+            };
+            let (node, at) = (&change.node, change.at);
+            was.insert(node.clone(), sight.is_evicting());
+            match (before, sight.is_evicting(), self.silence(node, at)) {
+                (false, true, None) => wrong.push(format!("{at}: {node} was tainted, and is alive")),
+                (false, true, Some(silent)) if at.duration_since(silent) + BLUR < grace => {
+                    wrong.push(format!("{at}: {node} was tainted, and is silent only since {silent}"));
+                }
+                (true, false, Some(silent)) if !lifted.iter().any(|(from, to)| *from <= at && at <= *to) => {
+                    wrong.push(format!("{at}: {node} was un-tainted, and is silent since {silent}"));
+                }
+                _ => {}
+            }
+        }
+        assert!(wrong.is_empty(), "S7, NL-40:\n{}", wrong.join("\n"));
+    }
+}
+
+/// When nodes were tainted NoExecute since a place, in order.
+pub(crate) fn tainted_at(record: &Record, since: Mark) -> Vec<(Timestamp, String)> {
+    let mut was: BTreeMap<String, bool> = BTreeMap::new();
+    let mut all = Vec::new();
+    for change in record.since(since) {
+        let is = change.sight.as_ref().is_some_and(|sight| sight.is_evicting());
+        let before = was
+            .insert(change.node.clone(), is)
+            .unwrap_or_else(|| record.before(since, &change.node).is_some_and(|sight| sight.is_evicting()));
+        if is && !before {
+            all.push((change.at, change.node));
+        }
+    }
+    all
+}
+
+/// S6: in any stretch of time at most `1 + rate · length` nodes of one zone get NoExecute taints.
+pub(crate) fn check_rate(tainted: &[(Timestamp, String)], rate: f64) {
+    for (first, (from, node)) in tainted.iter().enumerate() {
+        for (count, (to, other)) in tainted[first..].iter().enumerate() {
+            let allowed = 1.0 + rate * (to.duration_since(*from) + BLUR).as_secs_f64();
+            assert!(
+                (count + 1) as f64 <= allowed,
+                "S6: {} nodes from {node} at {from} to {other} at {to}, {allowed:.1} are allowed",
+                count + 1,
+            );
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! # Trail: what became of a node in one step
+//! Room:     the own taints a node went through, and the points at which its way turned.
+//! Comes in: the record.
+//! Goes out: trails, to be compared.
+//! Not here: which differences are documented (`documented.rs`).
+
+use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+use taintward_cluster::record::{Mark, NO_EXECUTE, Record};
+
+/// The own taints of a node at one time; nothing while there is no such node.
+pub(crate) type Own = Option<BTreeSet<String>>;
+
+/// One step of the script, as one side played it.
+#[derive(Clone, Debug)]
+pub(crate) struct Played {
+    pub(crate) step: String,
+    pub(crate) trails: BTreeMap<String, Trail>,
+    /// Nodes that were not as they must be in the end.
+    pub(crate) wrong: Vec<String>,
+}
+
+impl Played {
+    /// A node's way; where nothing happened to it, none.
+    pub(crate) fn trail(&self, node: &str) -> Trail {
+        self.trails.get(node).cloned().unwrap_or_default()
+    }
+}
+
+/// One node's way through one step.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Trail {
+    /// What it went through, the beginning included; no two alike in a row.
+    pub(crate) ways: Vec<Own>,
+    /// How often a NoExecute taint that stayed got another `timeAdded`.
+    pub(crate) renewed: usize,
+    /// Seconds into the step until the first NoExecute taint came on.
+    pub(crate) tainted_after: Option<f64>,
+}
+
+/// Trails of a step.
+pub(crate) struct Trails;
+
+impl Trails {
+    /// Those of all nodes to which anything happened since `mark`.
+    pub(crate) fn of(record: &Record, mark: Mark, since: Timestamp) -> BTreeMap<String, Trail> {
+        let changes = record.since(mark);
+        let nodes: BTreeSet<&str> = changes.iter().map(|change| change.node.as_str()).collect();
+        let trail = |node: &str| {
+            let mut trail = Trail::default();
+            let mut last = record.before(mark, node);
+            trail.ways.push(last.as_ref().map(|sight| sight.own()));
+            for change in changes.iter().filter(|change| change.node == node) {
+                let own = change.sight.as_ref().map(|sight| sight.own());
+                if let (Some(before), Some(now)) = (&last, &change.sight) {
+                    let moved = |taint: &&str| {
+                        own.as_ref().is_some_and(|own| own.contains(*taint))
+                            && before.own().contains(*taint)
+                            && before.added(taint) != now.added(taint)
+                    };
+                    trail.renewed += NO_EXECUTE.iter().filter(|taint| moved(taint)).count();
+                    if trail.tainted_after.is_none() && now.is_evicting() && !before.is_evicting() {
+                        trail.tainted_after = Some(change.at.duration_since(since).as_secs_f64());
+                    }
+                }
+                if trail.ways.last() != Some(&own) {
+                    trail.ways.push(own);
+                }
+                last.clone_from(&change.sight);
+            }
+            trail
+        };
+        let all = nodes.into_iter().map(|node| (node.to_owned(), trail(node)));
+        all.filter(|(_, trail)| trail.ways.len() > 1 || trail.renewed > 0).collect()
+    }
+}
+
+impl Trail {
+    /// The way without the stations that lie between their neighbours: a change made in several writes, or in one.
+    ///
+    /// Nothing at all if it never moved.
+    pub(crate) fn turns(&self) -> Vec<Own> {
+        let mut turns = if self.ways.len() > 1 { self.ways.clone() } else { Vec::new() };
+        let mut place = 1;
+        while place + 1 < turns.len() {
+            if lies_between(&turns[place - 1], &turns[place], &turns[place + 1]) {
+                turns.remove(place);
+                place = 1;
+            } else {
+                place += 1;
+            }
+        }
+        turns
+    }
+
+    /// How many changes it took.
+    pub(crate) fn stations(&self) -> usize {
+        self.ways.len().saturating_sub(1)
+    }
+
+    /// In words.
+    pub(crate) fn tell(&self) -> String {
+        let tell = |own: &Own| match own {
+            None => "gone".to_owned(),
+            Some(own) => format!("{{{}}}", own.iter().map(String::as_str).collect::<Vec<_>>().join(" ")),
+        };
+        self.ways.iter().map(tell).collect::<Vec<_>>().join(" → ")
+    }
+}
+
+/// Whether the middle one has what both others have, and nothing that neither has.
+fn lies_between(before: &Own, middle: &Own, after: &Own) -> bool {
+    let (Some(before), Some(middle), Some(after)) = (before, middle, after) else { return false };
+    before != after
+        && before.intersection(after).all(|taint| middle.contains(taint))
+        && middle.iter().all(|taint| before.contains(taint) || after.contains(taint))
+}

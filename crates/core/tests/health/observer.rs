@@ -1,0 +1,184 @@
+//! An observer: it is told what would be done and when, once, and nothing is done.
+
+use crate::world::{SECOND, World};
+use taintward_core::health::{Input, Notice, OwnTaint, OwnTaints, Status, Why};
+
+fn observer(zones: &[(&str, usize)]) -> World {
+    let mut world = World::new(zones);
+    (world.leading, world.observing) = (false, true);
+    world.notices.clear();
+    world
+}
+
+/// Which taints would be put on and taken off, of which node and why.
+fn would(world: &World) -> Vec<(String, OwnTaints, OwnTaints, Why)> {
+    let told = world.notices.iter().filter_map(|(_, notice)| match notice {
+        Notice::WouldTaint { node, add, remove, why, .. } => {
+            Some((node.name.as_str().to_owned(), *add, *remove, *why))
+        }
+        _ => None,
+    });
+    told.collect()
+}
+
+/// When nodes would be tainted NoExecute.
+fn away(world: &World) -> Vec<(String, f64)> {
+    let told = world.notices.iter().filter_map(|(at, notice)| match notice {
+        Notice::WouldTaint { node, add, .. } if !add.no_execute().is_empty() => {
+            Some((node.name.as_str().to_owned(), *at as f64 / SECOND as f64))
+        }
+        _ => None,
+    });
+    told.collect()
+}
+
+fn declared(world: &World) -> usize {
+    world.notices.iter().filter(|(_, notice)| matches!(notice, Notice::WouldDeclare { .. })).count()
+}
+
+const ONE: OwnTaints = OwnTaints::NONE;
+
+/// S6, NL-22: nodes would be tainted when whoever acts would taint them: each once, one in ten seconds.
+#[test]
+fn it_tells_of_each_node_once_and_at_the_moment_it_would_be_served() {
+    let dead = ["a1", "a2", "a3"];
+    let mut world = observer(&[("a", 8), ("b", 2)]);
+    let mut acting = world.clone();
+    (acting.leading, acting.observing) = (true, false);
+    for world in [&mut world, &mut acting] {
+        world.kill(&dead);
+        world.set_ready("b0", false);
+        world.pass(300);
+    }
+    let told = away(&world);
+    assert_eq!(told.len(), 4, "{told:?}");
+    for (name, at) in &told {
+        let done = [OwnTaint::UnreachableNoExecute, OwnTaint::NotReadyNoExecute];
+        let done = done.into_iter().find_map(|taint| acting.when(name, taint));
+        assert_eq!(done, Some(*at), "{name}");
+    }
+    assert_eq!((declared(&world), world.commits.len(), world.reads), (3, 0, 0));
+    let silent = would(&world).into_iter().find(|(name, ..)| name == "a1").expect("it was told");
+    assert_eq!((silent.1, silent.2), (ONE.with(OwnTaint::Unreachable), ONE));
+    let whys: Vec<_> = would(&world).into_iter().filter(|told| !told.1.no_execute().is_empty()).collect();
+    assert!(whys.iter().all(|(name, .., why)| (name == "b0") == (*why == Why::NotReady)), "{whys:?}");
+}
+
+/// Who comes back is told of anew when there is reason anew; what would have been written need not be taken back.
+#[test]
+fn a_reason_that_goes_and_comes_back_is_told_again() {
+    let mut world = observer(&[("a", 8)]);
+    world.kill(&["a1"]);
+    world.pass(70);
+    assert_eq!((declared(&world), away(&world).len(), would(&world).len()), (1, 1, 2));
+    world.revive(&["a1"]);
+    world.pass(100);
+    assert_eq!((declared(&world), would(&world).len()), (1, 2), "nothing was there to be taken off");
+    world.kill(&["a1"]);
+    world.pass(70);
+    assert_eq!((declared(&world), away(&world).len(), would(&world).len()), (2, 2, 4));
+}
+
+/// NL-9: conditions and cordons, at once and once each time; a label that would be written holds nothing up, and no
+/// pod either.
+#[test]
+fn what_need_not_wait_is_told_at_once() {
+    let mut world = observer(&[("a", 4)]);
+    world.bind("p", "a1");
+    for round in 1..4 {
+        world.edit("a1", |node| {
+            node.unschedulable = true;
+            node.platform.os = Some("linux".into());
+        });
+        world.pass(20);
+        let cordoned = ("a1".to_string(), ONE.with(OwnTaint::Unschedulable), ONE, Why::Conditions);
+        assert_eq!(would(&world), vec![cordoned; round]);
+        world.edit("a1", |node| node.unschedulable = false);
+        world.pass(20);
+    }
+    world.notices.clear();
+    world.set_ready("a1", false);
+    world.pass(30);
+    let told = would(&world);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(told[0].1, ONE.with(OwnTaint::NotReady));
+    assert_eq!(told[1].1, ONE.with(OwnTaint::NotReadyNoExecute));
+}
+
+/// Beside somebody who acts, it tells of what that one did not do.
+#[test]
+fn what_others_have_written_goes_before_what_would_have_been() {
+    let mut world = observer(&[("a", 8)]);
+    let write = |world: &mut World, taints: &[OwnTaint]| {
+        world.edit("a1", |node| {
+            let taint = |own: &OwnTaint| taintward_core::taint::Taint {
+                key: own.key().into(),
+                value: "".into(),
+                effect: own.effect(),
+                time_added: None,
+            };
+            node.taints = taints.iter().map(taint).collect();
+            node.conditions[0].status = Status::False;
+        });
+    };
+    world.kubelets.get_mut("a1").expect("it exists").ready = false;
+    write(&mut world, &[OwnTaint::NotReady, OwnTaint::NotReadyNoExecute]);
+    world.pass(60);
+    assert_eq!(would(&world), [], "it was faster");
+    // It takes one off that belongs there, and puts one on that does not.
+    write(&mut world, &[OwnTaint::NotReady, OwnTaint::Unschedulable]);
+    world.pass(60);
+    let told: Vec<_> = would(&world).into_iter().map(|(_, add, remove, _)| (add, remove)).collect();
+    let put_on = (ONE.with(OwnTaint::NotReadyNoExecute), ONE);
+    assert_eq!(told, [(ONE, ONE.with(OwnTaint::Unschedulable)), put_on]);
+    // As it is now, it ought to be; and once more not.
+    write(&mut world, &[OwnTaint::NotReady, OwnTaint::NotReadyNoExecute]);
+    world.pass(60);
+    write(&mut world, &[OwnTaint::NotReady]);
+    world.pass(60);
+    assert_eq!(away(&world).len(), 2);
+    // The other one goes on and off: each time it is told of what does not belong there, and of nothing else.
+    for round in 2..5 {
+        write(&mut world, &[OwnTaint::NotReady, OwnTaint::Unschedulable]);
+        world.pass(60);
+        write(&mut world, &[OwnTaint::NotReady]);
+        world.pass(60);
+        let off = would(&world).iter().filter(|told| told.2.has(OwnTaint::Unschedulable)).count();
+        assert_eq!((off, away(&world).len()), (round, 2));
+    }
+}
+
+/// S7, NL-27, NL-47: whoever would not be served is not told of.
+#[test]
+fn nobody_is_told_of_who_would_not_be_served() {
+    let mut world = observer(&[("a", 4)]);
+    world.kill(&["a0", "a1", "a2", "a3"]);
+    world.pass(300);
+    assert_eq!(away(&world), [], "everything is down");
+    let mut world = observer(&[("a", 8)]);
+    world.kill(&["a1"]);
+    world.api = false;
+    world.pass(300);
+    assert_eq!((declared(&world), would(&world).len()), (0, 0), "we are cut off");
+    let mut world = observer(&[("a", 8)]);
+    world.kill(&["a1", "a2", "a3", "a4", "a5"]);
+    world.pass(300);
+    assert!(declared(&world) == 5 && away(&world).len() <= 2, "NL-26: the zone stops");
+}
+
+/// Whoever was an observer and may act from now on does what it told of.
+#[test]
+fn what_was_told_is_not_taken_for_done() {
+    let mut world = observer(&[("a", 8)]);
+    world.kill(&["a1"]);
+    world.edit("a2", |node| node.unschedulable = true);
+    world.pass(70);
+    assert_eq!(away(&world).len(), 1);
+    (world.leading, world.observing) = (true, false);
+    world.tell(Input::Leading);
+    world.pass(1);
+    assert!(world.own("a2").has(OwnTaint::Unschedulable) && world.own("a1").has(OwnTaint::Unreachable));
+    assert_eq!(world.tainted(), Vec::<&str>::new(), "S6: the bucket is empty");
+    world.pass(10);
+    assert_eq!(world.tainted(), ["a1"]);
+}

@@ -1,0 +1,125 @@
+//! # Down: everything is silent, and comes back
+//! Room:     NL-27, NL-28, NL-47, NL-48: no NoExecute taint while all is down, those that are there go, countdowns stand
+//!           still; everybody has a whole grace period afterwards.
+//! Comes in: nothing.
+//! Goes out: assertions.
+//! Not here: our own blindness (`outages.rs`).
+
+use super::stage::{LATE, Stage, after, bears, sleep};
+use super::words::{GRACE, UNREACHABLE, both, flagged};
+use serde_json::json;
+use taintward_core::health::Flags;
+use taintward_core::taint::keys;
+
+/// NL-27, NL-47: all fall silent at one moment: their conditions say so, new pods are kept off, nobody is sent away.
+/// Back again, nobody ever was; who stays dead has a whole grace period from then on.
+#[tokio::test(start_paused = true)]
+async fn everything_at_once() {
+    let stage = Stage::lively(4, 2);
+    let pod = stage.pod("p", "n1", &[bears(keys::UNREACHABLE, Some(0))]);
+    let _controller = stage.watched(both()).await;
+    stage.silence(&["n1", "n2", "n3", "n4"]);
+    sleep(1_000.0).await;
+    for node in ["n1", "n2", "n3", "n4"] {
+        stage.bore(node, "unreachable:NoSchedule", &[after(stage.last_word(node), GRACE)]);
+    }
+    stage.only(&[]);
+    stage.stays(&pod);
+    let back = stage.now();
+    stage.recover(&["n2", "n3", "n4"]);
+    sleep(200.0).await;
+    stage.bore("n1", UNREACHABLE, &[after(back, GRACE)]);
+    stage.only(&["n1"]);
+    stage.went(&pod, after(back, GRACE), LATE);
+}
+
+/// NL-27, NL-48: one is dead already, and its pods count down, when the others fall silent, too: its taint goes as soon
+/// as it is sure, and a countdown that would have ended in between does not.
+#[tokio::test(start_paused = true)]
+async fn the_taints_that_are_there_go() {
+    let stage = Stage::lively(4, 2);
+    // It would be due while the others are silent, but not declared so.
+    let held = stage.pod("held", "n1", &[bears(keys::UNREACHABLE, Some(140))]);
+    let _controller = stage.watched(both()).await;
+    stage.silence(&["n1"]);
+    sleep(150.0).await;
+    let dead = after(stage.last_word("n1"), GRACE);
+    stage.silence(&["n2", "n3", "n4"]);
+    sleep(600.0).await;
+    let all = after(stage.last_word("n4"), GRACE);
+    assert!(after(dead, 140.0) > after(stage.last_word("n4"), GRACE / 2.0) && after(dead, 140.0) < all);
+    stage.bore_within("n1", UNREACHABLE, &[dead, all], 2.0 * LATE);
+    stage.only(&["n1"]);
+    stage.stays(&held);
+    let back = stage.now();
+    stage.recover(&["n2", "n3", "n4"]);
+    sleep(100.0).await;
+    stage.bore_within("n1", UNREACHABLE, &[dead, all, after(back, GRACE)], 2.0 * LATE);
+    stage.stays(&held);
+    sleep(200.0).await;
+    stage.went(&held, after(back, GRACE + 140.0), 0.2);
+}
+
+/// NL-48: nobody is heard of for a while that is too short to call anybody silent: a countdown stands still for as long
+/// as that, and goes on.
+#[tokio::test(start_paused = true)]
+async fn a_hush_holds_countdowns() {
+    for (hold_countdowns, held) in [(true, true), (false, false)] {
+        let stage = Stage::still(3, 1);
+        let hearts = ["n2", "n3"].map(|node| stage.heart(node));
+        let first = stage.heart("n1");
+        let pod = stage.pod("p", "n1", &[bears(keys::UNREACHABLE, Some(100))]);
+        let _controller = stage.watched(flagged(Flags { hold_countdowns, ..Flags::default() })).await;
+        drop(first);
+        let dead = after(stage.last_word("n1"), GRACE);
+        sleep(dead.duration_since(stage.now()).as_secs_f64() + 60.0).await;
+        drop(hearts);
+        let hushed = after(stage.last_word("n3"), GRACE / 2.0);
+        sleep(40.0).await;
+        let (_hearts, heard) = (["n2", "n3"].map(|node| stage.heart(node)), stage.now());
+        sleep(300.0).await;
+        let stood = if held { heard.duration_since(hushed).as_secs_f64() } else { 0.0 };
+        stage.went(&pod, after(dead, 100.0 + stood), 0.2);
+        stage.bore("n1", UNREACHABLE, &[dead]);
+        stage.only(&["n1"]);
+    }
+}
+
+/// NL-28: the only node is everything.
+#[tokio::test(start_paused = true)]
+async fn a_single_node() {
+    let stage = Stage::lively(1, 1);
+    let pod = stage.pod("p", "n1", &[]);
+    let _controller = stage.watched(both()).await;
+    stage.silence(&["n1"]);
+    sleep(1_000.0).await;
+    let dead = after(stage.last_word("n1"), GRACE);
+    stage.bore("n1", "unreachable:NoSchedule", &[dead]);
+    let back = stage.now();
+    stage.recover(&["n1"]);
+    sleep(1_000.0).await;
+    stage.bore("n1", "unreachable:NoSchedule", &[dead, back]);
+    stage.only(&[]);
+    stage.stays(&pod);
+    assert!(stage.is_ready(&pod));
+}
+
+/// A node that is silent for a minute and speaks for a minute is tainted each time, when its grace period is over, and
+/// each time comes back; nothing of it wears out.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_flaps() {
+    let stage = Stage::lively(4, 1);
+    let pod = stage.pod("p", "n1", &[]);
+    let _controller = stage.watched(both()).await;
+    stage.annotate("n1", json!("flap"));
+    sleep(1_200.0).await;
+    let turns = stage.turns_of("n1", UNREACHABLE);
+    assert!(turns.len() >= 18, "{turns:?}");
+    for pair in turns.chunks_exact(2) {
+        let length = pair[1].duration_since(pair[0]).as_secs_f64();
+        assert!((5.0..=20.5).contains(&length), "{turns:?}");
+    }
+    assert_eq!(turns, stage.turns_of("n1", "unreachable:NoSchedule"));
+    stage.only(&["n1"]);
+    stage.stays(&pod);
+}

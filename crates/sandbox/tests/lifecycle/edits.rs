@@ -1,0 +1,163 @@
+//! # Edits: other people's taints on the same node
+//! Room:     S8, NL-6, P45: taints of others, values of users, edits between our read and our write.
+//! Comes in: nothing.
+//! Goes out: assertions.
+//! Not here: the patch by itself (`crates/client/tests`).
+
+use super::stage::{HAND, Stage, after, no_execute, nodes, sleep};
+use super::words::{GRACE, UNREACHABLE, both, own};
+use http::Method;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use taintward_sandbox::api::{On, Server};
+
+fn taints(stage: &Stage, node: &str) -> Vec<Value> {
+    stage.node(node)["spec"]["taints"].as_array().cloned().unwrap_or_default()
+}
+
+/// Puts a taint in front of all others, as somebody with kubectl might.
+fn put(server: &Server, node: &str, taint: &Value) {
+    let on = On::object(nodes(), "", node);
+    let changed = server.change(&on, HAND, |node| {
+        let mut all = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
+        all.insert(0, taint.clone());
+        node["spec"]["taints"] = Value::Array(all);
+    });
+    changed.unwrap();
+}
+
+/// S8: taints of others outlive everything that happens to the node, in their order, values and times included.
+#[tokio::test(start_paused = true)]
+async fn foreign_taints_stay() {
+    let stage = Stage::lively(4, 1);
+    let foreign = [
+        json!({"key": "mine", "value": "v", "effect": "NoSchedule"}),
+        json!({"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "PreferNoSchedule"}),
+        json!({"key": "node.kubernetes.io/unreachable", "effect": "PreferNoSchedule"}),
+        json!({"key": "node.cloudprovider.kubernetes.io/shutdown", "effect": "NoSchedule"}),
+    ];
+    stage.taint("n1", &foreign);
+    let _controller = stage.watched(both()).await;
+    let ours = |stage: &Stage| taints(stage, "n1").into_iter().filter(|one| foreign.contains(one)).count();
+    assert_eq!(taints(&stage, "n1"), foreign);
+    stage.silence(&["n1"]);
+    sleep(100.0).await;
+    assert_eq!((ours(&stage), taints(&stage, "n1").len()), (4, 6));
+    assert_eq!(taints(&stage, "n1")[..4], foreign);
+    stage.recover(&["n1"]);
+    sleep(10.0).await;
+    assert_eq!(taints(&stage, "n1"), foreign);
+}
+
+/// NL-6: a user's value on a key of ours stays as long as there is reason for the taint, and goes with the reason; a
+/// taint of ours that somebody puts on without reason goes at once.
+#[tokio::test(start_paused = true)]
+async fn a_value_on_an_own_key() {
+    let stage = Stage::lively(4, 1);
+    let _controller = stage.watched(both()).await;
+    let mut with_value = own("unschedulable:NoSchedule");
+    with_value["value"] = json!("for-maintenance");
+    stage.change_node("n1", |node| {
+        node["spec"]["unschedulable"] = json!(true);
+        node["spec"]["taints"] = json!([with_value]);
+    });
+    sleep(100.0).await;
+    assert_eq!(taints(&stage, "n1"), [with_value.clone()]);
+    stage.change_node("n1", |node| node["spec"]["unschedulable"] = json!(false));
+    sleep(5.0).await;
+    assert_eq!(taints(&stage, "n1"), Vec::<Value>::new());
+    for taint in ["unschedulable:NoSchedule", "not-ready:NoExecute", UNREACHABLE] {
+        let put_on = stage.taint("n2", &[no_execute("mine"), own(taint)]);
+        sleep(5.0).await;
+        stage.bore("n2", taint, &[put_on, put_on]);
+        assert_eq!(taints(&stage, "n2"), [no_execute("mine")]);
+        stage.taint("n2", &[]);
+    }
+}
+
+/// NL-49, the end: a taint that somebody takes off a node that is still dead comes back, at the rate.
+#[tokio::test(start_paused = true)]
+async fn taken_off_by_hand() {
+    let stage = Stage::lively(4, 1);
+    let _controller = stage.watched(both()).await;
+    stage.silence(&["n1"]);
+    sleep(200.0).await;
+    let dead = after(stage.last_word("n1"), GRACE);
+    let off = stage.taint("n1", &[no_execute("mine")]);
+    sleep(50.0).await;
+    stage.bore("n1", UNREACHABLE, &[dead, off, off]);
+    let again = stage.taint("n1", &[no_execute("mine")]);
+    sleep(1.0).await;
+    let at_once = stage.taint("n1", &[no_execute("mine")]);
+    sleep(50.0).await;
+    stage.bore("n1", UNREACHABLE, &[dead, off, off, again, again, at_once, after(again, 10.0)]);
+    assert_eq!(taints(&stage, "n1")[0], no_execute("mine"));
+}
+
+/// S8: somebody edits the taints each time between our read and our write, up to so many times: no edit is ever lost,
+/// and ours comes through as soon as we are let.
+#[tokio::test(start_paused = true)]
+async fn edits_between_read_and_write_are_never_lost() {
+    for (times, late) in [(1, 1.0), (3, 5.0), (6, 30.0)] {
+        let stage = Stage::lively(4, 1);
+        let _controller = stage.watched(both()).await;
+        stage.silence(&["n1"]);
+        sleep(20.0).await;
+        let (server, edits) = (stage.server().clone(), Arc::new(AtomicUsize::new(0)));
+        let made = Arc::clone(&edits);
+        stage.meddler.after_each(move |sent| {
+            let number = made.load(Ordering::Relaxed);
+            if sent.method == Method::GET && sent.path == "/api/v1/nodes/n1" && number < times {
+                let key = format!("edit-{}", server.clock().now().as_nanosecond() + number as i128);
+                put(&server, "n1", &json!({"key": key, "effect": "NoSchedule"}));
+                made.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        sleep(200.0).await;
+        let dead = after(stage.last_word("n1"), GRACE);
+        assert_eq!(edits.load(Ordering::Relaxed), times);
+        let keys: Vec<String> =
+            taints(&stage, "n1").iter().map(|one| one["key"].as_str().unwrap().to_owned()).collect();
+        let edited = keys.iter().filter(|key| key.starts_with("edit-")).count();
+        assert_eq!(edited, times, "{keys:?}");
+        stage.bore_within("n1", UNREACHABLE, &[dead], late);
+        let conflicts = stage
+            .writes()
+            .iter()
+            .filter(|sent| sent.path.starts_with("/api/v1/nodes/n1") && sent.code != 200)
+            .count();
+        assert!(conflicts > 0, "somebody was in between");
+        edits.store(0, Ordering::Relaxed);
+        let back = stage.now();
+        stage.recover(&["n1"]);
+        sleep(60.0).await;
+        assert!(taints(&stage, "n1").iter().all(|one| one["key"].as_str().unwrap().starts_with("edit-")));
+        assert_eq!(taints(&stage, "n1").len(), 2 * times);
+        stage.bore_within("n1", UNREACHABLE, &[dead, back], 170.0);
+        assert!(stage.turns_of("n1", UNREACHABLE)[1] <= after(back, late), "L7");
+    }
+}
+
+/// D4: the node is another one of its name by the time we write: the new one gets none of it.
+#[tokio::test(start_paused = true)]
+async fn replaced_between_read_and_write() {
+    let stage = Stage::lively(4, 1);
+    let _controller = stage.watched(both()).await;
+    stage.silence(&["n1"]);
+    sleep(20.0).await;
+    let server = stage.server().clone();
+    let mut fresh = stage.node("n1");
+    fresh["metadata"] = json!({"name": "n1", "labels": fresh["metadata"]["labels"]});
+    let is_status_read =
+        |sent: &super::wire::Sent| sent.method == Method::PATCH && sent.path == "/api/v1/nodes/n1/status";
+    stage.meddler.once(is_status_read, move || {
+        use taintward_sandbox::api::{Deletion, Wish};
+        server.delete(&On::object(nodes(), "", "n1"), &Deletion::default(), &Wish::by(HAND)).unwrap();
+        server.create(&On::object(nodes(), "", ""), fresh, &Wish::by(HAND)).unwrap();
+    });
+    sleep(400.0).await;
+    stage.never("n1", UNREACHABLE);
+    assert!(taints(&stage, "n1").is_empty(), "{:?}", taints(&stage, "n1"));
+    stage.only(&[]);
+}

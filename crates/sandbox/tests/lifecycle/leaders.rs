@@ -1,0 +1,86 @@
+//! # Leaders: two controllers, of which one acts on nodes
+//! Room:     S5, S6, L8, P34: a leader that dies or hands over while nodes are dying; one that cannot renew its lease.
+//! Comes in: nothing.
+//! Goes out: assertions.
+//! Not here: one controller that dies (`restarts.rs`).
+
+use super::stage::{LATE, Stage, after, sleep};
+use super::words::{GRACE, TURN, UNREACHABLE, WATCHED, elected};
+use jiff::Timestamp;
+use taintward_sandbox::fault::Fault;
+
+/// L8: a lease of 15 s, and a follower that looks every 2 s or so.
+const TAKEOVER_MAX: f64 = 20.0;
+
+fn tainted(stage: &Stage, nodes: &[&str]) -> Vec<Timestamp> {
+    let mut all: Vec<Timestamp> = nodes.iter().flat_map(|node| stage.turns_of(node, UNREACHABLE)).collect();
+    all.sort_unstable();
+    all
+}
+
+/// NL-40, S6, P34: the leader dies, or hands over, in each phase: the follower has watched along, so nobody has to wait
+/// for a grace period again; nothing is taken off, nobody is wronged, and the rate is kept.
+#[tokio::test(start_paused = true)]
+async fn a_leader_goes_in_each_phase() {
+    for (phase, dies) in [-45.0, -10.0, -0.01, 0.0, 0.001, 0.5, 5.0, TURN, TURN + 0.5, 60.0]
+        .into_iter()
+        .flat_map(|phase| [(phase, true), (phase, false)])
+    {
+        let stage = Stage::lively(6, 1);
+        let leader = stage.controller(elected(1)).await;
+        let _follower = stage.watched(elected(2)).await;
+        let dying = ["n1", "n2"];
+        stage.silence(&dying);
+        let dead = after(stage.last_word("n1"), GRACE);
+        sleep(dead.duration_since(stage.now()).as_secs_f64() + phase).await;
+        match dies {
+            true => leader.kill().await,
+            false => leader.stop().await,
+        }
+        let (gone, before) = (stage.now(), tainted(&stage, &dying).len());
+        sleep(200.0).await;
+        let all = tainted(&stage, &dying);
+        assert_eq!(all.len(), 2, "{phase}: each once, and none taken off: {all:?}");
+        assert!(all[0] >= dead && all[1] >= after(all[0], TURN), "{phase}: {all:?}, dead at {dead}");
+        if before < 2 {
+            // Its bucket begins to fill when it leads.
+            let lead = if dies { TAKEOVER_MAX } else { 4.0 };
+            let latest = after(gone.max(dead), lead + TURN + 1.0);
+            assert!(all[before] <= latest, "{phase}: {all:?}, the leader went at {gone}");
+            assert!(!dies || all[before] > after(gone, 10.0), "S5, {phase}: {all:?}");
+        }
+        stage.only(&dying);
+        let back = stage.now();
+        stage.recover(&dying);
+        sleep(20.0).await;
+        for node in dying {
+            let turns = stage.turns_of(node, UNREACHABLE);
+            assert!(turns.len() == 2 && turns[1] <= after(back, LATE), "L7: {turns:?}");
+        }
+    }
+}
+
+/// S5: only our own lease cannot be renewed: nothing is written meanwhile, though everything else works; when it can,
+/// what was to be done is done, at the rate.
+#[tokio::test(start_paused = true)]
+async fn who_cannot_renew_taints_nobody() {
+    let stage = Stage::lively(6, 1);
+    let _controller = stage.watched(elected(1)).await;
+    stage.lease_faults.outage(Some(Fault::Unavailable));
+    sleep(20.0).await;
+    stage.silence(&["n1", "n2"]);
+    let sent = stage.writes().len();
+    sleep(600.0).await;
+    assert_eq!(stage.writes().len(), sent, "{:?}", &stage.writes()[sent..]);
+    stage.lease_faults.outage(None);
+    let again = stage.now();
+    sleep(100.0).await;
+    let all = tainted(&stage, &["n1", "n2"]);
+    assert!(all.len() == 2 && all[0] >= after(again, TURN) && all[1] >= after(all[0], TURN), "S6: {all:?}");
+    assert!(all[0] <= after(again, TURN + TAKEOVER_MAX), "{all:?}, again since {again}");
+    for node in ["n1", "n2"] {
+        stage.bore_within(node, "unreachable:NoSchedule", &[again], TAKEOVER_MAX);
+    }
+    stage.only(&["n1", "n2"]);
+    assert!(WATCHED > GRACE);
+}

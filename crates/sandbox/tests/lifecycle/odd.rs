@@ -1,0 +1,200 @@
+//! # Odd: nodes and leases as nobody would write them
+//! Room:     D11, NL-10, NL-11, NL-24, P24: no conditions, two of a kind, strange zones; leases of the past and the future,
+//!           empty, or no leases at all.
+//! Comes in: nothing.
+//! Goes out: assertions.
+//! Not here: bytes that cannot be decoded (`crates/client/tests`, `fuzz`).
+
+use super::stage::{LATE, Stage, after, nodes, sleep};
+use super::words::{GRACE, NOT_READY, UNREACHABLE, beat, both, leases, set_lease};
+use serde_json::json;
+use taintward_sandbox::api::{Deletion, On, Wish};
+
+/// NL-10: what counts is that the lease changes, not what time it says: in the past, in the future, backwards.
+#[tokio::test(start_paused = true)]
+async fn renewals_of_any_time_are_signs_of_life() {
+    let stage = Stage::still(4, 1);
+    let _well = stage.heart("n4");
+    ["n1", "n2", "n3"].iter().for_each(|node| beat(stage.server(), node));
+    let _controller = stage.controller(both()).await;
+    for second in 0_i64..60 {
+        let time = |base: i64| {
+            let at = jiff::Timestamp::from_second(base).unwrap();
+            json!({"holderIdentity": "k", "leaseDurationSeconds": 40, "renewTime": format!("{at:.6}")})
+        };
+        set_lease(stage.server(), "n1", &time(second));
+        set_lease(stage.server(), "n2", &time(9_000_000_000 + second));
+        set_lease(stage.server(), "n3", &time(1_700_000_000 - second));
+        sleep(10.0).await;
+    }
+    stage.only(&[]);
+    let last = ["n1", "n2", "n3"].map(|node| after(stage.last_word(node), GRACE));
+    sleep(200.0).await;
+    // Three of four are too many for their zone; that they are silent is known all the same.
+    for (node, dead) in ["n1", "n2", "n3"].into_iter().zip(last) {
+        stage.bore(node, "unreachable:NoSchedule", &[dead]);
+    }
+}
+
+/// NL-10: whoever writes the same time again says nothing; neither does who writes none, or gives the lease up.
+#[tokio::test(start_paused = true)]
+async fn writes_that_are_no_signs_of_life() {
+    let stage = Stage::still(8, 1);
+    let _well: Vec<_> = ["n4", "n5", "n6", "n7", "n8"].iter().map(|node| stage.heart(node)).collect();
+    let hearts = ["n1", "n2", "n3"].map(|node| stage.heart(node));
+    let _controller = stage.watched(both()).await;
+    drop(hearts);
+    let began = ["n1", "n2", "n3"].map(|node| {
+        beat(stage.server(), node);
+        stage.now()
+    });
+    for count in 0..40 {
+        sleep(5.0).await;
+        for node in ["n1", "n2", "n3"] {
+            let mut spec = stage.server().get(leases(), "kube-node-lease", node).unwrap()["spec"].clone();
+            spec["leaseDurationSeconds"] = json!(40 + count);
+            if node == "n2" {
+                spec["renewTime"] = json!(null);
+            }
+            if node == "n3" {
+                spec["holderIdentity"] = json!(null);
+            }
+            set_lease(stage.server(), node, &spec);
+        }
+    }
+    for (node, began) in ["n1", "n2", "n3"].into_iter().zip(began) {
+        // Giving the time up is a change of kind, and none of life.
+        stage.bore(node, "unreachable:NoSchedule", &[after(began, GRACE)]);
+    }
+    stage.only(&["n1", "n2", "n3"]);
+}
+
+/// NL-10, NL-11: a node without a lease lives by its status; a lease that is deleted is no death, and one that comes
+/// later counts from then on.
+#[tokio::test(start_paused = true)]
+async fn leases_that_come_and_go() {
+    let stage = Stage::still(4, 1);
+    let hearts = ["n1", "n3", "n4"].map(|node| stage.heart(node));
+    let _controller = stage.controller(both()).await;
+    let on = On::object(leases(), "kube-node-lease", "n1");
+    let [first, _n3, _n4] = hearts;
+    drop(first);
+    stage.server().delete(&on, &Deletion::default(), &Wish::by("n1")).unwrap();
+    for _ in 0..20 {
+        stage.posts("n1", "Ready", "True");
+        stage.posts("n2", "Ready", "True");
+        sleep(45.0).await;
+    }
+    stage.only(&[]);
+    let heart = stage.heart("n2");
+    stage.posts("n1", "Ready", "True");
+    let posted = stage.now();
+    sleep(200.0).await;
+    stage.bore("n1", UNREACHABLE, &[after(posted, GRACE)]);
+    drop(heart);
+    let dead = after(stage.last_word("n2"), GRACE);
+    sleep(100.0).await;
+    stage.bore("n2", UNREACHABLE, &[dead]);
+}
+
+/// D11: a lease that cannot be understood is nobody's death. The node is not called silent until it can be.
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_makes_no_sense() {
+    let stage = Stage::still(4, 1);
+    let _others = ["n2", "n3", "n4"].map(|node| stage.heart(node));
+    let heart = stage.heart("n1");
+    let _controller = stage.watched(both()).await;
+    drop(heart);
+    let bad = json!({"holderIdentity": "n1", "leaseDurationSeconds": 40, "renewTime": "9999-12-31T23:59:59.999999Z"});
+    set_lease(stage.server(), "n1", &bad);
+    let last = stage.now();
+    sleep(200.0).await;
+    // The end of time is a time like any other, once.
+    stage.bore("n1", UNREACHABLE, &[after(last, GRACE)]);
+}
+
+/// D11: `Ready` twice, and differently, moves nothing; twice and alike is a condition like any other. A status that is none
+/// of the three moves nothing either.
+#[tokio::test(start_paused = true)]
+async fn conditions_that_make_no_sense() {
+    let stage = Stage::still(8, 1);
+    let _hearts = ["n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8"].map(|node| stage.heart(node));
+    let _controller = stage.watched(both()).await;
+    let ready = |status: &str, beat: &str| json!({"type": "Ready", "status": status, "reason": "R", "message": "m", "lastHeartbeatTime": beat});
+    let two = |one: &str, other: &str| {
+        json!([ready(one, "2026-01-01T00:00:00Z"), ready(other, "2026-01-01T00:00:00Z")])
+    };
+    stage.change_status("n1", |node| node["status"]["conditions"] = two("True", "False"));
+    stage.change_status("n2", |node| node["status"]["conditions"] = two("False", "False"));
+    stage.change_status("n3", |node| {
+        node["status"]["conditions"] = json!([ready("Perhaps", "2026-01-01T00:00:00Z")])
+    });
+    let said = stage.now();
+    sleep(200.0).await;
+    stage.never("n1", NOT_READY);
+    stage.bore("n2", NOT_READY, &[said]);
+    stage.never("n3", NOT_READY);
+    stage.only(&["n2"]);
+    assert_eq!(stage.writes_to("n1") + stage.writes_to("n3"), 4, "only what every new node needs");
+    stage.change_status("n2", |node| node["status"]["conditions"] = two("True", "False"));
+    sleep(100.0).await;
+    stage.bore("n2", NOT_READY, &[said]);
+    let well = stage.now();
+    stage.change_status("n2", |node| node["status"]["conditions"] = two("True", "True"));
+    sleep(10.0).await;
+    stage.bore("n2", NOT_READY, &[said, well]);
+}
+
+/// NL-5, NL-11: conditions that vanish: nobody says that the node is not ready, and it has a startup grace period.
+#[tokio::test(start_paused = true)]
+async fn conditions_that_vanish() {
+    let stage = Stage::still(4, 1);
+    let hearts = ["n1", "n2", "n3", "n4"].map(|node| stage.heart(node));
+    let _controller = stage.watched(both()).await;
+    stage.change_status("n1", |node| node["status"]["conditions"] = json!(null));
+    sleep(300.0).await;
+    stage.only(&[]);
+    let [first, _n2, _n3, _n4] = hearts;
+    drop(first);
+    sleep(100.0).await;
+    let dead = after(stage.last_word("n1"), 60.0);
+    stage.bore("n1", UNREACHABLE, &[dead]);
+    let said = stage.said("n1", "Ready");
+    assert!(
+        matches!(&said[..], [_, (at, status)] if status == "Unknown" && *at <= after(dead, LATE)),
+        "{said:?}"
+    );
+}
+
+/// NL-24: zones by labels old and new, half of them, none, of odd names: nodes of one key share a rate, others do not.
+#[tokio::test(start_paused = true)]
+async fn odd_zones() {
+    let stage = Stage::lively(16, 1);
+    let labels = [
+        ("n1", json!({})),
+        ("n2", json!({})),
+        ("n3", json!({"topology.kubernetes.io/region": "sandbox"})),
+        ("n4", json!({"topology.kubernetes.io/zone": "sandbox"})),
+        ("n5", json!({"failure-domain.beta.kubernetes.io/zone": "z9", "topology.kubernetes.io/zone": "z1"})),
+        ("n6", json!({"topology.kubernetes.io/zone": "z9"})),
+        ("n7", json!({"topology.kubernetes.io/zone": "", "topology.kubernetes.io/region": ""})),
+    ];
+    for (node, labels) in &labels {
+        stage.change_node(node, |node| node["metadata"]["labels"] = labels.clone());
+    }
+    let _controller = stage.watched(both()).await;
+    stage.silence(&["n1", "n2", "n3", "n4", "n5", "n6", "n7"]);
+    sleep(200.0).await;
+    let dead = after(stage.last_word("n1"), GRACE);
+    // Nothing, nothing and two empty names are one zone; the old label wins.
+    for zone in [&["n1", "n2", "n7"][..], &["n3"], &["n4"], &["n5", "n6"]] {
+        let mut turns: Vec<_> = zone.iter().flat_map(|node| stage.turns_of(node, UNREACHABLE)).collect();
+        turns.sort_unstable();
+        assert_eq!(turns.len(), zone.len(), "{zone:?}: {turns:?}");
+        for (turn, at) in turns.iter().enumerate() {
+            let due = after(dead, turn as f64 * 10.0);
+            assert!(*at >= due && *at <= after(due, 1.0), "{zone:?}: {turns:?}, dead at {dead}");
+        }
+    }
+    assert!(stage.server().get(nodes(), "", "n8").is_some());
+}

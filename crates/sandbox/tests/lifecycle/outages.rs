@@ -1,0 +1,156 @@
+//! # Outages: a server that is away while nodes are well, or dying
+//! Room:     S7, P16, P31, P37, L4: everything away, by errors and by silence; the lease stream alone; writes alone.
+//! Comes in: nothing.
+//! Goes out: assertions: nobody is tainted by mistake, and everybody who is dead is, a whole grace period later at most.
+//! Not here: our own process dying (`restarts.rs`); our own lease (`leaders.rs`).
+
+use super::stage::{LATE, Stage, after, bears, sleep};
+use super::words::{GRACE, TURN, UNREACHABLE, both};
+use taintward_core::taint::keys;
+use taintward_sandbox::fault::Fault;
+
+/// Pauses between tries are 30 s at most, and spread; a stream that fell silent, or a request that nobody answers, is
+/// noticed within 75 s (L4).
+const RECOVERY_MAX: f64 = 40.0;
+const SILENCE_MAX: f64 = 75.0 + 30.0;
+
+const OUTAGES: [Fault; 6] = [
+    Fault::LostBefore,
+    Fault::BlackHole,
+    Fault::Unavailable,
+    Fault::Timeout,
+    Fault::TooMany,
+    Fault::Forbidden,
+];
+
+fn recovery(fault: Fault) -> f64 {
+    if fault == Fault::BlackHole { SILENCE_MAX } else { RECOVERY_MAX }
+}
+
+/// S7, P37: nobody can be heard for ten minutes. Some were dead before, one dies meanwhile, one comes back meanwhile.
+#[tokio::test(start_paused = true)]
+async fn the_server_is_away() {
+    for fault in OUTAGES {
+        let stage = Stage::lively(8, 1);
+        let pod = stage.pod("p", "n1", &[bears(keys::UNREACHABLE, Some(1_200))]);
+        let returns = stage.pod("returns", "n2", &[]);
+        let _controller = stage.watched(both()).await;
+        stage.silence(&["n1", "n2"]);
+        sleep(100.0).await;
+        let dead = ["n1", "n2"].map(|node| stage.turns_of(node, UNREACHABLE)[0]);
+        stage.outage(Some(fault));
+        sleep(100.0).await;
+        stage.recover(&["n2"]);
+        stage.silence(&["n3"]);
+        sleep(500.0).await;
+        stage.only(&["n1", "n2"]);
+        stage.outage(None);
+        let (back, recovery) = (stage.now(), recovery(fault));
+        sleep(recovery + GRACE + TURN + 1.0).await;
+        stage.bore("n1", UNREACHABLE, &[dead[0]]);
+        stage.bore_within("n2", UNREACHABLE, &[dead[1], back], recovery + 600.0);
+        let lifted = stage.turns_of("n2", UNREACHABLE)[1];
+        assert!(lifted >= back && lifted <= after(back, recovery), "{fault:?}: L7: {lifted}, back at {back}");
+        let [found] = stage.turns_of("n3", UNREACHABLE)[..] else { panic!("{fault:?}: n3 is dead") };
+        assert!(found >= after(back, GRACE), "{fault:?}: S7: {found}, back at {back}");
+        assert!(found <= after(back, recovery + GRACE + 1.0), "{fault:?}: {found}, back at {back}");
+        stage.only(&["n1", "n2", "n3"]);
+        sleep(600.0).await;
+        // NL-48: while nobody was heard of, its countdown stood still.
+        let held = 600.0 - GRACE / 2.0 - 10.0;
+        sleep(500.0).await;
+        stage.went(&pod, after(dead[0], 1_200.0 + held), recovery + 10.0);
+        stage.stays(&returns);
+        stage.only(&["n1", "n2", "n3"]);
+    }
+}
+
+/// S7: everybody is well all the time: whatever the outage, no node is ever touched for it.
+#[tokio::test(start_paused = true)]
+async fn an_outage_alone_taints_nobody() {
+    for fault in OUTAGES {
+        let stage = Stage::lively(5, 2);
+        let _controller = stage.watched(both()).await;
+        for length in [5.0, 13.0, 26.0, 49.0, 51.0, 76.0, 600.0] {
+            let before: Vec<usize> = stage.names().iter().map(|node| stage.writes_to(node)).collect();
+            stage.outage(Some(fault));
+            sleep(length).await;
+            stage.outage(None);
+            sleep(recovery(fault) + 2.0 * GRACE).await;
+            let after: Vec<usize> = stage.names().iter().map(|node| stage.writes_to(node)).collect();
+            assert_eq!(before, after, "{fault:?} for {length} s");
+        }
+        stage.only(&[]);
+    }
+}
+
+/// P16, L4: only the stream of leases says nothing any more, breaks, or is refused, for ten minutes: the live read shows
+/// who lives, and nobody is tainted; who dies meanwhile is tainted at the latest when leases are heard of again.
+#[tokio::test(start_paused = true)]
+async fn only_the_lease_stream_is_away() {
+    for fault in OUTAGES {
+        let stage = Stage::lively(6, 1);
+        let _controller = stage.watched(both()).await;
+        stage.heartbeat_faults.outage(Some(fault));
+        sleep(200.0).await;
+        stage.silence(&["n1"]);
+        sleep(400.0).await;
+        stage.only(&["n1"]);
+        for node in ["n2", "n3", "n4", "n5", "n6"] {
+            assert!(
+                stage.said(node, "Ready").is_empty(),
+                "{fault:?}: {node} {:?}",
+                stage.said(node, "Ready")
+            );
+        }
+        stage.heartbeat_faults.outage(None);
+        let back = stage.now();
+        sleep(recovery(fault) + GRACE + TURN + 1.0).await;
+        let [found] = stage.turns_of("n1", UNREACHABLE)[..] else { panic!("{fault:?}: n1 is dead") };
+        assert!(found >= after(stage.last_word("n1"), GRACE), "{fault:?}: {found}");
+        assert!(found <= after(back, recovery(fault) + GRACE + 1.0), "{fault:?}: {found}, back at {back}");
+        stage.only(&["n1"]);
+        for node in ["n2", "n3", "n4", "n5", "n6"] {
+            assert!(
+                stage.said(node, "Ready").is_empty(),
+                "{fault:?}: {node} {:?}",
+                stage.said(node, "Ready")
+            );
+        }
+    }
+}
+
+/// NL-7, P31: writes alone are refused, or nobody answers them, for ten minutes: what is to be written is, soon after;
+/// a node that came back meanwhile is left alone, and answers that never came do no harm.
+#[tokio::test(start_paused = true)]
+async fn only_writes_are_refused() {
+    for fault in [Fault::LostAfter, Fault::Conflict, Fault::Internal].into_iter().chain(OUTAGES) {
+        let stage = Stage::lively(8, 1);
+        let _controller = stage.watched(both()).await;
+        stage.write_faults.outage(Some(fault));
+        stage.silence(&["n1", "n2", "n3"]);
+        stage.change_node("n4", |node| node["spec"]["unschedulable"] = true.into());
+        let cordoned = stage.now();
+        sleep(300.0).await;
+        stage.recover(&["n2"]);
+        sleep(300.0).await;
+        let back = stage.now();
+        stage.write_faults.outage(None);
+        sleep(RECOVERY_MAX + 3.0 * TURN).await;
+        let late = if fault == Fault::LostAfter { 600.0 + RECOVERY_MAX } else { RECOVERY_MAX };
+        let begin = |moment| if fault == Fault::LostAfter { moment } else { back };
+        let dead = after(stage.last_word("n1"), GRACE);
+        stage.bore_within("n1", "unreachable:NoSchedule", &[begin(dead)], late);
+        stage.bore_within("n4", "unschedulable:NoSchedule", &[begin(cordoned)], late);
+        for node in ["n1", "n3"] {
+            let turns = stage.turns_of(node, UNREACHABLE);
+            assert!(turns.len() == 1 && turns[0] >= begin(dead), "{fault:?}: {node} {turns:?}");
+        }
+        let [one, other] = ["n1", "n3"].map(|node| stage.turns_of(node, UNREACHABLE)[0]);
+        let apart = one.duration_since(other).as_secs_f64().abs();
+        assert!(apart >= TURN - LATE, "S6, {fault:?}: {one} {other}");
+        let n2 = stage.turns_of("n2", UNREACHABLE);
+        assert!(n2.is_empty() || fault == Fault::LostAfter && n2.len() == 2, "{fault:?}: {n2:?}");
+        stage.only(&["n1", "n2", "n3"]);
+    }
+}

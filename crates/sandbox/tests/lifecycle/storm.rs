@@ -1,0 +1,68 @@
+//! # Storm: ten thousand nodes at once
+//! Room:     S6, S7, L10: a whole cluster vanishes, or most of it: bounded, and no mass taint.
+//! Comes in: nothing; with `CI=true` ten thousand nodes, otherwise a thousand.
+//! Goes out: assertions; how long it took.
+//! Not here: a few nodes (`zones.rs`, `down.rs`).
+
+use super::stage::{LATE, Stage, after, nodes, sleep};
+use super::words::{GRACE, UNREACHABLE, beat, both};
+use jiff::Timestamp;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// Nodes that stay.
+const STAY: usize = 10;
+
+/// Requests for a node that dies: two looks, its conditions, a look and a patch for its taint, an event; and what every
+/// new node needs.
+const REQUESTS_MAX: usize = 12;
+
+/// When nodes' NoExecute taints came and went: one look at the log for all of them.
+fn turns(stage: &Stage) -> Vec<(Timestamp, bool)> {
+    let key = UNREACHABLE.split(':').next().unwrap();
+    let mut had: BTreeMap<String, bool> = BTreeMap::new();
+    let mut turns = Vec::new();
+    for commit in stage.commits_of(|one| one.number == nodes()) {
+        let taints = commit.object["spec"]["taints"].as_array();
+        let is_one = |taint: &&serde_json::Value| {
+            taint["effect"] == "NoExecute" && taint["key"].as_str().is_some_and(|text| text.ends_with(key))
+        };
+        let has = taints.into_iter().flatten().any(|taint| is_one(&taint));
+        let name = commit.object["metadata"]["name"].as_str().unwrap().to_owned();
+        if had.insert(name, has).unwrap_or_default() != has {
+            turns.push((commit.at, has));
+        }
+    }
+    turns
+}
+
+/// All but a few fall silent at one moment: they are declared so, new pods are kept off, and one in a hundred seconds is
+/// sent away, as from any large zone of which most is down. Then the rest goes, too, and the taints with it.
+#[tokio::test(start_paused = true)]
+async fn a_cluster_vanishes() {
+    let began = Instant::now();
+    let count = if std::env::var("CI").as_deref() == Ok("true") { 10_000 } else { 1_000 };
+    let stage = Stage::still(count, 1);
+    let name = |number: usize| format!("n{number}");
+    (1..=count).for_each(|number| beat(stage.server(), &name(number)));
+    let hearts: Vec<_> = (1..=STAY).map(|number| stage.heart(&name(number))).collect();
+    let dead = after(stage.now(), GRACE);
+    let _controller = stage.controller(both()).await;
+    sleep(260.0).await;
+    let kept_off =
+        (1..=count).filter(|number| stage.node(&name(*number))["spec"]["taints"].is_array()).count();
+    assert_eq!(kept_off, count - STAY);
+    let came: Vec<Timestamp> = turns(&stage).into_iter().map(|(at, _)| at).collect();
+    assert!((1..=3).contains(&came.len()), "{came:?}");
+    assert!(
+        came[0] >= dead && came.windows(2).all(|pair| pair[1] >= after(pair[0], 100.0 - LATE)),
+        "{came:?}"
+    );
+    drop(hearts);
+    sleep(200.0).await;
+    let (came, went): (Vec<_>, Vec<_>) = turns(&stage).into_iter().partition(|(_, has)| *has);
+    assert!(came.len() <= 4 && came.len() == went.len(), "NL-27: everything is down: {came:?} {went:?}");
+    let requests = stage.sent().len();
+    println!("{count} nodes: {requests} requests, {:.1} s", began.elapsed().as_secs_f64());
+    assert!(requests < REQUESTS_MAX * count, "{requests} requests");
+}

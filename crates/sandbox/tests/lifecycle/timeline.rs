@@ -1,0 +1,265 @@
+//! # Timeline: one node falls silent, and what follows second by second
+//! Room:     NL-12, NL-16 to NL-19, NL-46, NL-49: silence, declaration, taints, pods; coming back; saying it oneself.
+//! Comes in: nothing.
+//! Goes out: assertions.
+//! Not here: several nodes at once (`zones.rs`, `down.rs`).
+
+use super::stage::{LATE, Stage, after, bears, no_execute, sleep};
+use super::words::{GRACE, NOT_READY, UNREACHABLE, beat, both, flagged};
+use http::Method;
+use serde_json::json;
+use taintward_controller::settings::{Mode, Settings};
+use taintward_core::health::Flags;
+use taintward_core::taint::keys;
+
+/// NL-46 to the second: conditions, taints and pods of a node that dies, and nothing of any other.
+#[tokio::test(start_paused = true)]
+async fn a_node_dies() {
+    let stage = Stage::lively(3, 1);
+    let usual = stage.pod("usual", "n1", &[]);
+    let short = stage.pod("short", "n1", &[bears(keys::UNREACHABLE, Some(10))]);
+    let forever = stage.pod("forever", "n1", &[bears(keys::UNREACHABLE, None)]);
+    let elsewhere = stage.pod("elsewhere", "n2", &[]);
+    let _controller = stage.watched(both()).await;
+    assert!(stage.is_ready(&usual));
+    stage.silence(&["n1"]);
+    sleep(500.0).await;
+
+    let dead = after(stage.last_word("n1"), GRACE);
+    for kind in ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"] {
+        let said = stage.said("n1", kind);
+        let [(at, status)] = &said[..] else { panic!("{kind}: {said:?}") };
+        assert!(status == "Unknown" && *at >= dead && *at <= after(dead, LATE), "{kind} at {at}, not {dead}");
+    }
+    stage.bore("n1", "unreachable:NoSchedule", &[dead]);
+    stage.bore("n1", UNREACHABLE, &[dead]);
+    stage.never("n1", NOT_READY);
+    stage.only(&["n1"]);
+    stage.went(&short, after(dead, 10.0), LATE);
+    stage.went(&usual, after(dead, 300.0), LATE);
+    stage.stays(&forever);
+    stage.stays(&elsewhere);
+    assert!(!stage.is_ready(&forever) && stage.is_ready(&elsewhere), "NL-17");
+    let added = &stage.node("n1")["spec"]["taints"][1]["timeAdded"];
+    assert_eq!(added.as_str().unwrap(), format!("{:.0}", stage.turns_of("n1", UNREACHABLE)[0]));
+}
+
+/// NL-12, NL-17, NL-19: what is said of it, in upstream's words; each thing once, and nothing of the others.
+#[tokio::test(start_paused = true)]
+async fn what_is_said_of_it() {
+    let stage = Stage::lively(2, 1);
+    let pod = stage.pod("p", "n1", &[]);
+    let _controller = stage.watched(both()).await;
+    stage.silence(&["n1"]);
+    sleep(200.0).await;
+    stage.delete_node("n1");
+    sleep(5.0).await;
+    let told = stage.told_about("n1");
+    let told: Vec<[&str; 3]> = told.iter().map(|(reason, note, kind)| [&reason[..], note, kind]).collect();
+    assert_eq!(
+        told,
+        [
+            ["RegisteredNode", "Node n1 event: Registered Node n1 in Controller", "Normal"],
+            ["NodeNotReady", "Node n1 status is now: NodeNotReady", "Normal"],
+            ["RemovingNode", "Node n1 event: Removing Node n1 from Controller", "Normal"],
+        ]
+    );
+    let told = stage.told_about("p");
+    let told: Vec<[&str; 3]> = told.iter().map(|(reason, note, kind)| [&reason[..], note, kind]).collect();
+    assert_eq!(told[0], ["NodeNotReady", "Node is not ready", "Warning"]);
+    assert!(told[1..].iter().all(|[reason, ..]| *reason == "TaintManagerEviction"), "{told:?}");
+    assert_eq!(stage.told_about("n2").len(), 1, "n2 was registered");
+    stage.stays(&pod);
+    let life = stage.life_of("n1");
+    let declared = life.iter().find(|one| one.object["status"]["conditions"].to_string().contains("Unknown"));
+    let conditions = declared.unwrap().object["status"]["conditions"].clone();
+    let ready = conditions.as_array().unwrap().iter().find(|one| one["type"] == "Ready").unwrap();
+    assert_eq!(ready["reason"], "NodeStatusUnknown");
+    assert_eq!(ready["message"], "Kubelet stopped posting node status.");
+    assert_ne!(ready["lastHeartbeatTime"], ready["lastTransitionTime"], "the heartbeat is the kubelet's");
+}
+
+/// NL-11: a sign of life a moment before the end of its grace period, and it has a whole one again.
+#[tokio::test(start_paused = true)]
+async fn heard_of_in_time() {
+    let stage = Stage::still(2, 1);
+    let _other = stage.heart("n2");
+    let heart = stage.heart("n1");
+    let _controller = stage.watched(both()).await;
+    drop(heart);
+    for _ in 0..10 {
+        beat(stage.server(), "n1");
+        sleep(GRACE - 0.1).await;
+    }
+    beat(stage.server(), "n1");
+    let last = stage.now();
+    sleep(GRACE).await;
+    stage.never("n1", "unreachable:NoSchedule");
+    sleep(100.0).await;
+    stage.bore("n1", UNREACHABLE, &[after(last, GRACE)]);
+    assert_eq!(stage.said("n1", "Ready").len(), 1);
+}
+
+/// NL-10, NL-15, NL-49: it comes back while its pods count down: all taints go in one write, at once; its pods stay, and
+/// its kubelet calls them ready again.
+#[tokio::test(start_paused = true)]
+async fn back_in_time() {
+    let stage = Stage::lively(3, 1);
+    let usual = stage.pod("usual", "n1", &[]);
+    let _controller = stage.watched(both()).await;
+    stage.silence(&["n1"]);
+    sleep(340.0).await;
+    let dead = after(stage.last_word("n1"), GRACE);
+    stage.bore("n1", UNREACHABLE, &[dead]);
+    assert!(!stage.is_ready(&usual));
+    let (back, writes) = (stage.now(), stage.writes_to("n1"));
+    stage.recover(&["n1"]);
+    sleep(600.0).await;
+    stage.bore("n1", UNREACHABLE, &[dead, back]);
+    stage.bore("n1", "unreachable:NoSchedule", &[dead, back]);
+    assert_eq!(
+        stage.turns_of("n1", UNREACHABLE),
+        stage.turns_of("n1", "unreachable:NoSchedule"),
+        "one write"
+    );
+    assert_eq!(stage.writes_to("n1"), writes + 1);
+    stage.stays(&usual);
+    assert!(stage.is_ready(&usual));
+}
+
+/// NL-49: told to lift them apart, it writes twice, and the one that keeps pods off goes first.
+#[tokio::test(start_paused = true)]
+async fn back_in_two_writes() {
+    let stage = Stage::lively(3, 1);
+    let apart = Flags { lift_together: false, ..Flags::default() };
+    let _controller = stage.watched(flagged(apart)).await;
+    stage.silence(&["n1"]);
+    sleep(100.0).await;
+    let (back, writes) = (stage.now(), stage.writes_to("n1"));
+    stage.recover(&["n1"]);
+    sleep(60.0).await;
+    let [no_schedule, no_execute] =
+        ["unreachable:NoSchedule", UNREACHABLE].map(|taint| stage.turns_of("n1", taint)[1]);
+    assert!(back <= no_schedule && no_schedule <= no_execute && no_execute <= after(back, 5.0 + LATE));
+    assert_eq!(stage.writes_to("n1"), writes + 2);
+}
+
+/// NL-16: it says itself that it is not ready: no silence is needed. When it falls silent after that, one taint takes
+/// the other's place in one write, and the pods' countdown goes on from its own start.
+#[tokio::test(start_paused = true)]
+async fn it_says_so_itself_and_then_nothing() {
+    let stage = Stage::still(3, 1);
+    let _others = ["n2", "n3"].map(|node| stage.heart(node));
+    let heart = stage.heart("n1");
+    let _controller = stage.watched(both()).await;
+    stage.posts("n1", "Ready", "False");
+    let said = stage.now();
+    sleep(100.0).await;
+    stage.bore("n1", NOT_READY, &[said]);
+    stage.bore("n1", "not-ready:NoSchedule", &[after(said, -WATCHED_AND), said]);
+    stage.never("n1", UNREACHABLE);
+    drop(heart);
+    sleep(100.0).await;
+    let dead = after(stage.last_word("n1"), GRACE);
+    stage.bore("n1", NOT_READY, &[said, dead]);
+    stage.bore("n1", UNREACHABLE, &[dead]);
+    assert_eq!(stage.turns_of("n1", NOT_READY)[1], stage.turns_of("n1", UNREACHABLE)[0], "NL-45: one write");
+    let _again = stage.heart("n1");
+    stage.posts("n1", "Ready", "False");
+    let swapped = stage.now();
+    sleep(20.0).await;
+    stage.bore("n1", UNREACHABLE, &[dead, swapped]);
+    stage.bore("n1", NOT_READY, &[said, dead, swapped]);
+    stage.posts("n1", "Ready", "True");
+    let well = stage.now();
+    sleep(20.0).await;
+    stage.bore("n1", NOT_READY, &[said, dead, swapped, well]);
+    stage.only(&["n1"]);
+    assert!(stage.node("n1")["spec"]["taints"].is_null(), "{}", stage.node("n1")["spec"]["taints"]);
+}
+
+/// The still stage's nodes are ready from the beginning; the taint of new nodes goes with the controller's first look.
+const WATCHED_AND: f64 = 61.0;
+
+/// NL-5, NL-6, NL-9: pressure, the network and cordons, which nobody is sent away for.
+#[tokio::test(start_paused = true)]
+async fn pressure_and_cordons() {
+    let stage = Stage::still(2, 1);
+    let _hearts = ["n1", "n2"].map(|node| stage.heart(node));
+    let _controller = stage.watched(both()).await;
+    let mut moments = Vec::new();
+    let kinds = [
+        ("MemoryPressure", "memory-pressure"),
+        ("DiskPressure", "disk-pressure"),
+        ("PIDPressure", "pid-pressure"),
+        ("NetworkUnavailable", "network-unavailable"),
+    ];
+    for (kind, _) in kinds {
+        let on = stage.now();
+        stage.posts("n1", kind, "True");
+        sleep(30.0).await;
+        let off = stage.now();
+        stage.posts("n1", kind, if kind == "PIDPressure" { "Unknown" } else { "False" });
+        sleep(30.0).await;
+        moments.push([on, off]);
+    }
+    for ((_, taint), turns) in kinds.iter().zip(&moments) {
+        stage.bore("n1", &format!("{taint}:NoSchedule"), turns);
+    }
+    let cordoned = stage.now();
+    stage.change_node("n1", |node| node["spec"]["unschedulable"] = json!(true));
+    sleep(30.0).await;
+    let uncordoned = stage.now();
+    stage.change_node("n1", |node| node["spec"]["unschedulable"] = json!(false));
+    sleep(30.0).await;
+    stage.bore("n1", "unschedulable:NoSchedule", &[cordoned, uncordoned]);
+    stage.only(&[]);
+}
+
+/// NL-8: the labels of old follow those of today.
+#[tokio::test(start_paused = true)]
+async fn labels_of_old() {
+    let stage = Stage::still(2, 1);
+    let _hearts = ["n1", "n2"].map(|node| stage.heart(node));
+    let _controller = stage.controller(both()).await;
+    let labels = |node: &str| stage.node(node)["metadata"]["labels"].clone();
+    assert_eq!(labels("n1")["beta.kubernetes.io/os"], "linux");
+    assert_eq!(labels("n1")["beta.kubernetes.io/arch"], "amd64");
+    stage.change_node("n1", |node| {
+        node["metadata"]["labels"]["beta.kubernetes.io/arch"] = json!("wrong");
+        node["metadata"]["labels"]["kubernetes.io/os"] = json!("windows");
+    });
+    sleep(1.0).await;
+    assert_eq!(labels("n1")["beta.kubernetes.io/os"], "windows");
+    assert_eq!(labels("n1")["beta.kubernetes.io/arch"], "amd64");
+    assert_eq!(stage.writes_to("n2"), 2, "its labels, and the taint of new nodes");
+}
+
+/// S14: who only observes writes nothing, whatever happens to nodes.
+#[tokio::test(start_paused = true)]
+async fn observing_writes_nothing() {
+    let stage = Stage::lively(3, 1);
+    let pod = stage.pod("p", "n1", &[]);
+    let _controller = stage.watched(Settings { mode: Mode::Observe, ..both() }).await;
+    stage.silence(&["n1"]);
+    stage.change_node("n2", |node| node["spec"]["unschedulable"] = json!(true));
+    sleep(1_000.0).await;
+    assert!(!stage.sent().is_empty(), "it looks");
+    assert!(stage.writes().is_empty(), "{:?}", stage.writes());
+    stage.only(&[]);
+    stage.stays(&pod);
+}
+
+/// In a world where nothing happens nothing is written: an hour of renewals, and not one request but looks.
+#[tokio::test(start_paused = true)]
+async fn an_hour_in_peace_writes_nothing() {
+    let stage = Stage::lively(5, 2);
+    let _controller = stage.watched(both()).await;
+    stage.taint("n1", &[no_execute("mine")]);
+    sleep(10.0).await;
+    let before = stage.writes().len();
+    sleep(3_600.0).await;
+    let after = stage.writes();
+    assert!(after.len() == before, "{:?}", &after[before..]);
+    assert!(after.iter().all(|sent| sent.method != Method::DELETE));
+}

@@ -1,0 +1,284 @@
+//! # Words: what scenarios about nodes are written in
+//! Room:     nodes that speak, fall silent and say what they are; which taints they bore, and from when to when.
+//! Comes in: what a scenario arranges; the server's commit log.
+//! Goes out: failed assertions, with the whole history of the taint.
+//! Not here: the cluster and its controllers (`tests/parts/stage.rs`).
+
+use super::stage::{Commit, Controller, HAND, LATE, Stage, Subject, after, alone, nodes, pods, sleep};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::time::Duration;
+use taintward_controller::settings::{Controllers, Election, Settings};
+use taintward_core::health::{Config, Flags};
+use taintward_sandbox::api::{On, Server, Wish};
+use taintward_sandbox::life::{Role, SILENCE};
+use taintward_sandbox::resource::{Number, Sub, known};
+use taintward_sandbox::world;
+use tokio::task::JoinHandle;
+
+/// `--node-monitor-grace-period`, and the pause between two nodes of a zone.
+pub(crate) const GRACE: f64 = 50.0;
+pub(crate) const TURN: f64 = 10.0;
+
+/// How long a controller must have watched before it can call a node silent; scenarios begin after it.
+pub(crate) const WATCHED: f64 = 60.0;
+
+pub(crate) const UNREACHABLE: &str = "unreachable:NoExecute";
+pub(crate) const NOT_READY: &str = "not-ready:NoExecute";
+
+/// Kubernetes' own taints.
+const PREFIX: &str = "node.kubernetes.io/";
+
+/// Both controllers, alone.
+pub(crate) fn both() -> Settings {
+    flagged(Flags::default())
+}
+
+/// The same, with other flags.
+pub(crate) fn flagged(flags: Flags) -> Settings {
+    let node_lifecycle = Some(Config::new(&flags).unwrap());
+    Settings { controllers: Controllers { taint_eviction: true, node_lifecycle }, ..alone() }
+}
+
+/// One of several that do both.
+pub(crate) fn elected(seed: u64) -> Settings {
+    Settings { election: Some(Election::default()), seed: Some(seed), ..both() }
+}
+
+pub(crate) fn leases() -> Number {
+    known("coordination.k8s.io", "leases")
+}
+
+/// A taint as kubectl shows it, short of its prefix.
+fn short(taint: &Value) -> String {
+    let text = |field: &str| taint[field].as_str().unwrap_or_default().to_owned();
+    format!("{}:{}", text("key").trim_start_matches(PREFIX), text("effect"))
+}
+
+/// An own taint as a person writes it.
+pub(crate) fn own(taint: &str) -> Value {
+    let (key, effect) = taint.split_once(':').unwrap();
+    json!({"key": format!("{PREFIX}{key}"), "effect": effect})
+}
+
+/// A kubelet that renews its lease every ten seconds; it falls silent when dropped.
+pub(crate) struct Heart(JoinHandle<()>);
+
+impl Drop for Heart {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Renews a node's lease.
+pub(crate) fn beat(server: &Server, node: &str) {
+    let now = server.clock().micro_stamp();
+    set_lease(server, node, &json!({"holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": now}));
+}
+
+/// Gives a node's lease this content.
+pub(crate) fn set_lease(server: &Server, node: &str, spec: &Value) {
+    let on = On::object(leases(), "kube-node-lease", node);
+    if server.change(&on, node, |lease| lease["spec"] = spec.clone()).is_err() {
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {"name": node, "namespace": "kube-node-lease"}, "spec": spec,
+        });
+        server.create(&On::object(leases(), "kube-node-lease", ""), lease, &Wish::by(node)).unwrap();
+    }
+}
+
+/// Nodes of a name `n1` and on, so many, zone after zone.
+fn world(nodes: usize, zones: usize, roles: Vec<Role>) -> world::Settings {
+    world::Settings { nodes, zones, roles, ..world::Settings::default() }
+}
+
+impl Stage {
+    /// A cluster with kubelets.
+    pub(crate) fn lively(nodes: usize, zones: usize) -> Self {
+        Self::of(world(nodes, zones, vec![Role::Namespaces, Role::Kubelets]))
+    }
+
+    /// A cluster whose nodes are ready, and say only what the scenario says for them.
+    pub(crate) fn still(nodes: usize, zones: usize) -> Self {
+        let stage = Self::of(world(nodes, zones, vec![Role::Namespaces]));
+        for node in 1..=nodes {
+            stage.posts(&format!("n{node}"), "Ready", "True");
+        }
+        stage
+    }
+
+    /// Two controllers that have watched for long enough, or one.
+    pub(crate) async fn watched(&self, settings: Settings) -> Controller {
+        let controller = self.controller(settings).await;
+        sleep(WATCHED).await;
+        controller
+    }
+
+    /// From now on this node renews its lease.
+    pub(crate) fn heart(&self, node: &str) -> Heart {
+        let (server, node) = (self.server().clone(), node.to_owned());
+        beat(&server, &node);
+        Heart(tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(Duration::from_secs(10)).await;
+                beat(&server, &node);
+            }
+        }))
+    }
+
+    /// What a kubelet, or somebody else, says about a node.
+    pub(crate) fn posts(&self, node: &str, kind: &str, status: &str) {
+        let now = self.server().clock().stamp();
+        let condition = json!({
+            "type": kind, "status": status, "reason": "Said", "message": "it was said",
+            "lastHeartbeatTime": now, "lastTransitionTime": now,
+        });
+        self.change_status(node, |node| {
+            let conditions = &mut node["status"]["conditions"];
+            let mut all = conditions.as_array().cloned().unwrap_or_default();
+            all.retain(|one| one["type"] != kind);
+            all.push(condition);
+            *conditions = Value::Array(all);
+        });
+    }
+
+    pub(crate) fn change_status(&self, node: &str, change: impl FnOnce(&mut Value)) {
+        let on = On::object(nodes(), "", node).part(Sub::Status);
+        self.server().change(&on, "kubelet", change).unwrap();
+    }
+
+    pub(crate) fn change_node(&self, node: &str, change: impl FnOnce(&mut Value)) {
+        self.server().change(&On::object(nodes(), "", node), HAND, change).unwrap();
+    }
+
+    pub(crate) fn node(&self, node: &str) -> Value {
+        self.server().get(nodes(), "", node).unwrap()
+    }
+
+    /// The kubelets of these nodes say nothing any more.
+    pub(crate) fn silence(&self, all: &[&str]) {
+        all.iter().for_each(|node| self.annotate(node, json!("true")));
+    }
+
+    /// They speak again.
+    pub(crate) fn recover(&self, all: &[&str]) {
+        all.iter().for_each(|node| self.annotate(node, Value::Null));
+    }
+
+    pub(crate) fn annotate(&self, node: &str, silence: Value) {
+        self.change_node(node, |node| node["metadata"]["annotations"][SILENCE] = silence);
+    }
+
+    /// When the node renewed its lease last.
+    pub(crate) fn last_word(&self, node: &str) -> Timestamp {
+        let renewals = self.commits_of(|one| {
+            one.number == leases()
+                && one.object["metadata"]["name"] == node
+                && one.object["metadata"]["namespace"] == "kube-node-lease"
+        });
+        renewals.last().unwrap().at
+    }
+
+    /// Everything that was committed about a node, as long as this one is it.
+    pub(crate) fn life_of(&self, node: &str) -> Vec<Commit> {
+        self.commits_of(|one| one.number == nodes() && one.object["metadata"]["name"] == node)
+    }
+
+    /// When something about a node changed, and to what; its beginning is no change.
+    fn turns<T: PartialEq>(&self, node: &str, what: impl Fn(&Value) -> T) -> Vec<(Timestamp, T)> {
+        let mut turns: Vec<(Timestamp, T)> = Vec::new();
+        for commit in self.life_of(node) {
+            let now = what(&commit.object);
+            if turns.last().is_none_or(|(_, last)| *last != now) {
+                turns.push((commit.at, now));
+            }
+        }
+        turns.drain(..1.min(turns.len()));
+        turns
+    }
+
+    /// When a taint came and went, in turns.
+    pub(crate) fn turns_of(&self, node: &str, taint: &str) -> Vec<Timestamp> {
+        let has = |node: &Value| {
+            node["spec"]["taints"].as_array().is_some_and(|all| all.iter().any(|one| short(one) == taint))
+        };
+        self.turns(node, has).into_iter().map(|(at, _)| at).collect()
+    }
+
+    /// The taint came at the first of these moments, went at the second, and so on, and at no other.
+    #[track_caller]
+    pub(crate) fn bore(&self, node: &str, taint: &str, expected: &[Timestamp]) {
+        self.bore_within(node, taint, expected, LATE);
+    }
+
+    #[track_caller]
+    pub(crate) fn bore_within(&self, node: &str, taint: &str, expected: &[Timestamp], late: f64) {
+        let turns = self.turns_of(node, taint);
+        let fits = turns.len() == expected.len()
+            && turns.iter().zip(expected).all(|(at, due)| at >= due && *at <= after(*due, late));
+        assert!(fits, "{node} had {taint} from and until {turns:?}, not {expected:?}; it is {}", self.now());
+    }
+
+    /// The taint never came.
+    #[track_caller]
+    pub(crate) fn never(&self, node: &str, taint: &str) {
+        self.bore(node, taint, &[]);
+    }
+
+    /// Nobody but these ever bore a NoExecute taint of node health.
+    #[track_caller]
+    pub(crate) fn only(&self, tainted: &[&str]) {
+        let names: Vec<String> = self.names();
+        for node in names.iter().filter(|node| !tainted.contains(&node.as_str())) {
+            [UNREACHABLE, NOT_READY].iter().for_each(|taint| self.never(node, taint));
+        }
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for commit in &self.commits_of(|one| one.number == nodes()) {
+            let name = commit.object["metadata"]["name"].as_str().unwrap().to_owned();
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// When the status of a condition changed, and to what.
+    pub(crate) fn said(&self, node: &str, kind: &str) -> Vec<(Timestamp, String)> {
+        self.turns(node, |node| status(node, kind))
+    }
+
+    /// What a pod's conditions say of its being ready.
+    pub(crate) fn is_ready(&self, pod: &Subject) -> bool {
+        let pod = self.server().get(pods(), "default", &pod.name).unwrap();
+        status(&pod, "Ready") == "True"
+    }
+
+    /// Writes to a node, in order.
+    pub(crate) fn writes_to(&self, node: &str) -> usize {
+        let path = format!("/api/v1/nodes/{node}");
+        let status = format!("{path}/status");
+        let all = self.writes();
+        all.iter().filter(|sent| (sent.path == path || sent.path == status) && sent.code == 200).count()
+    }
+
+    /// Events about an object: reason, note and type.
+    pub(crate) fn told_about(&self, name: &str) -> Vec<(String, String, String)> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let all = self.writes();
+        let about = all.iter().filter(|sent| sent.body["regarding"]["name"] == name);
+        about
+            .map(|sent| [&sent.body["reason"], &sent.body["note"], &sent.body["type"]].map(text).into())
+            .collect()
+    }
+}
+
+/// What a condition of an object says; empty if it is not there.
+fn status(object: &Value, kind: &str) -> String {
+    let conditions = object["status"]["conditions"].as_array();
+    let found = conditions.into_iter().flatten().find(|one| one["type"] == kind);
+    found.and_then(|one| one["status"].as_str()).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,206 @@
+//! # Zones: many nodes fall silent, and how fast they are tainted
+//! Room:     NL-22 to NL-26, NL-43, S6: rates, whose turn it is, zones that are partly or wholly down, labels that change.
+//! Comes in: nothing.
+//! Goes out: assertions.
+//! Not here: everything down (`down.rs`); rates over restarts (`restarts.rs`, `leaders.rs`).
+
+use super::stage::{LATE, Stage, after, nodes, sleep};
+use super::words::{GRACE, Heart, TURN, UNREACHABLE, both};
+use jiff::Timestamp;
+use serde_json::json;
+
+/// Nodes of a still stage that speak, each at a moment of its own.
+async fn hearts(stage: &Stage, names: impl IntoIterator<Item = String>) -> Vec<Option<Heart>> {
+    let mut hearts = Vec::new();
+    for node in names {
+        hearts.push(Some(stage.heart(&node)));
+        sleep(0.4).await;
+    }
+    hearts
+}
+
+fn names(count: usize) -> impl DoubleEndedIterator<Item = String> {
+    (1..=count).map(|number| format!("n{number}"))
+}
+
+/// These nodes were tainted one after the other, the first at this moment; in which order. Who fell silent at the same
+/// moment has no order.
+#[track_caller]
+fn took_turns(stage: &Stage, nodes: &[&str], first: Timestamp, pause: f64) -> Vec<String> {
+    let turn = |node: &&str| match stage.turns_of(node, UNREACHABLE)[..] {
+        [at] => (at, (*node).to_owned()),
+        ref turns => panic!("{node}: {turns:?}; it is {}", stage.now()),
+    };
+    let mut turns: Vec<_> = nodes.iter().map(turn).collect();
+    turns.sort();
+    for (number, (at, _)) in turns.iter().enumerate() {
+        let due = after(first, number as f64 * pause);
+        let latest = after(due, (number + 1) as f64 * LATE);
+        assert!(*at >= due && *at <= latest, "{turns:?}; the first was due at {first}");
+    }
+    turns.into_iter().map(|(_, node)| node).collect()
+}
+
+/// NL-22, NL-23, NL-25: half a zone is not so bad: one node in ten seconds, who is silent longest first. What keeps new
+/// pods off comes at once, for all of them.
+#[tokio::test(start_paused = true)]
+async fn half_a_zone() {
+    let stage = Stage::still(7, 1);
+    let mut hearts = hearts(&stage, names(7).rev()).await;
+    let _controller = stage.watched(both()).await;
+    // They speak 0.4 s apart, the last node first, and stop within one round.
+    let order = ["n6", "n5", "n1"];
+    [1, 2, 6].into_iter().for_each(|heart| hearts[heart] = None);
+    sleep(200.0).await;
+    let silent = order.map(|node| after(stage.last_word(node), GRACE));
+    for (node, silent) in order.iter().zip(silent) {
+        stage.bore(node, "unreachable:NoSchedule", &[silent]);
+    }
+    assert!(silent[0] < silent[1] && silent[2] < after(silent[0], TURN), "{silent:?}");
+    assert_eq!(took_turns(&stage, &order, silent[0], TURN), order);
+    stage.only(&order);
+}
+
+/// The same, all at one moment: the second and third wait for their turn.
+#[tokio::test(start_paused = true)]
+async fn three_at_one_moment() {
+    let stage = Stage::lively(7, 1);
+    let _controller = stage.watched(both()).await;
+    stage.silence(&["n2", "n4", "n6"]);
+    sleep(200.0).await;
+    let silent = after(stage.last_word("n2"), GRACE);
+    assert!(stage.last_word("n6") <= after(stage.last_word("n2"), LATE));
+    took_turns(&stage, &["n2", "n4", "n6"], silent, TURN);
+    for node in ["n2", "n4", "n6"] {
+        stage.bore(node, "unreachable:NoSchedule", &[silent]);
+    }
+    stage.only(&["n2", "n4", "n6"]);
+}
+
+/// NL-26: more than half of a small zone, and nobody of it is tainted; of the other zone at its own rate.
+#[tokio::test(start_paused = true)]
+async fn a_small_zone_partly_down() {
+    let stage = Stage::lively(12, 2);
+    let _controller = stage.watched(both()).await;
+    stage.silence(&["n1", "n3", "n5", "n7", "n2"]);
+    sleep(1_000.0).await;
+    for node in ["n1", "n3", "n5", "n7"] {
+        stage.bore(node, "unreachable:NoSchedule", &[after(stage.last_word(node), GRACE)]);
+    }
+    stage.bore("n2", UNREACHABLE, &[after(stage.last_word("n2"), GRACE)]);
+    stage.only(&["n2"]);
+    // One is back: half of it is no disruption, and the rest is tainted at the zone's rate.
+    let back = stage.now();
+    stage.recover(&["n7"]);
+    sleep(100.0).await;
+    took_turns(&stage, &["n1", "n3", "n5"], back, TURN);
+    stage.only(&["n1", "n2", "n3", "n5"]);
+}
+
+/// NL-26: more than half of a zone of more than fifty nodes: one in a hundred seconds, after one that was saved up.
+#[tokio::test(start_paused = true)]
+async fn a_large_zone_partly_down() {
+    let stage = Stage::lively(60, 1);
+    let _controller = stage.watched(both()).await;
+    let all: Vec<String> = names(40).collect();
+    let all: Vec<&str> = all.iter().map(String::as_str).collect();
+    stage.silence(&all);
+    sleep(1_040.0).await;
+    let dead = after(stage.last_word("n1"), GRACE);
+    let tainted: Vec<&str> =
+        all.iter().copied().filter(|node| !stage.turns_of(node, UNREACHABLE).is_empty()).collect();
+    assert_eq!(tainted.len(), 10);
+    took_turns(&stage, &tainted, dead, 100.0);
+    for node in &all {
+        stage.bore_within(node, "unreachable:NoSchedule", &[dead], 1.0);
+    }
+    stage.only(&tainted);
+}
+
+/// NL-25, NL-26: a zone that is down altogether is tainted at the ordinary rate while another is well.
+#[tokio::test(start_paused = true)]
+async fn a_zone_dead() {
+    let stage = Stage::lively(8, 2);
+    let _controller = stage.watched(both()).await;
+    let zone = ["n1", "n3", "n5", "n7"];
+    stage.silence(&zone);
+    sleep(300.0).await;
+    let dead = after(stage.last_word("n1"), GRACE);
+    took_turns(&stage, &zone, dead, TURN);
+    stage.only(&zone);
+}
+
+/// NL-25: nodes that are left out of the count of their zone are tainted all the same.
+#[tokio::test(start_paused = true)]
+async fn excluded_nodes_do_not_count() {
+    let stage = Stage::lively(5, 1);
+    for node in ["n1", "n2"] {
+        stage.change_node(node, |node| {
+            node["metadata"]["labels"]["node.kubernetes.io/exclude-disruption"] = json!("");
+        });
+    }
+    let _controller = stage.watched(both()).await;
+    // Three of five would be too many; of the three that count it is one.
+    stage.silence(&["n1", "n2", "n3"]);
+    sleep(300.0).await;
+    let dead = after(stage.last_word("n1"), GRACE);
+    took_turns(&stage, &["n1", "n2", "n3"], dead, TURN);
+}
+
+/// NL-43: a node that waits in a zone which is stopped moves to another: it is tainted there, once.
+#[tokio::test(start_paused = true)]
+async fn a_zone_label_changes() {
+    let stage = Stage::lively(8, 2);
+    let _controller = stage.watched(both()).await;
+    stage.silence(&["n1", "n3", "n5"]);
+    sleep(200.0).await;
+    stage.only(&[]);
+    let moved = stage.now();
+    stage.change_node("n3", |node| {
+        node["metadata"]["labels"]["topology.kubernetes.io/zone"] = json!("z2");
+    });
+    sleep(200.0).await;
+    stage.bore("n3", UNREACHABLE, &[moved]);
+    // Two of those that are left in its old zone are no disruption: they have their turns.
+    took_turns(&stage, &["n1", "n5"], moved, TURN);
+}
+
+/// NL-11, NL-19: a node that goes takes its turn along; one that comes has a startup grace period of its own, or a whole
+/// one from its first word.
+#[tokio::test(start_paused = true)]
+async fn nodes_go_and_come() {
+    let stage = Stage::lively(9, 1);
+    let _controller = stage.watched(both()).await;
+    stage.silence(&["n1", "n2", "n3"]);
+    sleep(10.0).await;
+    let dead = after(stage.last_word("n1"), GRACE);
+    let wait = dead.duration_since(stage.now()).as_secs_f64();
+    sleep(wait + 5.0).await;
+    let (first, waiting): (Vec<&str>, Vec<&str>) =
+        ["n1", "n2", "n3"].into_iter().partition(|node| !stage.turns_of(node, UNREACHABLE).is_empty());
+    let ([first], [goes, waits]) = (&first[..], &waiting[..]) else { panic!("{first:?} {waiting:?}") };
+    stage.delete_node(goes);
+    let mut mute = stage.node(waits);
+    mute["metadata"] = json!({"name": "mute", "annotations": {"sandbox.taintward.io/silence": "true"}});
+    mute["spec"]["taints"] = json!(null);
+    mute["status"]["conditions"] = json!(null);
+    let born = stage.now();
+    stage.world.create("", "nodes", "", mute);
+    sleep(150.0).await;
+    assert_eq!(took_turns(&stage, &[first, waits], dead, TURN), [*first, *waits]);
+    stage.never(goes, UNREACHABLE);
+    let said = stage.said("mute", "Ready");
+    let created: Timestamp =
+        stage.node("mute")["metadata"]["creationTimestamp"].as_str().unwrap().parse().unwrap();
+    assert!(created <= born);
+    let declared = after(created, 60.0);
+    assert!(
+        matches!(&said[..], [(at, status)] if status == "Unknown" && *at >= declared && *at <= after(declared, LATE)),
+        "{said:?}, not {declared}"
+    );
+    let ready = stage.node("mute")["status"]["conditions"].as_array().unwrap()[0].clone();
+    assert_eq!(ready["reason"], "NodeStatusNeverUpdated", "NL-12");
+    assert_eq!(ready["message"], "Kubelet never posted node status.");
+    stage.bore("mute", UNREACHABLE, &[declared]);
+    assert_eq!(stage.server().get(nodes(), "", goes), None);
+}

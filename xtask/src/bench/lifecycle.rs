@@ -1,0 +1,169 @@
+//! # Lifecycle: node health, ours and the original's
+//! Room:     the same nodes on the same API server, renewing their leases; the two controllers take turns.
+//! Comes in: sizes; the release binary; a real control plane.
+//! Goes out: a table on standard output and in docs/benchmarks-lifecycle.md.
+//! Not here: single readings (`lifecycle/readings.rs`), the table (`lifecycle/table.rs`).
+
+mod readings;
+mod table;
+
+use super::report::MARKER;
+use crate::contender::Contender;
+use crate::sources;
+use anyhow::{Context as _, Result};
+use readings::{Readings, Stage};
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+use taintward_cluster::heartbeats::{Heartbeats, plans};
+use taintward_cluster::record::Record;
+use taintward_cluster::{Account, Cluster, Options, Tools, access, cluster, wait};
+
+/// The only controller that runs.
+const CONTROLLER: &str = "node-lifecycle-controller";
+
+/// How much of everything.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    /// Nodes of the comparison, and how often each renews.
+    nodes: usize,
+    period: Duration,
+    /// Nodes of the big fleet, and how often each renews here.
+    many: usize,
+    many_period: Duration,
+    /// Images each node's status lists: ten make 3 KB.
+    images: usize,
+    zones: usize,
+    /// How long processor time is counted.
+    window: Duration,
+    /// `--node-monitor-grace-period` of the comparison, and of the big fleet.
+    grace: Duration,
+    many_grace: Duration,
+}
+
+const WHOLE: Sizes = Sizes {
+    nodes: 5_000,
+    period: Duration::from_secs(10),
+    many: 20_000,
+    many_period: Duration::from_secs(40),
+    images: 10,
+    zones: 10,
+    window: Duration::from_secs(40),
+    grace: Duration::from_secs(25),
+    many_grace: Duration::from_secs(200),
+};
+
+const QUICK: Sizes = Sizes {
+    nodes: 200,
+    period: Duration::from_secs(4),
+    many: 600,
+    many_period: Duration::from_secs(6),
+    zones: 4,
+    window: Duration::from_secs(10),
+    grace: Duration::from_secs(12),
+    many_grace: Duration::from_secs(30),
+    ..WHOLE
+};
+
+/// Who takes part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Who {
+    Ours,
+    Original,
+}
+
+/// Runs both and tells.
+pub(super) async fn run(quick: bool, rounds: usize) -> Result<()> {
+    let tools = Tools::find_or_build()?;
+    let binary = sources::build_taintward(true)?;
+    let (sizes, rounds) = if quick { (QUICK, 1) } else { (WHOLE, rounds) };
+    let options = Options { audit: cluster::Audit::Off, ..Options::default() };
+    let cluster = Cluster::start(&tools, options).await?;
+    let mut readings = Readings::default();
+    compared(&cluster, &binary, &sizes, rounds, &mut readings).await?;
+    many(&cluster, &binary, &sizes, &mut readings).await?;
+    drop(cluster);
+    let table = table::table(&sizes, &readings);
+    println!("\n{table}");
+    if quick {
+        println!("A quick run: the numbers mean nothing, and docs/benchmarks-lifecycle.md stays as it is.");
+        return Ok(());
+    }
+    let file = sources::root().join("docs/benchmarks-lifecycle.md");
+    let old = fs::read_to_string(&file).unwrap_or_default();
+    let notes = old.split_once(MARKER).map_or("\n", |(_, notes)| notes);
+    fs::write(&file, format!("{}\n{MARKER}{notes}", table::page(&sizes, rounds, &table)))?;
+    println!("written to {}", file.display());
+    Ok(())
+}
+
+fn contender(who: Who, binary: &Path, grace: Duration) -> Contender {
+    let grace = format!("--node-monitor-grace-period={}s", grace.as_secs());
+    match who {
+        Who::Original => Contender::Original { controllers: CONTROLLER, flags: vec![grace] },
+        Who::Ours => Contender::Taintward {
+            binary: binary.to_owned(),
+            flags: vec![format!("--controllers={CONTROLLER}"), grace],
+        },
+    }
+}
+
+/// Creates a fleet and waits until it renews in time.
+async fn fleet(cluster: &Cluster, nodes: usize, sizes: &Sizes, period: Duration) -> Result<Heartbeats> {
+    eprintln!("creating {nodes} nodes and leases, renewed every {period:?}");
+    let api = cluster.api(Account::Admin).await?;
+    access::grant_node_lifecycle(&api).await?;
+    wait::until("the namespace of leases", Duration::from_secs(30), async || {
+        Ok(api.find("/api/v1/namespaces/kube-node-lease").await?)
+    })
+    .await?;
+    let kubeconfig = cluster.kubeconfig(Account::Admin, 0);
+    Heartbeats::start(&kubeconfig, plans(nodes, sizes.zones, sizes.images), period).await
+}
+
+/// Both, in turns: processor time for renewals, memory, and how soon a dead node is tainted.
+async fn compared(
+    cluster: &Cluster,
+    binary: &Path,
+    sizes: &Sizes,
+    rounds: usize,
+    readings: &mut Readings,
+) -> Result<()> {
+    let heartbeats = fleet(cluster, sizes.nodes, sizes, sizes.period).await?;
+    let kubeconfig = cluster.kubeconfig(Account::Admin, 0);
+    let record = Record::start(&kubeconfig).await?;
+    let api = cluster.api(Account::Admin).await?;
+    for round in 0..rounds {
+        let mut order = [Who::Ours, Who::Original];
+        if round % 2 == 1 {
+            order.reverse();
+        }
+        for who in order {
+            eprintln!("{} nodes, round {}: {who:?}", sizes.nodes, round + 1);
+            let stage = Stage { heartbeats: &heartbeats, window: sizes.window };
+            let program = contender(who, binary, sizes.grace).start(cluster).await?;
+            let reading =
+                stage.at_rest(&program, sizes.period).await.with_context(|| program.last_words())?;
+            let delays =
+                readings::delays(&stage, &record, &api, sizes).await.with_context(|| program.last_words())?;
+            eprintln!("  {reading:?}\n  {delays:?}");
+            readings.add(who, reading, delays);
+        }
+    }
+    drop(heartbeats);
+    readings::clear(&api).await
+}
+
+/// The big fleet: what share of a core it takes.
+async fn many(cluster: &Cluster, binary: &Path, sizes: &Sizes, readings: &mut Readings) -> Result<()> {
+    let heartbeats = fleet(cluster, sizes.many, sizes, sizes.many_period).await?;
+    for who in [Who::Ours, Who::Original] {
+        eprintln!("{} nodes: {who:?}", sizes.many);
+        let stage = Stage { heartbeats: &heartbeats, window: sizes.window };
+        let program = contender(who, binary, sizes.many_grace).start(cluster).await?;
+        let reading = stage.at_rest(&program, sizes.period).await.with_context(|| program.last_words())?;
+        eprintln!("  {reading:?}");
+        readings.add_many(who, reading);
+    }
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! # Readings: what one controller costs, and how soon it acts
+//! Room:     processor time over a window in which leases are renewed; memory; the delay of taints.
+//! Comes in: a running program, a fleet.
+//! Goes out: [`Reading`]s; medians.
+//! Not here: ratios and goals (`table.rs`).
+
+use super::{Sizes, Who};
+use anyhow::{Result, ensure};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use std::time::{Duration, Instant};
+use taintward_cluster::heartbeats::Heartbeats;
+use taintward_cluster::record::{Record, Sight};
+use taintward_cluster::{Api, Program, usage, wait};
+
+/// What a renewal may be late by, as a multiple of the period, before the generator calls itself late.
+const LATE_MAX: f64 = 1.5;
+
+/// The original starts with a queue of work: it is waited for until that is done.
+const SETTLING: Duration = Duration::from_secs(20);
+
+/// One controller over one window.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    /// Seconds of processor time.
+    pub(super) cpu: f64,
+    /// Seconds the window took.
+    pub(super) took: f64,
+    /// Renewals the API server answered meanwhile, each an event on the watch of leases.
+    pub(super) renewals: f64,
+    /// Bytes.
+    pub(super) resident: f64,
+}
+
+impl Reading {
+    /// Seconds of processor time for each renewal, everything else it did included.
+    pub(super) fn per_renewal(&self) -> f64 {
+        self.cpu / self.renewals
+    }
+
+    /// Of one core.
+    pub(super) fn share(&self) -> f64 {
+        self.cpu / self.took
+    }
+}
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct Readings {
+    few: Vec<(Who, Reading)>,
+    many: Vec<(Who, Reading)>,
+    delays: Vec<(Who, f64)>,
+}
+
+impl Readings {
+    pub(super) fn add(&mut self, who: Who, reading: Reading, delays: Vec<f64>) {
+        self.few.push((who, reading));
+        self.delays.extend(delays.into_iter().map(|delay| (who, delay)));
+    }
+
+    pub(super) fn add_many(&mut self, who: Who, reading: Reading) {
+        self.many.push((who, reading));
+    }
+
+    pub(super) fn few(&self, who: Who, of: impl Fn(&Reading) -> f64) -> f64 {
+        median(self.few.iter().filter(|(one, _)| *one == who).map(|(_, reading)| of(reading)))
+    }
+
+    pub(super) fn many(&self, who: Who, of: impl Fn(&Reading) -> f64) -> f64 {
+        median(self.many.iter().filter(|(one, _)| *one == who).map(|(_, reading)| of(reading)))
+    }
+
+    pub(super) fn delay(&self, who: Who) -> f64 {
+        median(self.delays(who))
+    }
+
+    pub(super) fn longest_delay(&self, who: Who) -> f64 {
+        self.delays(who).fold(0.0, f64::max)
+    }
+
+    fn delays(&self, who: Who) -> impl Iterator<Item = f64> {
+        self.delays.iter().filter(move |(one, _)| *one == who).map(|(_, delay)| *delay)
+    }
+}
+
+fn median(readings: impl Iterator<Item = f64>) -> f64 {
+    let mut all: Vec<f64> = readings.collect();
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// What is measured on.
+pub(super) struct Stage<'h> {
+    pub(super) heartbeats: &'h Heartbeats,
+    pub(super) window: Duration,
+}
+
+impl Stage<'_> {
+    /// Waits until the start is over, then counts for the whole window.
+    pub(super) async fn at_rest(&self, program: &Program, period: Duration) -> Result<Reading> {
+        tokio::time::sleep(SETTLING.max(period)).await;
+        self.heartbeats.lateness();
+        let (before, began) = (usage::of(program.pid())?, Instant::now());
+        tokio::time::sleep(self.window).await;
+        let (after, took) = (usage::of(program.pid())?, began.elapsed());
+        let lateness = self.heartbeats.lateness();
+        eprintln!("  {lateness:?}");
+        ensure!(lateness.renewals > 0, "no lease was renewed in {took:?}");
+        Ok(Reading {
+            cpu: (after.cpu - before.cpu).as_secs_f64(),
+            took: took.as_secs_f64(),
+            renewals: lateness.renewals as f64,
+            resident: after.resident as f64,
+        })
+    }
+}
+
+/// Silences one node of each zone, one after the other, and waits for its taint: seconds after the end of the grace
+/// period, counted from the last renewal that the server answered. Then they come back.
+pub(super) async fn delays(stage: &Stage<'_>, record: &Record, api: &Api, sizes: &Sizes) -> Result<Vec<f64>> {
+    let grace = SignedDuration::try_from(sizes.grace)?;
+    let names: Vec<String> = stage.heartbeats.all().into_iter().take(sizes.zones).collect();
+    let mark = record.mark();
+    for name in &names {
+        stage.heartbeats.silence([name])?;
+        // So that the deaths fall on different moments of the original's period.
+        tokio::time::sleep(Duration::from_millis(730)).await;
+    }
+    // Long after they were silenced, so that a renewal that was under way is counted.
+    let ends: Vec<Timestamp> = names
+        .iter()
+        .map(|name| {
+            let silent = SignedDuration::try_from(stage.heartbeats.silent_for(name)?)?;
+            Ok(Timestamp::now() - silent + grace)
+        })
+        .collect::<Result<_>>()?;
+    let all_tainted = async || Ok((record.those(Sight::is_evicting).len() == names.len()).then_some(()));
+    wait::until("all silent nodes to be tainted", sizes.grace * 3, all_tainted).await?;
+    stage.heartbeats.expect_punctual(sizes.period.mul_f64(LATE_MAX).max(sizes.grace / 2))?;
+    let mut delays = Vec::new();
+    for (name, end) in names.iter().zip(ends) {
+        let is_it = |change: &&taintward_cluster::record::Change| {
+            change.node == *name && change.sight.as_ref().is_some_and(Sight::is_evicting)
+        };
+        let changes = record.since(mark);
+        let tainted = changes.iter().find(is_it).map(|change| change.at.duration_since(end).as_secs_f64());
+        delays.extend(tainted);
+    }
+    stage.heartbeats.revive(api, &names).await?;
+    let none = async || Ok(record.those(Sight::is_evicting).is_empty().then_some(()));
+    wait::until("the taints to be gone", Duration::from_secs(60), none).await?;
+    record.expect_whole()?;
+    Ok(delays)
+}
+
+/// All nodes and leases are gone.
+pub(super) async fn clear(api: &Api) -> Result<()> {
+    for path in ["/api/v1/nodes", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"] {
+        api.delete(path, &json!({})).await?;
+    }
+    Ok(())
+}

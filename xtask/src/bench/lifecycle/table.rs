@@ -1,0 +1,143 @@
+//! # Table: ratios and goals of node health
+//! Room:     the lines of docs/benchmarks-lifecycle.md.
+//! Comes in: sizes, readings.
+//! Goes out: text.
+//! Not here: measuring (`readings.rs`).
+
+use super::readings::{Reading, Readings};
+use super::{Sizes, Who};
+use crate::bench::report::machine;
+use std::fmt::Write as _;
+
+/// How often nodes renew in a cluster with default settings.
+const USUAL: f64 = 10.0;
+
+/// How a goal is put.
+#[derive(Clone, Copy)]
+enum Goal {
+    None,
+    /// The original's divided by ours is at least this.
+    Smaller(f64),
+    /// Ours is at most this.
+    AtMost(f64),
+}
+
+struct Line {
+    label: String,
+    ours: f64,
+    original: f64,
+    show: fn(f64) -> String,
+    goal: Goal,
+}
+
+pub(super) fn table(sizes: &Sizes, readings: &Readings) -> String {
+    let mut text = "| | ours | original | ratio | goal | |\n|---|---:|---:|---:|---:|---|\n".to_owned();
+    for line in lines(sizes, readings) {
+        let ratio = line.original / line.ours;
+        let (goal, met) = match line.goal {
+            Goal::None => (String::new(), ""),
+            Goal::Smaller(least) => (format!("1/{least:.0}"), met(ratio >= least)),
+            Goal::AtMost(most) => (format!("≤ {}", (line.show)(most)), met(line.ours <= most)),
+        };
+        let (ours, original) = ((line.show)(line.ours), (line.show)(line.original));
+        let _ = writeln!(text, "| {} | {ours} | {original} | 1/{ratio:.1} | {goal} | {met} |", line.label);
+    }
+    text
+}
+
+const fn met(met: bool) -> &'static str {
+    if met { "met" } else { "missed" }
+}
+
+fn lines(sizes: &Sizes, readings: &Readings) -> Vec<Line> {
+    let both = |of: fn(&Reading) -> f64| (readings.few(Who::Ours, of), readings.few(Who::Original, of));
+    let many = |of: fn(&Reading) -> f64| (readings.many(Who::Ours, of), readings.many(Who::Original, of));
+    let line =
+        |label: String, (ours, original): (f64, f64), show, goal| Line { label, ours, original, show, goal };
+    let (few, lot) = (sizes.nodes, sizes.many);
+    let usual = |per_renewal: f64| per_renewal * sizes.many as f64 / USUAL;
+    let here = many(Reading::share);
+    let scaled = many(Reading::per_renewal);
+    vec![
+        line(
+            format!("{few} nodes: processor time for each renewal"),
+            both(Reading::per_renewal),
+            microseconds,
+            Goal::Smaller(10.0),
+        ),
+        line(format!("{few} nodes: share of a core"), both(Reading::share), percent, Goal::None),
+        line(
+            format!("{few} nodes: memory"),
+            both(|reading| reading.resident),
+            megabytes,
+            Goal::Smaller(20.0),
+        ),
+        line(
+            "dead to tainted, after the grace period, median".into(),
+            (readings.delay(Who::Ours), readings.delay(Who::Original)),
+            seconds,
+            Goal::AtMost(1.0),
+        ),
+        line(
+            "the same, the longest".into(),
+            (readings.longest_delay(Who::Ours), readings.longest_delay(Who::Original)),
+            seconds,
+            Goal::None,
+        ),
+        line(
+            format!("{lot} nodes: share of a core, each renewing every {} s", sizes.many_period.as_secs()),
+            here,
+            percent,
+            Goal::None,
+        ),
+        line(
+            format!(
+                "{lot} nodes: share of a core at a renewal every {USUAL:.0} s, by processor time for each"
+            ),
+            (usual(scaled.0), usual(scaled.1)),
+            percent,
+            Goal::AtMost(0.05),
+        ),
+        line(format!("{lot} nodes: memory"), many(|reading| reading.resident), megabytes, Goal::None),
+    ]
+}
+
+fn microseconds(seconds: f64) -> String {
+    format!("{:.0} µs", seconds * 1e6)
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn megabytes(bytes: f64) -> String {
+    format!("{:.1} MB", bytes / 1e6)
+}
+
+fn seconds(seconds: f64) -> String {
+    format!("{seconds:.2} s")
+}
+
+/// The whole document.
+pub(super) fn page(sizes: &Sizes, rounds: usize, table: &str) -> String {
+    let command: Vec<String> = std::env::args().skip(1).collect();
+    format!(
+        "# Node health next to the original\n\nMade by `cargo xtask {}`: `taintward run` and kube-controller-manager \
+         v1.36.3, each with only node-lifecycle-controller, default flags but for the grace period ({} s; {} s for the \
+         big fleet) and the original's client limits, which are lifted. They take turns on the same nodes of one API \
+         server with etcd 3.6.16; rounds: {rounds}. {} nodes in {} zones, with a status of about 4 KB, renew their leases \
+         every {} s each; {} nodes every {} s, because two cores do not carry more writes beside everything else. {}\n\n\
+         Processor time is everything the process used in {} s at rest, divided by the renewals the API server answered \
+         meanwhile. The delay counts from the last renewal the server answered.\n\n{table}",
+        command.join(" "),
+        sizes.grace.as_secs(),
+        sizes.many_grace.as_secs(),
+        sizes.nodes,
+        sizes.zones,
+        sizes.period.as_secs(),
+        sizes.many,
+        sizes.many_period.as_secs(),
+        machine(),
+        sizes.window.as_secs(),
+    )
+}
