@@ -139,7 +139,10 @@ fn parse_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
         None => Ok(Command::Print(Cli::command().render_help().to_string())),
         Some(Verb::Version) => Ok(Command::Print(Cli::command().render_version())),
         Some(Verb::Docs) => Ok(Command::Reference),
-        Some(Verb::Lint(arguments)) => Ok(Command::Lint(Box::new(arguments.settle()))),
+        Some(Verb::Lint(arguments)) => match arguments.settle() {
+            Ok(plan) => Ok(Command::Lint(Box::new(plan))),
+            Err(complaint) => Err(blame("lint", complaint)),
+        },
         Some(Verb::Run(arguments)) => {
             let explicit = matches.subcommand_matches("run").map(explicit).unwrap_or_default();
             match settle(*arguments, explicit) {

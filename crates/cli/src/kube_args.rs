@@ -47,6 +47,11 @@ pub(crate) struct Cluster {
 }
 
 impl KubeArgs {
+    /// Whether a cluster is named.
+    pub(crate) fn names_a_cluster(&self) -> bool {
+        self.kubeconfig.is_some() || self.context.is_some()
+    }
+
     pub(crate) fn settle(self) -> Cluster {
         let settings = connect::Settings {
             kubeconfig: self.kubeconfig,
@@ -64,11 +69,6 @@ impl KubeArgs {
 }
 
 impl Cluster {
-    /// The same cluster, all of it.
-    pub(crate) fn everything(&self) -> Self {
-        Self { all_namespaces: true, selector: String::new(), ..self.clone() }
-    }
-
     /// The namespace that is meant; all if empty.
     pub(crate) fn namespace<'a>(&'a self, connected: &'a Connected) -> &'a str {
         match &self.namespace {

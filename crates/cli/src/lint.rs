@@ -49,6 +49,8 @@ pub(crate) struct LintPlan {
 pub(crate) enum Source {
     Files(Vec<PathBuf>),
     Cluster(Box<Cluster>),
+    /// Files, held against the nodes and DaemonSets of a cluster.
+    Both(Vec<PathBuf>, Box<Cluster>),
 }
 
 /// How the report is written.
@@ -102,6 +104,7 @@ fn look(plan: &LintPlan) -> Result<Report, LintError> {
     let mut gathered = match &plan.from {
         Source::Files(paths) => Gathered::from_files(paths),
         Source::Cluster(cluster) => cluster::read(cluster)?,
+        Source::Both(paths, cluster) => cluster::around(cluster, Gathered::from_files(paths))?,
     };
     gathered.facts.numeric = plan.numeric;
     Ok(Report::new(gathered, &config))

@@ -110,6 +110,29 @@ fn a_cluster_is_read_as_files_are() {
     assert!(code == 1 && said.contains("400"), "{said}");
 }
 
+#[test]
+fn files_are_held_against_a_cluster() {
+    let folder = Folder::named("lint-both");
+    let objects = folder.write("objects.yaml", OBJECTS);
+    let kubeconfig = folder.file("kubeconfig");
+    let mut sandbox = Running::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
+    sandbox.until("KUBECONFIG");
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  nodeSelector: {pool: db}\n  tolerations:\n  - {key: dedicated, \
+               value: web, effect: NoSchedule}\n";
+    let pod = folder.write("pod.yaml", pod);
+    let (code, out, said) = lint(&kubeconfig, &["-f", &pod, "--cluster"]);
+    assert_eq!(code, 0, "{said}");
+    let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("TL301 Pod a") && words.contains("there is dedicated=db:NoSchedule"), "{out}");
+    assert!(words.contains("TL304 Pod a"), "{out}");
+    assert!(!words.contains("TL302"), "the nodes themselves are not what is looked at: {out}");
+    assert!(said.contains("0 errors, 1 warning, 1 info in 1 workload and 2 nodes of 1 file"), "{said}");
+    let (code, _, said) = lint(&kubeconfig, &["-f", &pod]);
+    assert!(code == 1 && said.contains("or add --cluster"), "{said}");
+    let (code, _, said) = lint(&kubeconfig, &["--cluster"]);
+    assert!(code == 1 && said.contains("--filename"), "{said}");
+}
+
 /// An API server with empty lists that refuses some; ends with the test.
 fn reluctant(folder: &Folder, refused: &'static [&'static str]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

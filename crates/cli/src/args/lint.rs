@@ -21,9 +21,12 @@ pub(crate) struct LintArgs {
         short,
         long,
         value_name = "FILE|FOLDER|-",
-        conflicts_with_all = ["kubeconfig", "context", "namespace", "all_namespaces", "selector"]
+        conflicts_with_all = ["namespace", "all_namespaces", "selector"]
     )]
     filename: Vec<PathBuf>,
+    /// With -f: hold the files against the nodes and DaemonSets of the current cluster
+    #[arg(long, requires = "filename")]
+    cluster: bool,
     /// How the report is written
     #[arg(short, long, value_name = "FORM", value_enum, default_value_t = Form::Table)]
     output: Form,
@@ -52,8 +55,13 @@ enum FailOn {
     Never,
 }
 
+/// A cluster is named, and none is read.
+#[derive(Debug, thiserror::Error)]
+#[error("with -f no cluster is read: leave --kubeconfig and --context out, or add --cluster")]
+pub(super) struct UnusedCluster;
+
 impl LintArgs {
-    pub(super) fn settle(self) -> LintPlan {
+    pub(super) fn settle(self) -> Result<LintPlan, UnusedCluster> {
         let fail_on = match self.fail_on {
             FailOn::Error => Some(Severity::Error),
             FailOn::Warning => Some(Severity::Warning),
@@ -62,6 +70,8 @@ impl LintArgs {
         };
         let from = match self.filename {
             files if files.is_empty() => Source::Cluster(Box::new(self.kube.settle())),
+            files if self.cluster => Source::Both(files, Box::new(self.kube.settle())),
+            _ if self.kube.names_a_cluster() => return Err(UnusedCluster),
             files => Source::Files(files),
         };
         let numeric = match gates::value(&self.feature_gates, Gate::ComparisonOperators) {
@@ -69,6 +79,6 @@ impl LintArgs {
             _ => NumericOperators::Off,
         };
         let paper = Paper::of_standard_output(self.color.paints());
-        LintPlan { from, form: self.output, fail_on, config: self.config, numeric, paper }
+        Ok(LintPlan { from, form: self.output, fail_on, config: self.config, numeric, paper })
     }
 }

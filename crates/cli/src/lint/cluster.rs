@@ -17,23 +17,48 @@ use taintward_core::lint::Workload;
 
 /// Kinds with pods, what makes before what is made.
 const WORKLOADS: [(&str, &str, &str); 7] = [
+    ("apps", DAEMONSETS, "DaemonSet"),
     ("apps", "deployments", "Deployment"),
     ("apps", "statefulsets", "StatefulSet"),
-    ("apps", "daemonsets", "DaemonSet"),
     ("batch", "cronjobs", "CronJob"),
     ("batch", "jobs", "Job"),
     ("apps", "replicasets", "ReplicaSet"),
     ("", "pods", "Pod"),
 ];
 
+const DAEMONSETS: &str = "daemonsets";
+
+/// Everything in the cluster that is meant.
 pub(super) fn read(cluster: &Cluster) -> Result<Gathered, LintError> {
+    with(cluster, async |look| look.all().await)
+}
+
+/// What was gathered from files, with the cluster's nodes and DaemonSets around it.
+pub(super) fn around(cluster: &Cluster, mut files: Gathered) -> Result<Gathered, LintError> {
+    let around = with(cluster, async |look| {
+        let (mut basket, mut gaps) = (Basket::default(), Vec::new());
+        look.nodes(&mut basket, &mut gaps).await;
+        let mut around = Gathered { gaps, ..basket.into_gathered() };
+        look.all_daemons(&mut around).await;
+        around
+    })?;
+    files.facts.nodes.extend(around.facts.nodes);
+    files.nodes.extend(around.nodes);
+    files.facts.other_daemons = around.facts.other_daemons;
+    files.facts.daemons_known |= around.facts.daemons_known;
+    files.gaps.extend(around.gaps);
+    files.counts.nodes = files.nodes.len();
+    Ok(files)
+}
+
+fn with(cluster: &Cluster, look: impl AsyncFnOnce(Look<'_>) -> Gathered) -> Result<Gathered, LintError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let connected = connect(&cluster.settings).await?;
         let place = connected.where_from.clone();
         let unreachable = |why| LintError::Unreachable { place, why };
         probe(&connected.client, cluster.patience).await.map_err(unreachable)?;
-        Ok(Look { cluster, connected: &connected }.all().await)
+        Ok(look(Look { cluster, connected: &connected }).await)
     })
 }
 
@@ -44,55 +69,54 @@ struct Look<'c> {
 
 impl Look<'_> {
     async fn all(&self) -> Gathered {
-        let (mut basket, mut gaps, mut complete) = (Basket::default(), Vec::new(), true);
-        if let Err(why) =
-            self.each("", "nodes", "Node", "", &mut |tree| complete &= basket.put(None, tree)).await
-        {
-            gaps.push(format!("{why}; rules about nodes (TL3) are left out or incomplete"));
-        }
-        let namespace = self.cluster.namespace(self.connected);
-        let mut unread = Vec::new();
+        let (mut basket, mut gaps) = (Basket::default(), Vec::new());
+        let mut room = self.nodes(&mut basket, &mut gaps).await;
+        let (namespace, selector) = (self.cluster.namespace(self.connected), self.cluster.selector.as_str());
+        let mut daemons_read = true;
         for (group, plural, kind) in WORKLOADS {
-            let put = &mut |tree: &Tree| complete &= basket.put(None, tree);
-            if let Err(why) = self.each(group, plural, kind, namespace, put).await {
+            let listing = Listing { group, plural, namespace, selector };
+            let put = &mut |tree: &Tree| room &= basket.put(None, tree);
+            if let Err(why) = self.each(listing, kind, put).await {
                 gaps.push(format!("{why}; {plural} are left out or incomplete"));
-                unread.push(plural);
+                daemons_read &= plural != DAEMONSETS;
             }
         }
-        if !complete {
+        if !room {
             gaps.push(
                 "there is more in this cluster than is looked at; choose a namespace with -n".to_owned(),
             );
         }
-        let mut gathered = basket.into_gathered();
-        gathered.gaps = gaps;
-        if unread.contains(&"daemonsets") {
-            gathered.facts.daemons_known = false;
-        } else {
-            self.other_daemons(namespace, &mut gathered).await;
+        let mut gathered = Gathered { gaps, ..basket.into_gathered() };
+        gathered.facts.daemons_known = daemons_read;
+        if daemons_read && !(namespace.is_empty() && selector.is_empty()) {
+            self.all_daemons(&mut gathered).await;
         }
         gathered
     }
 
+    /// Nodes of all labels are needed to know which taints there are. Says whether there was room for them all.
+    async fn nodes(&self, basket: &mut Basket, gaps: &mut Vec<String>) -> bool {
+        let mut room = true;
+        let listing = Listing { group: "", plural: "nodes", namespace: "", selector: "" };
+        let put = &mut |tree: &Tree| room &= basket.put(None, tree);
+        if let Err(why) = self.each(listing, "Node", put).await {
+            gaps.push(format!("{why}; rules about nodes (TL3) are left out or incomplete"));
+        }
+        room
+    }
+
     /// Agents of nodes are mostly in a namespace of their own: to say that none of them bears a taint, all must be known.
-    async fn other_daemons(&self, namespace: &str, gathered: &mut Gathered) {
-        let looked_at_all = namespace.is_empty() && self.cluster.selector.is_empty();
-        let mut others: Vec<Workload> = Vec::new();
-        let everything = self.cluster.everything();
-        let read = if looked_at_all {
-            Ok(())
-        } else {
-            let put = &mut |tree: &Tree| {
-                if let Some(What::Workload(daemon)) = object::read(tree).map(|object| object.what) {
-                    others.push(daemon);
-                }
-            };
-            Look { cluster: &everything, connected: self.connected }
-                .each("apps", "daemonsets", "DaemonSet", "", put)
-                .await
+    async fn all_daemons(&self, gathered: &mut Gathered) {
+        let mut all: Vec<Workload> = Vec::new();
+        let listing = Listing { group: "apps", plural: DAEMONSETS, namespace: "", selector: "" };
+        let put = &mut |tree: &Tree| {
+            if let Some(What::Workload(daemon)) = object::read(tree).map(|object| object.what) {
+                all.push(daemon);
+            }
         };
+        let read = self.each(listing, "DaemonSet", put).await;
         gathered.facts.daemons_known = read.is_ok();
-        gathered.facts.other_daemons = others;
+        gathered.facts.other_daemons = all;
         if let Err(why) = read {
             gathered.gaps.push(format!("{why}; whether agents bear taints (TL302) is left out"));
         }
@@ -100,15 +124,10 @@ impl Look<'_> {
 
     async fn each(
         &self,
-        group: &'static str,
-        plural: &'static str,
+        listing: Listing<'_>,
         kind: &str,
-        namespace: &str,
         put: &mut dyn FnMut(&Tree),
     ) -> Result<(), Refusal> {
-        // Nodes of all labels are needed to know which taints there are.
-        let selector = if plural == "nodes" { "" } else { &self.cluster.selector };
-        let listing = Listing { group, plural, namespace, selector };
         let tell = &mut |page: &[u8]| {
             let page: Tree = serde_json::from_slice(page).map_err(|why| why.to_string())?;
             let version = page.text("apiVersion");

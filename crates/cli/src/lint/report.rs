@@ -55,6 +55,10 @@ impl Report {
                 (order, tell(finding, subject))
             })
             .collect();
+        // With files, a cluster is only what they are held against.
+        if gathered.counts.files > 0 {
+            told.retain(|(_, told)| told.location.is_some());
+        }
         told.sort_by(|(order, one), (other_order, other)| {
             let key = |told: &Told| (told.location.clone(), told.rule);
             key(one).cmp(&key(other)).then(order.cmp(other_order)).then(one.object.cmp(&other.object))
