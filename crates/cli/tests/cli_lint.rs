@@ -111,6 +111,17 @@ fn a_cluster_is_read_as_files_are() {
 }
 
 #[test]
+fn a_cluster_is_read_to_its_last_page() {
+    let folder = Folder::named("lint-pages");
+    let kubeconfig = folder.file("kubeconfig");
+    let mut sandbox =
+        Running::start(&["--plain", "--empty", "--nodes", "600", "--kubeconfig-out", &kubeconfig]);
+    sandbox.until("KUBECONFIG");
+    let (code, _, said) = lint(&kubeconfig, &["-A"]);
+    assert!(code == 0 && said.contains("0 workloads and 600 nodes"), "{said}");
+}
+
+#[test]
 fn files_are_held_against_a_cluster() {
     let folder = Folder::named("lint-both");
     let objects = folder.write("objects.yaml", OBJECTS);
