@@ -37,7 +37,7 @@ fn drawn(text: &str) -> String {
          <g font-family=\"ui-monospace, Menlo, Consolas, monospace\" font-size=\"13\" fill=\"#d8dee6\" xml:space=\"preserve\">\n"
     );
     for (index, line) in lines.iter().enumerate() {
-        let colour = if line.contains("kubectl") || index == 0 { " fill=\"#8ec07c\"" } else { "" };
+        let colour = if line.contains("kubectl") || line.contains("taintward sandbox node") || index == 0 { " fill=\"#8ec07c\"" } else { "" };
         let y = MARGIN + (index + 1) * LETTER.1 - 4;
         let escaped = line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
         let _ = writeln!(svg, "<text x=\"{MARGIN}\" y=\"{y}\"{colour}>{escaped}</text>");

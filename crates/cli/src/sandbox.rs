@@ -9,7 +9,7 @@ mod feed;
 mod files;
 pub(crate) mod misbehave;
 mod scene;
-mod tour;
+pub(crate) mod tour;
 
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -21,7 +21,16 @@ fn the_tour_passes_where_nobody_watches() {
     let done = output(&["--tour"]);
     let said = text(&done.stdout);
     assert!(done.status.success(), "{said}{}", text(&done.stderr));
-    for step in ["\n1.", "\n2. kubectl taint", "\n3.", "\n4.", "\n5. kubectl drain", "That was the tour."] {
+    for step in [
+        "\n1.",
+        "\n2. kubectl taint",
+        "\n3.",
+        "\n4.",
+        "\n5. kubectl drain",
+        "\n6. taintward sandbox node silence",
+        "nobody left.",
+        "That was the tour.",
+    ] {
         assert!(said.contains(step), "{step:?} is missing in:\n{said}");
     }
     assert!(!said.contains('\x1b'), "no colours where nobody watches");

@@ -7,9 +7,11 @@
 use super::Command;
 use super::sandbox_node::SandboxVerb;
 use crate::sandbox::SandboxPlan;
+use crate::sandbox::tour::silence;
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 use taintward_controller::settings::{Controllers, Marking, Mode, Serving, Settings};
 use taintward_core::health;
 use taintward_sandbox::fleet::NODES_MOST;
@@ -87,6 +89,9 @@ fn nodes(text: &str) -> Result<Nodes, String> {
     }
 }
 
+/// How often kubelets renew their leases, as real ones do.
+const KUBELETS_RENEW: Duration = Duration::from_secs(10);
+
 /// Zones, unless told otherwise.
 const ZONES: usize = 3;
 
@@ -123,6 +128,18 @@ pub(crate) fn settle(args: SandboxArgs) -> Result<Command, Complaint> {
     }
 }
 
+/// By what node health goes; nobody waits 50 s on a tour.
+fn node_health(tour: bool) -> health::Config {
+    let grace = i64::try_from(silence::GRACE.as_micros()).unwrap_or(i64::MAX);
+    let quick = health::Flags {
+        monitor_period_micros: 1_000_000,
+        monitor_grace_micros: grace,
+        startup_grace_micros: grace,
+        ..health::Flags::default()
+    };
+    if tour { health::Config::new(&quick).unwrap_or_default() } else { health::Config::default() }
+}
+
 /// Checks the flags against each other.
 fn start(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
     if !(args.speed.is_finite() && (0.01..=10_000.0).contains(&args.speed)) {
@@ -146,7 +163,7 @@ fn start(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
         cluster: taintward_controller::settings::Cluster::default(),
         controllers: Controllers {
             taint_eviction: true,
-            node_lifecycle: (!left_out(Role::Nodes.name())).then(health::Config::default),
+            node_lifecycle: (!left_out(Role::Nodes.name())).then(|| node_health(args.tour)),
         },
         mode: Mode::Enforce,
         marking: Marking::Always,
@@ -165,6 +182,7 @@ fn start(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
         nodes: if args.load.is_some() { 0 } else { count },
         zones: args.zones.unwrap_or(ZONES),
         roles,
+        renew: if args.tour { silence::RENEW } else { KUBELETS_RENEW }.try_into().unwrap_or_default(),
         ..world::Settings::default()
     };
     Ok(SandboxPlan {

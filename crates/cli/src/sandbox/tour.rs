@@ -1,8 +1,10 @@
-//! # Tour: half a minute of taints
-//! Room:     five steps, each told, done and checked.
+//! # Tour: taints, in less than a minute
+//! Room:     six steps, each told, done and checked.
 //! Comes in: a furnished world with Taintward in it.
 //! Goes out: sentences; an error if something did not happen as told.
-//! Not here: the board.
+//! Not here: the board; the step about a silent node (`tour/silence.rs`).
+
+pub(crate) mod silence;
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -33,6 +35,7 @@ pub(crate) async fn run(world: &World) -> Step {
     tour.take_back(&node).await?;
     tour.let_run_out(&other).await?;
     tour.drain().await?;
+    tour.silence().await?;
     say("\nThat was the tour. `taintward sandbox` keeps a cluster running for you and kubectl.");
     Ok(())
 }
@@ -215,17 +218,17 @@ impl Tour {
         Ok(())
     }
 
+    fn nodes(&self) -> Vec<Value> {
+        let all = Range { namespace: None, after: None, limit: 0 };
+        let listed = self.server.store().list(known("", "nodes"), all, None);
+        listed.map(|listed| listed.objects.iter().map(|(_, node)| node.value()).collect()).unwrap_or_default()
+    }
+
     /// The node with most pods of an app.
     fn busiest(&self, app: &str) -> String {
-        let all = Range { namespace: None, after: None, limit: 0 };
-        let nodes = self.server.store().list(known("", "nodes"), all, None);
-        let names = nodes
-            .map(|listed| listed.objects.into_iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>());
-        names
-            .unwrap_or_default()
-            .into_iter()
-            .max_by_key(|node| self.of(app, Some(node)).len())
-            .unwrap_or_default()
+        let names =
+            self.nodes().into_iter().filter_map(|node| node["metadata"]["name"].as_str().map(String::from));
+        names.max_by_key(|node| self.of(app, Some(node)).len()).unwrap_or_default()
     }
 }
 

@@ -4,8 +4,11 @@
 //! Goes out: answers; [`Asked`], one for each DELETE.
 //! Not here: faults (`taintward_sandbox::fault`), judging (`judge.rs`).
 
-use super::judge::{Asked, Commit};
-use super::play::{Twist, pods};
+use super::judge::Asked;
+use super::lies;
+use super::log::{Commit, Kind};
+use super::play::pods;
+use super::twist::Twist;
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
@@ -13,7 +16,7 @@ use http::{HeaderValue, Method, Request, Response};
 use http_body_util::{BodyExt as _, BodyStream, Full, StreamBody};
 use serde_json::{Value, json};
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -41,6 +44,9 @@ pub(crate) struct Between {
     pub(crate) by_hand: Arc<AtomicBool>,
     pub(crate) log: Arc<Mutex<Vec<Commit>>>,
     pub(crate) asked: Arc<Mutex<Vec<Asked>>>,
+    /// Which controller it is that asks, and where it is noted while its requests are carried out.
+    pub(crate) which: usize,
+    pub(crate) writer: Arc<AtomicUsize>,
 }
 
 impl tower::Service<Request<kube::client::Body>> for Between {
@@ -53,33 +59,14 @@ impl tower::Service<Request<kube::client::Body>> for Between {
     }
 
     fn call(&mut self, request: Request<kube::client::Body>) -> Self::Future {
-        let between = self.clone();
-        let is_watch = request.uri().path() == "/api/v1/nodes"
-            && request.uri().query().is_some_and(|query| query.contains("watch="));
-        let loses = request.uri().query().is_some_and(|query| query.contains("watch="))
-            && matches!(self.twist, Twist::LostEvents | Twist::LostForGood);
-        let lags = is_watch && matches!(self.twist, Twist::OldNodes | Twist::LateNodes);
-        let is_pod = request.uri().path().contains("/pods/");
-        Box::pin(async move {
-            match *request.method() {
-                _ if loses => between.server.clone().call(request).await.map(lossy),
-                _ if lags => between.server.clone().call(request).await.map(late),
-                Method::GET if between.twist == Twist::OldNodes => match between.old_node(&request) {
-                    Some(answer) => Ok(answer),
-                    None => between.server.clone().call(request).await,
-                },
-                Method::DELETE if is_pod && between.twist == Twist::LateDeletions => {
-                    // Nobody's giving up ends it.
-                    let late = tokio::spawn(async move {
-                        tokio::time::sleep(HELD).await;
-                        between.delete(request).await
-                    });
-                    Ok(late.await.expect("it neither panics nor is aborted"))
-                }
-                Method::DELETE if is_pod => Ok(between.delete(request).await),
-                _ => between.server.clone().call(request).await,
-            }
-        })
+        let (between, writer, me) = (self.clone(), Arc::clone(&self.writer), self.which + 1);
+        let mut answering = Box::pin(async move { between.answer(request).await });
+        Box::pin(std::future::poll_fn(move |context| {
+            writer.store(me, Ordering::Relaxed);
+            let polled = answering.as_mut().poll(context);
+            writer.store(0, Ordering::Relaxed);
+            polled
+        }))
     }
 }
 
@@ -105,6 +92,49 @@ fn lossy(answer: Response<AnswerBody>) -> Response<AnswerBody> {
 }
 
 impl Between {
+    async fn answer(self, request: Request<kube::client::Body>) -> Result<Response<AnswerBody>, Infallible> {
+        let (path, query) = (request.uri().path(), request.uri().query().unwrap_or_default());
+        let is_watch = query.contains("watch=");
+        let of_nodes = is_watch && path == "/api/v1/nodes";
+        let loses = is_watch && matches!(self.twist, Twist::LostEvents | Twist::LostForGood);
+        let lags = of_nodes && matches!(self.twist, Twist::OldNodes | Twist::LateNodes);
+        let deaf = is_watch
+            && path.contains("/kube-node-lease/")
+            && matches!(self.twist, Twist::LostLeases | Twist::OldLeases);
+        let is_pod = path.contains("/pods/");
+        let mut server = self.server.clone();
+        match *request.method() {
+            _ if loses => server.call(request).await.map(lossy),
+            _ if lags => server.call(request).await.map(late),
+            _ if deaf => {
+                let clock = server.clock().clone();
+                server.call(request).await.map(|answer| lies::deaf(answer, clock))
+            }
+            Method::GET => match self.old(&request) {
+                Some(answer) => Ok(answer),
+                None => {
+                    let node = lies::node_of(&request);
+                    let answer = server.call(request).await;
+                    node.into_iter().for_each(|node| self.meddle(&node));
+                    answer
+                }
+            },
+            Method::DELETE if is_pod && self.twist == Twist::LateDeletions => {
+                // Nobody's giving up ends it.
+                let late = tokio::spawn(async move {
+                    tokio::time::sleep(HELD).await;
+                    self.delete(request).await
+                });
+                Ok(late.await.expect("it neither panics nor is aborted"))
+            }
+            Method::DELETE if is_pod => Ok(self.delete(request).await),
+            Method::PATCH if self.twist == Twist::NoTests => {
+                server.call(lies::without_tests(request).await).await
+            }
+            _ => server.call(request).await,
+        }
+    }
+
     /// Whether who asks holds the lease.
     fn leads(&self) -> Option<bool> {
         let me = self.identity.as_ref()?;
@@ -150,13 +180,21 @@ impl Between {
         answer
     }
 
-    /// A node as it was a while ago, told as if it were so now.
-    fn old_node(&self, request: &Request<kube::client::Body>) -> Option<Response<AnswerBody>> {
-        let name = request.uri().path().strip_prefix("/api/v1/nodes/")?;
+    /// A node, or a lease, as it was a while ago, told as if it were so now.
+    fn old(&self, request: &Request<kube::client::Body>) -> Option<Response<AnswerBody>> {
+        let path = request.uri().path();
+        let (kind, name) = match self.twist {
+            Twist::OldNodes => (Kind::Node, path.strip_prefix("/api/v1/nodes/")?),
+            Twist::OldLeases => (Kind::Lease, path.rsplit_once("/kube-node-lease/leases/")?.1),
+            _ => return None,
+        };
         let then = self.server.clock().now() - jiff::SignedDuration::from_secs(OLD);
         let log = self.log.lock().unwrap();
         let old = log.iter().rev().find(|commit| {
-            commit.node && !commit.gone && commit.at <= then && commit.object["metadata"]["name"] == name
+            commit.kind == kind
+                && !commit.gone
+                && commit.at <= then
+                && commit.object["metadata"]["name"] == name
         })?;
         let mut answer = Response::new(Full::new(Bytes::from(old.object.to_string())).boxed_unsync());
         answer.headers_mut().insert("content-type", HeaderValue::from_static("application/json"));

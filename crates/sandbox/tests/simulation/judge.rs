@@ -4,6 +4,7 @@
 //! Goes out: sentences about what must not be.
 //! Not here: playing.
 
+use super::log::{Commit, Kind};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -17,17 +18,6 @@ const LATE: f64 = 60.0;
 
 /// How much later, where nothing ever failed: B of L1.
 const LATE_IN_PEACE: f64 = 1.0;
-
-/// One commit of a node or a pod.
-#[derive(Clone, Debug)]
-pub(crate) struct Commit {
-    pub(crate) at: Timestamp,
-    pub(crate) node: bool,
-    pub(crate) gone: bool,
-    pub(crate) object: Value,
-    /// Whether the script did it, not the controller.
-    pub(crate) ours: bool,
-}
 
 /// A DELETE of a pod that arrived.
 #[derive(Clone, Debug)]
@@ -48,6 +38,12 @@ struct Instance {
     key: String,
     value: String,
     since: Timestamp,
+}
+
+impl Instance {
+    fn is_of_health(&self) -> bool {
+        self.key.starts_with("node.kubernetes.io/")
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -93,9 +89,10 @@ impl Judge {
     }
 
     pub(crate) fn hear(&mut self, commit: &Commit) {
-        match commit.node {
-            true => self.node(commit),
-            false => self.pod(commit),
+        match commit.kind {
+            Kind::Node => self.node(commit),
+            Kind::Pod => self.pod(commit),
+            Kind::Lease | Kind::Other => {}
         }
     }
 
@@ -156,7 +153,9 @@ impl Judge {
         let Some(pod) = self.pods.get_mut(uid) else { return };
         pod.justified = Some(until);
         let knowable = pod.due.map_or(due, |(_, since)| since.max(due));
-        if self.peaceful && seconds(knowable, until) > LATE_IN_PEACE {
+        // What node health puts on may be held (NL-48): later, never earlier.
+        let held = self.taints.get(&pod.node).is_some_and(|all| all.iter().any(Instance::is_of_health));
+        if self.peaceful && !held && seconds(knowable, until) > LATE_IN_PEACE {
             let told =
                 format!("L1: {} on {} was due at {due:.3} and there at {until:.3}", pod.name, pod.node);
             self.faults.push(told);

@@ -9,14 +9,20 @@
 
 mod between;
 mod judge;
+mod lies;
+mod log;
+mod nodes;
 mod play;
 mod script;
+mod twist;
+mod ward;
 
-use play::{Outcome, Twist, play};
+use play::{Outcome, play};
 use std::env;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
+use twist::Twist;
 
 /// Seeds that fail are told of up to so many.
 const TOLD: usize = 5;
@@ -62,9 +68,9 @@ fn every_seed_keeps_the_promise() {
         Some(seed) => (seed, 1),
         None => (number("TAINTWARD_FIRST").unwrap_or(0), number("TAINTWARD_SEEDS").unwrap_or(most)),
     };
-    let (found, counts) = (Mutex::new(Vec::new()), Mutex::new([0; 5]));
+    let (found, counts) = (Mutex::new(Vec::new()), Mutex::new([0; 6]));
     seeds(first, most, Twist::None, |seed, outcome| {
-        let seen = [1, outcome.deletions, outcome.crashes, outcome.slumbers, outcome.broken];
+        let seen = [1, outcome.deletions, outcome.crashes, outcome.slumbers, outcome.broken, outcome.tainted];
         counts.lock().unwrap().iter_mut().zip(seen).for_each(|(count, seen)| *count += seen);
         if alone.is_some() {
             println!("{}\nthe log: {:016x}", told(seed, &outcome, true), outcome.log);
@@ -76,14 +82,14 @@ fn every_seed_keeps_the_promise() {
         }
         found.len() >= TOLD
     });
-    let [worlds, deletions, crashes, slumbers, broken] = counts.into_inner().unwrap();
+    let [worlds, deletions, crashes, slumbers, broken, tainted] = counts.into_inner().unwrap();
     println!(
-        "{worlds} worlds: {deletions} evictions, {crashes} crashes, {slumbers} pauses, {broken} broken requests"
+        "{worlds} worlds: {deletions} evictions, {tainted} nodes tainted, {crashes} crashes, {slumbers} pauses, {broken} broken requests"
     );
     let found = found.into_inner().unwrap();
     assert!(found.is_empty(), "{}", found.join("\n"));
     assert!(
-        alone.is_some() || worlds == most && deletions > 0 && broken > 0,
+        alone.is_some() || worlds == most && deletions > 0 && broken > 0 && tainted > 0,
         "nothing happened: the simulation proves nothing"
     );
 }
@@ -129,6 +135,18 @@ fn a_lost_event_is_found() {
     all_is_well(Twist::LostEvents);
 }
 
+/// The tests in its patches are what makes up for edits between a read and a write of a node (S8).
+#[test]
+fn nobodys_edit_of_a_node_is_lost() {
+    all_is_well(Twist::Edits);
+}
+
+/// The live read is what makes up for a watch of leases that loses some (S7).
+#[test]
+fn a_lost_renewal_is_nobodys_death() {
+    all_is_well(Twist::LostLeases);
+}
+
 /// Judges that find nothing where a guard of the controller is broken are no judges.
 #[test]
 fn the_judges_find_what_is_wrong() {
@@ -141,6 +159,12 @@ fn the_judges_find_what_is_wrong() {
         (Twist::OldNodes, "S2/S3", 50),
         (Twist::LostForGood, "L1", 50),
         (Twist::NoLease, "S5", 50),
+        (Twist::NoLease, "S6", 50),
+        (Twist::NoTests, "S8", 20),
+        (Twist::OldLeases, "S7", 20),
+        (Twist::ShortGrace, "S7", 20),
+        (Twist::FullBuckets, "S6", 20),
+        (Twist::NoNodeHealth, "L7", 20),
     ] {
         let found = AtomicBool::new(false);
         seeds(0, most, twist, |_, outcome| {

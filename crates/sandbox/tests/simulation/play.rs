@@ -5,11 +5,13 @@
 //! Not here: what happens (`script.rs`), judging (`judge.rs`).
 
 use super::between::Between;
-use super::judge::{Asked, Commit, Judge};
+use super::judge::{Asked, Judge};
+use super::log::Log;
+use super::twist::Twist;
+use super::ward::Ward;
 use futures::FutureExt as _;
-use jiff::Timestamp;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use jiff::{SignedDuration, Timestamp};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use taintward_client::clock::Clock;
@@ -17,42 +19,16 @@ use taintward_client::connect::Connected;
 use taintward_controller::run::run_on;
 use taintward_controller::settings::{Cluster, Controllers, Election, Marking, Mode, Serving, Settings};
 use taintward_controller::shutdown::{Shutdown, ShutdownRequest};
+use taintward_core::health::{Config, Flags};
 use taintward_core::time::Wall;
-use taintward_sandbox::api::Server;
 use taintward_sandbox::fault::Faults;
 use taintward_sandbox::ids::Ids;
 use taintward_sandbox::life::Role;
 use taintward_sandbox::resource::{Number, known};
-use taintward_sandbox::store::{Change, Range};
+use taintward_sandbox::store::Range;
 use taintward_sandbox::world::{self, World};
 use tokio::runtime::Builder;
 use tokio::task::JoinHandle;
-
-/// A world that is wrong on purpose.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Twist {
-    None,
-    /// Somebody evicts a pod now and then, for no reason.
-    EarlyEvictions,
-    /// Nobody evicts.
-    NoEvictions,
-    /// A pod's name is another's by the time its DELETE arrives, now and then; no guard is broken.
-    Successors,
-    /// It is, and the controller's DELETEs come without preconditions (D4, S1).
-    NoPreconditions,
-    /// The controller's DELETEs have no deadline: they are carried out long after it gave them up.
-    LateDeletions,
-    /// The watch of nodes is late; no guard is broken.
-    LateNodes,
-    /// It is late, and what the controller believes to be a live read of a node is an old one (D5).
-    OldNodes,
-    /// Watches lose events and look healthy; no guard is broken.
-    LostEvents,
-    /// They do, and nothing is ever listed again (L4).
-    LostForGood,
-    /// One of two controllers acts without the lease (S5).
-    NoLease,
-}
 
 /// How it went.
 pub(crate) struct Outcome {
@@ -64,6 +40,8 @@ pub(crate) struct Outcome {
     pub(crate) crashes: u64,
     pub(crate) slumbers: u64,
     pub(crate) broken: u64,
+    /// Nodes that were sent NoExecute taints.
+    pub(crate) tainted: u64,
 }
 
 /// How long things happen, and how long everything is left alone afterwards, in seconds of the world.
@@ -100,6 +78,13 @@ pub(crate) struct Play {
     faults: Faults,
     log: Log,
     asked: Arc<Mutex<Vec<Asked>>>,
+    /// Taintward looks after nodes in this world, and in how many zones they are.
+    pub(crate) health: bool,
+    pub(crate) zones: usize,
+    /// When each controller was started, when they woke up after a sleep, and when faults ended.
+    begun: Vec<(usize, Timestamp)>,
+    woken: Vec<(Timestamp, Duration)>,
+    calm_at: Option<Timestamp>,
     story: Vec<String>,
     crashes: u64,
     slumbers: u64,
@@ -117,14 +102,25 @@ pub(crate) fn nodes() -> Number {
     known("", "nodes")
 }
 
+pub(crate) fn leases() -> Number {
+    known("coordination.k8s.io", "leases")
+}
+
 impl Play {
     fn new(seed: u64, twist: Twist) -> Self {
         let ids = Ids::new(seed.wrapping_mul(0x9e37_79b9).wrapping_add(7));
+        let by_chance = !ids.number().is_multiple_of(3);
+        let health = twist.looks_after_nodes().unwrap_or(by_chance);
+        let zones = if health { 1 + (ids.number() % 3) as usize } else { 2 };
+        let roles = [Role::Namespaces, Role::Nodes, Role::Kubelets];
         let settings = world::Settings {
             seed,
             start: "2026-01-01T00:00:00Z".parse().unwrap(),
-            nodes: 2 + (ids.number() % 3) as usize,
-            roles: vec![Role::Namespaces, Role::Nodes, Role::Kubelets],
+            nodes: if health { 3 + (ids.number() % 4) as usize } else { 2 + (ids.number() % 3) as usize },
+            zones,
+            renew: SignedDuration::from_secs(if ids.number().is_multiple_of(2) { 10 } else { 20 }),
+            // Taintward does the part of the nodes itself.
+            roles: roles.into_iter().filter(|role| !health || *role != Role::Nodes).collect(),
             ..world::Settings::default()
         };
         let world = World::new(&settings);
@@ -146,8 +142,14 @@ impl Play {
             faults: Faults::new(seed, one_in),
             log,
             asked: Arc::default(),
+            health,
+            zones,
+            begun: Vec::new(),
+            woken: Vec::new(),
+            calm_at: None,
             story: vec![format!(
-                "one request in {one_in} breaks; {controllers} controllers, elected: {elected}; clocks wrong by up to {skew} s"
+                "one request in {one_in} breaks; {controllers} controllers, elected: {elected}; clocks wrong by up to {skew} s; \
+                 node health: {health}"
             )],
             crashes: 0,
             slumbers: 0,
@@ -160,14 +162,16 @@ impl Play {
     async fn run(mut self) -> Outcome {
         let life = tokio::spawn(self.world.life().run());
         self.start_all().await;
-        let end = self.now() + jiff::SignedDuration::from_secs(BUSY);
+        let end = self.now() + SignedDuration::from_secs(BUSY);
         while self.now() < end {
             self.act().await;
             let pause = Duration::from_millis(self.below(12_000));
             tokio::time::sleep(pause).await;
         }
         self.faults.end();
+        self.settle_nodes();
         self.start_all().await;
+        self.calm_at = Some(self.now());
         self.tell("everything works, and is left alone".to_owned());
         tokio::time::sleep(Duration::from_secs(CALM)).await;
         for which in 0..self.controllers.len() {
@@ -178,21 +182,42 @@ impl Play {
     }
 
     fn judged(mut self) -> Outcome {
-        let events_arrive = !matches!(self.twist, Twist::LostEvents | Twist::LostForGood);
-        let mut judge = Judge::new(self.peaceful && events_arrive, self.skew as f64);
-        self.log.commits.lock().unwrap().iter().for_each(|commit| judge.hear(commit));
+        let strict = self.peaceful && self.twist.hears_all();
+        let mut judge = Judge::new(strict, self.skew as f64);
+        let mut ward = Ward::new(
+            self.peaceful && self.twist.is_undisturbed(),
+            self.twist.hears_all(),
+            self.calm_at.unwrap_or(self.now()),
+        );
+        for (which, at) in &self.begun {
+            ward.began(*which, *at);
+        }
+        for (at, length) in &self.woken {
+            ward.woke(*at, *length);
+        }
+        for commit in self.log.commits.lock().unwrap().iter() {
+            judge.hear(commit);
+            if self.health {
+                ward.hear(commit);
+            }
+        }
         judge.judge_requests(&self.asked.lock().unwrap());
         judge.judge_end(self.now());
         let mut faults = std::mem::take(&mut self.wrong);
         faults.append(&mut judge.faults);
+        if self.health {
+            ward.judge_end(self.now());
+            faults.append(&mut ward.faults);
+        }
         Outcome {
             faults,
             story: self.story,
-            log: self.log.hash.lock().unwrap().finish(),
+            log: self.log.hash(),
             deletions: judge.deletions,
             crashes: self.crashes,
             slumbers: self.slumbers,
             broken: self.faults.counts().values().sum(),
+            tainted: ward.tainted,
         }
     }
 
@@ -231,7 +256,7 @@ impl Play {
             return;
         }
         self.kill(which).await;
-        let mut settings = settings(self.elected, self.ids.number());
+        let mut settings = settings(self.elected, self.ids.number(), self.node_health());
         let identity =
             settings.election.as_ref().map(|_| format!("seed_{:016x}", settings.seed.unwrap_or(0)));
         if self.twist == Twist::NoLease && which == 1 {
@@ -248,6 +273,8 @@ impl Play {
                 log: Arc::clone(&self.log.commits),
                 by_hand: Arc::clone(&self.log.by_hand),
                 asked: Arc::clone(&self.asked),
+                which,
+                writer: Arc::clone(&self.log.writer),
             };
             kube::Client::new(self.faults.before(server), "default")
         };
@@ -267,7 +294,19 @@ impl Play {
             run_on(cluster, clock, settings, shutdown).await.map_err(|error| error.to_string())
         });
         self.controllers[which] = Some(Controller { task, request });
+        self.begun.push((which, self.now()));
         self.tell(format!("controller {which} starts"));
+    }
+
+    /// How nodes are looked after, if they are.
+    fn node_health(&self) -> Option<Config> {
+        let flags = match self.twist {
+            Twist::NoNodeHealth => return None,
+            Twist::ShortGrace => Flags { monitor_grace_micros: 20_000_000, ..Flags::default() },
+            Twist::FullBuckets => Flags { eviction_rate: 1_000.0, ..Flags::default() },
+            _ => Flags::default(),
+        };
+        self.health.then(|| Config::new(&flags).unwrap())
     }
 
     /// One of the controllers is killed at whatever await point it is.
@@ -298,11 +337,13 @@ impl Play {
     pub(crate) fn slumber(&mut self) {
         self.slumbers += 1;
         self.tell("the controllers are stopped".to_owned());
+        let slept = tokio::time::Instant::now();
         for _ in 0..=self.below(5) {
             self.happen();
             let length = Duration::from_millis(self.below(20_000));
             self.jump(length);
         }
+        self.woken.push((self.now(), slept.elapsed()));
         self.tell("the controllers go on".to_owned());
     }
 
@@ -340,10 +381,10 @@ impl Play {
     }
 }
 
-fn settings(elected: bool, seed: u64) -> Settings {
+fn settings(elected: bool, seed: u64, node_lifecycle: Option<Config>) -> Settings {
     Settings {
         cluster: Cluster { relist_every: Some(Duration::from_secs(300)), ..Cluster::default() },
-        controllers: Controllers::default(),
+        controllers: Controllers { taint_eviction: true, node_lifecycle },
         mode: Mode::Enforce,
         marking: Marking::Always,
         stamp_taints: false,
@@ -351,43 +392,5 @@ fn settings(elected: bool, seed: u64) -> Settings {
         election: elected.then(Election::default),
         serving: Serving { bind_address: [127, 0, 0, 1].into(), metrics_port: None, secure: None },
         seed: Some(seed),
-    }
-}
-
-/// What was committed.
-#[derive(Default)]
-struct Log {
-    /// Of nodes and pods. What a kubelet ends was deleted before.
-    commits: Arc<Mutex<Vec<Commit>>>,
-    hash: Arc<Mutex<DefaultHasher>>,
-    by_hand: Arc<AtomicBool>,
-}
-
-impl Log {
-    fn follow(&self, server: &Server) {
-        let (log, hash, by_hand) =
-            (Arc::clone(&self.commits), Arc::clone(&self.hash), Arc::clone(&self.by_hand));
-        let clock = server.clock().clone();
-        let everything = Range { namespace: None, after: None, limit: 0 };
-        let first = server.store().list(nodes(), everything, None);
-        let (at, ours) = (clock.now(), true);
-        log.lock().unwrap().extend(
-            first.into_iter().flat_map(|listed| listed.objects).map(|(_, object)| Commit {
-                at,
-                node: true,
-                gone: false,
-                object: object.value(),
-                ours,
-            }),
-        );
-        server.store().follow(Box::new(move |number, event| {
-            let (at, gone) = (clock.now(), event.change == Change::Deleted);
-            (at, gone, &event.object.json).hash(&mut *hash.lock().unwrap());
-            let node = number == nodes();
-            if node || number == pods() {
-                let ours = by_hand.load(Ordering::Relaxed);
-                log.lock().unwrap().push(Commit { at, node, gone, object: event.object.value(), ours });
-            }
-        }));
     }
 }

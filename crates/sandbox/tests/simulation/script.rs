@@ -4,13 +4,14 @@
 //! Goes out: writes to the server, and a line of the story for each.
 //! Not here: the world and its end (`play.rs`), what it means (`judge.rs`).
 
-use super::play::{Play, Twist, nodes, pods};
+use super::play::{Play, nodes, pods};
+use super::twist::Twist;
 use serde_json::{Value, json};
 use taintward_sandbox::api::{Deletion, On, Wish};
 use taintward_sandbox::world;
 
 /// The script's own name among the writers.
-const SCRIPT: &str = "script";
+pub(crate) const SCRIPT: &str = "script";
 
 impl Play {
     /// One thing happens.
@@ -29,6 +30,9 @@ impl Play {
 
     /// One thing happens that takes no time.
     pub(crate) fn happen(&mut self) {
+        if self.health && self.below(5) < 3 {
+            return self.node_happens();
+        }
         match self.below(18) {
             0..=6 => self.new_pod(),
             7..=10 => self.taint(),
@@ -165,7 +169,7 @@ impl Play {
         }
         let _ = server.delete(&On::object(nodes(), "", &node), &Deletion::default(), &Wish::by(SCRIPT));
         let index = node.trim_start_matches('n').parse().unwrap_or(1_usize) - 1;
-        self.world.create("", "nodes", "", world::node(index, 2));
+        self.world.create("", "nodes", "", world::node(index, self.zones));
         self.tell(format!("node {node} replaced by another of its name"));
     }
 

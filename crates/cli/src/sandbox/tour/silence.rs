@@ -1,0 +1,96 @@
+//! # Silence: a node that is not heard of any more
+//! Room:     the last step of the tour: a kubelet falls silent, its node is tainted, its pods count down, it comes back.
+//! Comes in: the tour, with node health at work.
+//! Goes out: sentences; an error if something did not happen as told.
+//! Not here: how long a node may be silent on the tour (`args/sandbox.rs`).
+
+use super::{SOON, Step, Tour, listed, say};
+use serde_json::{Value, json};
+use std::time::Duration;
+use taintward_core::taint::keys;
+use taintward_sandbox::api::On;
+use taintward_sandbox::life::SILENCE;
+use taintward_sandbox::resource::known;
+
+/// How long a node may be silent on the tour; 50 s are usual.
+pub(crate) const GRACE: Duration = Duration::from_secs(8);
+
+/// How often the tour's kubelets renew their leases; every 10 s is usual.
+pub(crate) const RENEW: Duration = Duration::from_secs(2);
+
+impl Tour {
+    pub(super) async fn silence(&self) -> Step {
+        let node = self.in_use();
+        let pods = self.living_on(&node);
+        say(&format!("\n6. taintward sandbox node silence {node}   (its kubelet says nothing any more)"));
+        say(&format!(
+            "   After {} s of silence a node counts as unreachable here, on a real cluster after 50 s ...",
+            GRACE.as_secs()
+        ));
+        let began = self.server.clock().now();
+        self.set_silence(&node, true)?;
+        self.until("the taint of a silent node", GRACE + SOON, |tour| tour.is_sending_away(&node)).await?;
+        let took = self.server.clock().now().duration_since(began).as_secs_f64();
+        if took < (GRACE - RENEW).as_secs_f64() {
+            return Err(format!("{node} was tainted after {took:.1} s, before its time"));
+        }
+        say(&format!(
+            "   {took:.1} s later it is NotReady and has the taint {}:NoExecute.",
+            keys::UNREACHABLE
+        ));
+        say(
+            "   Pods tolerate that for 300 s by default, the agent for ever: they count down, and are still there:",
+        );
+        say(&format!("   {}.", listed(&pods)));
+        if self.living_on(&node) != pods {
+            return Err(format!("pods left {node} before their time"));
+        }
+        say(&format!("   taintward sandbox node recover {node}   (it speaks again)"));
+        self.set_silence(&node, false)?;
+        self.until("the end of the taints", SOON, |tour| tour.taints(&node).is_empty()).await?;
+        if self.living_on(&node) != pods {
+            return Err(format!("pods left {node} though it came back"));
+        }
+        say("   It is Ready again, its taints went in one write, and nobody left.");
+        Ok(())
+    }
+
+    /// The node with most of web that takes pods.
+    fn in_use(&self) -> String {
+        let open = |node: &Value| node["spec"]["unschedulable"] != true;
+        let nodes = self.nodes().into_iter().filter(open);
+        let names = nodes.filter_map(|node| node["metadata"]["name"].as_str().map(String::from));
+        names.max_by_key(|node| self.of("web", Some(node)).len()).unwrap_or_default()
+    }
+
+    /// The names of the pods on a node that nobody has asked to leave.
+    fn living_on(&self, node: &str) -> Vec<String> {
+        let living =
+            |pod: &Value| pod["spec"]["nodeName"] == node && pod["metadata"]["deletionTimestamp"].is_null();
+        let pods = self.pods().into_iter().filter(living);
+        pods.filter_map(|pod| pod["metadata"]["name"].as_str().map(String::from)).collect()
+    }
+
+    fn taints(&self, node: &str) -> Vec<Value> {
+        let node = self.nodes().into_iter().find(|one| one["metadata"]["name"] == node);
+        node.and_then(|node| node["spec"]["taints"].as_array().cloned()).unwrap_or_default()
+    }
+
+    fn is_sending_away(&self, node: &str) -> bool {
+        let unreachable = |taint: &Value| taint["key"] == keys::UNREACHABLE && taint["effect"] == "NoExecute";
+        self.taints(node).iter().any(unreachable)
+    }
+
+    fn set_silence(&self, node: &str, on: bool) -> Step {
+        let object = On::object(known("", "nodes"), "", node);
+        let silence = if on { json!("true") } else { Value::Null };
+        let changed = self.server.change(&object, "tour", |node| {
+            let annotations = &mut node["metadata"]["annotations"];
+            match (on, annotations.as_object_mut()) {
+                (false, Some(all)) => drop(all.remove(SILENCE)),
+                _ => annotations[SILENCE] = silence,
+            }
+        });
+        changed.map(drop).map_err(|failure| failure.message)
+    }
+}

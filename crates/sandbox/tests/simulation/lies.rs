@@ -1,0 +1,74 @@
+//! # Lies: what node health is told wrongly, and who meddles
+//! Room:     a watch that loses the leases of some nodes; edits between a read and a write; patches without tests.
+//! Comes in: requests and answers of a controller.
+//! Goes out: the same, changed.
+//! Not here: lies about evictions (`between.rs`).
+
+use super::between::Between;
+use super::play::nodes;
+use super::twist::Twist;
+use bytes::Bytes;
+use futures::StreamExt as _;
+use http::{Request, Response};
+use http_body_util::{BodyExt as _, BodyStream, Full, StreamBody};
+use serde_json::{Value, json};
+use std::sync::atomic::Ordering;
+use taintward_sandbox::api::On;
+use taintward_sandbox::clock::Clock;
+use taintward_sandbox::http::AnswerBody;
+
+/// For so long, in seconds, leases of these nodes are lost, then they are not for as long.
+const DEAF: i64 = 100;
+const UNHEARD: [&[u8]; 2] = [b"n1", b"n2"];
+
+/// A watch that does not tell of some, and looks healthy.
+pub(crate) fn deaf(answer: Response<AnswerBody>, clock: Clock) -> Response<AnswerBody> {
+    answer.map(|body| {
+        let left = BodyStream::new(body).filter_map(move |frame| {
+            let is_deaf = (clock.now().as_second() / DEAF) % 2 == 1;
+            let about = |data: &Bytes| UNHEARD.iter().any(|name| data.windows(2).any(|two| two == *name));
+            let lost = is_deaf && frame.as_ref().is_ok_and(|frame| frame.data_ref().is_some_and(about));
+            std::future::ready((!lost).then_some(frame))
+        });
+        StreamBody::new(left).boxed_unsync()
+    })
+}
+
+/// The node that a read is about.
+pub(crate) fn node_of(request: &Request<kube::client::Body>) -> Option<String> {
+    Some(request.uri().path().strip_prefix("/api/v1/nodes/")?.to_owned())
+}
+
+/// A JSON Patch that applies to whatever is there by now.
+pub(crate) async fn without_tests(request: Request<kube::client::Body>) -> Request<Full<Bytes>> {
+    let (mut head, body) = request.into_parts();
+    let mut body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    if let Ok(Value::Array(mut steps)) = serde_json::from_slice(&body) {
+        steps.retain(|step| step["op"] != "test");
+        body = Bytes::from(Value::Array(steps).to_string());
+        head.headers.remove(http::header::CONTENT_LENGTH);
+    }
+    Request::from_parts(head, Full::new(body))
+}
+
+impl Between {
+    /// Somebody puts a taint in front of all others, or takes that one away, now and then.
+    pub(crate) fn meddle(&self, node: &str) {
+        if !matches!(self.twist, Twist::Edits | Twist::NoTests)
+            || !self.server.ids().number().is_multiple_of(3)
+        {
+            return;
+        }
+        self.by_hand.store(true, Ordering::Relaxed);
+        let _ = self.server.change(&On::object(nodes(), "", node), "script", |node| {
+            let mut all = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
+            let before = all.len();
+            all.retain(|taint| taint["key"] != "edited");
+            if all.len() == before {
+                all.insert(0, json!({"key": "edited", "effect": "PreferNoSchedule"}));
+            }
+            node["spec"]["taints"] = Value::Array(all);
+        });
+        self.by_hand.store(false, Ordering::Relaxed);
+    }
+}

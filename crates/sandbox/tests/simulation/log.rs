@@ -1,0 +1,92 @@
+//! # Log: what the server committed, and who did it
+//! Room:     one entry for each commit that somebody judges, in order, with its time and its writer.
+//! Comes in: the store's own log; who is writing just now.
+//! Goes out: [`Commit`]s; a hash of everything, so that a world can be compared with itself.
+//! Not here: judging (`judge.rs`, `ward.rs`).
+
+use super::play::{leases, nodes, pods};
+use jiff::Timestamp;
+use serde_json::Value;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use taintward_sandbox::api::Server;
+use taintward_sandbox::resource::Number;
+use taintward_sandbox::store::{Change, Object, Range};
+
+/// What a commit is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Node,
+    Pod,
+    /// Of a node.
+    Lease,
+    /// Of which only that a controller wrote it is of interest.
+    Other,
+}
+
+/// One commit.
+#[derive(Clone, Debug)]
+pub(crate) struct Commit {
+    pub(crate) at: Timestamp,
+    pub(crate) kind: Kind,
+    pub(crate) gone: bool,
+    pub(crate) object: Value,
+    /// Whether the script did it, not the controller.
+    pub(crate) ours: bool,
+    /// Which controller did it; `None`: somebody else.
+    pub(crate) by: Option<usize>,
+}
+
+/// What was committed.
+#[derive(Default)]
+pub(crate) struct Log {
+    pub(crate) commits: Arc<Mutex<Vec<Commit>>>,
+    hash: Arc<Mutex<DefaultHasher>>,
+    /// Whether what is written is the script's.
+    pub(crate) by_hand: Arc<AtomicBool>,
+    /// Which controller's request is carried out; one more than its number, or zero.
+    pub(crate) writer: Arc<AtomicUsize>,
+}
+
+impl Log {
+    pub(crate) fn hash(&self) -> u64 {
+        self.hash.lock().unwrap().finish()
+    }
+
+    pub(crate) fn follow(&self, server: &Server) {
+        let (log, hash) = (Arc::clone(&self.commits), Arc::clone(&self.hash));
+        let (by_hand, writer) = (Arc::clone(&self.by_hand), Arc::clone(&self.writer));
+        let clock = server.clock().clone();
+        let everything = Range { namespace: None, after: None, limit: 0 };
+        let first = server.store().list(nodes(), everything, None);
+        let at = clock.now();
+        log.lock().unwrap().extend(first.into_iter().flat_map(|listed| listed.objects).map(|(_, object)| {
+            Commit { at, kind: Kind::Node, gone: false, object: object.value(), ours: true, by: None }
+        }));
+        server.store().follow(Box::new(move |number, event| {
+            let (at, gone) = (clock.now(), event.change == Change::Deleted);
+            (at, gone, &event.object.json).hash(&mut *hash.lock().unwrap());
+            let ours = by_hand.load(Ordering::Relaxed);
+            let by = writer.load(Ordering::Relaxed).checked_sub(1).filter(|_| !ours);
+            let Some((kind, object)) = of_interest(number, &event.object, by) else { return };
+            log.lock().unwrap().push(Commit { at, kind, gone, object, ours, by });
+        }));
+    }
+}
+
+/// What there is to be judged about a commit.
+fn of_interest(number: Number, object: &Object, by: Option<usize>) -> Option<(Kind, Value)> {
+    if number == nodes() {
+        return Some((Kind::Node, object.value()));
+    }
+    if number == pods() {
+        return Some((Kind::Pod, object.value()));
+    }
+    if number == leases() {
+        let lease = object.value();
+        // The other leases are those of the election.
+        return (lease["metadata"]["namespace"] == "kube-node-lease").then_some((Kind::Lease, lease));
+    }
+    by.map(|_| (Kind::Other, Value::Null))
+}

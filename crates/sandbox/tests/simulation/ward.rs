@@ -1,0 +1,317 @@
+//! # Ward: what the commit log says about nodes
+//! Room:     S6, S7, S8, NL-16, NL-21, NL-26, NL-27, NL-40, L7 on the server's own log, computed anew and naively;
+//!           nothing of the core decides here.
+//! Comes in: commits in order, each with its time and its writer; when controllers began, slept and were left alone.
+//! Goes out: sentences about what must not be.
+//! Not here: pods (`judge.rs`); one node by itself (`ward/patient.rs`).
+
+mod patient;
+
+use super::log::{Commit, Kind};
+use jiff::{SignedDuration, Timestamp};
+use patient::{Patient, Sign};
+use std::collections::BTreeMap;
+
+/// `--node-monitor-grace-period`; the pause between two nodes of a zone; the greatest gap that is none (S7).
+const GRACE: f64 = 50.0;
+const TURN: f64 = 10.0;
+const GAP: f64 = 17.5;
+
+/// How old the evidence of a write may be: a live read of two seconds, and the longest request. Where nothing ever fails,
+/// requests take no time, but things of one moment have no order.
+const AGE: f64 = 7.0;
+const MOMENT: f64 = 0.02;
+
+/// How long a controller may not know what was committed: a silent stream is noticed within 75 s, and pauses are 30 s at
+/// most; what a stream has lost is found within five minutes (L4).
+const BLIND: f64 = 110.0;
+const DEAF: f64 = 330.0;
+
+/// L7.
+const WELL: f64 = 5.0;
+
+/// How late a node may be called silent where nothing fails: leases that are listed anew while nobody renews any are
+/// watched anew, for one whole grace period more.
+const LATE: f64 = GRACE + 1.0;
+
+/// What has to be done is done so long after faults have ended; after that nobody writes anything.
+const SETTLED: f64 = 600.0;
+
+fn seconds(from: Timestamp, to: Timestamp) -> f64 {
+    to.duration_since(from).as_secs_f64()
+}
+
+pub(crate) struct Ward {
+    patients: BTreeMap<String, Patient>,
+    /// The last word of each lease, by node.
+    words: BTreeMap<String, Timestamp>,
+    renewals: BTreeMap<String, String>,
+    /// When a zone's nodes were tainted.
+    turns: BTreeMap<String, Vec<Timestamp>>,
+    begun: Vec<(usize, Timestamp)>,
+    woken: Vec<Timestamp>,
+    calm_at: Timestamp,
+    /// Nothing fails, and everything is heard.
+    strict: bool,
+    hears_all: bool,
+    /// Since when everything is down; the last moment at which it was, and ceased to be.
+    down_since: Option<Timestamp>,
+    down_until: Option<Timestamp>,
+    pub(crate) tainted: u64,
+    pub(crate) faults: Vec<String>,
+}
+
+impl Ward {
+    pub(crate) fn new(strict: bool, hears_all: bool, calm_at: Timestamp) -> Self {
+        Self {
+            patients: BTreeMap::new(),
+            words: BTreeMap::new(),
+            renewals: BTreeMap::new(),
+            turns: BTreeMap::new(),
+            begun: Vec::new(),
+            woken: Vec::new(),
+            calm_at,
+            strict,
+            hears_all,
+            down_since: None,
+            down_until: None,
+            tainted: 0,
+            faults: Vec::new(),
+        }
+    }
+
+    pub(crate) fn began(&mut self, which: usize, at: Timestamp) {
+        self.begun.push((which, at));
+    }
+
+    /// They slept for so long; a nap is no gap.
+    pub(crate) fn woke(&mut self, at: Timestamp, slept: std::time::Duration) {
+        if slept.as_secs_f64() > GAP {
+            self.woken.push(at);
+        }
+    }
+
+    pub(crate) fn hear(&mut self, commit: &Commit) {
+        if commit.by.is_some() && self.hears_all && seconds(self.calm_at, commit.at) > SETTLED {
+            let what = format!(
+                "REST: {:?} {} written at {:.3}",
+                commit.kind, commit.object["metadata"]["name"], commit.at
+            );
+            self.faults.push(what);
+        }
+        match commit.kind {
+            Kind::Lease => self.lease(commit),
+            Kind::Node => self.node(commit),
+            Kind::Pod | Kind::Other => {}
+        }
+    }
+
+    /// A renewal that differs from the one before is a sign of life (NL-10).
+    fn lease(&mut self, commit: &Commit) {
+        let name = commit.object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let Some(renewed) = commit.object["spec"]["renewTime"].as_str().filter(|_| !commit.gone) else {
+            return;
+        };
+        if self.renewals.insert(name.clone(), renewed.to_owned()).is_none_or(|before| before != renewed) {
+            self.words.insert(name, commit.at);
+        }
+    }
+
+    fn node(&mut self, commit: &Commit) {
+        let name = commit.object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let before = self.patients.get(&name).cloned().filter(|before| before.is_same(&commit.object));
+        if commit.gone {
+            self.patients.remove(&name);
+            return self.survey(commit.at);
+        }
+        let now = Patient::new(commit, before.as_ref());
+        if let (Some(before), Some(by)) = (&before, commit.by) {
+            self.judge_write(&name, before, &now, (by, commit.at));
+        }
+        if let Some(before) = &before {
+            self.judge_pace(&name, before, &now, commit.at);
+        }
+        self.patients.insert(name, now);
+        self.survey(commit.at);
+    }
+
+    /// Everything is down: all conditions say so.
+    fn is_all_down(&self) -> bool {
+        !self.patients.is_empty() && self.patients.values().all(|one| one.ready != "True")
+    }
+
+    fn survey(&mut self, at: Timestamp) {
+        match (self.is_all_down(), self.down_since) {
+            (true, None) => self.down_since = Some(at),
+            (false, Some(_)) => (self.down_since, self.down_until) = (None, Some(at)),
+            _ => {}
+        }
+    }
+
+    /// How long a controller may not know.
+    const fn lag(&self) -> f64 {
+        match (self.strict, self.hears_all) {
+            (true, _) => MOMENT,
+            (false, true) => BLIND,
+            (false, false) => DEAF,
+        }
+    }
+
+    const fn age(&self) -> f64 {
+        if self.strict { MOMENT } else { AGE }
+    }
+
+    fn wrong(&mut self, what: String) {
+        self.faults.push(what);
+    }
+
+    /// One write of a controller to a node.
+    fn judge_write(&mut self, name: &str, before: &Patient, now: &Patient, (by, at): (usize, Timestamp)) {
+        if before.others != now.others {
+            let (was, is) = (&before.others, &now.others);
+            self.wrong(format!("S8: at {at:.3} {name} was changed in what is not ours: {was} {is}"));
+        }
+        if now.away.len() > 1 && before.away.len() < 2 {
+            self.wrong(format!("NL-21: at {at:.3} {name} has both NoExecute taints"));
+        }
+        match (before.away.first(), now.away.first()) {
+            (None, Some(sign)) => self.judge_taint(name, before, *sign, (by, at)),
+            (Some(_), None) => self.judge_lift(name, before, at),
+            _ => {}
+        }
+    }
+
+    /// A NoExecute taint on a node that had none: S6, S7.
+    fn judge_taint(&mut self, name: &str, before: &Patient, sign: Sign, (by, at): (usize, Timestamp)) {
+        self.tainted += 1;
+        let turns = self.turns.entry(before.zone.clone()).or_default();
+        turns.push(at);
+        let slack = if self.strict { MOMENT } else { AGE };
+        let count = turns.len();
+        let fast =
+            (0..count - 1).any(|first| seconds(turns[first], at) + slack < TURN * (count - 1 - first) as f64);
+        if fast {
+            let all = turns.clone();
+            self.wrong(format!("S6: zone {} at {all:?}", before.zone));
+        }
+        let wanted = if sign == Sign::Unreachable { "Unknown" } else { "False" };
+        if before.ready != wanted {
+            self.wrong(format!("NL-16: at {at:.3} {name} became {sign:?}, and Ready was {:?}", before.ready));
+        }
+        if self.down_since.is_some_and(|since| seconds(since, at) > self.lag()) {
+            self.wrong(format!("S6: at {at:.3} {name} was tainted while everything is down"));
+        }
+        self.judge_zone(name, before, at);
+        if sign == Sign::Unreachable {
+            self.judge_silence(name, by, at);
+        }
+    }
+
+    /// NL-26: nobody is tainted in a small zone of which most is down. All zones are small here.
+    fn judge_zone(&mut self, name: &str, before: &Patient, at: Timestamp) {
+        if !self.strict {
+            return;
+        }
+        let zone: Vec<&Patient> = self.patients.values().filter(|one| one.zone == before.zone).collect();
+        let settled = zone.iter().all(|one| seconds(one.since, at) > MOMENT);
+        if settled && is_partly_down(&zone) {
+            let zone = before.zone.clone();
+            self.wrong(format!("NL-26: at {at:.3} {name} was tainted though most of {zone} is down"));
+        }
+    }
+
+    /// S7: no word for a whole grace period, all of it watched by who says so.
+    fn judge_silence(&mut self, name: &str, by: usize, at: Timestamp) {
+        let grace = GRACE - MOMENT;
+        let posted = self.patients.get(name).and_then(|one| one.posted);
+        let word = self.words.get(name).copied().max(posted);
+        if let Some(word) = word.filter(|word| (self.age()..grace).contains(&seconds(*word, at))) {
+            self.wrong(format!("S7: at {at:.3} {name} was tainted though it spoke at {word:.3}"));
+        }
+        let begun =
+            self.begun.iter().filter(|(which, began)| *which == by && *began <= at).map(|(_, began)| *began);
+        let since = begun.max();
+        if let Some(since) = since.filter(|since| seconds(*since, at) < grace) {
+            self.wrong(format!("S7: at {at:.3} {name} was tainted by who began at {since:.3}"));
+        }
+        let woke = self.woken.iter().copied().filter(|woke| *woke <= at).max();
+        if let Some(woke) = woke.filter(|woke| seconds(*woke, at) < grace) {
+            self.wrong(format!("S7: at {at:.3} {name} was tainted by who woke at {woke:.3}"));
+        }
+    }
+
+    /// NL-40: a NoExecute taint goes when the node is ready, or everything is down.
+    fn judge_lift(&mut self, name: &str, before: &Patient, at: Timestamp) {
+        if !self.hears_all {
+            // Of lost events it may believe that everything is down though it never was, and then it frees nodes.
+            return;
+        }
+        let recently = |until: Timestamp| seconds(until, at) <= self.lag();
+        let all_down = self.down_since.is_some() || self.down_until.is_some_and(recently);
+        if before.ready != "True" && !all_down {
+            self.wrong(format!("NL-40: at {at:.3} {name} was freed, and Ready was {:?}", before.ready));
+        }
+    }
+
+    /// L7, NL-13: where nothing fails, what is due happens soon.
+    fn judge_pace(&mut self, name: &str, before: &Patient, now: &Patient, at: Timestamp) {
+        if !self.strict {
+            return;
+        }
+        if let Some(since) = before.freed_since.filter(|since| seconds(*since, at) > WELL) {
+            self.wrong(format!("L7: {name} was ready at {since:.3} and had its taints until {at:.3}"));
+        }
+        if before.ready == "True" && now.ready == "Unknown" {
+            let due = self.dead_at(name, before);
+            if seconds(due, at) > LATE {
+                self.wrong(format!("NL-13: {name} was silent by {due:.3} and called so at {at:.3}"));
+            }
+        }
+    }
+
+    /// When its grace period is over, as far as anybody can say.
+    fn dead_at(&self, name: &str, patient: &Patient) -> Timestamp {
+        let word = self.words.get(name).copied().max(patient.posted).max(self.down_until);
+        let begun = self.begun.iter().map(|(_, at)| *at).min();
+        let since = word.max(begun).unwrap_or(patient.born).max(patient.born);
+        since.saturating_add(SignedDuration::from_secs_f64(GRACE)).unwrap_or(since)
+    }
+
+    /// After a long calm everything is as it should be.
+    pub(crate) fn judge_end(&mut self, now: Timestamp) {
+        let all_down = self.is_all_down();
+        let mut found = Vec::new();
+        for (name, one) in &self.patients {
+            let mut told = |what: &str| found.push(format!("L7: at the end {name} {what}: {one:?}"));
+            if one.away.len() > 1 {
+                told("has both NoExecute taints");
+            }
+            if one.ready == "True" && seconds(self.dead_at(name, one), now) > SETTLED / 2.0 {
+                told("is dead, and nobody says so");
+            }
+            if one.keeping != one.wanted {
+                told("has not the NoSchedule taints that its conditions call for");
+            }
+            if (one.ready == "True" || all_down) && !one.away.is_empty() {
+                told("has a NoExecute taint for no reason");
+            }
+            let zone: Vec<&Patient> = self.patients.values().filter(|other| other.zone == one.zone).collect();
+            let sign = match one.ready.as_str() {
+                "Unknown" => Sign::Unreachable,
+                "False" => Sign::NotReady,
+                _ => continue,
+            };
+            let stopped = all_down || is_partly_down(&zone);
+            if !stopped && one.away != [sign] || stopped && !one.away.iter().all(|away| *away == sign) {
+                told("has not the NoExecute taint that it should have");
+            }
+        }
+        self.faults.append(&mut found);
+    }
+}
+
+/// NL-25: more than two and 55 % of a zone, and not all of it.
+fn is_partly_down(zone: &[&Patient]) -> bool {
+    let down = zone.iter().filter(|one| one.ready != "True").count();
+    down > 2 && down < zone.len() && down * 100 >= zone.len() * 55
+}

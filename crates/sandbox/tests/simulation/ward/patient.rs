@@ -1,0 +1,154 @@
+//! # Patient: one node, as its object says
+//! Room:     what is read of a node: its own taints, its conditions, and everything else as one text.
+//! Comes in: the object, and how the node was before.
+//! Goes out: [`Patient`].
+//! Not here: what may not be (`ward.rs`).
+
+use super::super::log::Commit;
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// A NoExecute taint of node health.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Sign {
+    NotReady,
+    Unreachable,
+}
+
+/// Which condition and status call for which taint (NL-5).
+const MEANT: [(&str, &str, &str); 6] = [
+    ("Ready", "False", "not-ready"),
+    ("Ready", "Unknown", "unreachable"),
+    ("MemoryPressure", "True", "memory-pressure"),
+    ("DiskPressure", "True", "disk-pressure"),
+    ("PIDPressure", "True", "pid-pressure"),
+    ("NetworkUnavailable", "True", "network-unavailable"),
+];
+
+/// The conditions that a silent node's heartbeat takes along (NL-12).
+const EXPIRING: [&str; 4] = ["Ready", "MemoryPressure", "DiskPressure", "PIDPressure"];
+
+/// A node.
+#[derive(Clone, Debug)]
+pub(super) struct Patient {
+    uid: String,
+    pub(super) born: Timestamp,
+    pub(super) zone: String,
+    /// What its condition says.
+    pub(super) ready: String,
+    /// Since when it says so.
+    pub(super) since: Timestamp,
+    /// The heartbeat in its status, and when that changed last.
+    beat: String,
+    pub(super) posted: Option<Timestamp>,
+    /// Its own NoExecute taints, its own NoSchedule ones, and those that it should have, each in order.
+    pub(super) away: Vec<Sign>,
+    pub(super) keeping: Vec<String>,
+    pub(super) wanted: Vec<String>,
+    /// Since when it is ready and bears a taint that says otherwise.
+    pub(super) freed_since: Option<Timestamp>,
+    /// All that a controller may not change.
+    pub(super) others: String,
+}
+
+impl Patient {
+    pub(super) fn new(commit: &Commit, before: Option<&Self>) -> Self {
+        let (node, at) = (&commit.object, commit.at);
+        let taints = own_taints(node);
+        let of = |effect: &str| -> Vec<String> {
+            let mut keys: Vec<String> =
+                taints.iter().filter(|(_, own)| own == effect).map(|(key, _)| key.clone()).collect();
+            keys.sort_unstable();
+            keys
+        };
+        let (keeping, away) = (of("NoSchedule"), of("NoExecute"));
+        let sign = |key: &String| if key == "unreachable" { Sign::Unreachable } else { Sign::NotReady };
+        let ready = status(node, "Ready");
+        let beat = field(node, "Ready", "lastHeartbeatTime");
+        let lies = |key: &String| key == "unreachable" || key == "not-ready";
+        let is_belied = ready == "True" && (keeping.iter().any(lies) || !away.is_empty());
+        // What a controller writes is no word of the node's.
+        let spoke =
+            before.is_none_or(|before| before.beat != beat && !beat.is_empty() && commit.by.is_none());
+        Self {
+            uid: node["metadata"]["uid"].as_str().unwrap_or_default().to_owned(),
+            born: before.map_or(at, |before| before.born),
+            zone: node["metadata"]["labels"]["topology.kubernetes.io/zone"].to_string(),
+            since: before.filter(|before| before.ready == ready).map_or(at, |before| before.since),
+            posted: if spoke { Some(at) } else { before.and_then(|before| before.posted) },
+            away: away.iter().map(sign).collect(),
+            wanted: wanted(node, &keeping),
+            freed_since: is_belied.then(|| before.and_then(|before| before.freed_since).unwrap_or(at)),
+            others: others(node),
+            ready,
+            beat,
+            keeping,
+        }
+    }
+
+    /// Whether this is the node, and not another of its name.
+    pub(super) fn is_same(&self, node: &Value) -> bool {
+        node["metadata"]["uid"] == self.uid.as_str()
+    }
+}
+
+/// Key and effect of those taints that are node health's.
+fn own_taints(node: &Value) -> Vec<(String, String)> {
+    let all = node["spec"]["taints"].as_array().into_iter().flatten();
+    all.filter_map(own).collect()
+}
+
+fn own(taint: &Value) -> Option<(String, String)> {
+    let key = taint["key"].as_str()?.strip_prefix("node.kubernetes.io/")?;
+    let keeps_off = MEANT.iter().any(|(.., meant)| *meant == key) || key == "unschedulable";
+    let sends_away = ["not-ready", "unreachable"].contains(&key);
+    let is_own = match taint["effect"].as_str()? {
+        "NoSchedule" => keeps_off,
+        "NoExecute" => sends_away,
+        _ => false,
+    };
+    is_own.then(|| (key.to_owned(), taint["effect"].as_str().unwrap_or_default().to_owned()))
+}
+
+fn field(node: &Value, kind: &str, field: &str) -> String {
+    let conditions = node["status"]["conditions"].as_array();
+    let found = conditions.into_iter().flatten().find(|one| one["type"] == kind);
+    found.and_then(|one| one[field].as_str()).unwrap_or_default().to_owned()
+}
+
+fn status(node: &Value, kind: &str) -> String {
+    field(node, kind, "status")
+}
+
+/// The NoSchedule taints it should have; one that has never spoken keeps what it was made with.
+fn wanted(node: &Value, keeping: &[String]) -> Vec<String> {
+    let holds = |kind: &str, wanted: &str| status(node, kind) == wanted;
+    let meant =
+        MEANT.iter().filter(|(kind, status, _)| holds(kind, status)).map(|(.., key)| (*key).to_owned());
+    let mut wanted: Vec<String> = meant.collect();
+    if node["spec"]["unschedulable"] == true {
+        wanted.push("unschedulable".to_owned());
+    }
+    if status(node, "Ready").is_empty() && keeping.iter().any(|key| key == "not-ready") {
+        wanted.push("not-ready".to_owned());
+    }
+    wanted.sort_unstable();
+    wanted
+}
+
+/// Everything but what node health may write: own taints, four conditions, two labels.
+fn others(node: &Value) -> String {
+    let mut node = node.clone();
+    for gone in ["resourceVersion", "managedFields"] {
+        node["metadata"].as_object_mut().map(|fields| fields.remove(gone));
+    }
+    if let Some(labels) = node["metadata"]["labels"].as_object_mut() {
+        labels.retain(|key, _| !key.starts_with("beta.kubernetes.io/"));
+    }
+    let taints: Vec<Value> = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
+    node["spec"]["taints"] = taints.into_iter().filter(|taint| own(taint).is_none()).collect();
+    let conditions: Vec<Value> = node["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let kept = |one: &Value| !EXPIRING.iter().any(|kind| one["type"] == *kind);
+    node["status"]["conditions"] = conditions.into_iter().filter(kept).collect();
+    node.to_string()
+}
