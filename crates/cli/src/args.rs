@@ -7,6 +7,7 @@
 mod controllers;
 mod duration;
 mod gates;
+mod lint;
 mod names;
 mod node_health;
 mod run;
@@ -17,11 +18,13 @@ mod switch;
 #[cfg(test)]
 mod tests;
 
+use crate::lint::LintPlan;
 use crate::sandbox::SandboxPlan;
 use crate::sandbox::misbehave::Misbehaviour;
 use clap::error::{Error, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use lint::LintArgs;
 use run::RunArgs;
 use sandbox::SandboxArgs;
 use settle::{Explicit, settle};
@@ -39,6 +42,8 @@ pub(crate) enum Command {
     Sandbox(Box<SandboxPlan>),
     /// Do something to nodes of a running one.
     Misbehave(Box<Misbehaviour>),
+    /// Look for mistakes in tolerations and taints.
+    Lint(Box<LintPlan>),
     /// Print a text.
     Print(String),
     /// Print the reference.
@@ -89,6 +94,13 @@ enum Verb {
     /// Runs a whole cluster in this process, with everything in it; prints a kubeconfig for kubectl
     #[command(args_override_self = true)]
     Sandbox(Box<SandboxArgs>),
+    /// Finds tolerations and taints that do not do what their author thinks
+    #[command(
+        args_override_self = true,
+        after_help = "docs/lint.md has every rule with an example. Exit codes: 0 nothing found that is as bad as \
+            --fail-on says, 2 something found, 1 something could not be read or the command line makes no sense."
+    )]
+    Lint(Box<LintArgs>),
     /// Prints the version
     Version,
     /// Prints docs/reference.md
@@ -99,6 +111,21 @@ enum Verb {
 /// Reads the arguments and the environment of this process.
 pub(crate) fn parse() -> Result<Command, Error> {
     parse_from(std::env::args_os())
+}
+
+/// The exit code for a command line that makes no sense: 2, but for commands whose 2 means that something was found.
+pub(crate) fn misuse_code() -> u8 {
+    let verb = std::env::args_os().nth(1).unwrap_or_default();
+    if verb == "lint" { 1 } else { 2 }
+}
+
+/// A duration that is longer than none.
+pub(crate) fn duration(text: &str) -> Result<std::time::Duration, String> {
+    match duration::parse(text) {
+        Ok(std::time::Duration::ZERO) => Err("expected more than no time".to_owned()),
+        Ok(duration) => Ok(duration),
+        Err(why) => Err(why.to_string()),
+    }
 }
 
 /// The whole command line, for those who describe it.
@@ -112,6 +139,10 @@ fn parse_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
         None => Ok(Command::Print(Cli::command().render_help().to_string())),
         Some(Verb::Version) => Ok(Command::Print(Cli::command().render_version())),
         Some(Verb::Docs) => Ok(Command::Reference),
+        Some(Verb::Lint(arguments)) => match arguments.settle() {
+            Ok(plan) => Ok(Command::Lint(Box::new(plan))),
+            Err(complaint) => Err(blame("lint", complaint)),
+        },
         Some(Verb::Run(arguments)) => {
             let explicit = matches.subcommand_matches("run").map(explicit).unwrap_or_default();
             match settle(*arguments, explicit) {

@@ -5,6 +5,7 @@
 //! Not here: explanations longer than a table's cell.
 
 use crate::args;
+use crate::lint;
 use crate::program::EXIT_CODES;
 use clap::Arg;
 use std::collections::BTreeSet;
@@ -38,7 +39,8 @@ const HEALTH: &str = "
 
 /// The whole text.
 pub(crate) fn reference() -> String {
-    [OPENING.to_owned(), flags(), sandbox(), exit_codes(), metrics(), HEALTH.to_owned(), log_keys()].concat()
+    [OPENING.to_owned(), flags(), sandbox(), lint(), exit_codes(), metrics(), HEALTH.to_owned(), log_keys()]
+        .concat()
 }
 
 fn flags() -> String {
@@ -75,6 +77,24 @@ fn sandbox() -> String {
         line(&mut text, format_args!("| {} | {} | {meaning} |", names(arg), default(arg)));
     }
     text + &sandbox_node(sandbox.and_then(|sandbox| sandbox.find_subcommand("node")))
+}
+
+/// `taintward lint`, whose exit codes are its own.
+fn lint() -> String {
+    let mut text = "\n## Flags of `taintward lint`\n\nThe rules are in [lint.md](lint.md).\n\n\
+                    | flag | default | meaning |\n|---|---|---|\n"
+        .to_owned();
+    let description = args::description();
+    let lint = description.find_subcommand("lint");
+    for arg in lint.into_iter().flat_map(clap::Command::get_arguments) {
+        let meaning = cell(&arg.get_help().map(ToString::to_string).unwrap_or_default());
+        line(&mut text, format_args!("| {} | {} | {meaning} |", names(arg), default(arg)));
+    }
+    text.push_str("\n| exit code | meaning |\n|---|---|\n");
+    for (code, meaning) in lint::EXIT_CODES {
+        line(&mut text, format_args!("| {code} | {} |", cell(meaning)));
+    }
+    text
 }
 
 const NODE_OPENING: &str = "
@@ -119,7 +139,7 @@ fn default(arg: &Arg) -> String {
 }
 
 fn exit_codes() -> String {
-    let mut text = "\n## Exit codes\n\n| code | meaning |\n|---|---|\n".to_owned();
+    let mut text = "\n## Exit codes\n\nThose of `taintward lint` stand with its flags.\n\n| code | meaning |\n|---|---|\n".to_owned();
     for (code, meaning) in EXIT_CODES {
         line(&mut text, format_args!("| {code} | {} |", cell(meaning)));
     }

@@ -2,6 +2,10 @@
 
 mod args;
 mod docs;
+mod kube_args;
+mod lint;
+mod manifest;
+mod paint;
 mod program;
 mod sandbox;
 

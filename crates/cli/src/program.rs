@@ -6,6 +6,7 @@
 
 use crate::args::{self, Command, Plan};
 use crate::docs;
+use crate::lint;
 use crate::sandbox;
 use std::error::Error;
 use std::io::{self, Write};
@@ -14,7 +15,7 @@ use taintward_controller::logging;
 use taintward_controller::run::{RunError, run};
 use taintward_controller::shutdown::{IMPATIENT_EXIT, Shutdown};
 
-/// Every exit code and what it means.
+/// Every exit code and what it means; `lint` has its own (`lint::EXIT_CODES`).
 pub(crate) const EXIT_CODES: [(i32, &str); 4] = [
     (0, "It did what it was asked for; for `run`: it was asked to stop, and has stopped"),
     (1, "It could not go on; the last line of the log says why and what to do about it"),
@@ -36,12 +37,13 @@ pub(crate) fn main() -> ExitCode {
         Ok(Command::Run(plan)) => controller(*plan),
         Ok(Command::Sandbox(plan)) => play(async { sandbox::run(*plan).await }),
         Ok(Command::Misbehave(asked)) => play(async { Ok(sandbox::misbehave::run(*asked).await?) }),
+        Ok(Command::Lint(plan)) => lint::run(&plan),
         Ok(Command::Print(text)) => print(&text),
         Ok(Command::Reference) => print(&docs::reference()),
         Err(complaint) => {
             // Nobody is left to tell if the terminal is gone.
             let _ = complaint.print();
-            ExitCode::from(u8::try_from(complaint.exit_code()).unwrap_or(2))
+            ExitCode::from(if complaint.exit_code() == 0 { 0 } else { args::misuse_code() })
         }
     }
 }

@@ -19,7 +19,7 @@ pub use stamp::Stamped;
 
 pub(crate) use answer::{Answer, Ask, ask};
 pub(crate) use bodies::{micro_time, second_time};
-pub(crate) use path::{Resource, quiet};
+pub(crate) use path::{Resource, push_encoded, quiet};
 pub(crate) use refusal::chain;
 
 use crate::decode::{Decoded, Fact, ObjectBody, object_from_body};
@@ -252,7 +252,13 @@ impl Actor {
     pub async fn stamp(&self, node: &NodeFact, index: usize, when: Wall) -> Result<Stamped, Refusal> {
         let Some(body) = stamp::patch(node, index, when) else { return Ok(Stamped::NotNeeded) };
         let resource = Resource::node(&node.name, "")?;
-        let ask = Ask { content: stamp::JSON_PATCH, accept: ACCEPT_METADATA, body, caution: Caution::Tests };
+        let ask = Ask {
+            content: stamp::JSON_PATCH,
+            accept: ACCEPT_METADATA,
+            body,
+            caution: Caution::Tests,
+            ..Ask::default()
+        };
         let answer = self.send(Method::PATCH, &resource, MANAGED, ask).await?;
         Ok(Stamped::Done(bodies::version_of(&answer.body)))
     }

@@ -14,3 +14,4 @@ pub mod decode;
 pub mod event;
 pub mod lease;
 pub mod listen;
+pub mod pages;

@@ -19,6 +19,7 @@ pub mod engine;
 pub mod fact;
 pub mod health;
 pub mod hold;
+pub mod lint;
 pub mod matching;
 pub mod names;
 pub mod quantity;

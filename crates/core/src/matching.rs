@@ -83,7 +83,7 @@ fn compare(toleration: &Toleration, taint: &Taint, numeric: NumericOperators) ->
 }
 
 /// A 64-bit integer in its one canonical form: no `+`, no leading zeros, no `-0`, no spaces (MATCH-6).
-fn canonical_integer(text: &str) -> Option<i64> {
+pub(crate) fn canonical_integer(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let canonical = match digits.as_bytes() {
         [b'0'] => digits.len() == text.len(),

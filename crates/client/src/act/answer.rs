@@ -26,11 +26,13 @@ pub(crate) struct Ask {
     pub(crate) accept: &'static str,
     pub(crate) body: Bytes,
     pub(crate) caution: Caution,
+    /// The longest answer that is read.
+    pub(crate) most: usize,
 }
 
 impl Default for Ask {
     fn default() -> Self {
-        Self { content: JSON, accept: JSON, body: Bytes::new(), caution: Caution::None }
+        Self { content: JSON, accept: JSON, body: Bytes::new(), caution: Caution::None, most: BODY_MAX }
     }
 }
 
@@ -61,7 +63,7 @@ pub(crate) async fn ask(
         let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let content_type = content_type.unwrap_or_default().to_owned();
         // The head says that a write was done: what becomes of the rest of its answer changes nothing.
-        return match collect(body, BODY_MAX).await {
+        return match collect(body, what.most).await {
             Ok(body) => Ok(Answer { content_type, body }),
             Err(_) if method != Method::GET => Ok(Answer { content_type, body: Bytes::new() }),
             Err(why) => Err(Refusal::unreachable(method, on, &why)),

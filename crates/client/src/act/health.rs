@@ -63,7 +63,13 @@ impl Actor {
         self.as_one(&resource, async {
             let seen = self.look(&resource, Ask::default(), &node.uid, version).await?;
             let Some(body) = taints::patch(&seen, add, remove, at) else { return Ok(seen.version()) };
-            let ask = Ask { content: JSON_PATCH, accept: ACCEPT_METADATA, body, caution: Caution::Tests };
+            let ask = Ask {
+                content: JSON_PATCH,
+                accept: ACCEPT_METADATA,
+                body,
+                caution: Caution::Tests,
+                ..Ask::default()
+            };
             self.write(&resource, ask).await
         })
         .await

@@ -59,6 +59,17 @@ impl<'a> Resource<'a> {
         if name.is_empty() { Ok(lease) } else { lease.object() }
     }
 
+    /// All objects of a kind, in one namespace or, if that is empty, in all.
+    pub(crate) fn collection(
+        group: &'static str,
+        plural: &'static str,
+        namespace: &'a str,
+    ) -> Result<Self, Refusal> {
+        (namespace.is_empty() || segment(namespace))
+            .then_some(Self { group, version: "v1", plural, subresource: "", namespace, name: "" })
+            .ok_or_else(|| no_name("namespace", namespace))
+    }
+
     /// Where questions about our own permissions are posted.
     pub(crate) const fn access_review() -> Resource<'static> {
         let (group, plural) = ("authorization.k8s.io", "selfsubjectaccessreviews");
@@ -122,7 +133,7 @@ fn no_name(what: &str, text: &str) -> Refusal {
     Refusal { failure: Failure::Rejected, message }
 }
 
-fn push_encoded(path: &mut String, text: &str) {
+pub(crate) fn push_encoded(path: &mut String, text: &str) {
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~' | b':') {
             path.push(char::from(byte));

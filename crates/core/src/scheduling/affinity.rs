@@ -170,7 +170,7 @@ impl Wish {
     }
 
     /// Whether selector and required affinity match a node.
-    pub(super) fn matches(&self, name: &str, labels: &Labels) -> bool {
+    pub(crate) fn matches(&self, name: &str, labels: &Labels) -> bool {
         self.node_selector.iter().all(|(key, value)| labels.get(key) == Some(value))
             && self.required.as_ref().is_none_or(|terms| terms.iter().any(|term| term.matches(name, labels)))
     }

@@ -20,3 +20,24 @@ pub const PID_PRESSURE: &str = "node.kubernetes.io/pid-pressure";
 pub const NETWORK_UNAVAILABLE: &str = "node.kubernetes.io/network-unavailable";
 /// A person says that the node is off.
 pub const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
+/// A cloud has not looked at the node yet.
+pub const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+/// A cloud says that the node is shut down.
+pub const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
+/// The node carries the control plane.
+pub const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
+
+/// All of them.
+pub const ALL: [&str; 11] = [
+    NOT_READY,
+    UNREACHABLE,
+    UNSCHEDULABLE,
+    MEMORY_PRESSURE,
+    DISK_PRESSURE,
+    PID_PRESSURE,
+    NETWORK_UNAVAILABLE,
+    OUT_OF_SERVICE,
+    UNINITIALIZED,
+    SHUTDOWN,
+    CONTROL_PLANE,
+];

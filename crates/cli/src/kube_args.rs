@@ -1,0 +1,80 @@
+//! # Kube args: which cluster, and what of it, as kubectl asks
+//! Room:     `--kubeconfig`, `--context`, `-n`, `-A`, `-l`, `--request-timeout`, for all commands that read a cluster.
+//! Comes in: arguments.
+//! Goes out: [`Cluster`].
+//! Not here: connecting (`taintward_client::connect`); the controller's own flags (`args/run.rs`).
+
+use clap::Args;
+use std::path::PathBuf;
+use std::time::Duration;
+use taintward_client::connect::{self, Connected};
+
+/// The heading of these flags in help.
+const HEADING: &str = "The cluster";
+
+/// Flags of commands that read a cluster.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = HEADING)]
+pub(crate) struct KubeArgs {
+    /// The kubeconfig file; without it $KUBECONFIG, ~/.kube/config, then the in-cluster service account
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context in the kubeconfig; without it the file's current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// The namespace; without it that of the context
+    #[arg(short, long, value_name = "NAME", conflicts_with = "all_namespaces")]
+    namespace: Option<String>,
+    /// All namespaces
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    /// Only objects with these labels, as in app=web,tier!=cache
+    #[arg(short = 'l', long, value_name = "LABELS")]
+    selector: Option<String>,
+    /// How long an answer is waited for, as in 10s or 1m30s
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = crate::args::duration)]
+    request_timeout: Duration,
+}
+
+/// A cluster, and what of it is meant.
+#[derive(Clone, Debug)]
+pub(crate) struct Cluster {
+    pub(crate) settings: connect::Settings,
+    namespace: Option<String>,
+    all_namespaces: bool,
+    pub(crate) selector: String,
+    pub(crate) patience: Duration,
+}
+
+impl KubeArgs {
+    /// Whether a cluster is named.
+    pub(crate) fn names_a_cluster(&self) -> bool {
+        self.kubeconfig.is_some() || self.context.is_some()
+    }
+
+    pub(crate) fn settle(self) -> Cluster {
+        let settings = connect::Settings {
+            kubeconfig: self.kubeconfig,
+            context: self.context,
+            ..connect::Settings::default()
+        };
+        Cluster {
+            settings,
+            namespace: self.namespace,
+            all_namespaces: self.all_namespaces,
+            selector: self.selector.unwrap_or_default(),
+            patience: self.request_timeout,
+        }
+    }
+}
+
+impl Cluster {
+    /// The namespace that is meant; all if empty.
+    pub(crate) fn namespace<'a>(&'a self, connected: &'a Connected) -> &'a str {
+        match &self.namespace {
+            _ if self.all_namespaces => "",
+            Some(named) => named,
+            None => &connected.default_namespace,
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! # Lint: `taintward lint`
+//! Room:     reads manifests or a cluster, asks the core's rules, silences what the config says, prints a report.
+//! Comes in: [`LintPlan`].
+//! Goes out: a report on standard output, remarks on standard error, an exit code of [`EXIT_CODES`].
+//! Keeps:    what could not be read is said, in every form of the report, and the exit code is 1 then.
+//! Not here: the rules (`taintward_core::lint`), the flags (`args/lint.rs`), YAML (`manifest`).
+
+mod cluster;
+mod config;
+mod gather;
+mod github;
+mod glob;
+mod json;
+mod object;
+mod report;
+mod sarif;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use table::Paper;
+
+use crate::kube_args::Cluster;
+use config::{Config, ConfigError};
+use gather::Gathered;
+use report::Report;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use taintward_client::connect::ConnectError;
+use taintward_core::lint::Severity;
+use taintward_core::matching::NumericOperators;
+
+/// What `taintward lint` is to do.
+#[derive(Debug)]
+pub(crate) struct LintPlan {
+    pub(crate) from: Source,
+    pub(crate) form: Form,
+    /// Findings at least this bad make the exit code 2; `None`: none does.
+    pub(crate) fail_on: Option<Severity>,
+    /// Named with `--config`.
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) numeric: NumericOperators,
+    pub(crate) paper: Paper,
+}
+
+/// Where tolerations and taints come from.
+#[derive(Debug)]
+pub(crate) enum Source {
+    Files(Vec<PathBuf>),
+    Cluster(Box<Cluster>),
+    /// Files, held against the nodes and DaemonSets of a cluster.
+    Both(Vec<PathBuf>, Box<Cluster>),
+}
+
+/// How the report is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Form {
+    /// For people
+    Table,
+    /// A LintReport, stable
+    Json,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// Workflow commands, for GitHub Actions
+    Github,
+}
+
+/// Exit codes of `taintward lint`.
+pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
+    (0, "Nothing was found that is as bad as --fail-on says"),
+    (
+        1,
+        "Something could not be read, or the command line or the config makes no sense; what was read is reported",
+    ),
+    (2, "Something was found that is as bad as --fail-on says, and all was read"),
+];
+
+/// Why there is no report at all.
+#[derive(Debug, thiserror::Error)]
+enum LintError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error("{place}: {why}")]
+    Unreachable { place: String, why: taintward_client::connect::ProbeError },
+    #[error("the operating system refuses what the program needs to start: {0}")]
+    Start(#[from] io::Error),
+}
+
+pub(crate) fn run(plan: &LintPlan) -> ExitCode {
+    match look(plan) {
+        Ok(report) => tell(plan, &report),
+        Err(why) => {
+            let _ = writeln!(io::stderr(), "error: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn look(plan: &LintPlan) -> Result<Report, LintError> {
+    let config = Config::load(plan.config.as_deref())?;
+    let mut gathered = match &plan.from {
+        Source::Files(paths) => Gathered::from_files(paths),
+        Source::Cluster(cluster) => cluster::read(cluster)?,
+        Source::Both(paths, cluster) => cluster::around(cluster, Gathered::from_files(paths))?,
+    };
+    gathered.facts.numeric = plan.numeric;
+    Ok(Report::new(gathered, &config))
+}
+
+fn tell(plan: &LintPlan, report: &Report) -> ExitCode {
+    let text = match plan.form {
+        Form::Table => table::print(report, plan.paper),
+        Form::Json => json::print(report),
+        Form::Sarif => sarif::print(report),
+        Form::Github => github::print(report),
+    };
+    complain(report);
+    match io::stdout().write_all(text.as_bytes()) {
+        // A reader who has seen enough (`| head`) is no failure.
+        Err(why) if why.kind() != io::ErrorKind::BrokenPipe => return ExitCode::FAILURE,
+        _ => {}
+    }
+    remark(plan, report);
+    let worst = report.findings.iter().map(|finding| finding.rule.severity()).max();
+    if report.is_partial() {
+        ExitCode::FAILURE
+    } else if plan.fail_on.is_some_and(|limit| worst.is_some_and(|worst| worst >= limit)) {
+        ExitCode::from(2)
+    } else {
+        ExitCode::SUCCESS
+    }
+}
+
+/// What is no finding goes to standard error, so that standard output stays in its form. Nobody is left to tell if that
+/// fails.
+fn complain(report: &Report) {
+    for unread in &report.unread {
+        let _ = writeln!(io::stderr(), "error: {unread}");
+    }
+    for gap in &report.gaps {
+        let _ = writeln!(io::stderr(), "error: {gap}");
+    }
+}
+
+fn remark(plan: &LintPlan, report: &Report) {
+    for unused in &report.unused_silences {
+        let _ = writeln!(io::stderr(), "note: {unused}");
+    }
+    if plan.form == Form::Table {
+        let _ = writeln!(io::stderr(), "{}", report.summary());
+    }
+}

@@ -1,0 +1,140 @@
+//! # Cluster: what of a running cluster the rules look at
+//! Room:     nodes, and everything with a pod template; pods that nothing of that makes.
+//! Comes in: [`Cluster`].
+//! Goes out: [`Gathered`]; what may not be read is a gap, and the rest is read.
+//! Keeps:    rules that need what is not known are silent, and the gap says which.
+//! Not here: connecting, pages (the client); what of an object counts (`object.rs`).
+
+use super::LintError;
+use super::gather::{Basket, Gathered};
+use super::object::{self, What};
+use crate::kube_args::Cluster;
+use crate::manifest::Tree;
+use taintward_client::act::Refusal;
+use taintward_client::connect::{Connected, connect, probe};
+use taintward_client::pages::{Listing, pages};
+use taintward_core::lint::Workload;
+
+/// Kinds with pods, what makes before what is made.
+const WORKLOADS: [(&str, &str, &str); 7] = [
+    ("apps", DAEMONSETS, "DaemonSet"),
+    ("apps", "deployments", "Deployment"),
+    ("apps", "statefulsets", "StatefulSet"),
+    ("batch", "cronjobs", "CronJob"),
+    ("batch", "jobs", "Job"),
+    ("apps", "replicasets", "ReplicaSet"),
+    ("", "pods", "Pod"),
+];
+
+const DAEMONSETS: &str = "daemonsets";
+
+/// Everything in the cluster that is meant.
+pub(super) fn read(cluster: &Cluster) -> Result<Gathered, LintError> {
+    with(cluster, async |look| look.all().await)
+}
+
+/// What was gathered from files, with the cluster's nodes and DaemonSets around it.
+pub(super) fn around(cluster: &Cluster, mut files: Gathered) -> Result<Gathered, LintError> {
+    let around = with(cluster, async |look| {
+        let (mut basket, mut gaps) = (Basket::default(), Vec::new());
+        look.nodes(&mut basket, &mut gaps).await;
+        let mut around = Gathered { gaps, ..basket.into_gathered() };
+        look.all_daemons(&mut around).await;
+        around
+    })?;
+    files.facts.nodes.extend(around.facts.nodes);
+    files.nodes.extend(around.nodes);
+    files.facts.other_daemons = around.facts.other_daemons;
+    files.facts.daemons_known |= around.facts.daemons_known;
+    files.gaps.extend(around.gaps);
+    files.counts.nodes = files.nodes.len();
+    Ok(files)
+}
+
+fn with(cluster: &Cluster, look: impl AsyncFnOnce(Look<'_>) -> Gathered) -> Result<Gathered, LintError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let connected = connect(&cluster.settings).await?;
+        let place = connected.where_from.clone();
+        let unreachable = |why| LintError::Unreachable { place, why };
+        probe(&connected.client, cluster.patience).await.map_err(unreachable)?;
+        Ok(look(Look { cluster, connected: &connected }).await)
+    })
+}
+
+struct Look<'c> {
+    cluster: &'c Cluster,
+    connected: &'c Connected,
+}
+
+impl Look<'_> {
+    async fn all(&self) -> Gathered {
+        let (mut basket, mut gaps) = (Basket::default(), Vec::new());
+        let mut room = self.nodes(&mut basket, &mut gaps).await;
+        let (namespace, selector) = (self.cluster.namespace(self.connected), self.cluster.selector.as_str());
+        let mut daemons_read = true;
+        for (group, plural, kind) in WORKLOADS {
+            let listing = Listing { group, plural, namespace, selector };
+            let put = &mut |tree: &Tree| room &= basket.put(None, tree);
+            if let Err(why) = self.each(listing, kind, put).await {
+                gaps.push(format!("{why}; {plural} are left out or incomplete"));
+                daemons_read &= plural != DAEMONSETS;
+            }
+        }
+        if !room {
+            gaps.push(
+                "there is more in this cluster than is looked at; choose a namespace with -n".to_owned(),
+            );
+        }
+        let mut gathered = Gathered { gaps, ..basket.into_gathered() };
+        gathered.facts.daemons_known = daemons_read;
+        if daemons_read && !(namespace.is_empty() && selector.is_empty()) {
+            self.all_daemons(&mut gathered).await;
+        }
+        gathered
+    }
+
+    /// Nodes of all labels are needed to know which taints there are. Says whether there was room for them all.
+    async fn nodes(&self, basket: &mut Basket, gaps: &mut Vec<String>) -> bool {
+        let mut room = true;
+        let listing = Listing { group: "", plural: "nodes", namespace: "", selector: "" };
+        let put = &mut |tree: &Tree| room &= basket.put(None, tree);
+        if let Err(why) = self.each(listing, "Node", put).await {
+            gaps.push(format!("{why}; rules about nodes (TL3) are left out or incomplete"));
+        }
+        room
+    }
+
+    /// Agents of nodes are mostly in a namespace of their own: to say that none of them bears a taint, all must be known.
+    async fn all_daemons(&self, gathered: &mut Gathered) {
+        let mut all: Vec<Workload> = Vec::new();
+        let listing = Listing { group: "apps", plural: DAEMONSETS, namespace: "", selector: "" };
+        let put = &mut |tree: &Tree| {
+            if let Some(What::Workload(daemon)) = object::read(tree).map(|object| object.what) {
+                all.push(daemon);
+            }
+        };
+        let read = self.each(listing, "DaemonSet", put).await;
+        gathered.facts.daemons_known = read.is_ok();
+        gathered.facts.other_daemons = all;
+        if let Err(why) = read {
+            gathered.gaps.push(format!("{why}; whether agents bear taints (TL302) is left out"));
+        }
+    }
+
+    async fn each(
+        &self,
+        listing: Listing<'_>,
+        kind: &str,
+        put: &mut dyn FnMut(&Tree),
+    ) -> Result<(), Refusal> {
+        let tell = &mut |page: &[u8]| {
+            let page: Tree = serde_json::from_slice(page).map_err(|why| why.to_string())?;
+            let version = page.text("apiVersion");
+            let items = page.get("items").map(Tree::items).unwrap_or_default();
+            items.iter().for_each(|item| put(&item.clone().called(version, kind)));
+            Ok(())
+        };
+        pages(&self.connected.streams, listing, self.cluster.patience, tell).await
+    }
+}

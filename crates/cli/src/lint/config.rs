@@ -1,0 +1,161 @@
+//! # Config: `.taintward-lint.yaml`
+//! Room:     which findings are silenced, where, and why.
+//! Comes in: the file that `--config` names, or the one in the current folder, if there is one.
+//! Goes out: [`Config`], or a [`ConfigError`] that says where and what is wrong.
+//! Keeps:    nothing is silenced without a reason, and no word of the file is passed over.
+//! Not here: carrying it out (`report.rs`).
+
+use super::glob;
+use super::report::Told;
+use crate::manifest::{self, Mark, Tree, Value};
+use std::fmt;
+use std::path::Path;
+use taintward_core::lint::Rule;
+
+/// Read from the current folder unless another is named.
+pub(crate) const FILE: &str = ".taintward-lint.yaml";
+
+/// Larger ones are a mistake.
+const BYTES_MOST: u64 = 1 << 20;
+
+/// What the config says.
+#[derive(Debug, Default)]
+pub(crate) struct Config {
+    pub(crate) silences: Vec<Silence>,
+}
+
+/// Findings that are not told, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Silence {
+    pub(crate) rule: Rule,
+    pub(crate) reason: String,
+    /// Files it is about; all if `None`.
+    pub(crate) path: Option<String>,
+    /// Objects it is about, as `Kind/name` or `Kind/namespace/name`; all if `None`.
+    pub(crate) object: Option<String>,
+}
+
+/// `TL201 for apps/** is silenced and was not found; ...`
+impl fmt::Display for Silence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.rule.id())?;
+        for place in [&self.path, &self.object].into_iter().flatten() {
+            write!(f, " for {place}")?;
+        }
+        f.write_str(
+            " is silenced by the config and was not found; take the silence out if it is no longer needed",
+        )
+    }
+}
+
+/// What is wrong with the config, with the way out.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum ConfigError {
+    #[error("the config {file} cannot be read: {why}; name another with --config")]
+    Unreadable { file: String, why: String },
+    #[error("{file}:{}:{}: {why}", at.line, at.column)]
+    Wrong { file: String, at: Mark, why: String },
+}
+
+impl Silence {
+    pub(crate) fn fits(&self, told: &Told) -> bool {
+        let file =
+            told.location.as_ref().map(|location| location.file.strip_prefix("./").unwrap_or(&location.file));
+        let name = &told.object;
+        let short = format!("{}/{}", name.kind, name.name);
+        let long = format!("{}/{}/{}", name.kind, name.namespace, name.name);
+        self.rule == told.rule
+            && self.path.as_ref().is_none_or(|path| file.is_some_and(|file| glob::matches(path, file)))
+            && self
+                .object
+                .as_ref()
+                .is_none_or(|object| glob::matches(object, &short) || glob::matches(object, &long))
+    }
+}
+
+impl Config {
+    pub(crate) fn load(named: Option<&Path>) -> Result<Self, ConfigError> {
+        let path = named.unwrap_or(Path::new(FILE));
+        let file = path.display().to_string();
+        if named.is_none() && !path.exists() {
+            return Ok(Self::default());
+        }
+        let unreadable = |why: String| ConfigError::Unreadable { file: file.clone(), why };
+        let length = std::fs::metadata(path).map_err(|why| unreadable(why.to_string()))?.len();
+        if length > BYTES_MOST {
+            return Err(unreadable(format!("it is larger than {} MB", BYTES_MOST >> 20)));
+        }
+        let text = std::fs::read_to_string(path).map_err(|why| unreadable(why.to_string()))?;
+        Self::read(&text).map_err(|(at, why)| ConfigError::Wrong { file, at, why })
+    }
+
+    pub(super) fn read(text: &str) -> Result<Self, (Mark, String)> {
+        let mut documents = Vec::new();
+        let faults = manifest::each(text, |tree| documents.push(tree.clone()));
+        if let Some(fault) = faults.into_iter().next() {
+            return Err((fault.at, fault.why));
+        }
+        match &documents[..] {
+            [] => Ok(Self::default()),
+            [only] => Self::of(only),
+            [_, second, ..] => {
+                Err((second.span.from, "there is a second document; write one only".to_owned()))
+            }
+        }
+    }
+
+    fn of(tree: &Tree) -> Result<Self, (Mark, String)> {
+        known_fields(tree, &["apiVersion", "kind", "silence"])?;
+        for (name, expected) in [("apiVersion", "taintward.io/v1alpha1"), ("kind", "LintConfig")] {
+            let field = tree.get(name);
+            if field.map(Tree::as_text) != Some(expected) {
+                let at = field.map_or(tree.span, |field| field.span).from;
+                return Err((at, format!("expected {name}: {expected}")));
+            }
+        }
+        let silences = match tree.get("silence") {
+            None => Vec::new(),
+            Some(list) if matches!(list.value, Value::List(_)) => {
+                list.items().iter().map(silence).collect::<Result<_, _>>()?
+            }
+            Some(other) => return Err((other.span.from, "expected a list of rules with reasons".to_owned())),
+        };
+        Ok(Self { silences })
+    }
+}
+
+fn silence(tree: &Tree) -> Result<Silence, (Mark, String)> {
+    known_fields(tree, &["rule", "reason", "path", "object"])?;
+    let text = |name: &str| match tree.get(name) {
+        None => Ok(None),
+        Some(field) if field.is_text() && !field.as_text().trim().is_empty() => {
+            Ok(Some(field.as_text().to_owned()))
+        }
+        Some(field) => Err((field.span.from, format!("expected some text as {name}"))),
+    };
+    let at = tree.span.from;
+    let (Some(rule), place) = (text("rule")?, tree.get("rule").map_or(at, |rule| rule.span.from)) else {
+        return Err((at, "which rule? write rule: TL201, or by its name".to_owned()));
+    };
+    let Some(known) = Rule::ALL.iter().find(|known| known.id() == rule || known.name() == rule) else {
+        return Err((place, format!("there is no rule {rule:?}; docs/lint.md lists them")));
+    };
+    let Some(reason) = text("reason")? else {
+        return Err((at, format!("why is {rule} silenced here? write reason: and a sentence")));
+    };
+    Ok(Silence { rule: *known, reason, path: text("path")?, object: text("object")? })
+}
+
+fn known_fields(tree: &Tree, known: &[&str]) -> Result<(), (Mark, String)> {
+    if !matches!(tree.value, Value::Map(_)) {
+        return Err((tree.span.from, format!("expected the fields {}", known.join(", "))));
+    }
+    let odd = tree.names().find(|entry| !known.contains(&&*entry.key));
+    match odd {
+        None => Ok(()),
+        Some(entry) => Err((
+            entry.key_span.from,
+            format!("there is no field {:?}; expected {}", &*entry.key, known.join(", ")),
+        )),
+    }
+}

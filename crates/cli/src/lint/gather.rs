@@ -1,0 +1,180 @@
+//! # Gather: objects become facts
+//! Room:     what is looked at together, who stands for whom, and what was not read.
+//! Comes in: objects, from files or a cluster.
+//! Goes out: [`Gathered`]: facts for the core, and for each of them its name and places.
+//! Keeps:    pods that something else makes are told once: by what makes them, if it is there, else by the first.
+//! Not here: the rules; what is printed.
+
+use super::object::{self, Name, Object, Places, What};
+use crate::manifest::files::{self, Found};
+use crate::manifest::{self, Mark, Tree};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::PathBuf;
+use taintward_core::lint::Facts;
+
+/// Tolerations and taints of one file or cluster; an alias can stand for many.
+const ENTRIES_MOST: usize = 5_000_000;
+
+/// Everything that is looked at.
+#[derive(Default)]
+pub(crate) struct Gathered {
+    pub(crate) facts: Facts,
+    /// Beside `facts.workloads`.
+    pub(crate) workloads: Vec<Subject>,
+    /// Beside `facts.nodes`.
+    pub(crate) nodes: Vec<Subject>,
+    pub(crate) unread: Vec<Unread>,
+    /// What of a cluster could not be read, and what the report lacks because of it.
+    pub(crate) gaps: Vec<String>,
+    pub(crate) counts: Counts,
+}
+
+/// An object that findings are about.
+pub(crate) struct Subject {
+    pub(crate) name: Name,
+    /// `None`: from a cluster.
+    pub(crate) file: Option<String>,
+    pub(crate) places: Places,
+}
+
+/// A piece of a file that could not be read.
+#[derive(Clone, Debug)]
+pub(crate) struct Unread {
+    pub(crate) file: String,
+    /// Line 0: the whole file.
+    pub(crate) at: Mark,
+    pub(crate) why: String,
+}
+
+/// `web.yaml:3:7: ...`, or `web.yaml ...`
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.at {
+            Mark { line: 0, .. } => write!(f, "{} {}", self.file, self.why),
+            Mark { line, column } => write!(f, "{}:{line}:{column}: {}", self.file, self.why),
+        }
+    }
+}
+
+/// How much there was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) files: usize,
+    pub(crate) workloads: usize,
+    pub(crate) nodes: usize,
+    /// Objects that have neither pods nor taints.
+    pub(crate) other_kinds: usize,
+}
+
+/// Objects as they come, before it is known who stands for whom.
+#[derive(Default)]
+pub(crate) struct Basket {
+    objects: Vec<(Option<String>, Object)>,
+    entries: usize,
+    other_kinds: usize,
+}
+
+impl Basket {
+    /// Takes what rules look at; `false` if there is no more room.
+    pub(crate) fn put(&mut self, file: Option<&str>, tree: &Tree) -> bool {
+        let Some(object) = object::read(tree) else {
+            self.other_kinds += 1;
+            return true;
+        };
+        self.entries += object.places.items.len();
+        let room = self.entries <= ENTRIES_MOST;
+        if room {
+            self.objects.push((file.map(str::to_owned), object));
+        }
+        room
+    }
+
+    /// Facts of what nobody else stands for.
+    pub(crate) fn into_gathered(self) -> Gathered {
+        let mut gathered = Gathered::default();
+        gathered.counts.other_kinds = self.other_kinds;
+        let there: BTreeSet<Name> = self.objects.iter().map(|(_, object)| object.name.clone()).collect();
+        let mut stands: BTreeSet<Name> = BTreeSet::new();
+        for (file, object) in self.objects {
+            let Object { name, owner, what, places } = object;
+            let stood_for = matches!(what, What::Workload(_))
+                && owner.is_some_and(|owner| {
+                    there.contains(&owner) || (object::makes_alike(&owner.kind) && !stands.insert(owner))
+                });
+            if stood_for {
+                continue;
+            }
+            let subject = Subject { name, file, places };
+            match what {
+                What::Workload(workload) => {
+                    gathered.facts.daemons_known |= workload.daemon;
+                    gathered.facts.workloads.push(workload);
+                    gathered.workloads.push(subject);
+                }
+                What::Node(node) => {
+                    gathered.facts.nodes.push(node);
+                    gathered.nodes.push(subject);
+                }
+            }
+        }
+        gathered.counts.workloads = gathered.workloads.len();
+        gathered.counts.nodes = gathered.nodes.len();
+        gathered
+    }
+}
+
+impl Gathered {
+    /// Everything that `-f` names. What cannot be read is remembered, and the rest is read.
+    pub(crate) fn from_files(paths: &[PathBuf]) -> Self {
+        let mut texts = Texts::default();
+        files::each(paths, &mut |found| texts.take(found));
+        texts.into_gathered()
+    }
+}
+
+/// Texts as they come.
+#[derive(Default)]
+pub(super) struct Texts {
+    basket: Basket,
+    unread: Vec<Unread>,
+    count: usize,
+}
+
+impl Texts {
+    pub(super) fn take(&mut self, Found { name, text }: Found) {
+        self.count += 1;
+        let text = match text {
+            Ok(text) => text,
+            Err(why) => {
+                let (at, why) = (why.at(), why.to_string());
+                return self.unread.push(Unread { file: name, at, why });
+            }
+        };
+        let mut room = true;
+        let faults = manifest::each(&text, |tree| room &= self.basket.put(Some(&name), tree));
+        let template = text.contains("{{");
+        self.unread.extend(faults.into_iter().map(|fault| {
+            let why = broken(&fault.why, template);
+            Unread { file: name.clone(), at: fault.at, why }
+        }));
+        if !room {
+            let why = format!("has more than {ENTRIES_MOST} tolerations and taints; split it");
+            self.unread.push(Unread { file: name, at: Mark::default(), why });
+        }
+    }
+
+    pub(super) fn into_gathered(self) -> Gathered {
+        let mut gathered = self.basket.into_gathered();
+        gathered.unread = self.unread;
+        gathered.counts.files = self.count;
+        gathered
+    }
+}
+
+fn broken(why: &str, template: bool) -> String {
+    let line = why.split_whitespace().collect::<Vec<_>>().join(" ");
+    let way_out =
+        if template { "; if this is a template, lint what it makes, as with helm template" } else { "" };
+    format!("broken YAML or JSON: {line}{way_out}")
+}

@@ -1,0 +1,58 @@
+//! # GitHub: the report as workflow commands
+//! Room:     a line for each finding, which GitHub Actions shows beside the changed line of the file.
+//! Comes in: [`Report`].
+//! Goes out: text.
+//! Keeps:    nothing that stands in a file can begin a command or a property of its own.
+//! Not here: code scanning, which reads SARIF (`sarif.rs`).
+
+use super::report::{Report, Told};
+use std::fmt::Write as _;
+use taintward_core::lint::Severity;
+
+pub(super) fn print(report: &Report) -> String {
+    let mut text = String::new();
+    for told in &report.findings {
+        one(&mut text, told);
+    }
+    for unread in &report.unread {
+        let file = property(&unread.file);
+        let line = if unread.at.line > 0 {
+            format!(",line={},col={}", unread.at.line, unread.at.column)
+        } else {
+            String::new()
+        };
+        let _ = writeln!(text, "::error file={file}{line},title=unread::{}", message(&unread.why));
+    }
+    for gap in &report.gaps {
+        let _ = writeln!(text, "::error title=unread::{}", message(gap));
+    }
+    text
+}
+
+/// Writing to a String cannot fail.
+fn one(text: &mut String, told: &Told) {
+    let command = match told.rule.severity() {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "notice",
+    };
+    let place = told.location.as_ref().map(|location| {
+        let (from, to) = (location.span.from, location.span.to);
+        // A range of columns is understood within one line only.
+        let end = if from.line == to.line { format!(",endColumn={}", to.column) } else { String::new() };
+        let file = property(&location.file);
+        format!("file={file},line={},col={}{end},endLine={},", from.line, from.column, to.line)
+    });
+    let title = property(&format!("{} {}", told.rule.id(), told.rule.name()));
+    let said = message(&format!("{}: {}; fix: {}", told.object, told.reason, told.fix));
+    let _ = writeln!(text, "::{command} {}title={title}::{said}", place.unwrap_or_default());
+}
+
+/// <https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts> has the escapes.
+fn message(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    message(text).replace(':', "%3A").replace(',', "%2C")
+}

@@ -1,0 +1,91 @@
+//! # Glob: names with stars
+//! Room:     `*` for any signs but `/`, `**` for any signs, `?` for one sign but `/`.
+//! Comes in: a pattern and a text.
+//! Goes out: whether the whole text is meant.
+//! Keeps:    time grows with the product of both lengths at most.
+//! Not here: folders (`manifest/files.rs`).
+
+pub(super) fn matches(pattern: &str, text: &str) -> bool {
+    let pattern = pieces(pattern);
+    let text: Vec<char> = text.chars().collect();
+    // Which ends of the text the pieces so far can reach.
+    let mut reach = vec![false; text.len() + 1];
+    reach[0] = true;
+    for piece in pattern {
+        reach = step(piece, &text, &reach);
+    }
+    reach[text.len()]
+}
+
+#[derive(Clone, Copy)]
+enum Piece {
+    Sign(char),
+    OneSign,
+    Name,
+    Anything,
+}
+
+fn pieces(pattern: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let mut signs = pattern.chars().peekable();
+    while let Some(sign) = signs.next() {
+        pieces.push(match sign {
+            '*' if signs.next_if_eq(&'*').is_some() => {
+                // `a/**/b` is also `a/b`.
+                if pieces.is_empty() || matches!(pieces.last(), Some(Piece::Sign('/'))) {
+                    signs.next_if_eq(&'/');
+                }
+                Piece::Anything
+            }
+            '*' => Piece::Name,
+            '?' => Piece::OneSign,
+            other => Piece::Sign(other),
+        });
+    }
+    pieces
+}
+
+fn step(piece: Piece, text: &[char], reach: &[bool]) -> Vec<bool> {
+    let mut next = vec![false; reach.len()];
+    for at in 0..reach.len() {
+        let before = at.checked_sub(1);
+        let sign = before.map(|before| text[before]);
+        let came = before.is_some_and(|before| reach[before]);
+        next[at] = match piece {
+            Piece::Sign(wanted) => came && sign == Some(wanted),
+            Piece::OneSign => came && sign != Some('/'),
+            Piece::Name => reach[at] || before.is_some_and(|before| next[before] && sign != Some('/')),
+            Piece::Anything => reach[at] || before.is_some_and(|before| next[before]),
+        };
+    }
+    next
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn stars_stand_for_what_they_say() {
+        for (pattern, text, expected) in [
+            ("", "", true),
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("*", "web.yaml", true),
+            ("*", "apps/web.yaml", false),
+            ("*.yaml", "web.yaml", true),
+            ("apps/*.yaml", "apps/web.yaml", true),
+            ("apps/*.yaml", "apps/shop/web.yaml", false),
+            ("apps/**", "apps/shop/web.yaml", true),
+            ("apps/**/web.yaml", "apps/web.yaml", true),
+            ("apps/**/web.yaml", "apps/a/b/web.yaml", true),
+            ("**/web.yaml", "web.yaml", true),
+            ("w?b", "web", true),
+            ("w?b", "w/b", false),
+            ("DaemonSet kube-system/*", "DaemonSet kube-system/proxy", true),
+            ("*a*a*a*a*a*a*b", &"a".repeat(2_000), false),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! # JSON: the report as an object
+//! Room:     `LintReport` of `taintward.io/v1alpha1`, as docs/lint-report.schema.json describes it.
+//! Comes in: [`Report`].
+//! Goes out: text.
+//! Keeps:    fields are only added; each is always there unless the schema says otherwise.
+//! Not here: SARIF (`sarif.rs`).
+
+use super::report::{Report, Told};
+use serde::Serialize;
+use taintward_core::lint::Severity;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LintReport<'r> {
+    api_version: &'static str,
+    kind: &'static str,
+    complete: bool,
+    summary: Summary,
+    findings: Vec<Finding<'r>>,
+    silenced: Vec<Silenced<'r>>,
+    unread: Vec<Unread<'r>>,
+    gaps: &'r [String],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Summary {
+    errors: usize,
+    warnings: usize,
+    infos: usize,
+    silenced: usize,
+    files: usize,
+    workloads: usize,
+    nodes: usize,
+    other_kinds: usize,
+}
+
+#[derive(Serialize)]
+struct Finding<'r> {
+    rule: &'static str,
+    name: &'static str,
+    severity: &'static str,
+    object: Object<'r>,
+    field: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location: Option<Location<'r>>,
+    reason: &'r str,
+    fix: &'r str,
+}
+
+#[derive(Serialize)]
+struct Object<'r> {
+    kind: &'r str,
+    namespace: &'r str,
+    name: &'r str,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Location<'r> {
+    file: &'r str,
+    line: usize,
+    column: usize,
+    end_line: usize,
+    end_column: usize,
+}
+
+#[derive(Serialize)]
+struct Silenced<'r> {
+    because: &'r str,
+    finding: Finding<'r>,
+}
+
+#[derive(Serialize)]
+struct Unread<'r> {
+    file: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<usize>,
+    reason: &'r str,
+}
+
+pub(super) fn print(report: &Report) -> String {
+    let whole = LintReport {
+        api_version: "taintward.io/v1alpha1",
+        kind: "LintReport",
+        complete: !report.is_partial(),
+        summary: summary(report),
+        findings: report.findings.iter().map(finding).collect(),
+        silenced: report
+            .silenced
+            .iter()
+            .map(|(told, because)| Silenced { because, finding: finding(told) })
+            .collect(),
+        unread: report.unread.iter().map(unread).collect(),
+        gaps: &report.gaps,
+    };
+    // Text and numbers only: nothing of this can fail.
+    serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n"
+}
+
+fn summary(report: &Report) -> Summary {
+    Summary {
+        errors: report.count(Severity::Error),
+        warnings: report.count(Severity::Warning),
+        infos: report.count(Severity::Info),
+        silenced: report.silenced.len(),
+        files: report.counts.files,
+        workloads: report.counts.workloads,
+        nodes: report.counts.nodes,
+        other_kinds: report.counts.other_kinds,
+    }
+}
+
+fn finding(told: &Told) -> Finding<'_> {
+    let location = told.location.as_ref().map(|location| Location {
+        file: &location.file,
+        line: location.span.from.line,
+        column: location.span.from.column,
+        end_line: location.span.to.line,
+        end_column: location.span.to.column,
+    });
+    let object = &told.object;
+    Finding {
+        rule: told.rule.id(),
+        name: told.rule.name(),
+        severity: told.rule.severity().as_str(),
+        object: Object { kind: &object.kind, namespace: &object.namespace, name: &object.name },
+        field: &told.field,
+        location,
+        reason: &told.reason,
+        fix: &told.fix,
+    }
+}
+
+fn unread(unread: &super::gather::Unread) -> Unread<'_> {
+    let place = (unread.at.line > 0).then_some(unread.at);
+    Unread {
+        file: &unread.file,
+        line: place.map(|at| at.line),
+        column: place.map(|at| at.column),
+        reason: &unread.why,
+    }
+}

@@ -1,0 +1,275 @@
+//! # Object: what of an object the rules look at, and where in it that stands
+//! Room:     which kinds have pods or taints, and where; a workload or a node as facts; the place of every field.
+//! Comes in: a [`Tree`].
+//! Goes out: an [`Object`]; nothing for kinds that have neither.
+//! Keeps:    a kind of the same name from somebody else's API group is another kind.
+//! Not here: which objects belong together (`gather.rs`); what is wrong with them (the core).
+
+use crate::manifest::{Span, Tree, Value};
+use taintward_core::lint::{Node, Part, Workload, WrittenToleration};
+use taintward_core::scheduling::{Labels, NodeOperator, NodeRequirement, NodeTerm};
+use taintward_core::taint::{Effect, Taint};
+use taintward_core::toleration::{Operator, Toleration};
+
+/// Groups of Kubernetes' own workloads, `extensions` before 1.16.
+const GROUPS: [&str; 4] = ["", "apps", "batch", "extensions"];
+
+/// Kinds with pods, and where the pod's spec is.
+const WORKLOADS: [(&str, &str); 9] = [
+    ("Pod", "spec"),
+    ("PodTemplate", "template.spec"),
+    ("ReplicationController", "spec.template.spec"),
+    ("Deployment", "spec.template.spec"),
+    ("ReplicaSet", "spec.template.spec"),
+    ("StatefulSet", "spec.template.spec"),
+    ("DaemonSet", "spec.template.spec"),
+    ("Job", "spec.template.spec"),
+    ("CronJob", "spec.jobTemplate.spec.template.spec"),
+];
+
+/// Whether all pods that one such object makes are alike.
+pub(super) fn makes_alike(kind: &str) -> bool {
+    WORKLOADS.iter().any(|(known, _)| *known == kind)
+}
+
+/// What an object is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Name {
+    pub(crate) kind: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+/// `Deployment shop/web`
+impl std::fmt::Display for Name {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = if self.name.is_empty() { "(no name)" } else { &self.name };
+        match self.namespace.as_str() {
+            "" => write!(f, "{} {name}", self.kind),
+            namespace => write!(f, "{} {namespace}/{name}", self.kind),
+        }
+    }
+}
+
+/// An object that rules look at.
+#[derive(Clone, Debug)]
+pub(crate) struct Object {
+    pub(crate) name: Name,
+    /// The kind and name of the object that controls it.
+    pub(crate) owner: Option<Name>,
+    pub(crate) what: What,
+    pub(crate) places: Places,
+}
+
+/// What it has.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    Workload(Workload),
+    Node(Node),
+}
+
+/// Where its fields stand.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places {
+    /// Where the list is: `spec.template.spec.tolerations`, `spec.taints`.
+    pub(crate) list: String,
+    /// Its name, or all of it.
+    pub(crate) whole: Span,
+    /// What chooses nodes, and its path.
+    pub(crate) selection: (Span, String),
+    /// Of each toleration or taint.
+    pub(crate) items: Vec<Item>,
+}
+
+/// Where the fields of a toleration or taint stand.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Item {
+    pub(crate) whole: Span,
+    pub(crate) fields: Vec<(Part, Span)>,
+    pub(crate) odd: Vec<(String, Span)>,
+}
+
+/// What rules look at in an object.
+pub(crate) fn read(tree: &Tree) -> Option<Object> {
+    let (kind, version) = (tree.text("kind"), tree.text("apiVersion"));
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    if !GROUPS.contains(&group) {
+        return None;
+    }
+    let metadata = tree.get("metadata");
+    let of = |name: &str| metadata.map(|metadata| metadata.text(name)).unwrap_or_default().to_owned();
+    let named = metadata.and_then(|metadata| metadata.get("name"));
+    let name = Name { kind: kind.to_owned(), namespace: of("namespace"), name: name(metadata) };
+    let whole = named.map_or(tree.span, |name| name.span);
+    let owner = metadata.and_then(|metadata| owner(metadata, &name.namespace));
+    if kind == "Node" && group.is_empty() {
+        let (what, places) = node(tree, &name, whole);
+        let name = Name { namespace: String::new(), ..name };
+        return Some(Object { name, owner, what, places });
+    }
+    let (_, path) = WORKLOADS.into_iter().find(|(known, _)| *known == kind)?;
+    let steps: Vec<&str> = path.split('.').collect();
+    let (what, places) = workload(tree, &name, (&steps, path), whole, owner.as_ref());
+    Some(Object { name, owner, what, places })
+}
+
+fn name(metadata: Option<&Tree>) -> String {
+    let Some(metadata) = metadata else { return String::new() };
+    match (metadata.text("name"), metadata.text("generateName")) {
+        ("", "") => String::new(),
+        ("", prefix) => format!("{prefix}*"),
+        (name, _) => name.to_owned(),
+    }
+}
+
+fn owner(metadata: &Tree, namespace: &str) -> Option<Name> {
+    let owner = metadata.get("ownerReferences")?.items().iter().find(|owner| owner.is_true("controller"))?;
+    let (kind, name) = (owner.text("kind").to_owned(), owner.text("name").to_owned());
+    Some(Name { kind, namespace: namespace.to_owned(), name })
+}
+
+fn node(tree: &Tree, name: &Name, whole: Span) -> (What, Places) {
+    let listed = tree.at(&["spec", "taints"]).map(Tree::items).unwrap_or_default();
+    let taint = |tree: &Tree| Taint {
+        key: tree.text("key").into(),
+        value: tree.text("value").into(),
+        effect: Effect::new(tree.text("effect")),
+        time_added: None,
+    };
+    let not_text = |(at, tree)| not_text(tree).into_iter().map(move |part| (at, part));
+    let node = Node {
+        name: name.name.as_str().into(),
+        labels: labels(tree.at(&["metadata", "labels"])),
+        taints: listed.iter().map(taint).collect(),
+        not_text: listed.iter().enumerate().flat_map(not_text).collect(),
+    };
+    let items = listed.iter().map(item).collect();
+    (What::Node(node), Places { list: "spec.taints".to_owned(), whole, items, ..Places::default() })
+}
+
+fn workload(
+    tree: &Tree,
+    name: &Name,
+    (steps, path): (&[&str], &str),
+    whole: Span,
+    owner: Option<&Name>,
+) -> (What, Places) {
+    let nothing = Tree::default();
+    let spec = tree.at(steps).unwrap_or(&nothing);
+    // The pod's own metadata stands beside its spec.
+    let pod = tree.at(&steps[..steps.len() - 1]).unwrap_or(&nothing);
+    let listed = spec.get("tolerations").map(Tree::items).unwrap_or_default();
+    let affinity = spec.at(&["affinity", "nodeAffinity"]).unwrap_or(&nothing);
+    let required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution");
+    let daemon = name.kind == "DaemonSet" || owner.is_some_and(|owner| owner.kind == "DaemonSet");
+    let workload = Workload {
+        namespace: name.namespace.as_str().into(),
+        daemon,
+        control_plane: pod
+            .at(&["metadata", "labels"])
+            .is_some_and(|labels| labels.text("tier") == "control-plane"),
+        node_critical: spec.text("priorityClassName") == "system-node-critical",
+        host_network: spec.is_true("hostNetwork"),
+        bound: spec.get("nodeName").is_some(),
+        tolerations: listed.iter().map(toleration).collect(),
+        node_selector: labels(spec.get("nodeSelector")),
+        required: required.map(|required| terms(required.get("nodeSelectorTerms"))),
+        prefers: affinity
+            .get("preferredDuringSchedulingIgnoredDuringExecution")
+            .is_some_and(|preferred| !preferred.items().is_empty()),
+        special_resources: special_resources(spec),
+    };
+    let selection = match (spec.get("nodeSelector"), required) {
+        (Some(selector), _) => (selector.span, format!("{path}.nodeSelector")),
+        (None, Some(required)) => (required.span, format!("{path}.affinity.nodeAffinity")),
+        (None, None) => (whole, path.to_owned()),
+    };
+    let items = listed.iter().map(item).collect();
+    let places = Places { list: format!("{path}.tolerations"), whole, selection, items };
+    (What::Workload(workload), places)
+}
+
+fn toleration(tree: &Tree) -> WrittenToleration {
+    let effect = tree.text("effect");
+    let seconds = tree.get("tolerationSeconds");
+    let whole = seconds.and_then(|seconds| match seconds.value {
+        Value::Number(_, whole) => whole,
+        _ => None,
+    });
+    let read = Toleration {
+        key: tree.text("key").into(),
+        operator: Operator::new(tree.text("operator")),
+        value: tree.text("value").into(),
+        effect: (!effect.is_empty()).then(|| Effect::new(effect)),
+        seconds: whole,
+    };
+    WrittenToleration {
+        read,
+        odd_seconds: seconds.filter(|_| whole.is_none()).map(|seconds| seconds.as_text().into()),
+        odd_fields: odd(tree).map(|(name, _)| name.into()).collect(),
+        not_text: not_text(tree),
+    }
+}
+
+/// Fields that are text, by their names.
+const TEXTS: [(&str, Part); 4] =
+    [("key", Part::Key), ("operator", Part::Operator), ("value", Part::Value), ("effect", Part::Effect)];
+
+/// The field that is a number.
+const SECONDS: &str = "tolerationSeconds";
+
+fn not_text(tree: &Tree) -> Vec<Part> {
+    let wrong = |name: &str| tree.get(name).is_some_and(|field| !field.is_text());
+    TEXTS.into_iter().filter(|(name, _)| wrong(name)).map(|(_, part)| part).collect()
+}
+
+fn odd(tree: &Tree) -> impl Iterator<Item = (&str, Span)> {
+    let known = |name: &str| name == SECONDS || TEXTS.iter().any(|(text, _)| *text == name);
+    tree.names().filter(move |entry| !known(&entry.key)).map(|entry| (&*entry.key, entry.key_span))
+}
+
+fn item(tree: &Tree) -> Item {
+    let field = |(name, part)| Some((part, tree.get(name)?.span));
+    let fields = TEXTS.into_iter().chain([(SECONDS, Part::Seconds)]).filter_map(field).collect();
+    Item { whole: tree.span, fields, odd: odd(tree).map(|(name, span)| (name.to_owned(), span)).collect() }
+}
+
+fn labels(tree: Option<&Tree>) -> Labels {
+    let entries = tree.map(Tree::entries).unwrap_or_default();
+    entries.iter().map(|entry| ((&*entry.key).into(), entry.value.as_text().into())).collect()
+}
+
+fn terms(list: Option<&Tree>) -> Vec<NodeTerm> {
+    let requirements = |tree: Option<&Tree>| {
+        let items = tree.map(Tree::items).unwrap_or_default();
+        let requirement = |tree: &Tree| NodeRequirement {
+            key: tree.text("key").into(),
+            operator: NodeOperator::new(tree.text("operator")),
+            values: tree.get("values").map(Tree::items).unwrap_or_default().iter().map(text).collect(),
+        };
+        items.iter().map(requirement).collect()
+    };
+    let term = |tree: &Tree| NodeTerm {
+        expressions: requirements(tree.get("matchExpressions")),
+        fields: requirements(tree.get("matchFields")),
+    };
+    list.map(Tree::items).unwrap_or_default().iter().map(term).collect()
+}
+
+fn text(tree: &Tree) -> Box<str> {
+    tree.as_text().into()
+}
+
+/// Whether a container asks for something that only some nodes have: a resource with a domain that is not Kubernetes'.
+fn special_resources(spec: &Tree) -> bool {
+    let special = |name: &str| {
+        name.split_once('/')
+            .is_some_and(|(domain, _)| domain != "kubernetes.io" && !domain.ends_with(".kubernetes.io"))
+    };
+    let asks = |container: &Tree| {
+        let kinds = ["requests", "limits"].into_iter().filter_map(|kind| container.at(&["resources", kind]));
+        kinds.flat_map(Tree::entries).any(|entry| special(&entry.key))
+    };
+    let lists = ["containers", "initContainers"].into_iter().filter_map(|name| spec.get(name));
+    lists.flat_map(Tree::items).any(asks)
+}

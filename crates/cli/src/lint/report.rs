@@ -1,0 +1,165 @@
+//! # Report: findings, under names and places that people know
+//! Room:     findings with object, field, file, line and column; what is silenced; how much was looked at.
+//! Comes in: [`Gathered`]; the config.
+//! Goes out: [`Report`], in one order, whatever the order of reading was.
+//! Not here: how it is written down (`table.rs`, `json.rs`, `sarif.rs`, `github.rs`).
+
+use super::config::Config;
+use super::gather::{Counts, Gathered, Subject, Unread};
+use super::object::{Name, Places};
+use crate::manifest::Span;
+use taintward_core::lint::{self, Finding, Part, Place, Rule, Severity};
+
+/// A finding.
+#[derive(Clone, Debug)]
+pub(crate) struct Told {
+    pub(crate) rule: Rule,
+    pub(crate) object: Name,
+    /// `spec.template.spec.tolerations[0].value`
+    pub(crate) field: String,
+    /// `None`: from a cluster.
+    pub(crate) location: Option<Location>,
+    pub(crate) reason: String,
+    pub(crate) fix: String,
+}
+
+/// A place in a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Location {
+    pub(crate) file: String,
+    pub(crate) span: Span,
+}
+
+/// Everything that is said.
+pub(crate) struct Report {
+    pub(crate) findings: Vec<Told>,
+    /// With the reason that the config gives.
+    pub(crate) silenced: Vec<(Told, String)>,
+    pub(crate) unread: Vec<Unread>,
+    pub(crate) gaps: Vec<String>,
+    /// Silences of the config that nothing was there for.
+    pub(crate) unused_silences: Vec<String>,
+    pub(crate) counts: Counts,
+    pub(crate) from_cluster: bool,
+}
+
+impl Report {
+    pub(crate) fn new(gathered: Gathered, config: &Config) -> Self {
+        let mut told: Vec<(usize, Told)> = lint::lint(&gathered.facts)
+            .into_iter()
+            .map(|finding| {
+                let (order, subject) = match finding.subject {
+                    lint::Subject::Workload(at) => (at, &gathered.workloads[at]),
+                    lint::Subject::Node(at) => (gathered.workloads.len() + at, &gathered.nodes[at]),
+                };
+                (order, tell(finding, subject))
+            })
+            .collect();
+        // With files, a cluster is only what they are held against.
+        if gathered.counts.files > 0 {
+            told.retain(|(_, told)| told.location.is_some());
+        }
+        told.sort_by(|(order, one), (other_order, other)| {
+            let key = |told: &Told| (told.location.clone(), told.rule);
+            key(one).cmp(&key(other)).then(order.cmp(other_order)).then(one.object.cmp(&other.object))
+        });
+        let mut used = vec![false; config.silences.len()];
+        let (mut findings, mut silenced) = (Vec::new(), Vec::new());
+        for (_, told) in told {
+            match config.silences.iter().position(|silence| silence.fits(&told)) {
+                Some(at) => {
+                    used[at] = true;
+                    silenced.push((told, config.silences[at].reason.clone()));
+                }
+                None => findings.push(told),
+            }
+        }
+        let unused = config.silences.iter().zip(used).filter(|(_, used)| !used);
+        Self {
+            findings,
+            silenced,
+            unused_silences: unused.map(|(silence, _)| silence.to_string()).collect(),
+            from_cluster: gathered.counts.files == 0,
+            counts: gathered.counts,
+            unread: gathered.unread,
+            gaps: gathered.gaps,
+        }
+    }
+
+    /// Whether something is missing from it.
+    pub(crate) fn is_partial(&self) -> bool {
+        !self.unread.is_empty() || !self.gaps.is_empty()
+    }
+
+    pub(crate) fn count(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|told| told.rule.severity() == severity).count()
+    }
+
+    /// One line.
+    pub(crate) fn summary(&self) -> String {
+        let number = |count: usize, one: &str| match count {
+            1 => format!("1 {one}"),
+            many => format!("{many} {one}s"),
+        };
+        let Counts { files, workloads, nodes, other_kinds } = self.counts;
+        let mut text = format!(
+            "{}, {}, {} in {} and {}",
+            number(self.count(Severity::Error), "error"),
+            number(self.count(Severity::Warning), "warning"),
+            number(self.count(Severity::Info), "info"),
+            number(workloads, "workload"),
+            number(nodes, "node")
+        );
+        if !self.from_cluster {
+            text += &format!(" of {}", number(files, "file"));
+        }
+        if !self.silenced.is_empty() {
+            text += &format!("; {} silenced", self.silenced.len());
+        }
+        if other_kinds > 0 {
+            text += &format!("; {} of other kinds", number(other_kinds, "object"));
+        }
+        if workloads + nodes == 0 && !self.is_partial() {
+            text += "; there was nothing to look at: name files with pods, workloads or nodes";
+        }
+        if self.is_partial() {
+            text += "; not everything could be read";
+        }
+        text
+    }
+}
+
+fn tell(finding: Finding, subject: &Subject) -> Told {
+    let Finding { rule, place, reason, fix, .. } = finding;
+    let (span, field) = locate(place, &subject.places);
+    let location = subject.file.as_ref().map(|file| Location { file: file.clone(), span });
+    Told { rule, object: subject.name.clone(), field, location, reason, fix }
+}
+
+/// A field that is not written stands where the whole toleration or taint stands.
+fn locate(place: Place, places: &Places) -> (Span, String) {
+    let (at, part) = match place {
+        Place::Whole => return (places.whole, String::new()),
+        Place::Selection => return places.selection.clone(),
+        Place::Toleration(at, part) | Place::Taint(at, part) => (at, part),
+    };
+    let item = &places.items[at];
+    let path = format!("{}[{at}]", places.list);
+    let written = |part: Part| item.fields.iter().find(|(known, _)| *known == part).map(|(_, span)| *span);
+    match part {
+        Part::Odd(odd) => (item.odd[odd].1, format!("{path}.{}", item.odd[odd].0)),
+        Part::Whole => (item.whole, path),
+        part => (written(part).unwrap_or(item.whole), format!("{path}.{}", name(part))),
+    }
+}
+
+fn name(part: Part) -> &'static str {
+    match part {
+        Part::Key => "key",
+        Part::Operator => "operator",
+        Part::Value => "value",
+        Part::Effect => "effect",
+        Part::Seconds => "tolerationSeconds",
+        Part::Whole | Part::Odd(_) => "",
+    }
+}

@@ -1,0 +1,130 @@
+//! # SARIF: the report for code scanning
+//! Room:     SARIF 2.1.0: the rules, results with places, what is silenced and why, what could not be read.
+//! Comes in: [`Report`].
+//! Goes out: text.
+//! Keeps:    columns count characters, and the file says so.
+//! Not here: our own form (`json.rs`).
+
+use super::gather::Unread;
+use super::report::{Location, Report, Told};
+use crate::manifest::files::STDIN;
+use serde_json::{Map, Value, json};
+use taintward_core::lint::{Rule, Severity};
+
+pub(super) fn print(report: &Report) -> String {
+    let findings = report.findings.iter().map(|told| result(told, None));
+    let silenced = report.silenced.iter().map(|(told, because)| result(told, Some(because)));
+    let notifications: Vec<Value> =
+        report.unread.iter().map(unread).chain(report.gaps.iter().map(|gap| gap_of(gap))).collect();
+    let whole = json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {"driver": {
+                "name": "taintward",
+                "version": env!("CARGO_PKG_VERSION"),
+                "rules": Rule::ALL.iter().map(|rule| described(*rule)).collect::<Vec<_>>(),
+            }},
+            "columnKind": "unicodeCodePoints",
+            "invocations": [{
+                "executionSuccessful": !report.is_partial(),
+                "toolExecutionNotifications": notifications,
+            }],
+            "results": findings.chain(silenced).collect::<Vec<_>>(),
+        }],
+    });
+    // Text and numbers only: nothing of this can fail.
+    serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n"
+}
+
+fn described(rule: Rule) -> Value {
+    json!({
+        "id": rule.id(),
+        "name": rule.name(),
+        "shortDescription": {"text": rule.summary()},
+        "help": {"text": format!("{} docs/lint.md has an example of {}.", rule.summary(), rule.id())},
+        "defaultConfiguration": {"level": level(rule.severity())},
+    })
+}
+
+fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+        Severity::Info => "note",
+    }
+}
+
+fn result(told: &Told, because: Option<&str>) -> Value {
+    let name = &told.object;
+    let path = [&name.kind, &name.namespace, &name.name].map(String::as_str);
+    let full = path
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .chain(Some(told.field.as_str()).filter(|f| !f.is_empty()));
+    let mut place = Map::new();
+    let full: Vec<&str> = full.collect();
+    place.insert(
+        "logicalLocations".to_owned(),
+        json!([{"fullyQualifiedName": full.join("/"), "kind": "object"}]),
+    );
+    if let Some(location) = &told.location {
+        place.insert("physicalLocation".to_owned(), physical(location));
+    }
+    let mut result = json!({
+        "ruleId": told.rule.id(),
+        "ruleIndex": Rule::ALL.iter().position(|rule| *rule == told.rule),
+        "level": level(told.rule.severity()),
+        "message": {"text": format!("{}: {}; fix: {}", told.object, told.reason, told.fix)},
+        "locations": [place],
+    });
+    if let Some(because) = because {
+        result["suppressions"] = json!([{"kind": "external", "justification": because}]);
+    }
+    result
+}
+
+fn physical(location: &Location) -> Value {
+    let (from, to) = (location.span.from, location.span.to);
+    json!({
+        "artifactLocation": {"uri": uri(&location.file)},
+        "region": {
+            "startLine": from.line,
+            "startColumn": from.column,
+            "endLine": to.line,
+            "endColumn": to.column,
+        },
+    })
+}
+
+fn unread(unread: &Unread) -> Value {
+    let mut place = json!({"artifactLocation": {"uri": uri(&unread.file)}});
+    if unread.at.line > 0 {
+        place["region"] = json!({"startLine": unread.at.line, "startColumn": unread.at.column});
+    }
+    json!({
+        "level": "error",
+        "message": {"text": unread.to_string()},
+        "locations": [{"physicalLocation": place}],
+    })
+}
+
+fn gap_of(gap: &str) -> Value {
+    json!({"level": "error", "message": {"text": gap}})
+}
+
+/// A path as a relative reference; `%41` for everything that may not stand in one.
+fn uri(file: &str) -> String {
+    if file == STDIN {
+        return "stdin".to_owned();
+    }
+    let plain = file.strip_prefix("./").unwrap_or(file);
+    let encode = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+            char::from(byte).to_string()
+        }
+        other => format!("%{other:02X}"),
+    };
+    let path: String = plain.bytes().map(encode).collect();
+    if path.starts_with('/') { format!("file://{path}") } else { path }
+}

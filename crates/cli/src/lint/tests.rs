@@ -1,0 +1,91 @@
+//! # Tests of lint in the program
+//! Room:     the documents against the code, kinds and owners, the config, places, arbitrary text.
+//! Comes in: texts.
+//! Goes out: findings as `TL101@3:7`.
+//! Not here: every rule with its near misses (the core); whole reports, word by word (`tests/cmd`).
+
+use super::config::Config;
+use super::gather::Texts;
+use super::report::Report;
+use super::{EXIT_CODES, github, json, sarif, table};
+use crate::manifest::files::Found;
+use proptest::prelude::*;
+use serde_json::Value;
+use taintward_core::lint::Rule;
+use taintward_core::matching::NumericOperators;
+
+mod documents;
+mod objects;
+
+fn report_with(texts: &[&str], config: &Config, numeric: NumericOperators) -> Report {
+    let mut all = Texts::default();
+    for (at, text) in texts.iter().enumerate() {
+        all.take(Found { name: format!("{at}.yaml"), text: Ok((*text).to_owned()) });
+    }
+    let mut gathered = all.into_gathered();
+    gathered.facts.numeric = numeric;
+    Report::new(gathered, config)
+}
+
+fn report(text: &str) -> Report {
+    report_with(&[text], &Config::default(), NumericOperators::Off)
+}
+
+/// `TL101@3:7`, or `broken@3:7`
+fn told(text: &str) -> String {
+    let report = report(text);
+    let found = report.findings.iter().map(|told| {
+        let place = table::place(told);
+        format!("{}@{}", told.rule.id(), place.split_once(':').unwrap().1)
+    });
+    let unread = report.unread.iter().map(|unread| format!("broken@{}:{}", unread.at.line, unread.at.column));
+    found.chain(unread).collect::<Vec<_>>().join(", ")
+}
+
+/// All forms of it, as one text.
+fn printed(report: &Report) -> String {
+    let paper = table::Paper { width: 40, paints: true };
+    [
+        table::print(report, paper),
+        json::print(report),
+        sarif::print(report),
+        github::print(report),
+        report.summary(),
+    ]
+    .concat()
+}
+
+proptest! {
+    /// Whatever stands in a file: it is read to its end, and what is printed is in its form.
+    #[test]
+    fn no_text_is_too_odd(text in "[-a-z{}\\[\\]:,&*!|>'\"%@#? \n\t~<0-9\u{0}\u{1b}äπ]{0,200}") {
+        let report = report(&text);
+        printed(&report);
+        prop_assert!(serde_json::from_str::<Value>(&json::print(&report)).is_ok());
+    }
+
+    /// A manifest with any signs in its fields: no line of the table is too long, no command of GitHub's is smuggled in,
+    /// and JSON and SARIF can be read back.
+    #[test]
+    fn no_field_is_too_odd(fields in prop::collection::vec((any::<String>(), any::<String>()), 0..6), name: String) {
+        let tolerations: Vec<Value> = fields
+            .iter()
+            .map(|(one, other)| serde_json::json!({"key": one, "operator": other, "effect": other, other: one}))
+            .collect();
+        let pod = serde_json::json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {"tolerations": tolerations},
+        });
+        let report = report(&pod.to_string());
+        prop_assert!(report.unread.is_empty(), "{:?}", report.unread);
+        prop_assert_eq!(report.counts.workloads, 1);
+        let plain = table::print(&report, table::Paper { width: 40, paints: false });
+        for line in plain.lines() {
+            prop_assert!(line.chars().count() <= 40 && !line.contains('\u{1b}'), "{:?}", line);
+        }
+        let commands = github::print(&report);
+        prop_assert_eq!(commands.lines().count(), report.findings.len());
+        prop_assert!(commands.lines().all(|line| line.starts_with("::")));
+        let read: Value = serde_json::from_str(&sarif::print(&report)).unwrap();
+        prop_assert_eq!(read["runs"][0]["results"].as_array().unwrap().len(), report.findings.len());
+    }
+}

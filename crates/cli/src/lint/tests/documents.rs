@@ -1,0 +1,105 @@
+//! docs/lint.md and docs/lint-report.schema.json say what the program does.
+
+use super::*;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+fn document(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    std::fs::read_to_string(folder.join(name)).unwrap()
+}
+
+/// What stands in YAML fences.
+fn examples(text: &str) -> Vec<&str> {
+    text.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+}
+
+#[test]
+fn every_rule_has_a_section_with_an_example_that_is_found_and_one_that_is_not() {
+    let text = document("lint.md");
+    let sections: BTreeMap<&str, &str> =
+        text.split("\n### ").skip(1).map(|section| section.split_once('\n').unwrap()).collect();
+    let titles: Vec<String> = Rule::ALL.iter().map(|rule| format!("{} {}", rule.id(), rule.name())).collect();
+    assert_eq!(sections.keys().copied().collect::<Vec<_>>(), titles, "one section for each rule, in order");
+    for (rule, title) in Rule::ALL.iter().zip(&titles) {
+        let section = sections[title.as_str()];
+        let words = section.split_whitespace().collect::<Vec<_>>().join(" ");
+        let opening = format!("**{}**: {}", rule.severity().as_str(), rule.summary());
+        assert!(words.starts_with(&opening), "{title} should begin with: {opening}");
+        let [bad, good] = examples(section)[..] else { panic!("{title}: two examples") };
+        let numeric = match words.contains("Found only with `--feature-gates") {
+            true => NumericOperators::On,
+            false => NumericOperators::Off,
+        };
+        let found = |text: &str| {
+            let report = report_with(&[text], &Config::default(), numeric);
+            assert!(report.unread.is_empty(), "{title}: {:?}", report.unread);
+            let found: Vec<Rule> = report.findings.iter().map(|told| told.rule).collect();
+            found
+        };
+        assert!(found(bad).contains(rule), "{title}: the first example has {:?}", found(bad));
+        assert!(!found(good).contains(rule), "{title}: the second example");
+        let errors = found(good).into_iter().find(|rule| rule.id().starts_with("TL1"));
+        assert_eq!(errors, None, "{title}: the second example would be refused");
+    }
+}
+
+#[test]
+fn the_example_of_a_config_is_one_and_the_exit_codes_are_those_there_are() {
+    let text = document("lint.md");
+    let config = examples(&text).into_iter().find(|example| example.contains("kind: LintConfig")).unwrap();
+    assert_eq!(Config::read(config).unwrap().silences.len(), 2);
+    for (code, meaning) in EXIT_CODES {
+        assert!(text.contains(&format!("| {code} | {meaning} |")), "{code}");
+    }
+}
+
+/// As much of JSON Schema as ours uses.
+fn check(schema: &Value, value: &Value, path: &str) {
+    let kind = schema["type"].as_str().unwrap_or_else(|| panic!("{path} is not described"));
+    let fits = match kind {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_u64(),
+        other => panic!("{path}: {other}"),
+    };
+    assert!(fits, "{path} is no {kind}: {value}");
+    if let Some(only) = schema.get("const") {
+        assert_eq!(only, value, "{path}");
+    }
+    if let Some(choice) = schema["enum"].as_array() {
+        assert!(choice.contains(value), "{path}: {value}");
+    }
+    for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+        check(&schema["items"], item, &format!("{path}[{index}]"));
+    }
+    if let Some(fields) = value.as_object() {
+        assert_eq!(schema["additionalProperties"], false, "{path}");
+        for name in schema["required"].as_array().unwrap() {
+            assert!(fields.contains_key(name.as_str().unwrap()), "{path}.{name} is missing");
+        }
+        for (name, value) in fields {
+            check(&schema["properties"][name], value, &format!("{path}.{name}"));
+        }
+    }
+}
+
+#[test]
+fn the_schema_describes_what_is_printed() {
+    let schema: Value = serde_json::from_str(&document("lint-report.schema.json")).unwrap();
+    let rules: Vec<&str> = Rule::ALL.iter().map(|rule| rule.id()).collect();
+    let described = &schema["properties"]["findings"]["items"]["properties"]["rule"]["enum"];
+    assert_eq!(*described, Value::from(rules));
+    let config =
+        "apiVersion: taintward.io/v1alpha1\nkind: LintConfig\nsilence:\n- {rule: TL201, reason: so it is}\n";
+    let text = "kind: Pod\napiVersion: v1\nspec: {tolerations: [{operator: Exists}, {key: a, value: 1}]}\n---\na: [\n";
+    let mut report = report_with(&[text], &Config::read(config).unwrap(), NumericOperators::Off);
+    report.gaps.push("may not list nodes".to_owned());
+    let printed: Value = serde_json::from_str(&json::print(&report)).unwrap();
+    for list in ["findings", "silenced", "unread", "gaps"] {
+        assert!(!printed[list].as_array().unwrap().is_empty(), "{list}");
+    }
+    check(&schema, &printed, "");
+}

@@ -1,0 +1,148 @@
+//! # Manifest: objects in files, each field with its place
+//! Room:     the tree a text becomes ([`Tree`]); where in the text each piece of it stands ([`Span`]).
+//! Comes in: from `parse.rs` (YAML and JSON), or from an API server's answer, which has no places.
+//! Goes out: fields by name, lists, texts, numbers.
+//! Keeps:    what an alias stands for is shared, not copied, so that no text becomes much larger than it was written.
+//! Not here: opening files (`files.rs`); what the fields mean (`lint/`).
+
+mod answer;
+pub(crate) mod files;
+mod parse;
+mod scalar;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use parse::each;
+
+use std::rc::Rc;
+
+/// A place in a text, counted from 1; line 0 is nowhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Mark {
+    pub(crate) line: usize,
+    /// In characters.
+    pub(crate) column: usize,
+}
+
+/// From a place up to another, which is no longer part of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Span {
+    pub(crate) from: Mark,
+    pub(crate) to: Mark,
+}
+
+/// A piece of an object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Tree {
+    pub(crate) span: Span,
+    pub(crate) value: Value,
+}
+
+/// What a piece is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) enum Value {
+    /// Nothing: `null`, `~`, or no value at all.
+    #[default]
+    Null,
+    /// Text in quotes, or what nobody takes for anything else.
+    Text(Rc<str>),
+    /// A truth value.
+    Truth(bool),
+    /// A number, as written; a whole one also as what it is.
+    Number(Rc<str>, Option<i64>),
+    /// A list.
+    List(Rc<[Tree]>),
+    /// Fields, in their order.
+    Map(Rc<[Entry]>),
+}
+
+/// A field.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) key: Rc<str>,
+    pub(crate) key_span: Span,
+    pub(crate) value: Tree,
+}
+
+/// The field that stands for the fields of another map.
+const MERGE: &str = "<<";
+
+/// So deep merged maps are followed.
+const MERGES_MOST: usize = 8;
+
+impl Tree {
+    /// The fields that stand here; none if this is no map.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        if let Value::Map(entries) = &self.value { entries } else { &[] }
+    }
+
+    /// The elements; none if this is no list.
+    pub(crate) fn items(&self) -> &[Self] {
+        if let Value::List(items) = &self.value { items } else { &[] }
+    }
+
+    /// A field, if it is there and not nothing. Of two with the same name the last counts; one that is merged in counts
+    /// where none is written.
+    pub(crate) fn get(&self, name: &str) -> Option<&Self> {
+        self.find(name, MERGES_MOST).filter(|found| found.value != Value::Null)
+    }
+
+    fn find(&self, name: &str, depth: usize) -> Option<&Self> {
+        let entry = |name: &str| self.entries().iter().rev().find(|entry| *entry.key == *name);
+        if let Some(own) = entry(name) {
+            return Some(&own.value);
+        }
+        let merged = &entry(MERGE)?.value;
+        let depth = depth.checked_sub(1)?;
+        let one = std::slice::from_ref(merged);
+        let others = if matches!(merged.value, Value::List(_)) { merged.items() } else { one };
+        others.iter().find_map(|other| other.find(name, depth))
+    }
+
+    /// A field of a field.
+    pub(crate) fn at(&self, path: &[&str]) -> Option<&Self> {
+        path.iter().try_fold(self, |tree, name| tree.get(name))
+    }
+
+    /// The same; if it does not say what it is, then this.
+    pub(crate) fn called(mut self, version: &str, kind: &str) -> Self {
+        let Value::Map(entries) = &self.value else { return self };
+        let mut entries = entries.to_vec();
+        for (name, text) in [("apiVersion", version), ("kind", kind)] {
+            if self.get(name).is_none() {
+                let value = Self { span: self.span, value: Value::Text(text.into()) };
+                entries.push(Entry { key: name.into(), key_span: self.span, value });
+            }
+        }
+        self.value = Value::Map(entries.into());
+        self
+    }
+
+    /// The names of all fields, those merged in left out.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Entry> {
+        self.entries().iter().filter(|entry| *entry.key != *MERGE)
+    }
+
+    /// The text of a field; numbers and truth values as they were written.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.get(name).map_or("", Self::as_text)
+    }
+
+    /// As text, whatever it is.
+    pub(crate) fn as_text(&self) -> &str {
+        match &self.value {
+            Value::Text(text) | Value::Number(text, _) => text,
+            Value::Truth(true) => "true",
+            Value::Truth(false) => "false",
+            Value::Null | Value::List(_) | Value::Map(_) => "",
+        }
+    }
+
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self.value, Value::Text(_))
+    }
+
+    pub(crate) fn is_true(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|field| field.value == Value::Truth(true))
+    }
+}

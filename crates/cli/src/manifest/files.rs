@@ -1,0 +1,133 @@
+//! # Files: the texts that `-f` names
+//! Room:     files, folders with everything in them, standard input.
+//! Comes in: what was typed after `-f`.
+//! Goes out: texts under the names people know them by, one at a time; or why there is none.
+//! Keeps:    no text is longer than [`BYTES_MOST`]; folders are read in the order of names, links to folders are not
+//!           followed.
+//! Not here: what stands in them (`parse.rs`).
+
+use super::Mark;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// Longer texts are refused.
+pub(crate) const BYTES_MOST: usize = 256 << 20;
+
+/// Folders within folders, at most.
+const DEPTH_MOST: usize = 64;
+
+/// What `-f -` is called.
+pub(crate) const STDIN: &str = "(standard input)";
+
+/// Endings of files that are read in a folder.
+const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// A text, or why it cannot be had.
+pub(crate) struct Found {
+    /// As it was typed; for files of a folder, with the folder's name as it was typed.
+    pub(crate) name: String,
+    pub(crate) text: Result<String, Unread>,
+}
+
+/// Why there is no text.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unread {
+    #[error("cannot be read: {0}; check the name")]
+    System(io::Error),
+    #[error("is larger than {} MB, the most that is read; split it", BYTES_MOST >> 20)]
+    TooLong,
+    #[error("is compressed; unpack it first, as with gunzip")]
+    Compressed,
+    #[error("is no UTF-8 text; save it as UTF-8")]
+    NoText(Mark),
+    #[error("has no file that ends with .yaml, .yml or .json; name the files themselves")]
+    NothingInIt,
+    #[error("is {DEPTH_MOST} folders deep; name the folders that are meant")]
+    TooDeep,
+}
+
+impl Unread {
+    pub(crate) fn at(&self) -> Mark {
+        if let Self::NoText(at) = self { *at } else { Mark::default() }
+    }
+}
+
+/// Tells each text that is named.
+pub(crate) fn each(named: &[PathBuf], tell: &mut dyn FnMut(Found)) {
+    for path in named {
+        let name = path.display().to_string();
+        if path.as_os_str() == "-" {
+            tell(Found { name: STDIN.to_owned(), text: read(io::stdin().lock(), None) });
+        } else if path.is_dir() {
+            let mut any = false;
+            folder(path, 0, &mut |found| {
+                any = true;
+                tell(found);
+            });
+            if !any {
+                tell(Found { name, text: Err(Unread::NothingInIt) });
+            }
+        } else {
+            tell(Found { name, text: file(path) });
+        }
+    }
+}
+
+/// Hidden files and folders are somebody else's.
+fn folder(path: &Path, depth: usize, tell: &mut dyn FnMut(Found)) {
+    let failed = |why| Found { name: path.display().to_string(), text: Err(why) };
+    if depth > DEPTH_MOST {
+        return tell(failed(Unread::TooDeep));
+    }
+    let entries = match fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
+        Ok(entries) => entries,
+        Err(why) => return tell(failed(Unread::System(why))),
+    };
+    let mut paths: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        let is_folder = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir());
+        let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+        match () {
+            () if hidden => {}
+            () if is_folder => folder(&path, depth + 1, tell),
+            () if ENDINGS.contains(&ending) && !path.is_dir() => {
+                tell(Found { name: path.display().to_string(), text: file(&path) });
+            }
+            () => {}
+        }
+    }
+}
+
+fn file(path: &Path) -> Result<String, Unread> {
+    let file = File::open(path).map_err(Unread::System)?;
+    let length = file.metadata().map_err(Unread::System)?.len();
+    read(file, Some(length))
+}
+
+fn read(from: impl Read, length: Option<u64>) -> Result<String, Unread> {
+    let most = u64::try_from(BYTES_MOST).unwrap_or(u64::MAX);
+    if length.is_some_and(|length| length > most) {
+        return Err(Unread::TooLong);
+    }
+    let mut bytes = Vec::new();
+    // A pipe does not say how long it is.
+    from.take(most + 1).read_to_end(&mut bytes).map_err(Unread::System)?;
+    if bytes.len() > BYTES_MOST {
+        return Err(Unread::TooLong);
+    }
+    if bytes.starts_with(&[0x1f, 0x8b])
+        || bytes.starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
+        || bytes.starts_with(b"PK\x03")
+    {
+        return Err(Unread::Compressed);
+    }
+    String::from_utf8(bytes).map_err(|why| {
+        let before = &why.as_bytes()[..why.utf8_error().valid_up_to()];
+        let text = String::from_utf8_lossy(before);
+        let line = text.rsplit('\n').next().unwrap_or_default();
+        Unread::NoText(Mark { line: text.matches('\n').count() + 1, column: line.chars().count() + 1 })
+    })
+}

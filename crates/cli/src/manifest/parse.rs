@@ -1,0 +1,245 @@
+//! # Parse: from a text to its objects, one at a time
+//! Room:     YAML and JSON, of one or several documents; lists of objects item by item; aliases.
+//! Comes in: text, which may be anything.
+//! Goes out: objects with the places of all their fields; a [`Fault`] for each document that is broken, after which the
+//!           next document is read.
+//! Keeps:    besides the text, one object at a time is in memory; depth and size of an object are limited.
+//! Not here: what becomes of the objects.
+
+use super::scalar::plain;
+use super::{Entry, Mark, Span, Tree, Value};
+use granit_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StrInput, StructureStyle};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Pieces of one object; the largest that any API server takes has fewer. Tests are not for waiting.
+pub(super) const PIECES_MOST: usize = if cfg!(test) { 10_000 } else { 1_000_000 };
+
+/// Deeper nesting is refused, as API servers do.
+const DEPTH_MOST: usize = 128;
+
+/// What is wrong with a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) at: Mark,
+    pub(crate) why: String,
+}
+
+/// Tells the objects of a text, those in lists included; documents that are something else are told too, as what they
+/// are. Returns what is broken.
+pub(crate) fn each(text: &str, mut tell: impl FnMut(&Tree)) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut options = granit_parser::options! {
+        flow_nesting_limit: DEPTH_MOST,
+        block_nesting_limit: DEPTH_MOST,
+    };
+    options.set_emit_comments(false);
+    // A mark of the byte order is no part of the text.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let parser = Parser::new_from_str_with_options(text, options);
+    let mut reader = Reader { parser, anchors: HashMap::new(), pieces: 0 };
+    loop {
+        match reader.document(&mut tell) {
+            Ok(true) => {}
+            Ok(false) => return faults,
+            Err(fault) => {
+                faults.push(fault);
+                match reader.parser.proceed_next_document() {
+                    Ok(true) => {}
+                    Ok(false) => return faults,
+                    Err(why) => {
+                        faults.push(why.into());
+                        return faults;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl From<ScanError> for Fault {
+    fn from(why: ScanError) -> Self {
+        Self { at: mark(why.marker()), why: why.info() }
+    }
+}
+
+fn mark(marker: &Marker) -> Mark {
+    Mark { line: marker.line(), column: marker.col() + 1 }
+}
+
+fn span(span: granit_parser::Span) -> Span {
+    Span { from: mark(&span.start), to: mark(&span.end) }
+}
+
+struct Reader<'t> {
+    parser: Parser<'t, StrInput<'t>>,
+    /// What aliases of this document stand for.
+    anchors: HashMap<usize, Tree>,
+    /// Pieces of the object that is being read.
+    pieces: usize,
+}
+
+impl<'t> Reader<'t> {
+    /// `None` at the end of the text.
+    fn next(&mut self) -> Result<Option<(Event<'t>, Span)>, Fault> {
+        match self.parser.next_event() {
+            None => Ok(None),
+            Some(Err(why)) => Err(why.into()),
+            Some(Ok((event, at))) => Ok(Some((event, span(at)))),
+        }
+    }
+
+    /// An event where there must be one.
+    fn within(&mut self) -> Result<(Event<'t>, Span), Fault> {
+        let cut_off = || Fault { at: Mark::default(), why: "the text ends too early".to_owned() };
+        self.next()?.ok_or_else(cut_off)
+    }
+
+    /// Reads up to the end of a document; says whether there was one.
+    fn document(&mut self, tell: &mut dyn FnMut(&Tree)) -> Result<bool, Fault> {
+        self.anchors.clear();
+        self.pieces = 0;
+        loop {
+            match self.next()? {
+                None | Some((Event::StreamEnd, _)) => return Ok(false),
+                Some((Event::DocumentEnd, _)) => return Ok(true),
+                Some((Event::StreamStart | Event::DocumentStart(..), _)) => {}
+                Some((Event::MappingStart(style, ..), at)) => self.top(style, at, tell)?,
+                Some((event, at)) => {
+                    let tree = self.tree(event, at)?;
+                    if tree.value != Value::Null {
+                        tell(&tree);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The map that a document is: an object, or a list whose items are told one by one.
+    fn top(&mut self, style: StructureStyle, at: Span, tell: &mut dyn FnMut(&Tree)) -> Result<(), Fault> {
+        let (mut entries, mut listed) = (Vec::new(), false);
+        let end = loop {
+            let (event, at) = self.within()?;
+            if matches!(event, Event::MappingEnd) {
+                break at;
+            }
+            let key = self.key(event, at)?;
+            let (event, at) = self.within()?;
+            if key.as_text() == "items" && matches!(event, Event::SequenceStart(..)) {
+                listed = true;
+                self.list(&entries, tell)?;
+            } else {
+                entries.push(Entry { key: text_of(&key), key_span: key.span, value: self.tree(event, at)? });
+            }
+        };
+        if !listed {
+            tell(&whole(style, at, end, entries));
+        }
+        Ok(())
+    }
+
+    /// Items of a list such as PodList say what they are only if the list does not.
+    fn list(&mut self, list: &[Entry], tell: &mut dyn FnMut(&Tree)) -> Result<(), Fault> {
+        let said = |name: &str| {
+            let entry = list.iter().find(|entry| *entry.key == *name);
+            entry.map(|entry| entry.value.as_text()).unwrap_or_default()
+        };
+        let kind = said("kind").strip_suffix("List").unwrap_or_default();
+        loop {
+            self.pieces = 0;
+            let (event, at) = self.within()?;
+            if matches!(event, Event::SequenceEnd) {
+                return Ok(());
+            }
+            let item = self.tree(event, at)?;
+            tell(&if kind.is_empty() { item } else { item.called(said("apiVersion"), kind) });
+        }
+    }
+
+    fn tree(&mut self, event: Event<'t>, at: Span) -> Result<Tree, Fault> {
+        self.pieces += 1;
+        if self.pieces > PIECES_MOST {
+            let why = "an object has more pieces than any API server takes; leave out what is not needed"
+                .to_owned();
+            return Err(Fault { at: at.from, why });
+        }
+        let (tree, anchor) = match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let asked = tag.as_ref().and_then(|tag| tag.core_suffix().map(str::to_owned));
+                let value = match (style, asked.as_deref()) {
+                    (ScalarStyle::Plain, None | Some("int" | "float" | "bool" | "null")) => plain(&text),
+                    _ => Value::Text(text.into()),
+                };
+                (Tree { span: at, value }, anchor)
+            }
+            Event::SequenceStart(style, anchor, _) => (self.sequence(style, at)?, anchor),
+            Event::MappingStart(style, anchor, _) => (self.mapping(style, at)?, anchor),
+            // What it stands for is where it was written; the whole of it is here.
+            Event::Alias(anchor) => {
+                let value = self.anchors.get(&anchor).map(|tree| tree.value.clone()).unwrap_or_default();
+                return Ok(Tree { span: at, value });
+            }
+            _ => (Tree::default(), 0),
+        };
+        if anchor > 0 {
+            self.anchors.insert(anchor, tree.clone());
+        }
+        Ok(tree)
+    }
+
+    /// A template that nobody has filled in looks like a map where a name should be: `{{ .Values.x }}`.
+    fn key(&mut self, event: Event<'t>, at: Span) -> Result<Tree, Fault> {
+        let key = self.tree(event, at)?;
+        match key.value {
+            Value::Map(_) | Value::List(_) => {
+                Err(Fault { at: at.from, why: "a map or a list cannot be the name of a field".to_owned() })
+            }
+            _ => Ok(key),
+        }
+    }
+
+    fn sequence(&mut self, style: StructureStyle, at: Span) -> Result<Tree, Fault> {
+        let mut items = Vec::new();
+        loop {
+            let (event, here) = self.within()?;
+            if matches!(event, Event::SequenceEnd) {
+                let to = end(style, here, items.last());
+                return Ok(Tree { span: Span { from: at.from, to }, value: Value::List(items.into()) });
+            }
+            items.push(self.tree(event, here)?);
+        }
+    }
+
+    fn mapping(&mut self, style: StructureStyle, at: Span) -> Result<Tree, Fault> {
+        let mut entries = Vec::new();
+        loop {
+            let (event, here) = self.within()?;
+            if matches!(event, Event::MappingEnd) {
+                return Ok(whole(style, at, here, entries));
+            }
+            let key = self.key(event, here)?;
+            let (event, here) = self.within()?;
+            entries.push(Entry { key: text_of(&key), key_span: key.span, value: self.tree(event, here)? });
+        }
+    }
+}
+
+fn whole(style: StructureStyle, at: Span, closing: Span, entries: Vec<Entry>) -> Tree {
+    let to = end(style, closing, entries.last().map(|entry| &entry.value));
+    Tree { span: Span { from: at.from, to }, value: Value::Map(entries.into()) }
+}
+
+/// Without brackets, what ends is found out only further on: it ends where its last piece does.
+fn end(style: StructureStyle, closing: Span, last: Option<&Tree>) -> Mark {
+    match (style, last) {
+        (StructureStyle::Block, Some(last)) => last.span.to,
+        _ => closing.to,
+    }
+}
+
+fn text_of(key: &Tree) -> Rc<str> {
+    match &key.value {
+        Value::Text(text) | Value::Number(text, _) => Rc::clone(text),
+        _ => key.as_text().into(),
+    }
+}

@@ -1,0 +1,188 @@
+//! # Tests of reading texts
+//! Room:     bounds, aliases, merges, places, documents, files.
+//! Comes in: texts and files.
+//! Goes out: trees.
+//! Not here: what the fields of objects mean (`lint/tests`).
+
+use super::files::{Found, Unread};
+use super::parse::{Fault, PIECES_MOST};
+use super::*;
+use proptest::prelude::*;
+use std::path::PathBuf;
+
+fn trees(text: &str) -> (Vec<Tree>, Vec<Fault>) {
+    let mut all = Vec::new();
+    let faults = each(text, |tree| all.push(tree.clone()));
+    (all, faults)
+}
+
+fn one(text: &str) -> Tree {
+    let (mut all, faults) = trees(text);
+    assert_eq!((all.len(), faults), (1, Vec::new()), "{text}");
+    all.remove(0)
+}
+
+#[test]
+fn fields_are_found_by_name_and_merged_ones_where_none_is_written() {
+    let tree = one("base: &b {a: 1, c: 2}\nmore: &m {a: 5, d: 4}\nall:\n  <<: [*b, *m]\n  c: 3\n");
+    let all = tree.get("all").unwrap();
+    assert_eq!(["a", "c", "d", "e"].map(|name| all.text(name)), ["1", "3", "4", ""]);
+    assert_eq!(all.names().map(|entry| &*entry.key).collect::<Vec<_>>(), ["c"]);
+    let twice = one("a: 1\na: 2\nb: null\nc:\n");
+    assert_eq!((twice.text("a"), twice.get("b"), twice.get("c")), ("2", None, None));
+}
+
+#[test]
+fn places_count_from_one_in_characters() {
+    let tree = one("\u{feff}# ä\nä: {b: \"ü\", c: x}\nd:\n- e\n- f: |\n    g\n");
+    let at = |tree: &Tree| (tree.span.from, tree.span.to);
+    let mark = |line, column| Mark { line, column };
+    assert_eq!(at(tree.at(&["ä", "c"]).unwrap()), (mark(2, 16), mark(2, 17)));
+    assert_eq!(at(tree.at(&["ä", "b"]).unwrap()), (mark(2, 8), mark(2, 11)));
+    assert_eq!(at(&tree.get("d").unwrap().items()[0]), (mark(4, 3), mark(4, 4)));
+    assert_eq!(tree.entries()[1].key_span.from, mark(3, 1));
+}
+
+#[test]
+fn what_aliases_multiply_costs_nothing() {
+    // Nine levels of nine: four hundred million if they were copied.
+    let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..10 {
+        let many = vec![format!("*a{}", level - 1); 9].join(", ");
+        text += &format!("a{level}: &a{level} [{many}]\n");
+    }
+    assert_eq!(one(&text).get("a9").unwrap().items().len(), 9);
+    // One that holds itself is nothing where it holds itself.
+    assert_eq!(one("a: &a [*a, b]\n").get("a").unwrap().items()[0].value, Value::Null);
+    assert_eq!(trees("a: *nowhere\n").1.len(), 1);
+}
+
+#[test]
+fn depth_and_size_are_bounded() {
+    for text in ["[".repeat(100_000), "- ".repeat(100_000), "{\"a\":".repeat(100_000)] {
+        let (all, faults) = trees(&text);
+        assert_eq!((all.len(), faults.len()), (0, 1));
+    }
+    let (all, faults) = trees(&format!("a: [{}]\n---\nb: c\n", "x,".repeat(PIECES_MOST + 1)));
+    assert_eq!((all.len(), faults.len()), (1, 1), "the document after it is read");
+    assert!(faults[0].why.contains("more pieces"), "{faults:?}");
+    // Items of a list are counted one by one.
+    let items = "- {kind: Pod, a: [x, x, x, x, x, x, x, x, x, x]}\n".repeat(PIECES_MOST / 5);
+    let (all, faults) = trees(&format!("kind: List\nitems:\n{items}"));
+    assert_eq!((all.len(), faults.len()), (PIECES_MOST / 5, 0));
+}
+
+#[test]
+fn documents_are_told_one_by_one_and_empty_ones_not_at_all() {
+    assert_eq!(trees("---\n# nothing\n---\na: 1\n---\n---\nb: 2\n...\n").0.len(), 2);
+    assert_eq!(trees("").0.len(), 0);
+    let (all, faults) = trees("a: 1\n---\nb: ]\n---\nc: 3\n");
+    assert_eq!(all.iter().map(|tree| &*tree.entries()[0].key).collect::<Vec<_>>(), ["a", "c"]);
+    assert_eq!(faults[0].at, Mark { line: 3, column: 4 });
+}
+
+#[test]
+fn json_of_api_servers_is_read_as_the_same_tree() {
+    let text = r#"{"a": "é \"x\" \ud83d\ude00", "b": [1, -2.5, true, null], "c": {}}"#;
+    let mut written = one(text);
+    let answered: Tree = serde_json::from_str(text).unwrap();
+    fn forget(tree: &mut Tree) {
+        tree.span = Span::default();
+        match &mut tree.value {
+            Value::List(items) => Rc::make_mut(items).iter_mut().for_each(forget),
+            Value::Map(entries) => Rc::make_mut(entries).iter_mut().for_each(|entry| {
+                entry.key_span = Span::default();
+                forget(&mut entry.value);
+            }),
+            _ => {}
+        }
+    }
+    forget(&mut written);
+    assert_eq!(written, answered);
+}
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn named(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("taintward-manifest-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+
+    fn read(&self, names: &[&str]) -> Vec<(String, Result<String, Unread>)> {
+        let paths: Vec<PathBuf> = names.iter().map(|name| self.0.join(name)).collect();
+        let mut found = Vec::new();
+        files::each(&paths, &mut |Found { name, text }| {
+            let short =
+                name.trim_start_matches(&self.0.display().to_string()).trim_start_matches('/').to_owned();
+            found.push((short, text));
+        });
+        found
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn folders_are_read_in_order_without_what_is_hidden_or_of_another_kind() {
+    let folder = Folder::named("folders");
+    for name in ["b/z.yml", "b/a.yaml", "a.json", "c.txt", ".git/x.yaml", "b/.hidden.yaml"] {
+        folder.write(name, b"a: 1\n");
+    }
+    std::os::unix::fs::symlink(&folder.0, folder.0.join("b/loop")).unwrap();
+    std::fs::create_dir(folder.0.join("empty")).unwrap();
+    let names = |of: &[&str]| folder.read(of).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    assert_eq!(names(&[""]), ["a.json", "b/a.yaml", "b/z.yml"]);
+    assert_eq!(names(&["c.txt"]), ["c.txt"], "what is named is read, whatever it is called");
+    assert!(matches!(folder.read(&["empty"])[0].1, Err(Unread::NothingInIt)));
+}
+
+#[test]
+fn files_nobody_should_read_are_refused() {
+    let folder = Folder::named("files");
+    folder.write("zip.yaml", &[0x1f, 0x8b, 8, 0]);
+    folder.write("latin.yaml", b"a: 1\nb: \xe4\n");
+    std::fs::File::create(folder.0.join("huge.yaml")).unwrap().set_len(600 << 20).unwrap();
+    let why = |name: &str| folder.read(&[name]).remove(0).1.unwrap_err();
+    assert!(matches!(why("zip.yaml"), Unread::Compressed));
+    assert!(matches!(why("huge.yaml"), Unread::TooLong));
+    assert!(matches!(why("nowhere.yaml"), Unread::System(_)));
+    assert_eq!(why("latin.yaml").at(), Mark { line: 2, column: 4 });
+}
+
+proptest! {
+    /// Whatever the text: it ends, and no place lies beyond it.
+    #[test]
+    fn places_lie_within_the_text(text in "[-ab:\\[\\]{}&*,\"'|>?!#% \n\tä]{0,120}") {
+        let lines = text.split('\n').count() + 1;
+        fn check(tree: &Tree, lines: usize) -> bool {
+            tree.span.from.line <= lines
+                && tree.items().iter().all(|item| check(item, lines))
+                && tree.entries().iter().all(|entry| check(&entry.value, lines))
+        }
+        let (all, faults) = trees(&text);
+        prop_assert!(all.iter().all(|tree| check(tree, lines)));
+        prop_assert!(faults.iter().all(|fault| fault.at.line <= lines));
+    }
+
+    /// JSON is read as what it says.
+    #[test]
+    fn text_in_json_comes_back(texts in prop::collection::vec(any::<String>(), 1..5)) {
+        let tree = one(&serde_json::json!({"a": texts}).to_string());
+        let read: Vec<&str> = tree.get("a").unwrap().items().iter().map(Tree::as_text).collect();
+        prop_assert_eq!(read, texts);
+    }
+}

@@ -1,0 +1,51 @@
+//! # Paint: colour, where somebody sees it
+//! Room:     `--color`, `NO_COLOR`, terminals; the few colours there are.
+//! Comes in: the flag, the environment, what standard output is.
+//! Goes out: text with or without colours.
+//! Not here: which text gets which colour.
+
+use std::io::IsTerminal as _;
+
+/// When there is colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl ColorChoice {
+    /// Whether standard output gets colours.
+    pub(crate) fn paints(self) -> bool {
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto => !set("NO_COLOR") && !dumb && std::io::stdout().is_terminal(),
+        }
+    }
+}
+
+/// A colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Color {
+    Red,
+    Yellow,
+    Blue,
+}
+
+impl Color {
+    pub(crate) fn of(self, text: &str, paints: bool) -> String {
+        let code = match self {
+            Self::Red => 31,
+            Self::Yellow => 33,
+            Self::Blue => 34,
+        };
+        if paints { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}

@@ -1,0 +1,212 @@
+//! # CLI lint: `taintward lint` against clusters
+//! Room:     a sandbox with mistakes in it; an API server that permits little; one that is not there.
+//! Comes in: the built program.
+//! Goes out: reports, remarks, exit codes.
+//! Not here: files (`golden.rs`), the rules (the core).
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+mod cli {
+    pub(crate) mod running;
+}
+use cli::running::{Folder, Running, text};
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::process::Command;
+
+const OBJECTS: &str = "\
+apiVersion: v1
+kind: Node
+metadata: {name: n1, labels: {pool: db}}
+spec:
+  taints:
+  - {key: dedicated, value: db, effect: NoSchedule}
+  - {key: maintenance, effect: NoExecute}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n2}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop, labels: {app: web}}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      tolerations:
+      - {key: dedicatd, operator: Exists, effect: NoSchedule}
+      containers: [{name: a, image: a}]
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: logs, namespace: kube-system}
+spec:
+  selector: {matchLabels: {app: logs}}
+  template:
+    metadata: {labels: {app: logs}}
+    spec:
+      containers: [{name: a, image: a}]
+";
+
+/// `taintward lint ...` with nothing of the machine around it: exit code, standard output, standard error.
+fn lint(kubeconfig: &str, arguments: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    command.args(["lint", "--kubeconfig", kubeconfig]).args(arguments);
+    command.env_remove("KUBECONFIG").env_remove("KUBERNETES_SERVICE_HOST");
+    let done = command.output().unwrap();
+    (done.status.code().unwrap(), text(&done.stdout), text(&done.stderr))
+}
+
+/// `TL301 Deployment shop/web spec...`, for each finding.
+fn told(report: &str) -> Vec<String> {
+    let report: Value = serde_json::from_str(report).unwrap();
+    let findings = report["findings"].as_array().unwrap().iter();
+    let words = findings.map(|finding| {
+        assert!(finding.get("location").is_none(), "{finding}");
+        let [rule, field] = ["rule", "field"].map(|name| finding[name].as_str().unwrap());
+        let [kind, namespace, name] =
+            ["kind", "namespace", "name"].map(|name| finding["object"][name].as_str().unwrap());
+        format!("{rule} {kind} {namespace}/{name} {field}")
+    });
+    words.collect()
+}
+
+#[test]
+fn a_cluster_is_read_as_files_are() {
+    let folder = Folder::named("lint");
+    let objects = folder.write("objects.yaml", OBJECTS);
+    let kubeconfig = folder.file("kubeconfig");
+    let mut sandbox = Running::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
+    sandbox.until("KUBECONFIG");
+    let unneeded = "TL301 Deployment shop/web spec.template.spec.tolerations[0]";
+    let no_daemon = "TL302 Node /n1 spec.taints[1]";
+    let (code, out, said) = lint(&kubeconfig, &["-A", "-o", "json"]);
+    assert_eq!((code, said.as_str()), (0, ""), "{out}");
+    let mut all = told(&out);
+    all.sort();
+    assert_eq!(all, [unneeded, no_daemon]);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&report["complete"], &report["summary"]["nodes"]), (&true.into(), &2.into()));
+    // The pods and ReplicaSets of the Deployment are not told beside it.
+    assert_eq!(report["summary"]["workloads"], 2);
+    // Of one namespace, and by labels; agents of other namespaces count all the same.
+    let of = |arguments: &[&str]| told(&lint(&kubeconfig, &[arguments, &["-o", "json"]].concat()).1);
+    assert_eq!(of(&["-n", "shop"]).len(), 2);
+    assert_eq!(of(&[]), [no_daemon], "the context's namespace is another");
+    assert_eq!(of(&["-A", "-l", "app=web"]).len(), 2);
+    assert_eq!(of(&["-A", "-l", "app!=web"]), [no_daemon]);
+    let (code, out, said) = lint(&kubeconfig, &["-n", "shop", "--fail-on", "info"]);
+    assert_eq!(code, 2);
+    assert!(out.contains("TL301 Deployment shop/web  spec.template.spec.tolerations[0]\n"), "{out}");
+    assert!(said.contains("0 errors, 1 warning, 1 info in 1 workload and 2 nodes"), "{said}");
+    let (code, _, said) = lint(&kubeconfig, &["-l", "app=("]);
+    assert!(code == 1 && said.contains("400"), "{said}");
+}
+
+#[test]
+fn a_cluster_is_read_to_its_last_page() {
+    let folder = Folder::named("lint-pages");
+    let kubeconfig = folder.file("kubeconfig");
+    let mut sandbox =
+        Running::start(&["--plain", "--empty", "--nodes", "600", "--kubeconfig-out", &kubeconfig]);
+    sandbox.until("KUBECONFIG");
+    let (code, _, said) = lint(&kubeconfig, &["-A"]);
+    assert!(code == 0 && said.contains("0 workloads and 600 nodes"), "{said}");
+}
+
+#[test]
+fn files_are_held_against_a_cluster() {
+    let folder = Folder::named("lint-both");
+    let objects = folder.write("objects.yaml", OBJECTS);
+    let kubeconfig = folder.file("kubeconfig");
+    let mut sandbox = Running::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
+    sandbox.until("KUBECONFIG");
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  nodeSelector: {pool: db}\n  tolerations:\n  - {key: dedicated, \
+               value: web, effect: NoSchedule}\n";
+    let pod = folder.write("pod.yaml", pod);
+    let (code, out, said) = lint(&kubeconfig, &["-f", &pod, "--cluster"]);
+    assert_eq!(code, 0, "{said}");
+    let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("TL301 Pod a") && words.contains("there is dedicated=db:NoSchedule"), "{out}");
+    assert!(words.contains("TL304 Pod a"), "{out}");
+    assert!(!words.contains("TL302"), "the nodes themselves are not what is looked at: {out}");
+    assert!(said.contains("0 errors, 1 warning, 1 info in 1 workload and 2 nodes of 1 file"), "{said}");
+    let (code, _, said) = lint(&kubeconfig, &["-f", &pod]);
+    assert!(code == 1 && said.contains("or add --cluster"), "{said}");
+    let (code, _, said) = lint(&kubeconfig, &["--cluster"]);
+    assert!(code == 1 && said.contains("--filename"), "{said}");
+}
+
+/// An API server with empty lists that refuses some; ends with the test.
+fn reluctant(folder: &Folder, refused: &'static [&'static str]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            let asked = lines.by_ref().next().unwrap_or_default();
+            lines.take_while(|line| !line.is_empty()).for_each(drop);
+            let resource = asked.split([' ', '?']).nth(1).unwrap_or_default().rsplit('/').next().unwrap();
+            let (status, body) = match resource {
+                "version" => ("200 OK", r#"{"gitVersion": "v1.36.0"}"#.to_owned()),
+                no if refused.contains(&no) => (
+                    "403 Forbidden",
+                    format!(
+                        r#"{{"kind": "Status", "message": "User \"eve\" cannot list resource \"{no}\""}}"#
+                    ),
+                ),
+                _ => ("200 OK", r#"{"kind": "List", "metadata": {}, "items": []}"#.to_owned()),
+            };
+            let length = body.len();
+            let head = "content-type: application/json\r\nconnection: close";
+            let _ = write!(stream, "HTTP/1.1 {status}\r\n{head}\r\ncontent-length: {length}\r\n\r\n{body}");
+        }
+    });
+    folder.write("kubeconfig", &kubeconfig(&format!("http://{address}")))
+}
+
+fn kubeconfig(server: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Config\nclusters: [{{name: x, cluster: {{server: '{server}'}}}}]\nusers: [{{name: x, user: \
+         {{}}}}]\ncontexts: [{{name: x, context: {{cluster: x, user: x}}}}]\ncurrent-context: x\n"
+    )
+}
+
+#[test]
+fn what_may_not_be_read_makes_the_report_partial() {
+    let folder = Folder::named("lint-rbac");
+    let kubeconfig = reluctant(&folder, &["nodes", "daemonsets"]);
+    let (code, out, said) = lint(&kubeconfig, &["-o", "json"]);
+    assert_eq!(code, 1);
+    let report: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(report["complete"], false);
+    let gaps: Vec<&str> =
+        report["gaps"].as_array().unwrap().iter().map(|gap| gap.as_str().unwrap()).collect();
+    assert_eq!(gaps.len(), 2, "{gaps:?}");
+    for (gap, words) in gaps.iter().zip(["grant the verb list on nodes", "grant the verb list on daemonsets"])
+    {
+        assert!(gap.contains(words) && said.contains(gap), "{gap}: {said}");
+    }
+    assert!(gaps[0].contains("TL3") && gaps[1].contains("daemonsets are left out"), "{gaps:?}");
+    let (_, out, _) = lint(&kubeconfig, &["-o", "sarif"]);
+    let sarif: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(sarif["runs"][0]["invocations"][0]["executionSuccessful"], false);
+    assert!(lint(&kubeconfig, &[]).2.ends_with("not everything could be read\n"));
+}
+
+#[test]
+fn a_cluster_that_is_not_there_is_said_to_be_so() {
+    let folder = Folder::named("lint-nobody");
+    let file = folder.write("kubeconfig", &kubeconfig("http://127.0.0.1:1"));
+    let (code, out, said) = lint(&file, &[]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(said.starts_with("error: context \"x\"") && said.contains("refused"), "{said}");
+}

@@ -1,0 +1,90 @@
+//! # Pages: lists of any kind, for people's commands
+//! Room:     one list, page by page, as JSON.
+//! Comes in: which objects; how long a page may take.
+//! Goes out: bodies of pages, one at a time; a [`Refusal`] that names the missing permission.
+//! Keeps:    one page is in memory; nothing is asked twice.
+//! Not here: the controller's lists and watches (`listen.rs`); what stands in the pages (whoever asks).
+
+use crate::act::{Ask, Refusal, Resource, ask, push_encoded};
+use bytes::Bytes;
+use http::Method;
+use kube::Client;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// Objects on a page.
+const PAGE: usize = 250;
+
+/// The longest page that is read: pods with much in their annotations.
+const BYTES_MOST: usize = 128 << 20;
+
+/// Which objects.
+#[derive(Clone, Copy, Debug)]
+pub struct Listing<'a> {
+    /// API group; empty is core.
+    pub group: &'static str,
+    /// The plural, as RBAC has it.
+    pub plural: &'static str,
+    /// One namespace; all if empty.
+    pub namespace: &'a str,
+    /// `-l`, as typed; all if empty.
+    pub selector: &'a str,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    #[serde(default)]
+    metadata: PageMetadata,
+}
+
+#[derive(Default, Deserialize)]
+struct PageMetadata {
+    #[serde(default, rename = "continue")]
+    next: String,
+}
+
+/// Tells each page; waits at most `limit` for each.
+///
+/// # Errors
+/// The first page that could not be had, or that `tell` cannot read; what was told before has been told.
+pub async fn pages(
+    client: &Client,
+    listing: Listing<'_>,
+    limit: Duration,
+    tell: &mut dyn FnMut(&[u8]) -> Result<(), String>,
+) -> Result<(), Refusal> {
+    let Listing { group, plural, namespace, selector } = listing;
+    let on = Resource::collection(group, plural, namespace)?;
+    let mut next = String::new();
+    loop {
+        let body = page(client, &on, selector, &next, limit).await?;
+        let unreadable = |why: String| Refusal::unreadable(&on, &why);
+        let page: Page = serde_json::from_slice(&body).map_err(|why| unreadable(why.to_string()))?;
+        tell(&body).map_err(unreadable)?;
+        next = page.metadata.next;
+        if next.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+async fn page(
+    client: &Client,
+    on: &Resource<'_>,
+    selector: &str,
+    next: &str,
+    limit: Duration,
+) -> Result<Bytes, Refusal> {
+    let mut uri = format!("{}?limit={PAGE}", on.path());
+    for (name, value) in [("labelSelector", selector), ("continue", next)] {
+        if !value.is_empty() {
+            uri += &format!("&{name}=");
+            push_encoded(&mut uri, value);
+        }
+    }
+    let asked = ask(client, &Method::GET, on, uri, Ask { most: BYTES_MOST, ..Ask::default() });
+    match tokio::time::timeout(limit, asked).await {
+        Ok(answer) => Ok(answer?.body),
+        Err(_) => Err(Refusal::silence(&Method::GET, on, limit)),
+    }
+}

@@ -1,0 +1,236 @@
+//! # Lint: tolerations and taints that do not do what their author thinks
+//! Room:     what is known of workloads and nodes ([`Facts`]), and what is wrong with it ([`Finding`]).
+//! Comes in: tolerations and taints as somebody wrote them, from manifests or from a cluster.
+//! Goes out: findings, in the order of what they are about; each with a rule, a reason and a way out.
+//! Keeps:    which taint is tolerated is decided by `matching` alone; rules that need nodes are silent without nodes.
+//! Not here: the list of rules ([`Rule`], `rule.rs`); reading, silencing and printing (the command line).
+
+use crate::matching::NumericOperators;
+use crate::scheduling::{Labels, NodeTerm, Wish};
+use crate::taint::Taint;
+use crate::toleration::Toleration;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+mod keys;
+mod node;
+mod one;
+mod pairs;
+mod pool;
+mod rule;
+#[cfg(test)]
+mod tests;
+mod words;
+mod workload;
+
+pub use rule::{Rule, Severity};
+
+/// A toleration as somebody wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenToleration {
+    /// What an API server would read of it; every text is kept as it was written.
+    pub read: Toleration,
+    /// `tolerationSeconds` as written, where it is no 64-bit whole number.
+    pub odd_seconds: Option<Box<str>>,
+    /// Names of fields that no toleration has.
+    pub odd_fields: Vec<Box<str>>,
+    /// Fields that should be text and are something else: `value: true`.
+    pub not_text: Vec<Part>,
+}
+
+impl From<Toleration> for WrittenToleration {
+    fn from(read: Toleration) -> Self {
+        Self { read, odd_seconds: None, odd_fields: Vec::new(), not_text: Vec::new() }
+    }
+}
+
+/// What makes pods, or one pod by itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Workload {
+    /// `metadata.namespace`; empty if it is not said.
+    pub namespace: Box<str>,
+    /// A DaemonSet, or a pod of one.
+    pub daemon: bool,
+    /// A part of the control plane itself: labelled `tier: control-plane`, as kubeadm does.
+    pub control_plane: bool,
+    /// Its priority class is `system-node-critical`.
+    pub node_critical: bool,
+    /// `spec.hostNetwork`.
+    pub host_network: bool,
+    /// `spec.nodeName` is written down: no scheduler is asked.
+    pub bound: bool,
+    /// `spec.tolerations`.
+    pub tolerations: Vec<WrittenToleration>,
+    /// `spec.nodeSelector`.
+    pub node_selector: Labels,
+    /// The terms of the required node affinity.
+    pub required: Option<Vec<NodeTerm>>,
+    /// Whether it prefers some nodes.
+    pub prefers: bool,
+    /// Whether it asks for resources that only some nodes have, such as `nvidia.com/gpu`.
+    pub special_resources: bool,
+}
+
+impl Workload {
+    /// What an API server reads of the tolerations.
+    fn read(&self) -> impl Iterator<Item = &Toleration> {
+        self.tolerations.iter().map(|toleration| &toleration.read)
+    }
+
+    /// Whether anything leads its pods to some nodes rather than others.
+    fn is_led(&self) -> bool {
+        self.bound
+            || self.prefers
+            || self.special_resources
+            || !self.node_selector.is_empty()
+            || self.required.is_some()
+    }
+
+    /// What a scheduler would ask, with these tolerations.
+    fn wish(&self, tolerations: Vec<Toleration>) -> Wish {
+        Wish {
+            tolerations,
+            node_selector: self.node_selector.clone(),
+            required: self.required.clone(),
+            preferred: Vec::new(),
+            load: crate::scheduling::Load::default(),
+            priority: 0,
+            preempts: false,
+        }
+    }
+}
+
+/// A node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Node {
+    /// `metadata.name`.
+    pub name: Box<str>,
+    /// `metadata.labels`.
+    pub labels: Labels,
+    /// `spec.taints`.
+    pub taints: Vec<Taint>,
+    /// Fields of taints, by their position, that should be text and are something else.
+    pub not_text: Vec<(usize, Part)>,
+}
+
+/// Everything that is looked at together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// What has tolerations.
+    pub workloads: Vec<Workload>,
+    /// What has taints; none means that nodes are not known.
+    pub nodes: Vec<Node>,
+    /// Workloads that are known and not looked at: the DaemonSets of other namespaces.
+    pub other_daemons: Vec<Workload>,
+    /// Whether all DaemonSets are known.
+    pub daemons_known: bool,
+    /// The gate of the cluster that this is for (MATCH-6).
+    pub numeric: NumericOperators,
+}
+
+/// What a finding is about: a position in [`Facts`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// One of the workloads.
+    Workload(usize),
+    /// One of the nodes.
+    Node(usize),
+}
+
+/// Where in it: `spec.tolerations`, `spec.taints` and what is in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// The whole of it.
+    Whole,
+    /// What says which nodes it wants: the node selector or the node affinity.
+    Selection,
+    /// A toleration, by its position.
+    Toleration(usize, Part),
+    /// A taint, by its position.
+    Taint(usize, Part),
+}
+
+/// A field of a toleration or a taint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// `key`
+    Key,
+    /// `operator`
+    Operator,
+    /// `value`
+    Value,
+    /// `effect`
+    Effect,
+    /// `tolerationSeconds`
+    Seconds,
+    /// A field that it cannot have, by its position in [`WrittenToleration::odd_fields`].
+    Odd(usize),
+}
+
+/// One thing that is wrong, or not what it looks like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Which rule says so.
+    pub rule: Rule,
+    /// About what.
+    pub subject: Subject,
+    /// Where in it.
+    pub place: Place,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// The way out, in a sentence.
+    pub fix: String,
+}
+
+/// Findings about one subject, as they come.
+struct Desk<'f> {
+    subject: Subject,
+    found: &'f mut Vec<Finding>,
+}
+
+impl Desk<'_> {
+    fn say(&mut self, rule: Rule, place: Place, reason: impl Into<String>, fix: impl Into<String>) {
+        let (reason, fix) = (reason.into(), fix.into());
+        self.found.push(Finding { rule, subject: self.subject, place, reason, fix });
+    }
+
+    /// About a part of a toleration.
+    fn toleration(
+        &mut self,
+        rule: Rule,
+        at: (usize, Part),
+        reason: impl Into<String>,
+        fix: impl Into<String>,
+    ) {
+        self.say(rule, Place::Toleration(at.0, at.1), reason, fix);
+    }
+}
+
+/// All findings: those about workloads first, in their order; within one, in the order of its tolerations, then of the
+/// rules.
+pub fn lint(facts: &Facts) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let pools = pool::Pools::new(facts);
+    for (index, workload) in facts.workloads.iter().enumerate() {
+        let from = found.len();
+        let desk = &mut Desk { subject: Subject::Workload(index), found: &mut found };
+        one::check(workload, facts.numeric, desk);
+        pairs::check(workload, facts.numeric, desk);
+        keys::check_tolerations(workload, &pools, desk);
+        workload::check(workload, desk);
+        pool::check(workload, &pools, desk);
+        found[from..].sort_by_key(|finding| (finding.place, finding.rule));
+    }
+    for (index, node) in facts.nodes.iter().enumerate() {
+        let desk = &mut Desk { subject: Subject::Node(index), found: &mut found };
+        node::check(node, desk);
+        keys::check_taints(node, desk);
+    }
+    node::check_daemons(facts, &mut found);
+    let nodes = found.iter().position(|finding| matches!(finding.subject, Subject::Node(_)));
+    found[nodes.unwrap_or_default()..].sort_by_key(|finding| (finding.subject, finding.place, finding.rule));
+    found
+}

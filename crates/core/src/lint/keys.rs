@@ -1,0 +1,130 @@
+//! # Keys: taints of Kubernetes under wrong names
+//! Room:     keys with a letter too many or too few, keys of old releases, values that these taints do not have
+//!           (MATCH-10).
+//! Comes in: tolerations of a workload, taints of a node.
+//! Goes out: findings of TL205, TL206, TL207.
+//! Keeps:    a key that a node really carries is never called wrong in a toleration.
+//! Not here: keys that make no sense at all (`one.rs`).
+
+use super::pool::Pools;
+use super::words::{Quoted, nearest};
+use super::{Desk, Node, Part, Place, Rule, Workload};
+use crate::taint::keys;
+use crate::toleration::{Operator, Toleration};
+use alloc::format;
+use alloc::string::String;
+
+/// Names of old releases, and what stands in their place today.
+const OLD: [(&str, Option<&str>); 9] = [
+    ("node.alpha.kubernetes.io/notReady", Some(keys::NOT_READY)),
+    ("node.alpha.kubernetes.io/unreachable", Some(keys::UNREACHABLE)),
+    ("node.kubernetes.io/memoryPressure", Some(keys::MEMORY_PRESSURE)),
+    ("node.kubernetes.io/diskPressure", Some(keys::DISK_PRESSURE)),
+    ("node.kubernetes.io/networkUnavailable", Some(keys::NETWORK_UNAVAILABLE)),
+    ("node.kubernetes.io/outOfDisk", None),
+    ("node.kubernetes.io/out-of-disk", None),
+    ("node-role.kubernetes.io/master", Some(keys::CONTROL_PLANE)),
+    ("node-role.alpha.kubernetes.io/master", Some(keys::CONTROL_PLANE)),
+];
+
+/// Kubernetes puts these on nodes with a value, or people do.
+const WITH_VALUE: [&str; 2] = [keys::UNINITIALIZED, keys::OUT_OF_SERVICE];
+
+/// Letters that a misspelt key may be away from the right one.
+const LETTERS_MOST: usize = 2;
+
+/// What is wrong with a key.
+enum Wrong {
+    Old(Option<&'static str>),
+    Misspelt(&'static str),
+}
+
+pub(super) fn check_tolerations(workload: &Workload, pools: &Pools<'_>, desk: &mut Desk<'_>) {
+    for (index, toleration) in workload.read().enumerate() {
+        if pools.carry(&toleration.key) {
+            continue;
+        }
+        match wrong(&toleration.key) {
+            Some(Wrong::Old(new)) if !new.is_some_and(|new| workload.read().any(|one| *one.key == *new)) => {
+                let (reason, fix) = old(&toleration.key, new);
+                desk.toleration(Rule::OldKey, (index, Part::Key), reason, fix);
+            }
+            Some(Wrong::Misspelt(meant)) => {
+                let (reason, fix) = misspelt(&toleration.key, meant);
+                desk.toleration(Rule::MisspeltKey, (index, Part::Key), reason, fix);
+            }
+            _ => valueless(index, toleration, desk),
+        }
+    }
+}
+
+pub(super) fn check_taints(node: &Node, desk: &mut Desk<'_>) {
+    for (index, taint) in node.taints.iter().enumerate() {
+        let (rule, (reason, fix)) = match wrong(&taint.key) {
+            Some(Wrong::Old(new)) => (Rule::OldKey, old(&taint.key, new)),
+            Some(Wrong::Misspelt(meant)) => (Rule::MisspeltKey, misspelt(&taint.key, meant)),
+            None => continue,
+        };
+        desk.say(rule, Place::Taint(index, Part::Key), reason, fix);
+    }
+}
+
+fn wrong(key: &str) -> Option<Wrong> {
+    if key.is_empty() || keys::ALL.contains(&key) {
+        return None;
+    }
+    if let Some((_, new)) = OLD.iter().find(|(old, _)| *old == key) {
+        return Some(Wrong::Old(*new));
+    }
+    if key.starts_with("node.alpha.kubernetes.io/") || key.starts_with("node.beta.kubernetes.io/") {
+        return Some(Wrong::Old(None));
+    }
+    misspelt_of(key).map(Wrong::Misspelt)
+}
+
+/// The key that is meant: the same but for signs and case, a few letters away, or the right name with none of
+/// Kubernetes' domains or with another one of them.
+fn misspelt_of(key: &str) -> Option<&'static str> {
+    let plain = |text: &str| -> String {
+        text.chars().filter(|sign| !"-_".contains(*sign)).flat_map(char::to_lowercase).collect()
+    };
+    let name = |key: &str| key.split_once('/').map_or_else(|| plain(key), |(_, name)| plain(name));
+    let same = |known: &&&str| plain(known) == plain(key);
+    if let Some(known) = keys::ALL.iter().find(same) {
+        return Some(known);
+    }
+    if let Some(known) = nearest(key, keys::ALL, LETTERS_MOST) {
+        return Some(known);
+    }
+    let of_kubernetes =
+        key.split_once('/').is_none_or(|(domain, _)| domain.ends_with("kubernetes.io") || domain.is_empty());
+    let known = keys::ALL.iter().find(|known| of_kubernetes && name(known) == name(key));
+    known.copied()
+}
+
+fn old(key: &str, new: Option<&str>) -> (String, String) {
+    let reason = format!("no release of today puts {} on a node", Quoted(key));
+    let fix = match new {
+        Some(new) => format!("write {new}"),
+        None => String::from("take it out; nothing has taken its place"),
+    };
+    (reason, fix)
+}
+
+fn misspelt(key: &str, meant: &str) -> (String, String) {
+    let reason = format!("{} is almost {meant}, and is another key", Quoted(key));
+    (reason, format!("write {meant}"))
+}
+
+/// AD-2: such a toleration does not tolerate the real taint, and still keeps the default of 300 s away.
+fn valueless(index: usize, toleration: &Toleration, desk: &mut Desk<'_>) {
+    let known = keys::ALL.contains(&&*toleration.key) && !WITH_VALUE.contains(&&*toleration.key);
+    let equal = matches!(toleration.operator, Operator::Unset | Operator::Equal);
+    if known && equal && !toleration.value.is_empty() {
+        let default_lost = [keys::NOT_READY, keys::UNREACHABLE].contains(&&*toleration.key);
+        let and = if default_lost { ", and it keeps the default of 300 s away" } else { "" };
+        let reason = format!("{} has no value, so it never matches{and}", toleration.key);
+        let fix = "leave the value out, or write operator: Exists";
+        desk.toleration(Rule::ValueForValueless, (index, Part::Value), reason, fix);
+    }
+}

@@ -1,0 +1,123 @@
+//! # Rule: every rule there is
+//! Room:     ids, names, severities, and what each rule says, in a sentence.
+//! Comes in: nothing.
+//! Goes out: [`Rule`]; the documents and every output name rules by what stands here.
+//! Keeps:    an id never changes its meaning and is never used again.
+//! Not here: examples (docs/lint.md); when a rule applies (the other files of this folder).
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Works; worth knowing.
+    Info,
+    /// An API server takes it, and it does something else than it looks like.
+    Warning,
+    /// An API server refuses it.
+    Error,
+}
+
+impl Severity {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+macro_rules! rules {
+    ($($rule:ident $id:literal $name:literal $severity:ident $summary:literal;)*) => {
+        /// A rule.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Rule {
+            $(#[doc = $summary] $rule,)*
+        }
+
+        impl Rule {
+            /// All of them, in the order of their ids.
+            pub const ALL: &[Self] = &[$(Self::$rule,)*];
+
+            /// `TL101`
+            pub const fn id(self) -> &'static str {
+                match self { $(Self::$rule => $id,)* }
+            }
+
+            /// `exists-with-value`
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$rule => $name,)* }
+            }
+
+            /// How bad it is.
+            pub const fn severity(self) -> Severity {
+                match self { $(Self::$rule => Severity::$severity,)* }
+            }
+
+            /// What it is about, in a sentence.
+            pub const fn summary(self) -> &'static str {
+                match self { $(Self::$rule => $summary,)* }
+            }
+        }
+    };
+}
+
+rules! {
+    // TL1: an API server refuses it.
+    ExistsWithValue "TL101" "exists-with-value" Error
+        "Exists asks for no value, so none may be given.";
+    EmptyKey "TL102" "empty-key" Error
+        "A toleration without a key is for every taint and needs the operator Exists.";
+    SecondsWithoutNoExecute "TL103" "seconds-without-no-execute" Error
+        "tolerationSeconds counts with the effect NoExecute only, so that effect must be given.";
+    UnknownOperator "TL104" "unknown-operator" Error
+        "There is no such operator; case counts.";
+    UnknownEffect "TL105" "unknown-effect" Error
+        "There is no such effect, or a taint has none; case counts.";
+    NumericGateOff "TL106" "numeric-operator-without-gate" Error
+        "Lt and Gt need the feature gate TaintTolerationComparisonOperators; without it they are refused and never match.";
+    NumericValue "TL107" "numeric-value" Error
+        "Lt and Gt compare 64-bit whole numbers in their plain form only: no +, no leading zeros, no fraction.";
+    UnreadableSeconds "TL108" "unreadable-seconds" Error
+        "tolerationSeconds must be a 64-bit whole number.";
+    Malformed "TL109" "malformed-key-or-value" Error
+        "A key must be a label's name and a value a label's value.";
+    DuplicateTaint "TL110" "duplicate-taint" Error
+        "A node has at most one taint of a key and an effect.";
+    UnknownField "TL111" "unknown-field" Error
+        "A toleration has no such field; unless validation is strict, it is dropped without a word.";
+    NotText "TL112" "not-text" Error
+        "A value that YAML reads as a number or a truth value needs quotes: an API server takes text only.";
+    // TL2: an API server takes it, and it does something else than it looks like.
+    ToleratesEverything "TL201" "tolerates-everything" Warning
+        "A toleration without a key and without seconds keeps the pod on every node, dead ones included, for ever.";
+    DuplicateToleration "TL202" "duplicate-toleration" Info
+        "The same toleration is there twice.";
+    ShadowedToleration "TL203" "shadowed-toleration" Info
+        "Earlier tolerations answer everything that this one could answer, so it is never used.";
+    FirstMatchTrap "TL204" "first-match-trap" Warning
+        "For each taint the first toleration that matches counts, not the longest and not the shortest.";
+    MisspeltKey "TL205" "misspelt-key" Warning
+        "The key is almost that of a taint of Kubernetes.";
+    OldKey "TL206" "old-key" Warning
+        "The key is one that Kubernetes no longer uses.";
+    ValueForValueless "TL207" "value-for-valueless-taint" Warning
+        "The taints of Kubernetes have no value, so a toleration that asks for one never matches.";
+    NoTimeAtAll "TL208" "no-time-at-all" Warning
+        "Zero or fewer seconds send the pod away at once, as if it tolerated nothing.";
+    TooManySeconds "TL209" "too-many-seconds" Warning
+        "More than 9223372036 seconds overflow in kube-controller-manager.";
+    ControlPlaneUntolerated "TL210" "control-plane-untolerated" Warning
+        "Pods of the control plane do not tolerate the taint of its nodes, or can be sent away from them.";
+    StaysOnDeadNode "TL211" "stays-on-dead-node" Info
+        "not-ready or unreachable is tolerated for ever, so the pod is never replaced when its node dies.";
+    // TL3: needs to know the nodes.
+    UnneededToleration "TL301" "unneeded-toleration" Info
+        "No node has a taint that this toleration is for.";
+    NoTolerantDaemon "TL302" "no-tolerant-daemonset" Warning
+        "No DaemonSet tolerates this NoExecute taint: the node loses its agents.";
+    NothingLeadsThere "TL303" "nothing-leads-there" Warning
+        "A dedicated pool is tolerated, and nothing leads the pods to it: they may land on any other node.";
+    NotLetIn "TL304" "not-let-in" Warning
+        "All nodes that are asked for have a taint that is not tolerated: the pods stay Pending.";
+}

@@ -1,0 +1,107 @@
+//! # Tests of lint: every rule with what it hits and what it narrowly does not
+//! Room:     a small way of writing facts down, and of telling findings.
+//! Comes in: rows.
+//! Goes out: all findings of a row, not only those of the rule it is about.
+//! Not here: the words of reasons and fixes (the command line's golden files).
+
+use super::*;
+use crate::taint::Effect;
+use crate::toleration::Operator;
+use alloc::format;
+use alloc::vec;
+use std::string::ToString;
+
+mod alone;
+mod arbitrary;
+mod nodes;
+mod together;
+
+/// `key operator value effect seconds`; `-` is empty, and what is missing at the end too.
+fn toleration(row: &str) -> WrittenToleration {
+    let mut words = row.split_whitespace().map(|word| if word == "-" { "" } else { word });
+    let mut next = || words.next().unwrap_or("");
+    let (key, operator, value, effect, seconds) = (next(), next(), next(), next(), next());
+    let read = Toleration {
+        key: key.into(),
+        operator: Operator::new(operator),
+        value: value.into(),
+        effect: (!effect.is_empty()).then(|| Effect::new(effect)),
+        seconds: seconds.parse().ok(),
+    };
+    let odd_seconds = (!seconds.is_empty() && read.seconds.is_none()).then(|| seconds.into());
+    WrittenToleration { odd_seconds, ..read.into() }
+}
+
+/// Tolerations, with `|` between them.
+fn workload(rows: &str) -> Workload {
+    let tolerations = rows.split('|').filter(|row| !row.trim().is_empty()).map(toleration).collect();
+    Workload { tolerations, ..Workload::default() }
+}
+
+/// `key=value:Effect`, with spaces between them.
+fn node(name: &str, taints: &str) -> Node {
+    let taint = |text: &str| {
+        let (rest, effect) = text.split_once(':').unwrap_or((text, ""));
+        let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
+        Taint { key: key.into(), value: value.into(), effect: Effect::new(effect), time_added: None }
+    };
+    let labels = [("kubernetes.io/hostname".into(), name.into())].into();
+    Node {
+        name: name.into(),
+        labels,
+        taints: taints.split_whitespace().map(taint).collect(),
+        ..Node::default()
+    }
+}
+
+fn labelled(mut node: Node, key: &str, value: &str) -> Node {
+    node.labels.insert(key.into(), value.into());
+    node
+}
+
+fn alone(workload: Workload) -> Facts {
+    Facts { workloads: vec![workload], ..Facts::default() }
+}
+
+/// `TL101@0.Value`
+fn told(facts: &Facts) -> String {
+    let found = lint(facts);
+    for finding in &found {
+        assert!(!finding.reason.is_empty() && !finding.fix.is_empty(), "{finding:?}");
+        assert!(!finding.reason.contains('\n') && !finding.reason.ends_with('.'), "{finding:?}");
+        assert!(!finding.fix.ends_with('.'), "{finding:?}");
+    }
+    let told: Vec<String> = found
+        .iter()
+        .map(|finding| {
+            let place = match finding.place {
+                Place::Whole => "Whole".to_string(),
+                Place::Selection => "Selection".to_string(),
+                Place::Toleration(at, part) | Place::Taint(at, part) => format!("{at}.{part:?}"),
+            };
+            let node = if matches!(finding.subject, Subject::Node(_)) { "node " } else { "" };
+            format!("{}@{node}{place}", finding.rule.id())
+        })
+        .collect();
+    told.join(", ")
+}
+
+/// Each workload by itself, with nodes unknown.
+fn rows(rows: &[(&str, &str)]) {
+    for (written, expected) in rows {
+        assert_eq!(told(&alone(workload(written))), *expected, "{written}");
+    }
+}
+
+#[test]
+fn ids_and_names_are_told_apart_and_say_how_bad_it_is() {
+    let mut seen = alloc::collections::BTreeSet::new();
+    for rule in Rule::ALL {
+        assert!(seen.insert(rule.id()) && seen.insert(rule.name()), "{rule:?}");
+        let refused = rule.id().starts_with("TL1");
+        assert_eq!(rule.severity() == Severity::Error, refused, "{rule:?}");
+        assert!(rule.summary().ends_with('.'), "{rule:?}");
+    }
+    assert!(Rule::ALL.is_sorted_by_key(|rule| rule.id()));
+    assert!(Severity::Error > Severity::Warning && Severity::Warning > Severity::Info);
+}

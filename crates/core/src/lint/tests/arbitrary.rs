@@ -1,0 +1,142 @@
+//! Whatever somebody writes: no panic, and what is said agrees with what matching does.
+
+use super::*;
+use crate::matching::{Answer, answer};
+use proptest::prelude::*;
+
+fn word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        3 => prop::sample::select(vec!["", "a", "b", "node.kubernetes.io/not-ready", "dedicated", "3", "7"])
+            .prop_map(String::from),
+        1 => any::<String>(),
+    ]
+}
+
+fn written() -> impl Strategy<Value = WrittenToleration> {
+    let operator = prop_oneof![
+        5 => prop::sample::select(vec!["", "Equal", "Exists", "Lt", "Gt"]).prop_map(String::from),
+        1 => any::<String>(),
+    ];
+    let effect = prop_oneof![
+        5 => prop::sample::select(vec!["", "NoSchedule", "PreferNoSchedule", "NoExecute"]).prop_map(String::from),
+        1 => any::<String>(),
+    ];
+    let seconds = prop::option::of(prop_oneof![Just(5), Just(60), any::<i64>()]);
+    (word(), operator, word(), effect, seconds, prop::option::of(any::<String>()), any::<bool>()).prop_map(
+        |(key, operator, value, effect, seconds, odd, odd_seconds)| WrittenToleration {
+            read: Toleration {
+                key: key.into(),
+                operator: Operator::new(&operator),
+                value: value.into(),
+                effect: (!effect.is_empty()).then(|| Effect::new(&effect)),
+                seconds,
+            },
+            odd_seconds: odd.as_deref().filter(|_| odd_seconds).map(Into::into),
+            odd_fields: odd.into_iter().map(Into::into).collect(),
+            not_text: Vec::new(),
+        },
+    )
+}
+
+fn taint() -> impl Strategy<Value = Taint> {
+    (word(), word(), prop::sample::select(vec!["NoSchedule", "NoExecute", "PreferNoSchedule", "odd"]))
+        .prop_map(|(key, value, effect)| Taint {
+            key: key.into(),
+            value: value.into(),
+            effect: Effect::new(effect),
+            time_added: None,
+        })
+}
+
+fn facts() -> impl Strategy<Value = Facts> {
+    let workload = (prop::collection::vec(written(), 0..6), any::<[bool; 4]>()).prop_map(
+        |(tolerations, [daemon, control_plane, host_network, selects])| Workload {
+            tolerations,
+            daemon,
+            control_plane,
+            host_network,
+            node_selector: selects.then(|| ("pool".into(), "a".into())).into_iter().collect(),
+            ..Workload::default()
+        },
+    );
+    let node = (prop::collection::vec(taint(), 0..4), any::<bool>()).prop_map(|(taints, pool)| Node {
+        name: "n".into(),
+        labels: pool.then(|| ("pool".into(), "a".into())).into_iter().collect(),
+        taints,
+        not_text: Vec::new(),
+    });
+    let many = (prop::collection::vec(workload, 0..3), prop::collection::vec(node, 0..3), any::<bool>());
+    many.prop_map(|(workloads, nodes, on)| Facts {
+        workloads,
+        nodes,
+        other_daemons: Vec::new(),
+        daemons_known: true,
+        numeric: if on { NumericOperators::On } else { NumericOperators::Off },
+    })
+}
+
+proptest! {
+    /// It always ends, and every finding points at something that is there.
+    #[test]
+    fn findings_point_at_what_is_there(facts in facts()) {
+        for finding in lint(&facts) {
+            let (tolerations, taints) = match finding.subject {
+                Subject::Workload(at) => (facts.workloads[at].tolerations.len(), 0),
+                Subject::Node(at) => (0, facts.nodes[at].taints.len()),
+            };
+            match finding.place {
+                Place::Toleration(at, _) => prop_assert!(at < tolerations),
+                Place::Taint(at, _) => prop_assert!(at < taints),
+                Place::Whole | Place::Selection => prop_assert_eq!(taints, 0),
+            }
+            prop_assert!(finding.reason.len() < 2_000 && finding.fix.len() < 500, "{:?}", finding);
+        }
+    }
+
+    /// MATCH-9: a toleration that is said to be never used answers no taint; one in the trap answers none that sends
+    /// pods away.
+    #[test]
+    fn what_is_called_useless_is_never_the_answer(facts in facts(), taint in taint()) {
+        for finding in lint(&facts) {
+            let (Subject::Workload(at), Place::Toleration(index, _)) = (finding.subject, finding.place) else {
+                continue;
+            };
+            let tolerations: Vec<Toleration> = facts.workloads[at].read().cloned().collect();
+            let used = answer(&tolerations, &taint, facts.numeric) == Answer::Tolerated(index);
+            match finding.rule {
+                Rule::DuplicateToleration | Rule::ShadowedToleration if taint.effect.as_str() != "odd" => {
+                    prop_assert!(!used, "{:?} answers {}", finding, taint);
+                }
+                Rule::FirstMatchTrap if taint.effect == Effect::NoExecute => {
+                    prop_assert!(!used, "{:?} answers {}", finding, taint);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Of what an API server refuses (VAL-1 to VAL-5), something is said; of what it takes, no error.
+    #[test]
+    fn errors_are_what_an_api_server_refuses(one in written()) {
+        let read = &one.read;
+        let refused = (read.key.is_empty() && read.operator != Operator::Exists)
+            || (!read.key.is_empty() && !words::is_key(&read.key))
+            || (read.operator == Operator::Exists && !read.value.is_empty())
+            || matches!(read.operator, Operator::Unknown(_) | Operator::Lt | Operator::Gt)
+            || (matches!(read.operator, Operator::Unset | Operator::Equal)
+                && !words::is_value(&read.value))
+            || matches!(read.effect, Some(Effect::Unknown(_)))
+            || ((read.seconds.is_some() || one.odd_seconds.is_some()) && read.effect != Some(Effect::NoExecute))
+            || one.odd_seconds.is_some()
+            || !one.odd_fields.is_empty();
+        let found = lint(&alone(Workload { tolerations: vec![one], ..Workload::default() }));
+        prop_assert_eq!(refused, found.iter().any(|finding| finding.rule.severity() == Severity::Error));
+    }
+}
+
+#[test]
+fn many_tolerations_take_no_time_to_speak_of() {
+    let tolerations = (0..20_000).map(|at| toleration(&format!("k{at} Exists - NoExecute {at}"))).collect();
+    let facts = alone(Workload { tolerations, ..Workload::default() });
+    assert_eq!(lint(&facts).len(), 1, "only that 0 seconds are none");
+}

@@ -1,0 +1,115 @@
+//! Rules that need nodes; each is silent where none are known.
+
+use super::*;
+use crate::scheduling::{NodeOperator, NodeRequirement};
+
+fn on(nodes: Vec<Node>, workload: Workload) -> Facts {
+    Facts { nodes, ..alone(workload) }
+}
+
+#[test]
+fn tl301_unneeded() {
+    let nodes = || vec![node("a", "dedicated=db:NoSchedule"), node("b", "")];
+    let led = |row: &str| Workload { bound: true, ..workload(row) };
+    for (row, expected) in [
+        ("spot Exists - NoSchedule", "TL301@0.Whole"),
+        ("dedicatd Equal db NoSchedule", "TL301@0.Whole"),
+        ("dedicated Equal web NoSchedule", "TL301@0.Whole"),
+        ("dedicated Equal db NoExecute", "TL301@0.Whole"),
+        ("dedicated Equal db NoSchedule", ""),
+        ("dedicated Exists", ""),
+        ("- Exists - NoSchedule", ""),
+        ("node.kubernetes.io/disk-pressure Exists - NoSchedule", ""),
+    ] {
+        assert_eq!(told(&on(nodes(), led(row))), expected, "{row}");
+        assert_eq!(told(&alone(led(row))), "", "{row} without nodes");
+    }
+    let reason = |row: &str| lint(&on(nodes(), led(row)))[0].reason.clone();
+    assert_eq!(reason("dedicatd Exists"), "no node has a taint \"dedicatd\"; one has \"dedicated\"");
+    assert!(reason("dedicated Equal web").ends_with("there is dedicated=db:NoSchedule"));
+}
+
+#[test]
+fn tl302_no_tolerant_daemon() {
+    let daemon = |row: &str| Workload { daemon: true, ..workload(row) };
+    let facts = |taints: &str, row: &str| Facts {
+        nodes: vec![node("a", ""), node("b", taints), node("c", taints)],
+        daemons_known: true,
+        ..alone(daemon(row))
+    };
+    let hit = "TL302@node 0.Whole";
+    assert_eq!(told(&facts("maintenance:NoExecute", "")), hit);
+    assert_eq!(lint(&facts("maintenance:NoExecute", ""))[0].subject, Subject::Node(1));
+    assert_eq!(
+        told(&facts("maintenance=a:NoExecute", "maintenance Equal b NoExecute")),
+        format!("TL301@0.Whole, {hit}")
+    );
+    assert_eq!(told(&facts("maintenance:NoExecute", "maintenance Exists - NoExecute 5")), "");
+    assert_eq!(told(&facts("maintenance:NoExecute", "- Exists")), "");
+    assert_eq!(told(&facts("maintenance:NoSchedule", "")), "");
+    // Every daemon bears it without saying so.
+    assert_eq!(told(&facts("node.kubernetes.io/unreachable:NoExecute", "")), "");
+    let unsure = Facts { daemons_known: false, ..facts("maintenance:NoExecute", "") };
+    assert_eq!(told(&unsure), "");
+    let none = Facts { workloads: Vec::new(), ..facts("maintenance:NoExecute", "") };
+    assert_eq!(told(&none), "");
+    let elsewhere = Facts { other_daemons: vec![daemon("- Exists")], ..none };
+    assert_eq!(told(&elsewhere), "");
+}
+
+#[test]
+fn tl303_nothing_leads_there() {
+    let nodes = || vec![node("a", "pool=gpu:NoSchedule pool=gpu:NoExecute"), node("b", "")];
+    let gpu = || workload("pool Equal gpu");
+    assert_eq!(told(&on(nodes(), gpu())), "TL303@0.Whole");
+    assert!(lint(&on(nodes(), gpu()))[0].reason.contains("1 of 2 nodes"));
+    let led = [
+        Workload { node_selector: [("kubernetes.io/hostname".into(), "a".into())].into(), ..gpu() },
+        Workload { prefers: true, ..gpu() },
+        Workload { special_resources: true, ..gpu() },
+        Workload { bound: true, ..gpu() },
+        Workload { daemon: true, ..gpu() },
+    ];
+    for led in led {
+        assert_eq!(told(&on(nodes(), led.clone())), "", "{led:?}");
+    }
+    // Nowhere else to go; nodes unknown; only preferred.
+    assert_eq!(told(&on(vec![node("a", "pool=gpu:NoSchedule")], gpu())), "");
+    assert_eq!(told(&alone(gpu())), "");
+    let preferred = vec![node("a", "pool=gpu:PreferNoSchedule"), node("b", "")];
+    assert_eq!(told(&on(preferred, gpu())), "");
+    // The key says what it is for.
+    assert_eq!(told(&alone(workload("dedicated Equal db NoSchedule"))), "TL303@0.Whole");
+    assert_eq!(told(&alone(workload("example.com/dedicated Exists"))), "TL303@0.Whole");
+    assert_eq!(told(&alone(workload("dedicated Equal db PreferNoSchedule"))), "");
+    assert_eq!(told(&alone(workload("dedicated-to Equal db NoSchedule"))), "");
+}
+
+#[test]
+fn tl304_not_let_in() {
+    let nodes = || {
+        let db = |name| labelled(node(name, "dedicated=db:NoSchedule"), "pool", "db");
+        vec![db("a"), db("b"), node("c", "")]
+    };
+    let asking = |pool: &str, row: &str| Workload {
+        node_selector: [("pool".into(), pool.into())].into(),
+        ..workload(row)
+    };
+    assert_eq!(told(&on(nodes(), asking("db", ""))), "TL304@Selection");
+    assert!(lint(&on(nodes(), asking("db", "")))[0].reason.contains("all 2 nodes"));
+    assert_eq!(told(&on(nodes(), asking("db", "dedicated Equal db NoSchedule"))), "");
+    assert_eq!(told(&on(nodes(), asking("web", ""))), "", "no node at all is no taint's fault");
+    assert_eq!(told(&on(nodes(), Workload { bound: true, ..asking("db", "") })), "");
+    assert_eq!(told(&on(nodes(), workload(""))), "");
+    let one = NodeRequirement { key: "pool".into(), operator: NodeOperator::Exists, values: Vec::new() };
+    let required = Some(vec![NodeTerm { expressions: vec![one], fields: Vec::new() }]);
+    assert_eq!(told(&on(nodes(), Workload { required, ..workload("") })), "TL304@Selection");
+    let open = [nodes(), vec![labelled(node("d", ""), "pool", "db")]].concat();
+    assert_eq!(told(&on(open, asking("db", ""))), "", "one node is open");
+    let passing = vec![labelled(node("d", "node.kubernetes.io/not-ready:NoSchedule"), "pool", "db")];
+    assert_eq!(told(&on(passing, asking("db", ""))), "", "that taint goes by itself");
+    let role = "node-role.kubernetes.io/control-plane";
+    let control = vec![labelled(node("d", &format!("{role}:NoSchedule")), role, "")];
+    let wants = Workload { node_selector: [(role.into(), "".into())].into(), ..workload("") };
+    assert_eq!(told(&on(control, wants)), "TL210@Selection", "said once");
+}

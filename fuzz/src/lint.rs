@@ -1,0 +1,43 @@
+//! # Fuzz target: manifests, and the rules about what is in them
+//! Room:     text in, no panic, no hang, no unbounded memory.
+//! Comes in: from libFuzzer (`cargo +nightly fuzz run lint --features libfuzzer`), or from files named as arguments
+//!           (`cargo run --manifest-path fuzz/Cargo.toml --bin lint -- FILE...`, on the stable compiler).
+//! Goes out: nothing; a crash is the finding.
+//! Not here: what is read and found: the files of the command line that are compiled in here, and the core.
+#![cfg_attr(feature = "libfuzzer", no_main)]
+#![allow(dead_code, reason = "files and answers of API servers are not fuzzed")]
+
+#[path = "../../crates/cli/src"]
+mod program {
+    pub(crate) mod manifest;
+}
+#[path = "../../crates/cli/src/lint/object.rs"]
+mod object;
+
+use program::manifest;
+use taintward_core::lint::{Facts, lint};
+
+/// The number of objects and of findings.
+fn run(bytes: &[u8]) -> (usize, usize) {
+    let mut facts = Facts { daemons_known: true, ..Facts::default() };
+    manifest::each(&String::from_utf8_lossy(bytes), |tree| match object::read(tree).map(|object| object.what) {
+        Some(object::What::Workload(workload)) => facts.workloads.push(workload),
+        Some(object::What::Node(node)) => facts.nodes.push(node),
+        None => {}
+    });
+    (facts.workloads.len() + facts.nodes.len(), lint(&facts).len())
+}
+
+#[cfg(feature = "libfuzzer")]
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    run(bytes);
+});
+
+#[cfg(not(feature = "libfuzzer"))]
+fn main() -> std::io::Result<()> {
+    for path in std::env::args_os().skip(1) {
+        let (objects, findings) = run(&std::fs::read(&path)?);
+        println!("{}: {findings} findings in {objects} objects", path.display());
+    }
+    Ok(())
+}
