@@ -5,7 +5,6 @@ use crate::fact::ArrivalFacts;
 use crate::health::ZoneLabels;
 use crate::names::Uid;
 use crate::time::Wall;
-use alloc::format;
 use alloc::string::ToString;
 use alloc::vec;
 
@@ -145,5 +144,5 @@ fn zones_come_from_labels_the_old_ones_first() {
     let mut told = builder();
     told.node(read);
     let expected = ZoneKey::of(ZoneLabels { beta_zone: Some("old"), ..ZoneLabels::default() });
-    assert_eq!(told.finish().nodes()[0].zone, expected, "{}", format!("{expected}"));
+    assert_eq!(told.finish().nodes()[0].zone, expected);
 }
