@@ -10,6 +10,7 @@ mod gates;
 mod lint;
 mod names;
 mod node_health;
+mod plan;
 mod run;
 mod sandbox;
 mod sandbox_node;
@@ -19,12 +20,14 @@ mod switch;
 mod tests;
 
 use crate::lint::LintPlan;
+use crate::plan::Ask;
 use crate::sandbox::SandboxPlan;
 use crate::sandbox::misbehave::Misbehaviour;
 use clap::error::{Error, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use lint::LintArgs;
+use plan::PlanArgs;
 use run::RunArgs;
 use sandbox::SandboxArgs;
 use settle::{Explicit, settle};
@@ -44,6 +47,8 @@ pub(crate) enum Command {
     Misbehave(Box<Misbehaviour>),
     /// Look for mistakes in tolerations and taints.
     Lint(Box<LintPlan>),
+    /// Say what would happen if nodes were changed.
+    Plan(Box<Ask>),
     /// Print a text.
     Print(String),
     /// Print the reference.
@@ -94,6 +99,14 @@ enum Verb {
     /// Runs a whole cluster in this process, with everything in it; prints a kubeconfig for kubectl
     #[command(args_override_self = true)]
     Sandbox(Box<SandboxArgs>),
+    /// Says who would leave if nodes were tainted, cordoned or dead, when, why, and where they could go
+    #[command(
+        args_override_self = false,
+        after_help = "Nothing is changed, and read access is enough. Without a flag that changes something it says who \
+            leaves anyway. Exit codes: 0 nobody on the nodes in question leaves, 2 somebody does, 1 something could \
+            not be read or the command line makes no sense."
+    )]
+    Plan(Box<PlanArgs>),
     /// Finds tolerations and taints that do not do what their author thinks
     #[command(
         args_override_self = true,
@@ -116,7 +129,7 @@ pub(crate) fn parse() -> Result<Command, Error> {
 /// The exit code for a command line that makes no sense: 2, but for commands whose 2 means that something was found.
 pub(crate) fn misuse_code() -> u8 {
     let verb = std::env::args_os().nth(1).unwrap_or_default();
-    if verb == "lint" { 1 } else { 2 }
+    if ["lint", "plan"].iter().any(|code| verb == *code) { 1 } else { 2 }
 }
 
 /// A duration that is longer than none.
@@ -142,6 +155,10 @@ fn parse_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
         Some(Verb::Lint(arguments)) => match arguments.settle() {
             Ok(plan) => Ok(Command::Lint(Box::new(plan))),
             Err(complaint) => Err(blame("lint", complaint)),
+        },
+        Some(Verb::Plan(arguments)) => match arguments.settle() {
+            Ok(ask) => Ok(Command::Plan(Box::new(ask))),
+            Err(complaint) => Err(blame("plan", complaint)),
         },
         Some(Verb::Run(arguments)) => {
             let explicit = matches.subcommand_matches("run").map(explicit).unwrap_or_default();

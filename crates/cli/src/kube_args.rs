@@ -31,6 +31,9 @@ pub(crate) struct KubeArgs {
     /// Only objects with these labels, as in app=web,tier!=cache
     #[arg(short = 'l', long, value_name = "LABELS")]
     selector: Option<String>,
+    /// Only objects whose fields are like this, as in spec.nodeName=n1
+    #[arg(long, value_name = "FIELDS")]
+    field_selector: Option<String>,
     /// How long an answer is waited for, as in 10s or 1m30s
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = crate::args::duration)]
     request_timeout: Duration,
@@ -43,6 +46,7 @@ pub(crate) struct Cluster {
     namespace: Option<String>,
     all_namespaces: bool,
     pub(crate) selector: String,
+    pub(crate) fields: String,
     pub(crate) patience: Duration,
 }
 
@@ -63,6 +67,7 @@ impl KubeArgs {
             namespace: self.namespace,
             all_namespaces: self.all_namespaces,
             selector: self.selector.unwrap_or_default(),
+            fields: self.field_selector.unwrap_or_default(),
             patience: self.request_timeout,
         }
     }
@@ -76,5 +81,10 @@ impl Cluster {
             Some(named) => named,
             None => &connected.default_namespace,
         }
+    }
+
+    /// The namespace that was named; all if empty, where nobody named one.
+    pub(crate) fn named_namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or_default()
     }
 }

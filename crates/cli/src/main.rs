@@ -6,8 +6,10 @@ mod kube_args;
 mod lint;
 mod manifest;
 mod paint;
+mod plan;
 mod program;
 mod sandbox;
+mod survey;
 
 fn main() -> std::process::ExitCode {
     program::main()

@@ -3,7 +3,7 @@
 //! Comes in: from `parse.rs` (YAML and JSON), or from an API server's answer, which has no places.
 //! Goes out: fields by name, lists, texts, numbers.
 //! Keeps:    what an alias stands for is shared, not copied, so that no text becomes much larger than it was written.
-//! Not here: opening files (`files.rs`); what the fields mean (`lint/`).
+//! Not here: opening files (`files.rs`); what the fields mean (`lint/`, `survey/`).
 
 mod answer;
 pub(crate) mod files;
@@ -14,6 +14,7 @@ mod tests;
 
 pub(crate) use parse::each;
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// A place in a text, counted from 1; line 0 is nowhere.
@@ -121,6 +122,26 @@ impl Tree {
     /// The names of all fields, those merged in left out.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Entry> {
         self.entries().iter().filter(|entry| *entry.key != *MERGE)
+    }
+
+    /// The fields that count: of two with the same name the last; of those merged in, the ones that are not written.
+    pub(crate) fn fields(&self) -> Vec<&Entry> {
+        let (mut told, mut all) = (BTreeSet::new(), Vec::new());
+        self.gather(MERGES_MOST, &mut told, &mut all);
+        all
+    }
+
+    fn gather<'t>(&'t self, depth: usize, told: &mut BTreeSet<&'t str>, all: &mut Vec<&'t Entry>) {
+        for entry in self.entries().iter().rev() {
+            if *entry.key != *MERGE && told.insert(&entry.key) {
+                all.push(entry);
+            }
+        }
+        let Some(merged) = self.entries().iter().rev().find(|entry| *entry.key == *MERGE) else { return };
+        let Some(depth) = depth.checked_sub(1) else { return };
+        let one = std::slice::from_ref(&merged.value);
+        let others = if matches!(merged.value.value, Value::List(_)) { merged.value.items() } else { one };
+        others.iter().for_each(|other| other.gather(depth, told, all));
     }
 
     /// The text of a field; numbers and truth values as they were written.

@@ -7,6 +7,7 @@
 use crate::args::{self, Command, Plan};
 use crate::docs;
 use crate::lint;
+use crate::plan;
 use crate::sandbox;
 use std::error::Error;
 use std::io::{self, Write};
@@ -38,6 +39,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(Command::Sandbox(plan)) => play(async { sandbox::run(*plan).await }),
         Ok(Command::Misbehave(asked)) => play(async { Ok(sandbox::misbehave::run(*asked).await?) }),
         Ok(Command::Lint(plan)) => lint::run(&plan),
+        Ok(Command::Plan(ask)) => plan::run(*ask),
         Ok(Command::Print(text)) => print(&text),
         Ok(Command::Reference) => print(&docs::reference()),
         Err(complaint) => {

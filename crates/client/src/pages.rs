@@ -1,7 +1,7 @@
 //! # Pages: lists of any kind, for people's commands
-//! Room:     one list, page by page, as JSON.
+//! Room:     one list, page by page, as JSON; one object.
 //! Comes in: which objects; how long a page may take.
-//! Goes out: bodies of pages, one at a time; a [`Refusal`] that names the missing permission.
+//! Goes out: objects as they were written, one at a time; a [`Refusal`] that names the missing permission.
 //! Keeps:    one page is in memory; nothing is asked twice.
 //! Not here: the controller's lists and watches (`listen.rs`); what stands in the pages (whoever asks).
 
@@ -10,7 +10,9 @@ use bytes::Bytes;
 use http::Method;
 use kube::Client;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use std::time::Duration;
+use taintward_core::effect::Failure;
 
 /// Objects on a page.
 const PAGE: usize = 250;
@@ -29,12 +31,16 @@ pub struct Listing<'a> {
     pub namespace: &'a str,
     /// `-l`, as typed; all if empty.
     pub selector: &'a str,
+    /// `--field-selector`, as typed; all if empty.
+    pub fields: &'a str,
 }
 
 #[derive(Deserialize)]
-struct Page {
+struct Page<'a> {
     #[serde(default)]
     metadata: PageMetadata,
+    #[serde(borrow, default)]
+    items: Option<Vec<&'a RawValue>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -43,24 +49,25 @@ struct PageMetadata {
     next: String,
 }
 
-/// Tells each page; waits at most `limit` for each.
+/// Tells each object, without `apiVersion` and `kind`, which lists leave out; waits at most `limit` for each page.
 ///
 /// # Errors
-/// The first page that could not be had, or that `tell` cannot read; what was told before has been told.
+/// The first page that could not be had, or an object that `tell` cannot read; what was told before has been told.
 pub async fn pages(
     client: &Client,
     listing: Listing<'_>,
     limit: Duration,
     tell: &mut dyn FnMut(&[u8]) -> Result<(), String>,
 ) -> Result<(), Refusal> {
-    let Listing { group, plural, namespace, selector } = listing;
-    let on = Resource::collection(group, plural, namespace)?;
+    let on = Resource::collection(listing.group, listing.plural, listing.namespace)?;
     let mut next = String::new();
     loop {
-        let body = page(client, &on, selector, &next, limit).await?;
+        let body = page(client, &on, listing, &next, limit).await?;
         let unreadable = |why: String| Refusal::unreadable(&on, &why);
-        let page: Page = serde_json::from_slice(&body).map_err(|why| unreadable(why.to_string()))?;
-        tell(&body).map_err(unreadable)?;
+        let page: Page<'_> = serde_json::from_slice(&body).map_err(|why| unreadable(why.to_string()))?;
+        for item in page.items.iter().flatten() {
+            tell(item.get().as_bytes()).map_err(unreadable)?;
+        }
         next = page.metadata.next;
         if next.is_empty() {
             return Ok(());
@@ -71,12 +78,12 @@ pub async fn pages(
 async fn page(
     client: &Client,
     on: &Resource<'_>,
-    selector: &str,
+    listing: Listing<'_>,
     next: &str,
     limit: Duration,
 ) -> Result<Bytes, Refusal> {
     let mut uri = format!("{}?limit={PAGE}", on.path());
-    for (name, value) in [("labelSelector", selector), ("continue", next)] {
+    for (name, value) in [("labelSelector", listing.selector), ("fieldSelector", listing.fields), ("continue", next)] {
         if !value.is_empty() {
             uri += &format!("&{name}=");
             push_encoded(&mut uri, value);
@@ -86,5 +93,26 @@ async fn page(
     match tokio::time::timeout(limit, asked).await {
         Ok(answer) => Ok(answer?.body),
         Err(_) => Err(Refusal::silence(&Method::GET, on, limit)),
+    }
+}
+
+/// One object, as it was written; `None` if there is none.
+///
+/// # Errors
+/// A [`Refusal`] that names the missing permission, or says that nobody answered within `limit`.
+pub async fn object(
+    client: &Client,
+    (group, plural): (&'static str, &'static str),
+    namespace: &str,
+    name: &str,
+    limit: Duration,
+) -> Result<Option<Bytes>, Refusal> {
+    let on = Resource::named(group, plural, namespace, name)?;
+    let asked = ask(client, &Method::GET, &on, on.path(), Ask::default());
+    match tokio::time::timeout(limit, asked).await {
+        Ok(Ok(answer)) => Ok(Some(answer.body)),
+        Ok(Err(refusal)) if refusal.failure == Failure::NotFound => Ok(None),
+        Ok(Err(refusal)) => Err(refusal),
+        Err(_) => Err(Refusal::silence(&Method::GET, &on, limit)),
     }
 }

@@ -20,7 +20,7 @@ use crate::health::ZoneKey;
 use crate::matching::NumericOperators;
 use crate::names::{NodeName, PodName, Uid};
 use crate::scheduling::{Labels, Load, Resources, Wish};
-use crate::start::{self, Arrival, Sighting};
+use crate::start::{self, Arrival};
 use crate::taint::Effect;
 use crate::time::Now;
 use crate::verdict::{self, Exemption, Subject, TaintInstance, Verdict};
@@ -45,6 +45,8 @@ pub struct Node {
     pub ready: Option<bool>,
     /// Where it stands (NL-24).
     pub zone: ZoneKey,
+    /// It does not count in its zone (NL-25).
+    pub excluded: bool,
     /// What its pods that are not over take together.
     pub used: Load,
     /// How many these are.
@@ -171,14 +173,13 @@ impl Snapshot {
         self.lost
     }
 
-    /// A node's NoExecute taints, each with its start as a controller that starts now would take it (D1).
+    /// A node's NoExecute taints, each with its start as a controller that watched it would have it, to the second (D1).
     pub fn instances(&self, node: usize) -> Vec<TaintInstance> {
         let fact = &self.nodes[node].fact;
         let evicting = fact.taints.iter().filter(|taint| taint.effect == Effect::NoExecute);
-        let listed = Sighting::Listed { absent_until: None };
         let instance = |taint| TaintInstance {
             taint: Clone::clone(taint),
-            start: start::of_taint(taint, fact, listed, self.now),
+            start: start::of_taint_as_told(taint, fact, self.now),
         };
         evicting.map(instance).collect()
     }

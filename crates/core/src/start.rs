@@ -78,9 +78,20 @@ pub fn of_taint(taint: &Taint, node: &NodeFact, sighting: Sighting, now: Now) ->
     let Sighting::Listed { absent_until } = sighting else {
         return Start { at: now.mono, source: StartSource::SeenLive, clamped: false };
     };
+    listed(taint, node, absent_until, RESOLUTION, now)
+}
+
+/// The start of a taint instance for people: the second that its object names, in which one who watched saw it begin.
+/// Who finds it in a list counts from the end of that second, so that nobody leaves early (S3).
+pub fn of_taint_as_told(taint: &Taint, node: &NodeFact, now: Now) -> Start {
+    listed(taint, node, None, Span::ZERO, now)
+}
+
+fn listed(taint: &Taint, node: &NodeFact, absent_until: Option<Mono>, resolution: Span, now: Now) -> Start {
+    let said_at = |wall: Wall| now.mono_of(wall.plus(resolution));
     let (said, source) = match (taint.time_added, node.taints_changed) {
-        (Some(added), _) => (said_at(added, now), StartSource::TimeAdded),
-        (None, Some(changed)) => (said_at(changed, now), StartSource::ManagedFields),
+        (Some(added), _) => (said_at(added), StartSource::TimeAdded),
+        (None, Some(changed)) => (said_at(changed), StartSource::ManagedFields),
         (None, None) => (now.mono, StartSource::FirstSight),
     };
     let at = within(said, node.created, absent_until, now);
@@ -94,17 +105,23 @@ pub fn of_pod(facts: &ArrivalFacts, sighting: Sighting, now: Now) -> Arrival {
     let Sighting::Listed { absent_until } = sighting else {
         return Arrival { at: now.mono, source: ArrivalSource::SeenLive };
     };
-    let (said, source) = match facts {
-        ArrivalFacts { scheduled: Some(at), .. } => (said_at(*at, now), ArrivalSource::PodScheduled),
-        ArrivalFacts { started: Some(at), .. } => (said_at(*at, now), ArrivalSource::StartTime),
-        ArrivalFacts { created: Some(at), .. } => (said_at(*at, now), ArrivalSource::Created),
+    listed_pod(facts, absent_until, RESOLUTION, now)
+}
+
+/// The arrival of a pod for people: see [`of_taint_as_told`].
+pub fn of_pod_as_told(facts: &ArrivalFacts, now: Now) -> Arrival {
+    listed_pod(facts, None, Span::ZERO, now)
+}
+
+fn listed_pod(facts: &ArrivalFacts, absent_until: Option<Mono>, resolution: Span, now: Now) -> Arrival {
+    let said_at = |wall: Wall| now.mono_of(wall.plus(resolution));
+    let (said, source) = match *facts {
+        ArrivalFacts { scheduled: Some(at), .. } => (said_at(at), ArrivalSource::PodScheduled),
+        ArrivalFacts { started: Some(at), .. } => (said_at(at), ArrivalSource::StartTime),
+        ArrivalFacts { created: Some(at), .. } => (said_at(at), ArrivalSource::Created),
         _ => (now.mono, ArrivalSource::FirstSight),
     };
     Arrival { at: within(said, facts.created, absent_until, now), source }
-}
-
-fn said_at(wall: Wall, now: Now) -> Mono {
-    now.mono_of(wall.plus(RESOLUTION))
 }
 
 /// Clamps to [creation or last known absence, now]; now wins where the bounds contradict each other.

@@ -21,7 +21,7 @@ pub(crate) struct LintArgs {
         short,
         long,
         value_name = "FILE|FOLDER|-",
-        conflicts_with_all = ["namespace", "all_namespaces", "selector"]
+        conflicts_with_all = ["namespace", "all_namespaces", "selector", "field_selector"]
     )]
     filename: Vec<PathBuf>,
     /// With -f: hold the files against the nodes and DaemonSets of the current cluster

@@ -74,7 +74,7 @@ impl Look<'_> {
         let (namespace, selector) = (self.cluster.namespace(self.connected), self.cluster.selector.as_str());
         let mut daemons_read = true;
         for (group, plural, kind) in WORKLOADS {
-            let listing = Listing { group, plural, namespace, selector };
+            let listing = Listing { group, plural, namespace, selector, fields: &self.cluster.fields };
             let put = &mut |tree: &Tree| room &= basket.put(None, tree);
             if let Err(why) = self.each(listing, kind, put).await {
                 gaps.push(format!("{why}; {plural} are left out or incomplete"));
@@ -97,7 +97,7 @@ impl Look<'_> {
     /// Nodes of all labels are needed to know which taints there are. Says whether there was room for them all.
     async fn nodes(&self, basket: &mut Basket, gaps: &mut Vec<String>) -> bool {
         let mut room = true;
-        let listing = Listing { group: "", plural: "nodes", namespace: "", selector: "" };
+        let listing = Listing { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
         let put = &mut |tree: &Tree| room &= basket.put(None, tree);
         if let Err(why) = self.each(listing, "Node", put).await {
             gaps.push(format!("{why}; rules about nodes (TL3) are left out or incomplete"));
@@ -108,7 +108,7 @@ impl Look<'_> {
     /// Agents of nodes are mostly in a namespace of their own: to say that none of them bears a taint, all must be known.
     async fn all_daemons(&self, gathered: &mut Gathered) {
         let mut all: Vec<Workload> = Vec::new();
-        let listing = Listing { group: "apps", plural: DAEMONSETS, namespace: "", selector: "" };
+        let listing = Listing { group: "apps", plural: DAEMONSETS, namespace: "", selector: "", fields: "" };
         let put = &mut |tree: &Tree| {
             if let Some(What::Workload(daemon)) = object::read(tree).map(|object| object.what) {
                 all.push(daemon);
@@ -128,11 +128,10 @@ impl Look<'_> {
         kind: &str,
         put: &mut dyn FnMut(&Tree),
     ) -> Result<(), Refusal> {
-        let tell = &mut |page: &[u8]| {
-            let page: Tree = serde_json::from_slice(page).map_err(|why| why.to_string())?;
-            let version = page.text("apiVersion");
-            let items = page.get("items").map(Tree::items).unwrap_or_default();
-            items.iter().for_each(|item| put(&item.clone().called(version, kind)));
+        let version = if listing.group.is_empty() { "v1".to_owned() } else { format!("{}/v1", listing.group) };
+        let tell = &mut |item: &[u8]| {
+            let item: Tree = serde_json::from_slice(item).map_err(|why| why.to_string())?;
+            put(&item.called(&version, kind));
             Ok(())
         };
         pages(&self.connected.streams, listing, self.cluster.patience, tell).await

@@ -1,11 +1,12 @@
-//! # Answer: a tree from an API server's JSON
-//! Room:     reading a [`Tree`] with serde, without places.
+//! # Answer: a tree from an API server's JSON, and back
+//! Room:     reading a [`Tree`] with serde, without places; writing one.
 //! Comes in: JSON.
-//! Goes out: the same tree as from a file.
+//! Goes out: the same tree as from a file; from a file's tree, the JSON that kubectl would send.
 //! Not here: JSON in files, where places count (`parse.rs`).
 
 use super::{Entry, Span, Tree, Value};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use std::fmt;
 
 impl<'de> Deserialize<'de> for Tree {
@@ -63,4 +64,30 @@ impl<'de> Visitor<'de> for Any {
         }
         Ok(Value::Map(entries.into()))
     }
+}
+
+impl Serialize for Tree {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match &self.value {
+            Value::Null => to.serialize_unit(),
+            Value::Truth(truth) => to.serialize_bool(*truth),
+            Value::Text(text) => to.serialize_str(text),
+            Value::Number(_, Some(whole)) => to.serialize_i64(*whole),
+            Value::Number(text, None) => number(text).serialize(to),
+            Value::List(items) => to.collect_seq(items.iter()),
+            Value::Map(_) => {
+                let mut map = to.serialize_map(None)?;
+                for entry in self.fields() {
+                    map.serialize_entry(&*entry.key, &entry.value)?;
+                }
+                map.end()
+            }
+        }
+    }
+}
+
+/// A number that is not whole, if JSON can have it; else the text as it was written.
+fn number(text: &str) -> serde_json::Value {
+    let float = text.parse().ok().and_then(serde_json::Number::from_f64);
+    float.map_or_else(|| text.into(), serde_json::Value::Number)
 }

@@ -70,6 +70,16 @@ impl<'a> Resource<'a> {
             .ok_or_else(|| no_name("namespace", namespace))
     }
 
+    /// One object of any kind; the namespace is empty for those that have none.
+    pub(crate) fn named(
+        group: &'static str,
+        plural: &'static str,
+        namespace: &'a str,
+        name: &'a str,
+    ) -> Result<Self, Refusal> {
+        Self { name, ..Self::collection(group, plural, namespace)? }.object()
+    }
+
     /// Where questions about our own permissions are posted.
     pub(crate) const fn access_review() -> Resource<'static> {
         let (group, plural) = ("authorization.k8s.io", "selfsubjectaccessreviews");

@@ -169,8 +169,7 @@ fn a_taint_that_goes_spares_and_one_that_stays_keeps_its_start() {
     told.pod(PodRead { wish: wish(vec![bears("db", Some(300))]), ..pod("a", "n1", None) });
     let snapshot = told.finish();
     let anyway = forecast(&snapshot, &[], ALL);
-    // timeAdded is cut to whole seconds; nobody leaves early.
-    assert_eq!(names(&snapshot, &anyway)[0].1, Some(201));
+    assert_eq!(names(&snapshot, &anyway)[0].1, Some(200));
     assert_eq!(anyway.totals.anyway, 1);
     let same = forecast(&snapshot, &[change(&snapshot, 0, &[old])], ALL);
     assert_eq!(names(&snapshot, &same), names(&snapshot, &anyway));

@@ -8,11 +8,11 @@
 use super::workload::{OwnerRef, Workload};
 use super::{Budget, Node, Pod, Shape, Snapshot};
 use crate::fact::{ArrivalFacts, NodeFact, Standing};
-use crate::health::{ZoneKey, ZoneLabels};
+use crate::health::ZoneKey;
 use crate::matching::NumericOperators;
 use crate::names::{NodeName, PodName, Uid};
 use crate::scheduling::{Labels, Load, Resources, Wish};
-use crate::start::{self, Sighting};
+use crate::start;
 use crate::time::{Mono, Now, Wall};
 use crate::verdict::Exemption;
 use alloc::collections::BTreeMap;
@@ -33,6 +33,10 @@ pub struct NodeRead {
     pub pods_max: i64,
     /// Whether its condition `Ready` is true.
     pub ready: Option<bool>,
+    /// Where it stands (NL-24).
+    pub zone: ZoneKey,
+    /// It does not count in its zone (NL-25).
+    pub excluded: bool,
 }
 
 /// A pod as it was read.
@@ -157,11 +161,10 @@ impl Builder {
         let node = (!read.node.is_empty()).then(|| self.named.put(NodeName::new(read.node)));
         let (namespace, name) = (read.name.namespace(), read.name.name());
         let workload = Workload::of(namespace, name, &read.labels, read.owner);
-        let listed = Sighting::Listed { absent_until: None };
         Pod {
             uid: read.uid,
             node,
-            arrival: start::of_pod(&read.arrival, listed, self.now),
+            arrival: start::of_pod_as_told(&read.arrival, self.now),
             standing: read.standing,
             exemption: Exemption::of(read.standing, read.mirror),
             marked: read.marked,
@@ -221,16 +224,9 @@ impl Builder {
 }
 
 fn node(read: NodeRead) -> Node {
-    let NodeRead { fact, labels, unschedulable, allocatable, pods_max, ready } = read;
-    let label = |name: &str| labels.get(name).map(|value| &**value);
-    let zone = ZoneKey::of(ZoneLabels {
-        beta_region: label("failure-domain.beta.kubernetes.io/region"),
-        beta_zone: label("failure-domain.beta.kubernetes.io/zone"),
-        region: label("topology.kubernetes.io/region"),
-        zone: label("topology.kubernetes.io/zone"),
-    });
+    let NodeRead { fact, labels, unschedulable, allocatable, pods_max, ready, zone, excluded } = read;
     let used = Load::default();
-    Node { fact, labels, unschedulable, allocatable, pods_max, ready, zone, used, pods: 0 }
+    Node { fact, labels, unschedulable, allocatable, pods_max, ready, zone, excluded, used, pods: 0 }
 }
 
 impl Snapshot {

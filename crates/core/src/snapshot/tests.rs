@@ -33,6 +33,8 @@ pub(crate) fn node(name: &str, taints: Vec<crate::taint::Taint>) -> NodeRead {
         allocatable: [("cpu".into(), 4_000)].into(),
         pods_max: 110,
         ready: Some(true),
+        zone: ZoneKey::of(ZoneLabels::default()),
+        excluded: false,
     }
 }
 
@@ -134,15 +136,4 @@ fn portions_are_read_and_rounded_up() {
     }
     assert_eq!(Floor::MaxUnavailable(Portion::Percent(30)).of(10), 7);
     assert_eq!(Floor::MaxUnavailable(Portion::Count(20)).of(10), 0);
-}
-
-#[test]
-fn zones_come_from_labels_the_old_ones_first() {
-    let mut read = node("n1", vec![]);
-    read.labels =
-        labels(&[("topology.kubernetes.io/zone", "new"), ("failure-domain.beta.kubernetes.io/zone", "old")]);
-    let mut told = builder();
-    told.node(read);
-    let expected = ZoneKey::of(ZoneLabels { beta_zone: Some("old"), ..ZoneLabels::default() });
-    assert_eq!(told.finish().nodes()[0].zone, expected);
 }

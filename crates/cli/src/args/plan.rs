@@ -1,0 +1,139 @@
+//! # Plan: the flags of `taintward plan`
+//! Room:     flags, defaults, words.
+//! Comes in: arguments.
+//! Goes out: an [`Ask`].
+//! Not here: what the choices do (`plan.rs`).
+
+use super::gates::{self, Gate, Setting};
+use crate::kube_args::KubeArgs;
+use crate::output::{OutputArgs, OutputError};
+use crate::plan::{Ask, At, Edit, NodeSet, Silence};
+use clap::{ArgAction, Args};
+use jiff::Timestamp;
+use std::path::PathBuf;
+use std::time::Duration;
+use taintward_core::change::{self, Change};
+use taintward_core::health::{Config, FlagError, Flags};
+use taintward_core::matching::NumericOperators;
+use taintward_core::time::Span;
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// If these nodes got this taint, as in --taint n1 dedicated=db:NoExecute. NODES is a name, names with commas
+    /// between, labels such as pool=db, or '*' for all; all flags that change something may be repeated
+    #[arg(long, num_args = 2, value_names = ["NODES", "TAINT"], action = ArgAction::Append)]
+    taint: Vec<String>,
+    /// If these nodes lost this taint: KEY or KEY:EFFECT
+    #[arg(long, num_args = 2, value_names = ["NODES", "TAINT"], action = ArgAction::Append)]
+    untaint: Vec<String>,
+    /// If these nodes were cordoned: nobody leaves because of it, but nobody can go there
+    #[arg(long, value_name = "NODES", value_parser = NodeSet::parse)]
+    cordon: Vec<NodeSet>,
+    /// If these nodes were not cordoned
+    #[arg(long, value_name = "NODES", value_parser = NodeSet::parse)]
+    uncordon: Vec<NodeSet>,
+    /// If these nodes fell silent now: node health taints them after the grace period, one by one in each zone
+    #[arg(long, value_name = "NODES", value_parser = NodeSet::parse)]
+    node_dead: Vec<NodeSet>,
+    /// If all nodes of this zone fell silent now
+    #[arg(long, value_name = "ZONE")]
+    zone_dead: Vec<String>,
+    /// The cluster's state in files, as kubectl get -o yaml or json prints it, a folder of them, or - for standard
+    /// input; may be repeated. A file with nothing but nodes says how these nodes would be, if the state comes from
+    /// elsewhere. Without it the current cluster is read
+    #[arg(short, long, value_name = "FILE|FOLDER|-")]
+    filename: Vec<PathBuf>,
+    /// Nodes as they would be: their spec.taints and spec.unschedulable count, nothing else
+    #[arg(long, value_name = "FILE")]
+    change: Vec<PathBuf>,
+    /// How things are at this moment: +10m, or a time such as 2026-11-21T14:00:00Z
+    #[arg(long, value_name = "MOMENT", value_parser = moment, allow_hyphen_values = true)]
+    at: Option<At>,
+    /// Judge as if it were this time; without it by now. For files that were written a while ago
+    #[arg(long, value_name = "TIME")]
+    as_of: Option<Timestamp>,
+    /// How long a node may be silent before node health taints it
+    #[arg(long, value_name = "DURATION", default_value = "50s", value_parser = super::duration)]
+    node_monitor_grace_period: Duration,
+    /// Feature gates of the cluster, as Name=true; TaintTolerationComparisonOperators (false by default) is the one that
+    /// counts here
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = gates::parse)]
+    feature_gates: Vec<Setting>,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    kube: KubeArgs,
+}
+
+/// What is wrong with the flags.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PlanArgsError {
+    #[error("{flag} {nodes} {taint}: {why}")]
+    Taint { flag: &'static str, nodes: String, taint: String, why: String },
+    #[error(transparent)]
+    Flag(#[from] FlagError),
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+/// `+10m`, or a time with its zone.
+fn moment(text: &str) -> Result<At, String> {
+    if let Some(later) = text.strip_prefix('+') {
+        let later = super::duration(later)?;
+        let micros = i64::try_from(later.as_micros()).map_err(|_| "that is longer than time is".to_owned())?;
+        return Ok(At::In(Span::from_micros(micros)));
+    }
+    let time = text.parse().map(At::Moment);
+    time.map_err(|why| format!("expected +10m or a time such as 2026-11-21T14:00:00Z: {why}"))
+}
+
+/// Pairs of nodes and a taint, as edits.
+fn edits(flag: &'static str, pairs: &[String], removes: bool) -> Result<Vec<Edit>, PlanArgsError> {
+    let edit = |pair: &[String]| {
+        let [nodes, taint] = pair else { unreachable!("the parser takes them by twos") };
+        let wrong =
+            |why| PlanArgsError::Taint { flag, nodes: nodes.clone(), taint: taint.clone(), why };
+        let set = NodeSet::parse(nodes).map_err(wrong)?;
+        let change = read(taint, removes).map_err(wrong)?;
+        Ok(Edit::Taints { nodes: set, change })
+    };
+    pairs.chunks(2).map(edit).collect()
+}
+
+fn read(taint: &str, removes: bool) -> Result<Change, String> {
+    let spec = if removes && !taint.ends_with('-') { format!("{taint}-") } else { taint.to_owned() };
+    let change = change::parse(&[&spec]).map_err(|why| why.to_string())?;
+    match (removes, change.add.is_empty()) {
+        (false, true) => Err("that takes a taint off; use --untaint".to_owned()),
+        _ => Ok(change),
+    }
+}
+
+impl PlanArgs {
+    pub(super) fn settle(self) -> Result<Ask, PlanArgsError> {
+        let mut all = edits("--taint", &self.taint, false)?;
+        all.extend(edits("--untaint", &self.untaint, true)?);
+        let cordon = |cordoned| move |nodes| Edit::Cordon { nodes, cordoned };
+        all.extend(self.cordon.into_iter().map(cordon(true)));
+        all.extend(self.uncordon.into_iter().map(cordon(false)));
+        all.extend(self.node_dead.into_iter().map(|nodes| Edit::Silence(Silence::Nodes(nodes))));
+        all.extend(self.zone_dead.into_iter().map(|zone| Edit::Silence(Silence::Zone(zone))));
+        let grace = i64::try_from(self.node_monitor_grace_period.as_micros()).unwrap_or(i64::MAX);
+        let health = Config::new(&Flags { monitor_grace_micros: grace, ..Flags::default() })?;
+        let numeric = match gates::value(&self.feature_gates, Gate::ComparisonOperators) {
+            Some(true) => NumericOperators::On,
+            _ => NumericOperators::Off,
+        };
+        Ok(Ask {
+            files: self.filename,
+            change_files: self.change,
+            cluster: self.kube.settle(),
+            edits: all,
+            at: self.at.unwrap_or(At::Now),
+            as_of: self.as_of,
+            numeric,
+            health,
+            output: self.output.settle()?,
+        })
+    }
+}

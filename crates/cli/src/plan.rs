@@ -1,0 +1,151 @@
+//! # Plan: `taintward plan`
+//! Room:     what would happen if: who leaves, when, why; workloads and budgets hit; where those that leave could go.
+//! Comes in: [`Ask`].
+//! Goes out: an answer on standard output, gaps on standard error, an exit code of [`EXIT_CODES`].
+//! Keeps:    an answer that lacks something says so in every form, and the exit code is 1 then.
+//! Not here: the forecast (`taintward_core::forecast`), the flags (`args/plan.rs`), reading (`survey`).
+
+mod answer;
+mod change_file;
+mod edit;
+mod human;
+mod object;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub(crate) use edit::{Edit, EditError, NodeSet, Silence};
+pub(crate) use words::{patience, stays_because};
+
+use crate::kube_args::Cluster;
+use crate::output::Output;
+use crate::survey::{self, Source, Survey, SurveyError};
+use answer::PlanAnswer;
+use edit::Edited;
+use jiff::Timestamp;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use taintward_core::forecast::{Forecast, Question, forecast};
+use taintward_core::health;
+use taintward_core::matching::NumericOperators;
+use taintward_core::time::{Mono, Span};
+
+/// Those that leave and are given a place, one after the other; more are only counted.
+const PLACES_MOST: usize = 10_000;
+
+/// What is asked.
+#[derive(Debug)]
+pub(crate) struct Ask {
+    pub(crate) files: Vec<PathBuf>,
+    /// Files that say how nodes would be, whatever else is in them.
+    pub(crate) change_files: Vec<PathBuf>,
+    pub(crate) cluster: Cluster,
+    pub(crate) edits: Vec<Edit>,
+    pub(crate) at: At,
+    /// The moment to judge by; without it now.
+    pub(crate) as_of: Option<Timestamp>,
+    pub(crate) numeric: NumericOperators,
+    pub(crate) health: health::Config,
+    pub(crate) output: Output,
+}
+
+/// Up to when those that leave count as gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    /// Now; those that leave later are told all the same.
+    Now,
+    /// So much later.
+    In(Span),
+    /// At this moment.
+    Moment(Timestamp),
+}
+
+/// Exit codes of `taintward plan`.
+pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
+    (0, "No pod on the nodes in question leaves"),
+    (1, "Something could not be read, or the command line makes no sense; what was read is planned"),
+    (2, "Some pod on the nodes in question leaves, now or later, and all was read"),
+];
+
+/// Why there is no plan at all.
+#[derive(Debug, thiserror::Error)]
+enum PlanError {
+    #[error(transparent)]
+    Survey(#[from] SurveyError),
+    #[error(transparent)]
+    Edit(#[from] EditError),
+    #[error(transparent)]
+    Change(#[from] change_file::ChangeFileError),
+    #[error(transparent)]
+    Print(#[from] crate::output::PrintError),
+    #[error("--at {at} is before {now}, the moment of the plan; name a later one, as in --at +10m")]
+    Past { at: Timestamp, now: Timestamp },
+}
+
+pub(crate) fn run(ask: Ask) -> ExitCode {
+    match answer(ask) {
+        Ok(code) => code,
+        Err(why) => {
+            let _ = writeln!(io::stderr(), "error: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn answer(ask: Ask) -> Result<ExitCode, PlanError> {
+    let Ask { files, change_files, cluster, mut edits, at, as_of, numeric, health, output } = ask;
+    let given = survey::sort(files);
+    for file in change_files.iter().chain(&given.changes) {
+        edits.extend(change_file::read(file)?);
+    }
+    for file in &given.changes {
+        let _ = writeln!(
+            io::stderr(),
+            "note: {} has nothing but nodes, and is taken for how they would be",
+            file.display()
+        );
+    }
+    let from = match given.state {
+        state if state.is_empty() => Source::Cluster(Box::new(cluster)),
+        state => Source::Files(state),
+    };
+    let survey = survey::survey(&from, as_of, numeric)?;
+    let until = until(at, &survey)?;
+    let edited = edit::apply(&survey.snapshot, &edits, &health)?;
+    let question = Question { until, places_max: PLACES_MOST };
+    let forecast = forecast(&survey.snapshot, &edited.changes, question);
+    for gap in &survey.gaps {
+        let _ = writeln!(io::stderr(), "error: {gap}");
+    }
+    let code = code(&survey, &forecast);
+    let Edited { told, .. } = &edited;
+    output.print(&PlanAnswer { survey: &survey, forecast: &forecast, told, until })?;
+    Ok(code)
+}
+
+fn code(survey: &Survey, forecast: &Forecast) -> ExitCode {
+    let leaving = forecast.totals.going + forecast.totals.later;
+    match (survey.gaps.is_empty(), leaving) {
+        (false, _) => ExitCode::FAILURE,
+        (true, 0) => ExitCode::SUCCESS,
+        (true, _) => ExitCode::from(2),
+    }
+}
+
+/// [`Mono::NEVER`] where no moment was named: all that leave are looked at, whenever it is.
+fn until(at: At, survey: &Survey) -> Result<Mono, PlanError> {
+    let now = survey.snapshot.now();
+    match at {
+        At::Now => Ok(Mono::NEVER),
+        At::In(span) => Ok(now.mono.plus(span)),
+        At::Moment(at) => {
+            let moment = Mono::from_micros(at.as_microsecond());
+            if moment < now.mono {
+                let now = Timestamp::from_microsecond(now.wall.as_micros()).unwrap_or(Timestamp::MAX);
+                return Err(PlanError::Past { at, now });
+            }
+            Ok(moment)
+        }
+    }
+}

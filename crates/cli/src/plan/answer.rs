@@ -1,0 +1,111 @@
+//! # Answer: a plan, ready to be written down
+//! Room:     who leaves, one row each; who stays and why, counted; what was not looked at.
+//! Comes in: the survey, the forecast, sentences about what was done.
+//! Goes out: [`PlanAnswer`], which `output` writes in any form.
+//! Not here: text for people (`human.rs`); JSON (`object.rs`).
+
+use super::{human, object, words};
+use crate::output::{Answer, View};
+use crate::survey::Survey;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use taintward_core::forecast::{Fate, Forecast, Home, NodeForecast};
+use taintward_core::snapshot::{Pod, Snapshot};
+use taintward_core::time::Mono;
+use taintward_core::verdict::Outcome;
+
+/// A plan.
+pub(super) struct PlanAnswer<'p> {
+    pub(super) survey: &'p Survey,
+    pub(super) forecast: &'p Forecast,
+    /// What was done to nodes, a sentence each.
+    pub(super) told: &'p [String],
+    /// [`Mono::NEVER`] where no moment was named.
+    pub(super) until: Mono,
+}
+
+/// A pod that leaves.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'p> {
+    pub(super) node: &'p NodeForecast,
+    pub(super) fate: &'p Fate,
+    pub(super) at: Mono,
+}
+
+impl<'p> PlanAnswer<'p> {
+    pub(super) fn snapshot(&self) -> &'p Snapshot {
+        &self.survey.snapshot
+    }
+
+    pub(super) fn pod(&self, row: &Row<'_>) -> &'p Pod {
+        &self.snapshot().pods()[row.fate.pod as usize]
+    }
+
+    pub(super) fn node_name(&self, node: usize) -> &'p str {
+        self.snapshot().nodes()[node].fact.name.as_str()
+    }
+
+    /// Who leaves, who is first first; of those that leave together, by node and name.
+    pub(super) fn rows(&self) -> Vec<Row<'p>> {
+        let of_node = |node: &'p NodeForecast| {
+            node.fates.iter().filter_map(move |fate| Some(Row { node, fate, at: fate.at()? }))
+        };
+        let mut rows: Vec<Row<'_>> = self.forecast.nodes.iter().flat_map(of_node).collect();
+        // Within a node they are in the order of names.
+        rows.sort_by_key(|row| row.at.max(self.snapshot().now().mono));
+        rows
+    }
+
+    /// Why a pod leaves.
+    pub(super) fn why(&self, row: &Row<'_>) -> String {
+        let Some(at) = row.fate.decisive else { return String::new() };
+        let (pod, instance) = (self.pod(row), &row.node.after[at as usize]);
+        let tolerations = &self.snapshot().shape(pod).wish.tolerations;
+        let numeric = self.snapshot().numeric();
+        let answer = taintward_core::matching::answer(tolerations, &instance.taint, numeric);
+        words::leaves_because(instance, answer, tolerations)
+    }
+
+    /// Where pods that leave could go, by pod.
+    pub(super) fn homes(&self) -> BTreeMap<u32, &'p Home> {
+        self.forecast.homes.iter().map(|home| (home.pod, home)).collect()
+    }
+
+    /// Why the others on a node stay, and how many for each reason; most first.
+    pub(super) fn stays(&self, node: &NodeForecast) -> Vec<(String, usize)> {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for fate in &node.fates {
+            let Outcome::Stays(stay) = fate.after else { continue };
+            let pod = &self.snapshot().pods()[fate.pod as usize];
+            let tolerations = &self.snapshot().shape(pod).wish.tolerations;
+            let verdict = self.snapshot().judge(pod, &node.after);
+            *counts.entry(words::stays_because(stay, &verdict, tolerations, &node.after)).or_default() += 1;
+        }
+        let mut stays: Vec<(String, usize)> = counts.into_iter().collect();
+        stays.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        stays
+    }
+
+    /// Pods that leave and have rules that are not looked at.
+    pub(super) fn beyond(&self) -> usize {
+        let beyond = |home: &&Home| {
+            let pod = &self.snapshot().pods()[home.pod as usize];
+            self.snapshot().shape(pod).beyond
+        };
+        self.forecast.homes.iter().filter(beyond).count()
+    }
+}
+
+impl Answer for PlanAnswer<'_> {
+    fn object(&self) -> Value {
+        object::plan(self)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.rows().iter().map(|row| format!("pod/{}", self.pod(row).name.name())).collect()
+    }
+
+    fn human(&self, view: &View) -> String {
+        human::plan(self, view)
+    }
+}

@@ -1,0 +1,79 @@
+//! # Change file: nodes as they would be
+//! Room:     nodes in a file whose `spec.taints` and `spec.unschedulable` are looked at, and nothing else.
+//! Comes in: a file.
+//! Goes out: an [`Edit`] for each node; or what is wrong, with its place.
+//! Not here: the cluster's state (`survey`).
+
+use super::edit::Edit;
+use crate::manifest::files::each;
+use crate::manifest::{self, Tree};
+use std::path::Path;
+use taintward_core::taint::{Effect, Taint};
+
+/// A file that does not say how nodes would be.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct ChangeFileError(String);
+
+pub(super) fn read(path: &Path) -> Result<Vec<Edit>, ChangeFileError> {
+    let (mut edits, mut wrong) = (Vec::new(), None);
+    each(&[path.to_owned()], &mut |found| {
+        let name = found.name;
+        let text = match found.text {
+            Ok(text) => text,
+            Err(why) => {
+                wrong.get_or_insert(format!("{name} {why}"));
+                return;
+            }
+        };
+        let mut put = |tree: &Tree| match edit(&name, tree) {
+            Ok(edit) => edits.push(edit),
+            Err(why) => {
+                let at = tree.span.from;
+                wrong.get_or_insert(format!("{name}:{}:{}: {why}", at.line, at.column));
+            }
+        };
+        for fault in manifest::each(&text, &mut put) {
+            let (at, why) = (fault.at, fault.why);
+            wrong.get_or_insert(format!("{name}:{}:{}: broken YAML or JSON: {why}", at.line, at.column));
+        }
+    });
+    match wrong {
+        Some(why) => Err(ChangeFileError(why)),
+        None if edits.is_empty() => {
+            Err(ChangeFileError(format!("{} has no node; a change names nodes and their taints", path.display())))
+        }
+        None => Ok(edits),
+    }
+}
+
+fn edit(file: &str, tree: &Tree) -> Result<Edit, String> {
+    if (tree.text("apiVersion"), tree.text("kind")) != ("v1", "Node") {
+        let kind = tree.text("kind");
+        let kind = if kind.is_empty() { "something without a kind" } else { kind };
+        return Err(format!("{kind} is no change: only nodes are, with their spec.taints and spec.unschedulable"));
+    }
+    let name = tree.at(&["metadata", "name"]).map(Tree::as_text).unwrap_or_default();
+    if name.is_empty() {
+        return Err("the node has no metadata.name".to_owned());
+    }
+    let spec = tree.get("spec");
+    let listed = spec.and_then(|spec| spec.get("taints")).map(Tree::items).unwrap_or_default();
+    Ok(Edit::Whole {
+        file: file.to_owned(),
+        node: name.to_owned(),
+        taints: listed.iter().map(taint).collect::<Result<_, _>>()?,
+        unschedulable: spec.is_some_and(|spec| spec.is_true("unschedulable")),
+    })
+}
+
+fn taint(tree: &Tree) -> Result<Taint, String> {
+    let (key, effect) = (tree.text("key"), Effect::new(tree.text("effect")));
+    match effect {
+        _ if key.is_empty() => Err("a taint has no key".to_owned()),
+        Effect::Unknown(effect) => {
+            Err(format!("{key}: {effect:?} is no effect; there are NoSchedule, PreferNoSchedule and NoExecute"))
+        }
+        effect => Ok(Taint { key: key.into(), value: tree.text("value").into(), effect, time_added: None }),
+    }
+}

@@ -1,0 +1,335 @@
+//! # Edit: what is done to nodes, as it was typed
+//! Room:     which nodes are meant; taints put on and taken off, cordons, nodes and zones that fall silent.
+//! Comes in: [`Edit`]s, in the order they were typed.
+//! Goes out: how each node would be ([`NodeChange`]); a sentence for each edit; or what is wrong with one.
+//! Keeps:    later edits see what earlier ones did; who names nobody is told so.
+//! Not here: the grammar of taints (`taintward_core::change`); who leaves (`taintward_core::forecast`).
+
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use taintward_core::change::{ApplyError, Change};
+use taintward_core::forecast::{NodeChange, PlannedTaint};
+use taintward_core::health::{self, Foreseen, Neighbour, ZoneState, foresee};
+use taintward_core::snapshot::{Node, Snapshot};
+use taintward_core::taint::{Effect, Taint, keys};
+use taintward_core::time::{Mono, Wall};
+use taintward_sandbox::select::Labels;
+
+/// Which nodes are meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NodeSet {
+    All,
+    Names(Vec<String>),
+    /// As typed, and as read.
+    Labels(String, Labels),
+}
+
+/// What is done to nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Edit {
+    Taints { nodes: NodeSet, change: Change },
+    Cordon { nodes: NodeSet, cordoned: bool },
+    Silence(Silence),
+    /// The node is as a file says.
+    Whole { file: String, node: String, taints: Vec<Taint>, unschedulable: bool },
+}
+
+/// Who falls silent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Silence {
+    Nodes(NodeSet),
+    Zone(String),
+}
+
+/// An edit that cannot be made.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum EditError {
+    #[error("there is no node \"{name}\"{hint}")]
+    NoNode { name: String, hint: String },
+    #[error("no node has labels as in {0}")]
+    NoLabels(String),
+    #[error("there is no zone \"{zone}\"; there are: {known}")]
+    NoZone { zone: String, known: String },
+    #[error("node {node} cannot be changed like that: {why}")]
+    Apply { node: String, why: String },
+    #[error("{file}: {why}")]
+    File { file: String, why: Box<Self> },
+}
+
+/// All edits, made.
+#[derive(Debug, Default)]
+pub(super) struct Edited {
+    pub(super) changes: Vec<NodeChange>,
+    /// What was done, a sentence each.
+    pub(super) told: Vec<String>,
+}
+
+impl NodeSet {
+    /// `*`, names with commas between, or a label selector: anything with `=`, `!` or a space.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if text == "*" {
+            return Ok(Self::All);
+        }
+        if text.contains(['=', '!', ' ']) {
+            let labels = Labels::read(text).map_err(|why| format!("{text:?} is no label selector: {why}"))?;
+            return Ok(Self::Labels(text.to_owned(), labels));
+        }
+        let name = |name: &str| name.strip_prefix("node/").unwrap_or(name).to_owned();
+        let names: Vec<String> = text.split(',').map(str::trim).map(name).collect();
+        if names.iter().any(String::is_empty) {
+            return Err(format!("{text:?} names a node without a name"));
+        }
+        Ok(Self::Names(names))
+    }
+
+    fn of(&self, snapshot: &Snapshot) -> Result<Vec<usize>, EditError> {
+        match self {
+            Self::All => Ok((0..snapshot.nodes().len()).collect()),
+            Self::Names(names) => names.iter().map(|name| at(snapshot, name)).collect(),
+            Self::Labels(text, labels) => {
+                let matches = |node: &Node| {
+                    let of_node: BTreeMap<&str, &str> =
+                        node.labels.iter().map(|(key, value)| (&**key, &**value)).collect();
+                    labels.match_labels(&json!(of_node))
+                };
+                let all = snapshot.nodes().iter().enumerate();
+                let found: Vec<usize> = all.filter(|(_, node)| matches(node)).map(|(at, _)| at).collect();
+                if found.is_empty() { Err(EditError::NoLabels(text.clone())) } else { Ok(found) }
+            }
+        }
+    }
+}
+
+impl fmt::Display for NodeSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => f.write_str("all nodes"),
+            Self::Names(names) if names.len() == 1 => write!(f, "node {}", names[0]),
+            Self::Names(names) => write!(f, "nodes {}", names.join(", ")),
+            Self::Labels(text, _) => write!(f, "nodes with {text}"),
+        }
+    }
+}
+
+fn at(snapshot: &Snapshot, name: &str) -> Result<usize, EditError> {
+    snapshot.node_at(name).ok_or_else(|| {
+        let known: Vec<&str> = snapshot.nodes().iter().map(|node| node.fact.name.as_str()).collect();
+        let hint = match known[..] {
+            [] => "; there is none at all".to_owned(),
+            [ref few @ ..] if few.len() <= 8 => format!("; there are: {}", few.join(", ")),
+            _ => near(name, &known).map(|near| format!("; did you mean {near}?")).unwrap_or_default(),
+        };
+        EditError::NoNode { name: name.to_owned(), hint }
+    })
+}
+
+/// The name with the longest common beginning, if that is most of it.
+fn near<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
+    let common = |other: &str| name.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+    let best = known.iter().copied().max_by_key(|other| common(other))?;
+    (common(best) * 2 > name.chars().count()).then_some(best)
+}
+
+/// A node on its way.
+#[derive(Clone)]
+struct Draft {
+    taints: Vec<PlannedTaint>,
+    unschedulable: bool,
+}
+
+struct Drafts<'s> {
+    snapshot: &'s Snapshot,
+    now: Mono,
+    drafts: BTreeMap<usize, Draft>,
+}
+
+/// Makes all edits, those that are typed first; nodes that fall silent do so after all of them.
+pub(super) fn apply(
+    snapshot: &Snapshot,
+    edits: &[Edit],
+    health: &health::Config,
+) -> Result<Edited, EditError> {
+    let now = snapshot.now().mono;
+    let mut drafts = Drafts { snapshot, now, drafts: BTreeMap::new() };
+    let mut told = Vec::new();
+    let mut silent = BTreeSet::new();
+    for edit in edits {
+        match edit {
+            Edit::Taints { nodes, change } => told.push(drafts.taint(nodes, change)?),
+            Edit::Cordon { nodes, cordoned } => told.push(drafts.cordon(nodes, *cordoned)?),
+            Edit::Whole { file, node, taints, unschedulable } => {
+                told.push(drafts.whole(file, node, taints, *unschedulable)?);
+            }
+            Edit::Silence(who) => silent.extend(drafts.silent(who)?),
+        }
+    }
+    if !silent.is_empty() {
+        told.extend(drafts.fall_silent(&silent, health));
+    }
+    let changes = drafts.drafts.into_iter().map(|(node, Draft { taints, unschedulable })| NodeChange {
+        node,
+        taints,
+        unschedulable,
+    });
+    Ok(Edited { changes: changes.collect(), told })
+}
+
+impl Drafts<'_> {
+    fn draft(&mut self, node: usize) -> &mut Draft {
+        let Self { snapshot, now, drafts } = self;
+        let node_now = &snapshot.nodes()[node];
+        drafts.entry(node).or_insert_with(|| {
+            let there = node_now.fact.taints.iter().cloned();
+            let taints = there.map(|taint| PlannedTaint { taint, from: *now }).collect();
+            Draft { taints, unschedulable: node_now.unschedulable }
+        })
+    }
+
+    fn taint(&mut self, nodes: &NodeSet, change: &Change) -> Result<String, EditError> {
+        let now = self.now;
+        for node in nodes.of(self.snapshot)? {
+            let name = self.snapshot.nodes()[node].fact.name.as_str().to_owned();
+            let draft = self.draft(node);
+            let old: Vec<Taint> = draft.taints.iter().map(|planned| planned.taint.clone()).collect();
+            let applied = change.apply(&old, true).map_err(|why| apply_error(name, &why))?;
+            let before = std::mem::take(&mut draft.taints);
+            let planned = |taint: Taint| {
+                let known = before.iter().find(|known| known.taint.is_same(&taint));
+                PlannedTaint { from: known.map_or(now, |known| known.from), taint }
+            };
+            draft.taints = applied.taints.into_iter().map(planned).collect();
+        }
+        let gets = change.add.iter().map(|taint| format!("gets {taint}"));
+        let loses = change.remove.iter().map(|removal| format!("loses {removal}"));
+        let parts: Vec<String> = gets.chain(loses).collect();
+        Ok(format!("{nodes}: {}", parts.join(", ")))
+    }
+
+    /// The taint that node health puts on a cordoned node comes with it (NL-6).
+    fn cordon(&mut self, nodes: &NodeSet, cordoned: bool) -> Result<String, EditError> {
+        let now = self.now;
+        for node in nodes.of(self.snapshot)? {
+            let draft = self.draft(node);
+            draft.unschedulable = cordoned;
+            draft.taints.retain(|planned| *planned.taint.key != *keys::UNSCHEDULABLE);
+            if cordoned {
+                draft.taints.push(planned(keys::UNSCHEDULABLE, Effect::NoSchedule, now));
+            }
+        }
+        Ok(format!("{nodes}: {}", if cordoned { "cordoned" } else { "no longer cordoned" }))
+    }
+
+    fn whole(
+        &mut self,
+        file: &str,
+        node: &str,
+        taints: &[Taint],
+        unschedulable: bool,
+    ) -> Result<String, EditError> {
+        let found = at(self.snapshot, node)
+            .map_err(|why| EditError::File { file: file.to_owned(), why: Box::new(why) })?;
+        let from = self.now;
+        let taints = taints.iter().map(|taint| PlannedTaint { taint: taint.clone(), from }).collect();
+        self.drafts.insert(found, Draft { taints, unschedulable });
+        Ok(format!("node {node}: as {file} has it"))
+    }
+
+    fn silent(&self, who: &Silence) -> Result<Vec<usize>, EditError> {
+        let zone = match who {
+            Silence::Nodes(nodes) => return nodes.of(self.snapshot),
+            Silence::Zone(zone) => zone,
+        };
+        let nodes = self.snapshot.nodes().iter().enumerate();
+        let is_meant = |node: &Node| node.zone.to_string() == *zone || node.zone.parts().1 == *zone;
+        let found: Vec<usize> = nodes.filter(|(_, node)| is_meant(node)).map(|(at, _)| at).collect();
+        if found.is_empty() {
+            let known: BTreeSet<String> =
+                self.snapshot.nodes().iter().map(|node| node.zone.to_string()).collect();
+            let known = known.into_iter().collect::<Vec<_>>().join(", ");
+            return Err(EditError::NoZone { zone: zone.clone(), known });
+        }
+        Ok(found)
+    }
+
+    /// Nodes that are not heard of any more get the taints that node health would give them, when it would (NL-46).
+    fn fall_silent(&mut self, silent: &BTreeSet<usize>, health: &health::Config) -> Vec<String> {
+        let neighbour = |(at, node): (usize, &Node)| Neighbour {
+            zone: node.zone.clone(),
+            ready: node.ready == Some(true),
+            excluded: node.excluded,
+            silent: silent.contains(&at),
+        };
+        let neighbours: Vec<Neighbour> =
+            self.snapshot.nodes().iter().enumerate().map(neighbour).collect();
+        let foreseen = foresee(&neighbours, health, self.now);
+        let declared = self.now.plus(health.monitor_grace());
+        if foreseen.all_down {
+            // NL-27: their NoExecute taints are lifted, on all nodes.
+            for node in 0..self.snapshot.nodes().len() {
+                if self.has_own(node) || silent.contains(&node) {
+                    self.draft(node).taints.retain(|planned| !is_own(&planned.taint));
+                }
+            }
+        }
+        for (&node, tainted) in silent.iter().zip(&foreseen.tainted) {
+            let draft = self.draft(node);
+            let had = |taints: &[PlannedTaint], key: &str| {
+                taints.iter().any(|planned| *planned.taint.key == *key && is_own(&planned.taint))
+            };
+            if !had(&draft.taints, keys::UNREACHABLE) {
+                draft.taints.push(planned(keys::UNREACHABLE, Effect::NoSchedule, declared));
+                if let Some(at) = tainted {
+                    // The two exclude each other (NL-21).
+                    draft.taints.retain(|planned| !is_own(&planned.taint));
+                    draft.taints.push(planned(keys::UNREACHABLE, Effect::NoExecute, *at));
+                }
+            }
+        }
+        sentences(silent.len(), &foreseen, health)
+    }
+
+    fn has_own(&self, node: usize) -> bool {
+        self.snapshot.nodes()[node].fact.taints.iter().any(is_own)
+    }
+}
+
+fn is_own(taint: &Taint) -> bool {
+    taint.effect == Effect::NoExecute && [keys::NOT_READY, keys::UNREACHABLE].contains(&&*taint.key)
+}
+
+fn planned(key: &str, effect: Effect, from: Mono) -> PlannedTaint {
+    let time_added = Some(Wall::from_micros(from.as_micros()));
+    PlannedTaint { taint: Taint { key: key.into(), value: "".into(), effect, time_added }, from }
+}
+
+fn sentences(silent: usize, foreseen: &Foreseen, health: &health::Config) -> Vec<String> {
+    let nodes = if silent == 1 { "1 node falls".to_owned() } else { format!("{silent} nodes fall") };
+    let grace = health.monitor_grace().as_secs_f64();
+    let mut told = vec![format!("{nodes} silent; after {grace} s node health taints them, one after the other")];
+    if foreseen.all_down {
+        told.push("everything is down then: no NoExecute taint is put on, and countdowns are held".to_owned());
+        return told;
+    }
+    for (zone, state) in &foreseen.zones {
+        if *state == ZoneState::PartialDisruption {
+            told.push(format!("zone {zone} is partially disrupted then: its nodes are tainted slowly, or not at all"));
+        }
+    }
+    let never = foreseen.tainted.iter().filter(|at| at.is_none()).count();
+    if never > 0 {
+        told.push(format!("{never} of them are not tainted NoExecute while their zone is like that"));
+    }
+    told
+}
+
+fn apply_error(node: String, why: &ApplyError) -> EditError {
+    let why = match why {
+        ApplyError::Exists(keys) => format!("it has {} already", keys.join(", ")),
+        ApplyError::NotFound(removals) => {
+            let names: Vec<String> = removals.iter().map(ToString::to_string).collect();
+            format!("it has no taint {}", names.join(", "))
+        }
+    };
+    EditError::Apply { node, why }
+}

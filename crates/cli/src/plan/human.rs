@@ -1,0 +1,255 @@
+//! # Human: a plan for people
+//! Room:     what was asked; a summary; who leaves; who stays; workloads, budgets, places.
+//! Comes in: a [`PlanAnswer`]; how it is to be seen.
+//! Goes out: text that fits the paper.
+//! Keeps:    the summary comes first: who reads on, knows already whether to.
+//! Not here: forms for programs (`object.rs`).
+
+use super::answer::{PlanAnswer, Row};
+use super::words;
+use crate::output::{Cell, Column, Table, View, harmless, when, wrap};
+use crate::paint::Color;
+use jiff::tz::TimeZone;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use taintward_core::forecast::{BudgetImpact, Place, Totals, WorkloadImpact};
+use taintward_core::snapshot::Return;
+use taintward_core::time::{Mono, Wall};
+
+/// Reasons for staying that are told for each node; the others are counted together.
+const STAYS_MOST: usize = 5;
+
+/// Sentences about pods that would find no place.
+const NOWHERE_MOST: usize = 5;
+
+pub(super) fn plan(answer: &PlanAnswer<'_>, view: &View) -> String {
+    let mut text = String::new();
+    if view.headers {
+        opening(answer, view, &mut text);
+    }
+    let rows = answer.rows();
+    if !rows.is_empty() {
+        if view.headers {
+            text.push('\n');
+        }
+        text += &leavers(answer, &rows, view);
+    }
+    if view.headers {
+        staying(answer, view, &mut text);
+        hit(answer, view, &mut text);
+        closing(answer, view, &mut text);
+    }
+    text
+}
+
+fn paragraph(text: &mut String, sentence: &str, view: &View) {
+    for line in wrap(&harmless(sentence), view.paper.measure()) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{line}");
+    }
+}
+
+fn moment(answer: &PlanAnswer<'_>, at: Mono) -> String {
+    let now = answer.snapshot().now();
+    match at {
+        at if at <= now.mono => "now".to_owned(),
+        at => when(now.wall, Wall::from_micros(at.as_micros()), &TimeZone::system()),
+    }
+}
+
+fn opening(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
+    if answer.told.is_empty() {
+        paragraph(text, "If nothing is changed:", view);
+    }
+    for (at, told) in answer.told.iter().enumerate() {
+        paragraph(text, &format!("{} {told}", if at == 0 { "If" } else { "and" }), view);
+    }
+    paragraph(text, &summary(answer), view);
+}
+
+/// How many leave, and stay.
+fn summary(answer: &PlanAnswer<'_>) -> String {
+    let Totals { going, later, staying, exempt, not_understood, spared, anyway } = answer.forecast.totals;
+    let pods = |count: usize| if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") };
+    let by = match answer.until {
+        Mono::NEVER if going == 1 => "leaves now".to_owned(),
+        Mono::NEVER => "leave now".to_owned(),
+        until => format!("will have left by {}", moment(answer, until)),
+    };
+    let mut parts = match (going, later) {
+        (0, 0) => vec!["Nobody leaves".to_owned()],
+        _ => vec![format!("{} {by}", pods(going)), format!("{later} later")],
+    };
+    parts.push(format!("{staying} stay{}", if staying == 1 { "s" } else { "" }));
+    for (count, what) in [
+        (exempt, "out of reach"),
+        (not_understood, "not understood, and left alone"),
+        (spared, "spared by the change"),
+        (anyway, "of those that leave would do so anyway"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{count} {what}"));
+        }
+    }
+    let nodes = answer.forecast.nodes.len();
+    format!("{}. ({} {})", parts.join(", "), nodes, if nodes == 1 { "node" } else { "nodes" })
+}
+
+fn leavers(answer: &PlanAnswer<'_>, rows: &[Row<'_>], view: &View) -> String {
+    let mut table = Table::new(vec![
+        Column::new("LEAVES"),
+        Column::new("NODE").shortens(),
+        Column::new("POD").shortens(),
+        Column::new("WORKLOAD").shortens().only_wide(),
+        Column::new("COULD GO TO").shortens(),
+        Column::new("WHY").only_wide(),
+    ]);
+    let homes = answer.homes();
+    for row in view.in_order(rows) {
+        let pod = answer.pod(row);
+        let time = moment(answer, row.at);
+        let time = if row.at <= answer.forecast.moment { Cell::new(time).colored(Color::Red) } else { time.into() };
+        table.push(vec![
+            time,
+            answer.node_name(row.node.node).into(),
+            pod.name.as_str().into(),
+            answer.snapshot().workloads()[pod.workload as usize].to_string().into(),
+            place(answer, homes.get(&row.fate.pod).map(|home| &home.place)),
+            answer.why(row).into(),
+        ]);
+    }
+    table.print(view)
+}
+
+fn place(answer: &PlanAnswer<'_>, place: Option<&Place>) -> Cell {
+    match place {
+        Some(Place::Node(node)) => answer.node_name(*node).into(),
+        Some(Place::Nowhere(_)) => Cell::new("nowhere").colored(Color::Yellow),
+        Some(Place::None(Return::Never)) => Cell::new("lost for good").colored(Color::Red),
+        Some(Place::None(_)) => "-".into(),
+        None => "?".into(),
+    }
+}
+
+fn staying(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
+    let mut all: BTreeMap<String, usize> = BTreeMap::new();
+    for node in &answer.forecast.nodes {
+        for (why, count) in answer.stays(node) {
+            *all.entry(why).or_default() += count;
+        }
+    }
+    let mut all: Vec<(String, usize)> = all.into_iter().collect();
+    all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    if all.is_empty() {
+        return;
+    }
+    text.push_str("\nWho stays:\n");
+    let rest: usize = all.iter().skip(STAYS_MOST).map(|(_, count)| count).sum();
+    for (why, count) in all.iter().take(STAYS_MOST) {
+        bullet(text, &format!("{count}: {why}"), view);
+    }
+    if rest > 0 {
+        bullet(text, &format!("{rest} more, for other reasons"), view);
+    }
+}
+
+fn bullet(text: &mut String, sentence: &str, view: &View) {
+    for (at, line) in wrap(&harmless(sentence), view.paper.measure() - 2).into_iter().enumerate() {
+        let _ = writeln!(text, "{}{line}", if at == 0 { "- " } else { "  " });
+    }
+}
+
+fn hit(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
+    if !answer.forecast.workloads.is_empty() {
+        text.push('\n');
+        *text += &workloads(answer, view);
+    }
+    let (broken, kept): (Vec<_>, Vec<_>) = answer.forecast.budgets.iter().partition(|impact| impact.is_broken());
+    if !broken.is_empty() {
+        text.push_str("\nDisruption budgets that this breaks (NoExecute taints do not ask them):\n");
+        broken.iter().for_each(|impact| bullet(text, &budget(answer, impact), view));
+    }
+    if !kept.is_empty() {
+        let count = kept.len();
+        paragraph(text, &format!("\n{count} other disruption budget(s) mean pods that leave, and hold."), view);
+    }
+}
+
+fn workloads(answer: &PlanAnswer<'_>, view: &View) -> String {
+    let mut table = Table::new(vec![
+        Column::new("WORKLOAD").shortens(),
+        Column::new("PODS").right(),
+        Column::new(if answer.until == Mono::NEVER { "NOW" } else { "GONE" }).right(),
+        Column::new("LATER").right(),
+        Column::new("FIRST").only_wide(),
+        Column::new("LAST").only_wide(),
+        Column::new("WHAT BECOMES OF THEM"),
+    ]);
+    for impact in &answer.forecast.workloads {
+        let WorkloadImpact { workload, pods, going, later, first, last } = impact;
+        let workload = &answer.snapshot().workloads()[*workload as usize];
+        let returns = workload.kind.returns();
+        let fate = Cell::new(words::returns(returns));
+        table.push(vec![
+            workload.to_string().into(),
+            pods.to_string().into(),
+            going.to_string().into(),
+            later.to_string().into(),
+            moment(answer, *first).into(),
+            moment(answer, *last).into(),
+            if returns == Return::Never { fate.colored(Color::Red) } else { fate },
+        ]);
+    }
+    table.print(view)
+}
+
+/// `shop/web wants 2 well of its pods; 3 are, 2 leave`
+fn budget(answer: &PlanAnswer<'_>, impact: &BudgetImpact) -> String {
+    let budget = &answer.snapshot().budgets()[impact.budget];
+    format!(
+        "{}/{} wants {} pods to be well; {} are, and {} of them leave",
+        budget.namespace,
+        budget.name,
+        impact.desired.unwrap_or(0),
+        impact.healthy,
+        impact.leaving_healthy
+    )
+}
+
+fn closing(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
+    let mut nowhere: BTreeMap<&str, usize> = BTreeMap::new();
+    for home in &answer.forecast.homes {
+        if let Place::Nowhere(why) = &home.place {
+            *nowhere.entry(why).or_default() += 1;
+        }
+    }
+    if !nowhere.is_empty() {
+        text.push_str("\nWho would find no place:\n");
+        for (why, count) in nowhere.iter().take(NOWHERE_MOST) {
+            bullet(text, &format!("{count}: {why}"), view);
+        }
+        let rest: usize = nowhere.values().skip(NOWHERE_MOST).sum();
+        if rest > 0 {
+            bullet(text, &format!("{rest} more, for other reasons"), view);
+        }
+    }
+    if answer.forecast.homeless > 0 {
+        let sentence = format!(
+            "\n{} more leave; where they could go was not looked at: they are too many.",
+            answer.forecast.homeless
+        );
+        paragraph(text, &sentence, view);
+    }
+    let beyond = answer.beyond();
+    if beyond > 0 {
+        let sentence = format!(
+            "\nPlaces go by taints, cordons, node selectors, node affinity and requests. {beyond} of those that leave \
+             also have affinity to pods, spread constraints or volumes, which are not looked at."
+        );
+        paragraph(text, &sentence, view);
+    }
+    if !answer.survey.gaps.is_empty() {
+        let count = answer.survey.gaps.len();
+        paragraph(text, &format!("\nThis answer is partial: {count} thing(s) could not be read, see above."), view);
+    }
+}

@@ -1,0 +1,132 @@
+//! # Object: a plan for programs
+//! Room:     `Plan` of `taintward.io/v1alpha1`, as docs/plan.schema.json describes it.
+//! Comes in: a [`PlanAnswer`].
+//! Goes out: JSON.
+//! Keeps:    fields are only added; each is always there unless the schema says otherwise.
+//! Not here: YAML and the other forms (`output`).
+
+use super::answer::{PlanAnswer, Row};
+use super::words;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use taintward_core::forecast::{Home, NodeForecast, Place};
+use taintward_core::snapshot::Workload;
+use taintward_core::time::Mono;
+
+pub(super) fn plan(answer: &PlanAnswer<'_>) -> Value {
+    let totals = &answer.forecast.totals;
+    let homes = answer.homes();
+    let rows = answer.rows();
+    let items: Vec<Value> =
+        rows.iter().map(|row| item(answer, row, homes.get(&row.fate.pod).copied())).collect();
+    let mut plan = json!({
+        "apiVersion": "taintward.io/v1alpha1",
+        "kind": "Plan",
+        "complete": answer.survey.gaps.is_empty(),
+        "from": answer.survey.from,
+        "asOf": moment(answer.snapshot().now().mono),
+        "changes": answer.told,
+        "summary": {
+            "leavingNow": totals.going,
+            "leavingLater": totals.later,
+            "staying": totals.staying,
+            "outOfReach": totals.exempt,
+            "notUnderstood": totals.not_understood,
+            "spared": totals.spared,
+            "leavingAnyway": totals.anyway,
+            "placesNotLookedAt": answer.forecast.homeless,
+            "placesWithRulesNotLookedAt": answer.beyond(),
+        },
+        "items": items,
+        "nodes": answer.forecast.nodes.iter().map(|forecast| node(answer, forecast)).collect::<Vec<_>>(),
+        "workloads": workloads(answer),
+        "budgets": budgets(answer),
+        "gaps": answer.survey.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    });
+    if answer.until != Mono::NEVER {
+        plan["at"] = moment(answer.until);
+    }
+    plan
+}
+
+/// RFC 3339 to the second; `null` for a moment beyond the calendar.
+fn moment(at: Mono) -> Value {
+    let text = Timestamp::from_microsecond(at.as_micros()).map(|at| format!("{at:.0}"));
+    text.map_or(Value::Null, Value::from)
+}
+
+fn named(workload: &Workload) -> Value {
+    json!({ "kind": workload.kind.as_str(), "namespace": workload.namespace, "name": workload.name })
+}
+
+fn item(answer: &PlanAnswer<'_>, row: &Row<'_>, home: Option<&Home>) -> Value {
+    let (snapshot, pod) = (answer.snapshot(), answer.pod(row));
+    let now = snapshot.now().mono;
+    let taint = row.fate.decisive.map(|at| row.node.after[at as usize].taint.to_string());
+    json!({
+        "node": answer.node_name(row.node.node),
+        "namespace": pod.name.namespace(),
+        "pod": pod.name.name(),
+        "uid": pod.uid.to_string(),
+        "workload": named(&snapshot.workloads()[pod.workload as usize]),
+        "leavesAt": moment(row.at.max(now)),
+        "inSeconds": row.at.since(now).as_micros() / 1_000_000,
+        "anyway": row.fate.leaves_anyway(),
+        "taint": taint,
+        "why": answer.why(row),
+        "place": home.map(|home| place(answer, &home.place)),
+    })
+}
+
+fn place(answer: &PlanAnswer<'_>, place: &Place) -> Value {
+    match place {
+        Place::Node(node) => json!({ "node": answer.node_name(*node) }),
+        Place::Nowhere(why) => json!({ "pending": why.as_ref() }),
+        Place::None(returns) => json!({ "none": words::returns(*returns) }),
+    }
+}
+
+fn node(answer: &PlanAnswer<'_>, forecast: &NodeForecast) -> Value {
+    let stays = answer.stays(forecast).into_iter().map(|(why, pods)| json!({ "why": why, "pods": pods }));
+    json!({
+        "name": answer.node_name(forecast.node),
+        "noExecuteTaints": forecast.after.iter().map(|instance| instance.taint.to_string()).collect::<Vec<_>>(),
+        "pods": forecast.fates.len(),
+        "leaving": forecast.fates.iter().filter(|fate| fate.at().is_some()).count(),
+        "stays": stays.collect::<Vec<_>>(),
+    })
+}
+
+fn workloads(answer: &PlanAnswer<'_>) -> Vec<Value> {
+    let snapshot = answer.snapshot();
+    let one = |impact: &taintward_core::forecast::WorkloadImpact| {
+        let workload = &snapshot.workloads()[impact.workload as usize];
+        let mut object = named(workload);
+        object["pods"] = json!(impact.pods);
+        object["leavingNow"] = json!(impact.going);
+        object["leavingLater"] = json!(impact.later);
+        object["firstAt"] = moment(impact.first.max(snapshot.now().mono));
+        object["lastAt"] = moment(impact.last.max(snapshot.now().mono));
+        object["lostForGood"] = json!(workload.kind.returns() == taintward_core::snapshot::Return::Never);
+        object["returns"] = json!(words::returns(workload.kind.returns()));
+        object
+    };
+    answer.forecast.workloads.iter().map(one).collect()
+}
+
+fn budgets(answer: &PlanAnswer<'_>) -> Vec<Value> {
+    let one = |impact: &taintward_core::forecast::BudgetImpact| {
+        let budget = &answer.snapshot().budgets()[impact.budget];
+        json!({
+            "namespace": budget.namespace,
+            "name": budget.name,
+            "leaving": impact.leaving,
+            "leavingHealthy": impact.leaving_healthy,
+            "healthy": impact.healthy,
+            "desired": impact.desired,
+            "allows": impact.allows(),
+            "broken": impact.is_broken(),
+        })
+    };
+    answer.forecast.budgets.iter().map(one).collect()
+}

@@ -1,0 +1,112 @@
+//! # Words: what people read about a verdict
+//! Room:     tolerations as `kubectl describe` prints them; why a pod leaves or stays, in a few words.
+//! Comes in: verdicts and what they were made of.
+//! Goes out: text.
+//! Not here: times (`output`), whole answers (`human.rs`).
+
+use taintward_core::matching::Answer;
+use taintward_core::snapshot::Return;
+use taintward_core::taint::{Effect, Taint};
+use taintward_core::toleration::{Operator, Patience, Toleration};
+use taintward_core::verdict::{Exemption, Reason, Stay, TaintInstance, Verdict};
+
+/// `dedicated=db:NoExecute for 300s`, `:NoExecute op=Exists`, `op=Exists`.
+pub(crate) fn toleration(one: &Toleration) -> String {
+    let mut text = one.key.to_string();
+    if !one.value.is_empty() {
+        text += &format!("={}", one.value);
+    }
+    if let Some(effect) = &one.effect {
+        text += &format!(":{}", effect.as_str());
+    }
+    match &one.operator {
+        Operator::Unset | Operator::Equal => {}
+        Operator::Exists if one.value.is_empty() => text += " op=Exists",
+        other => text += &format!(" op={}", other.as_str()),
+    }
+    if let Some(seconds) = one.seconds {
+        text += &format!(" for {seconds}s");
+    }
+    text.trim_start().to_owned()
+}
+
+/// What a pod answers to the taint that sends it away.
+pub(crate) fn leaves_because(instance: &TaintInstance, answer: Answer, tolerations: &[Toleration]) -> String {
+    let taint = &instance.taint;
+    match answer {
+        Answer::Untolerated => format!("does not tolerate {taint}"),
+        Answer::Tolerated(at) | Answer::NotUnderstood(at) => {
+            format!("tolerates {taint} for {}", patience(tolerations[at].patience()))
+        }
+    }
+}
+
+/// `300s`, as it is written; more than a year is told in years.
+pub(crate) fn patience(patience: Patience) -> String {
+    match patience {
+        Patience::Forever => "ever".to_owned(),
+        Patience::For(span) => {
+            let seconds = span.as_micros() / 1_000_000;
+            if seconds > 366 * 86_400 { format!("{} years", seconds / 31_557_600) } else { format!("{seconds}s") }
+        }
+    }
+}
+
+/// Why a pod stays, in words that are the same for pods that stay for the same reason.
+pub(crate) fn stays_because(stay: Stay, verdict: &Verdict, tolerations: &[Toleration], taints: &[TaintInstance]) -> String {
+    match stay {
+        Stay::NoTaint => "there is no NoExecute taint".to_owned(),
+        Stay::Held => "countdowns are held".to_owned(),
+        Stay::Exempt(exemption) => exempt(exemption).to_owned(),
+        Stay::NotUnderstood => {
+            let unclear = verdict.reasons.iter().find_map(|reason| match reason.answer {
+                Answer::NotUnderstood(at) => tolerations.get(at),
+                Answer::Tolerated(_) | Answer::Untolerated => None,
+            });
+            let written = unclear.map(toleration).unwrap_or_default();
+            format!("its toleration {written:?} is not understood, and nobody is evicted on a guess")
+        }
+        Stay::Tolerated => {
+            let by = |(reason, instance): (&Reason, &TaintInstance)| match reason.answer {
+                Answer::Tolerated(at) => {
+                    let by = tolerations.get(at).map(toleration).unwrap_or_default();
+                    let by = if by.is_empty() { "an empty toleration".to_owned() } else { by };
+                    Some(format!("{} by {by}", named(&instance.taint)))
+                }
+                Answer::Untolerated | Answer::NotUnderstood(_) => None,
+            };
+            let all: Vec<String> = verdict.reasons.iter().zip(taints).filter_map(by).collect();
+            format!("tolerates {}", all.join(", "))
+        }
+    }
+}
+
+fn named(taint: &Taint) -> String {
+    // The effect is NoExecute, or nobody would ask.
+    match taint.effect {
+        Effect::NoExecute => taint.to_string(),
+        _ => taint.key.to_string(),
+    }
+}
+
+/// Why a pod is out of reach (D6).
+pub(crate) const fn exempt(exemption: Exemption) -> &'static str {
+    match exemption {
+        Exemption::Finished => "has succeeded or failed already",
+        Exemption::Terminating => "is being deleted already",
+        Exemption::Mirror => "is static: only its node can end it",
+        Exemption::Unreadable => "cannot be read, and nobody is evicted on a guess",
+    }
+}
+
+/// What becomes of a pod that is not given a place.
+pub(crate) const fn returns(returns: Return) -> &'static str {
+    match returns {
+        Return::Anywhere => "made again, elsewhere",
+        Return::SameName => "made again under its name, once it is gone",
+        Return::SameNode => "made again on its node when the taint lets it",
+        Return::AsJob => "made again, unless the Job's failure policy says otherwise",
+        Return::Never => "lost for good: nobody makes it again",
+        Return::Unknown => "its own controller's to say",
+    }
+}

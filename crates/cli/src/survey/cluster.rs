@@ -1,0 +1,92 @@
+//! # Cluster: a running cluster's state
+//! Room:     nodes, disruption budgets and pods, page by page.
+//! Comes in: [`Cluster`].
+//! Goes out: a [`Survey`]; what may not be read is a gap, and the rest is read.
+//! Keeps:    one page is in memory.
+//! Not here: connecting, pages (the client).
+
+use super::progress::Progress;
+use super::{Gap, Survey, SurveyError, lost, moment, object};
+use crate::kube_args::Cluster;
+use crate::manifest::Mark;
+use jiff::Timestamp;
+use taintward_client::act::Refusal;
+use taintward_client::connect::{Connected, connect, probe};
+use taintward_client::pages::{Listing, pages};
+use taintward_core::matching::NumericOperators;
+use taintward_core::snapshot::Builder;
+
+/// A cluster that answers.
+pub(crate) struct Reach<'c> {
+    pub(crate) cluster: &'c Cluster,
+    pub(crate) connected: Connected,
+}
+
+impl<'c> Reach<'c> {
+    /// Connects, and waits for a first answer.
+    pub(crate) async fn of(cluster: &'c Cluster) -> Result<Self, SurveyError> {
+        let connected = connect(&cluster.settings).await?;
+        let place = connected.where_from.clone();
+        let unreachable = |why| SurveyError::Unreachable { place, why };
+        probe(&connected.client, cluster.patience).await.map_err(unreachable)?;
+        Ok(Self { cluster, connected })
+    }
+
+    /// Tells each object of a list.
+    pub(crate) async fn each(
+        &self,
+        listing: Listing<'_>,
+        tell: &mut dyn FnMut(&[u8]) -> Result<(), String>,
+    ) -> Result<(), Refusal> {
+        pages(&self.connected.streams, listing, self.cluster.patience, tell).await
+    }
+
+    /// The state, as far as it may be read. Pods of all namespaces are, unless one was named: a taint asks no namespace.
+    pub(crate) async fn survey(&self, as_of: Option<Timestamp>, numeric: NumericOperators) -> Survey {
+        let mut builder = Builder::new(moment(as_of), numeric, false);
+        let (mut gaps, mut progress) = (Vec::new(), Progress::start());
+        let mut lacking = |why: Refusal, what: &str| {
+            gaps.push(Gap { file: String::new(), at: Mark::default(), why: format!("{why}; {what}") });
+        };
+        let listing = |group, plural| Listing { group, plural, namespace: "", selector: "", fields: "" };
+        let mut node = |json: &[u8]| {
+            builder.node(object::node(json)?);
+            progress.at(builder.nodes_told(), "nodes");
+            Ok(())
+        };
+        if let Err(why) = self.each(listing("", "nodes"), &mut node).await {
+            lacking(why, "nodes are left out or incomplete");
+        }
+        let mut budget = |json: &[u8]| Ok(builder.budget(object::budget(json, "")?));
+        if let Err(why) = self.each(listing("policy", "poddisruptionbudgets"), &mut budget).await {
+            lacking(why, "disruption budgets are left out");
+        }
+        let mut pod = |json: &[u8]| {
+            object::pod(json, "", &mut builder)?;
+            progress.at(builder.pods_told(), "pods");
+            Ok(())
+        };
+        let pods = Listing {
+            namespace: self.cluster.named_namespace(),
+            selector: &self.cluster.selector,
+            fields: &self.cluster.fields,
+            ..listing("", "pods")
+        };
+        if let Err(why) = self.each(pods, &mut pod).await {
+            lacking(why, "pods are left out or incomplete");
+        }
+        drop(progress);
+        let snapshot = builder.finish();
+        gaps.extend(lost(snapshot.lost()));
+        Survey { snapshot, from: self.connected.where_from.clone(), gaps }
+    }
+}
+
+pub(super) fn survey(
+    cluster: &Cluster,
+    as_of: Option<Timestamp>,
+    numeric: NumericOperators,
+) -> Result<Survey, SurveyError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async { Ok(Reach::of(cluster).await?.survey(as_of, numeric).await) })
+}

@@ -1,0 +1,179 @@
+//! # Files: a cluster's state from what `-f` names
+//! Room:     which objects count; which files are the cluster and which say how nodes would be; objects told twice.
+//! Comes in: files, folders, standard input.
+//! Goes out: a [`Survey`]; for `plan`, the files sorted ([`sort`]).
+//! Keeps:    what cannot be read is a gap with its place, and the rest is read.
+//! Not here: opening files and YAML (`manifest`); what an object says (`object.rs`).
+
+use super::{Gap, Survey, lost, moment, object};
+use crate::manifest::files::{Found, each};
+use crate::manifest::{self, Mark, Tree};
+use jiff::Timestamp;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use taintward_core::matching::NumericOperators;
+use taintward_core::snapshot::Builder;
+
+/// Objects that are read, in one set of files; an alias can stand for many.
+const OBJECTS_MOST: usize = 5_000_000;
+
+/// The namespace of objects that name none.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// What a snapshot is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Node,
+    Pod,
+    Budget,
+}
+
+fn kind(tree: &Tree) -> Option<Kind> {
+    match (tree.text("apiVersion"), tree.text("kind")) {
+        ("v1", "Node") => Some(Kind::Node),
+        ("v1", "Pod") => Some(Kind::Pod),
+        ("policy/v1" | "policy/v1beta1", "PodDisruptionBudget") => Some(Kind::Budget),
+        _ => None,
+    }
+}
+
+pub(super) fn survey(paths: &[PathBuf], as_of: Option<Timestamp>, numeric: NumericOperators) -> Survey {
+    let mut reader = Reader {
+        builder: Builder::new(moment(as_of), numeric, true),
+        gaps: Vec::new(),
+        objects: 0,
+        others: BTreeSet::new(),
+    };
+    each(paths, &mut |found| reader.take(found));
+    let from = match paths {
+        [one] if one.as_os_str() == "-" => manifest::files::STDIN.to_owned(),
+        paths => paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "),
+    };
+    reader.finish(from)
+}
+
+struct Reader {
+    builder: Builder,
+    gaps: Vec<Gap>,
+    objects: usize,
+    /// Kinds that were not looked at.
+    others: BTreeSet<String>,
+}
+
+impl Reader {
+    fn take(&mut self, Found { name, text }: Found) {
+        let text = match text {
+            Ok(text) => text,
+            Err(why) => {
+                let (at, why) = (why.at(), why.to_string());
+                return self.gaps.push(Gap { file: name, at, why });
+            }
+        };
+        let faults = manifest::each(&text, |tree| self.put(&name, tree));
+        self.gaps.extend(faults.into_iter().map(|fault| {
+            let why = fault.why.split_whitespace().collect::<Vec<_>>().join(" ");
+            let why = format!("broken YAML or JSON: {why}");
+            Gap { file: name.clone(), at: fault.at, why }
+        }));
+    }
+
+    fn put(&mut self, file: &str, tree: &Tree) {
+        self.objects += 1;
+        if self.objects == OBJECTS_MOST {
+            self.gap(file, tree, "there are more objects than are looked at; give fewer files".to_owned());
+        }
+        if self.objects >= OBJECTS_MOST {
+            return;
+        }
+        let Some(kind) = kind(tree) else {
+            self.others.insert(tree.text("kind").to_owned());
+            return;
+        };
+        if let Err(why) = self.read(kind, tree) {
+            let name = tree.at(&["metadata", "name"]).map_or("(no name)", Tree::as_text);
+            self.gap(file, tree, format!("{} {name}: {why}; it is left out", tree.text("kind")));
+        }
+    }
+
+    fn read(&mut self, kind: Kind, tree: &Tree) -> Result<(), String> {
+        let json = serde_json::to_vec(tree).map_err(|why| why.to_string())?;
+        let another = match kind {
+            Kind::Node => self.builder.node(object::node(&json)?),
+            Kind::Pod => object::pod(&json, DEFAULT_NAMESPACE, &mut self.builder)?,
+            Kind::Budget => {
+                self.builder.budget(object::budget(&json, DEFAULT_NAMESPACE)?);
+                false
+            }
+        };
+        if another {
+            return Err("it was told before with another uid: are these files of two clusters?".to_owned());
+        }
+        Ok(())
+    }
+
+    fn gap(&mut self, file: &str, tree: &Tree, why: String) {
+        self.gaps.push(Gap { file: file.to_owned(), at: tree.span.from, why });
+    }
+
+    fn finish(self, from: String) -> Survey {
+        let snapshot = self.builder.finish();
+        let mut gaps = self.gaps;
+        gaps.extend(lost(snapshot.lost()));
+        if snapshot.pods().is_empty() && !self.others.is_empty() {
+            let kinds: Vec<String> = self.others.into_iter().filter(|kind| !kind.is_empty()).collect();
+            let why = format!("has no pods, but {}; pods are what is asked about", kinds.join(", "));
+            gaps.push(Gap { file: from.clone(), at: Mark::default(), why });
+        }
+        Survey { snapshot, from, gaps }
+    }
+}
+
+/// What a file that `-f` names is taken for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Given {
+    /// The cluster's state.
+    pub(crate) state: Vec<PathBuf>,
+    /// How nodes would be.
+    pub(crate) changes: Vec<PathBuf>,
+}
+
+/// Sorts what `plan -f` names. A file with nothing but nodes says how nodes would be, if the state comes from elsewhere:
+/// from another file that has nodes too, or from a cluster because no file has pods.
+pub(crate) fn sort(paths: Vec<PathBuf>) -> Given {
+    let looked: Vec<(PathBuf, Content)> =
+        paths.into_iter().map(|path| { let content = content(&path); (path, content) }).collect();
+    let state_elsewhere = match looked.iter().any(|(_, content)| content.others) {
+        true => looked.iter().any(|(_, content)| content.others && content.nodes),
+        false => true,
+    };
+    let mut given = Given { state: Vec::new(), changes: Vec::new() };
+    for (path, content) in looked {
+        let is_change = content.nodes && !content.others && state_elsewhere;
+        if is_change { given.changes.push(path) } else { given.state.push(path) }
+    }
+    given
+}
+
+/// What there is in a file, or in a folder.
+#[derive(Clone, Copy, Debug, Default)]
+struct Content {
+    nodes: bool,
+    others: bool,
+}
+
+/// Standard input can be read only once, and is the cluster's state.
+fn content(path: &PathBuf) -> Content {
+    if path.as_os_str() == "-" {
+        return Content { nodes: true, others: true };
+    }
+    let mut content = Content::default();
+    each(std::slice::from_ref(path), &mut |found| {
+        let Ok(text) = found.text else { return content.others = true };
+        let faults = manifest::each(&text, |tree| match kind(tree) {
+            Some(Kind::Node) => content.nodes = true,
+            _ => content.others = true,
+        });
+        content.others |= !faults.is_empty();
+    });
+    content
+}

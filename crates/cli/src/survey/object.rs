@@ -1,0 +1,449 @@
+//! # Object: JSON becomes what a snapshot is told
+//! Room:     one node, pod or disruption budget at a time.
+//! Comes in: JSON, as an API server writes it.
+//! Goes out: the core's types; a sentence that names the field where something is not as it should be.
+//! Keeps:    who is evicted is read by the controller's own decoder (`taintward_client::decode`); only what the
+//!           controller does not want to know is read here.
+//! Not here: where the JSON comes from.
+
+use serde::Deserialize;
+use serde::de::{Deserializer, IgnoredAny};
+use std::collections::BTreeMap;
+use taintward_client::decode::{Decoded, Fact as _, SeenNode, SeenPod};
+use taintward_core::fact::{ArrivalFacts, Standing};
+use taintward_core::health::Status;
+use taintward_core::names::{PodName, Uid};
+use taintward_core::quantity::Quantity;
+use taintward_core::scheduling::{
+    Container, Labels, NodeOperator, NodeRequirement, NodeTerm, PodRequests, PreferredTerm, Wish, units,
+};
+use taintward_core::snapshot::{Budget, BudgetStatus, Builder, Floor, NodeRead, OwnerRef, PodRead, Portion};
+use taintward_core::taint::Effect;
+use taintward_core::toleration::{Operator, Toleration};
+
+/// What `null` and nothing at all mean alike.
+fn or_nothing<'de, D, T>(from: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Option::deserialize(from).map(Option::unwrap_or_default)
+}
+
+type Texts = BTreeMap<Box<str>, Option<Box<str>>>;
+
+fn labels(texts: Texts) -> Labels {
+    texts.into_iter().map(|(key, value)| (key, value.unwrap_or_default())).collect()
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Metadata {
+    #[serde(deserialize_with = "or_nothing")]
+    name: String,
+    #[serde(deserialize_with = "or_nothing")]
+    namespace: String,
+    #[serde(deserialize_with = "or_nothing")]
+    labels: Texts,
+    #[serde(deserialize_with = "or_nothing")]
+    owner_references: Vec<Owner>,
+    #[serde(deserialize_with = "or_nothing")]
+    generation: i64,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Owner {
+    #[serde(deserialize_with = "or_nothing")]
+    api_version: String,
+    #[serde(deserialize_with = "or_nothing")]
+    kind: String,
+    #[serde(deserialize_with = "or_nothing")]
+    name: String,
+    #[serde(deserialize_with = "or_nothing")]
+    controller: bool,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PodObject {
+    #[serde(deserialize_with = "or_nothing")]
+    metadata: Metadata,
+    #[serde(deserialize_with = "or_nothing")]
+    spec: PodSpec,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct PodSpec {
+    #[serde(deserialize_with = "or_nothing")]
+    node_selector: Texts,
+    #[serde(deserialize_with = "or_nothing")]
+    affinity: Affinity,
+    #[serde(deserialize_with = "or_nothing")]
+    tolerations: Vec<WrittenToleration>,
+    #[serde(deserialize_with = "or_nothing")]
+    containers: Vec<WrittenContainer>,
+    #[serde(deserialize_with = "or_nothing")]
+    init_containers: Vec<WrittenContainer>,
+    #[serde(deserialize_with = "or_nothing")]
+    resources: Asked,
+    #[serde(deserialize_with = "or_nothing")]
+    overhead: Amounts,
+    #[serde(deserialize_with = "or_nothing")]
+    priority: i32,
+    #[serde(deserialize_with = "or_nothing")]
+    preemption_policy: String,
+    #[serde(deserialize_with = "or_nothing")]
+    topology_spread_constraints: Vec<IgnoredAny>,
+    #[serde(deserialize_with = "or_nothing")]
+    volumes: Vec<Volume>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Volume {
+    persistent_volume_claim: Option<IgnoredAny>,
+    ephemeral: Option<IgnoredAny>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Affinity {
+    #[serde(deserialize_with = "or_nothing")]
+    node_affinity: NodeAffinity,
+    pod_affinity: Option<IgnoredAny>,
+    pod_anti_affinity: Option<IgnoredAny>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NodeAffinity {
+    #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution")]
+    required: Option<Required>,
+    #[serde(rename = "preferredDuringSchedulingIgnoredDuringExecution", deserialize_with = "or_nothing")]
+    preferred: Vec<Preferred>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Required {
+    #[serde(deserialize_with = "or_nothing")]
+    node_selector_terms: Vec<Term>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Preferred {
+    #[serde(deserialize_with = "or_nothing")]
+    weight: i32,
+    #[serde(deserialize_with = "or_nothing")]
+    preference: Term,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Term {
+    #[serde(deserialize_with = "or_nothing")]
+    match_expressions: Vec<Requirement>,
+    #[serde(deserialize_with = "or_nothing")]
+    match_fields: Vec<Requirement>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Requirement {
+    #[serde(deserialize_with = "or_nothing")]
+    key: Box<str>,
+    #[serde(deserialize_with = "or_nothing")]
+    operator: String,
+    #[serde(deserialize_with = "or_nothing")]
+    values: Vec<Box<str>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct WrittenToleration {
+    #[serde(deserialize_with = "or_nothing")]
+    key: Box<str>,
+    #[serde(deserialize_with = "or_nothing")]
+    operator: String,
+    #[serde(deserialize_with = "or_nothing")]
+    value: Box<str>,
+    #[serde(deserialize_with = "or_nothing")]
+    effect: String,
+    toleration_seconds: Option<i64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct WrittenContainer {
+    #[serde(deserialize_with = "or_nothing")]
+    resources: Asked,
+    #[serde(deserialize_with = "or_nothing")]
+    restart_policy: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Asked {
+    #[serde(deserialize_with = "or_nothing")]
+    requests: Amounts,
+}
+
+/// `500m`, or a bare number, as people write it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Scalar {
+    Text(String),
+    Whole(i64),
+    Broken(f64),
+}
+
+impl Scalar {
+    fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Whole(number) => number.to_string(),
+            Self::Broken(number) => number.to_string(),
+        }
+    }
+}
+
+type Amounts = BTreeMap<Box<str>, Scalar>;
+
+fn amounts(written: Amounts) -> Result<BTreeMap<Box<str>, Quantity>, String> {
+    let one = |(name, amount): (Box<str>, Scalar)| {
+        let text = amount.into_text();
+        match Quantity::parse(&text) {
+            Ok(quantity) => Ok((name, quantity)),
+            Err(why) => Err(format!("{name}: {text:?} is no quantity: {why}")),
+        }
+    };
+    written.into_iter().map(one).collect()
+}
+
+fn containers(written: Vec<WrittenContainer>) -> Result<Vec<Container>, String> {
+    let one = |container: WrittenContainer| {
+        let requests = amounts(container.resources.requests)?;
+        Ok(Container { requests, sidecar: container.restart_policy == "Always" })
+    };
+    written.into_iter().map(one).collect()
+}
+
+fn requirement(written: Requirement) -> NodeRequirement {
+    let Requirement { key, operator, values } = written;
+    NodeRequirement { key, operator: NodeOperator::new(&operator), values }
+}
+
+fn term(written: Term) -> NodeTerm {
+    NodeTerm {
+        expressions: written.match_expressions.into_iter().map(requirement).collect(),
+        fields: written.match_fields.into_iter().map(requirement).collect(),
+    }
+}
+
+fn toleration(written: WrittenToleration) -> Toleration {
+    let effect = Some(written.effect).filter(|effect| !effect.is_empty());
+    Toleration {
+        key: written.key,
+        operator: Operator::new(&written.operator),
+        value: written.value,
+        effect: effect.map(|effect| Effect::new(&effect)),
+        seconds: written.toleration_seconds,
+    }
+}
+
+fn wish(spec: PodSpec) -> Result<Wish, String> {
+    let affinity = spec.affinity.node_affinity;
+    let preferred =
+        |one: Preferred| PreferredTerm { weight: one.weight, term: term(one.preference) };
+    let requests = PodRequests {
+        containers: containers(spec.containers)?,
+        init_containers: containers(spec.init_containers)?,
+        pod: amounts(spec.resources.requests)?,
+        overhead: amounts(spec.overhead)?,
+    };
+    Ok(Wish {
+        tolerations: spec.tolerations.into_iter().map(toleration).collect(),
+        node_selector: labels(spec.node_selector),
+        required: affinity
+            .required
+            .map(|required| required.node_selector_terms.into_iter().map(term).collect()),
+        preferred: affinity.preferred.into_iter().map(preferred).collect(),
+        load: requests.load(),
+        priority: spec.priority,
+        preempts: spec.preemption_policy != "Never",
+    })
+}
+
+/// Scheduling rules of a pod that nothing here looks at.
+fn goes_beyond(spec: &PodSpec) -> bool {
+    spec.affinity.pod_affinity.is_some()
+        || spec.affinity.pod_anti_affinity.is_some()
+        || !spec.topology_spread_constraints.is_empty()
+        || spec.volumes.iter().any(|volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some())
+}
+
+/// Tells a pod; says whether another with its name had been told. Who names no namespace is in `home`.
+pub(super) fn pod(json: &[u8], home: &str, into: &mut Builder) -> Result<bool, String> {
+    let PodObject { metadata, spec } = serde_json::from_slice(json).map_err(|why| why.to_string())?;
+    let beyond = goes_beyond(&spec);
+    let namespace = if metadata.namespace.is_empty() { home } else { &metadata.namespace };
+    if metadata.name.is_empty() {
+        return Err("metadata.name is missing".to_owned());
+    }
+    let mut read = PodRead {
+        uid: Uid::new(""),
+        name: PodName::new(namespace, &metadata.name),
+        node: "",
+        labels: labels(metadata.labels),
+        owner: metadata.owner_references.iter().find(|owner| owner.controller).map(owner),
+        wish: wish(spec)?,
+        beyond,
+        standing: Standing::Live,
+        mirror: false,
+        marked: false,
+        ready: false,
+        arrival: ArrivalFacts::default(),
+    };
+    match SeenPod::from_json(json) {
+        Decoded::Fact(SeenPod { pod, ready }) => {
+            let (standing, mirror, marked, arrival) = (pod.standing, pod.mirror, pod.marked, pod.arrival);
+            let (uid, ready) = (pod.uid, ready == Some(Status::True));
+            read.wish.tolerations = pod.tolerations;
+            let node = pod.node;
+            let node = node.as_str();
+            Ok(into.pod(PodRead { uid, node, standing, mirror, marked, ready, arrival, ..read }))
+        }
+        Decoded::Unbound(identity) => {
+            read.uid = identity.uid.unwrap_or(read.uid);
+            Ok(into.pod(read))
+        }
+        Decoded::Unreadable(unreadable) => Err(unreadable.why),
+    }
+}
+
+fn owner(owner: &Owner) -> OwnerRef<'_> {
+    let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
+    OwnerRef { group, kind: &owner.kind, name: &owner.name }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NodeObject {
+    #[serde(deserialize_with = "or_nothing")]
+    metadata: Metadata,
+    #[serde(deserialize_with = "or_nothing")]
+    status: NodeStatus,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NodeStatus {
+    #[serde(deserialize_with = "or_nothing")]
+    allocatable: Amounts,
+}
+
+/// A node.
+pub(super) fn node(json: &[u8]) -> Result<NodeRead, String> {
+    let NodeObject { metadata, status } = serde_json::from_slice(json).map_err(|why| why.to_string())?;
+    let SeenNode { taints, health } = match SeenNode::from_json(json) {
+        Decoded::Fact(seen) => seen,
+        Decoded::Unreadable(unreadable) => return Err(unreadable.why),
+        Decoded::Unbound(_) => return Err("it is no node".to_owned()),
+    };
+    let mut allocatable = amounts(status.allocatable)?;
+    let pods_max = allocatable.remove("pods").map_or(0, Quantity::units);
+    let ready = taintward_core::health::Conditions::of(&health.conditions).ready();
+    Ok(NodeRead {
+        fact: taints,
+        labels: labels(metadata.labels),
+        unschedulable: health.unschedulable,
+        allocatable: allocatable
+            .into_iter()
+            .map(|(name, amount)| {
+                let units = units(&name, amount);
+                (name, units)
+            })
+            .collect(),
+        pods_max,
+        ready: ready.map(|status| status == Status::True),
+        zone: health.zone,
+        excluded: health.excluded,
+    })
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct BudgetObject {
+    #[serde(deserialize_with = "or_nothing")]
+    metadata: Metadata,
+    #[serde(deserialize_with = "or_nothing")]
+    spec: BudgetSpec,
+    status: Option<BudgetCounts>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct BudgetSpec {
+    min_available: Option<Scalar>,
+    max_unavailable: Option<Scalar>,
+    selector: Option<Selector>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Selector {
+    #[serde(deserialize_with = "or_nothing")]
+    match_labels: Texts,
+    #[serde(deserialize_with = "or_nothing")]
+    match_expressions: Vec<Requirement>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct BudgetCounts {
+    observed_generation: i64,
+    current_healthy: u32,
+    desired_healthy: u32,
+    expected_pods: u32,
+}
+
+/// A disruption budget.
+pub(super) fn budget(json: &[u8], home: &str) -> Result<Budget, String> {
+    let BudgetObject { metadata, spec, status } =
+        serde_json::from_slice(json).map_err(|why| why.to_string())?;
+    let portion = |written: Option<Scalar>, field: &str| -> Result<Option<Portion>, String> {
+        let Some(text) = written.map(Scalar::into_text) else { return Ok(None) };
+        let portion = Portion::parse(&text);
+        portion.map(Some).ok_or_else(|| format!("{field}: {text:?} is neither a number nor a percentage"))
+    };
+    let least = portion(spec.min_available, "minAvailable")?.map(Floor::MinAvailable);
+    let most = portion(spec.max_unavailable, "maxUnavailable")?.map(Floor::MaxUnavailable);
+    // Counts of an earlier generation, or of nobody, say nothing.
+    let counted = status.filter(|counts| {
+        counts.observed_generation >= metadata.generation && counts.expected_pods > 0
+    });
+    let namespace = if metadata.namespace.is_empty() { home } else { &metadata.namespace };
+    Ok(Budget {
+        namespace: namespace.into(),
+        name: metadata.name.into(),
+        selector: spec.selector.map(selector),
+        floor: least.or(most),
+        status: counted.map(|counts| BudgetStatus {
+            healthy: counts.current_healthy,
+            desired: counts.desired_healthy,
+        }),
+    })
+}
+
+fn selector(written: Selector) -> Vec<NodeRequirement> {
+    let label = |(key, value): (Box<str>, Option<Box<str>>)| NodeRequirement {
+        key,
+        operator: NodeOperator::In,
+        values: vec![value.unwrap_or_default()],
+    };
+    let expressions = written.match_expressions.into_iter().map(requirement);
+    written.match_labels.into_iter().map(label).chain(expressions).collect()
+}

@@ -1,0 +1,52 @@
+//! # Progress: a line while reading takes long
+//! Room:     nothing in the first second; then how many objects were read, on standard error.
+//! Comes in: counts.
+//! Goes out: on a terminal one line that is written over and wiped at the end; elsewhere a single line.
+//! Not here: what is read.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
+
+/// What takes less needs no word.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// How often the line is written over.
+const PACE: Duration = Duration::from_millis(200);
+
+/// How far something has got.
+pub(crate) struct Progress {
+    next: Instant,
+    said: bool,
+    terminal: bool,
+}
+
+impl Progress {
+    /// Begins now.
+    pub(crate) fn start() -> Self {
+        let terminal = io::stderr().is_terminal();
+        Self { next: Instant::now() + QUIET, said: false, terminal }
+    }
+
+    /// So many are read. Nobody is left to tell if the terminal is gone.
+    pub(crate) fn at(&mut self, count: usize, what: &str) {
+        // The clock is asked now and then, not for each object.
+        if !count.is_multiple_of(64) || Instant::now() < self.next {
+            return;
+        }
+        let _ = match (self.terminal, self.said) {
+            (true, _) => write!(io::stderr(), "\r\x1b[Kreading: {count} {what}"),
+            (false, false) => writeln!(io::stderr(), "reading: {count} {what} so far, and going on"),
+            (false, true) => Ok(()),
+        };
+        self.said = true;
+        self.next = Instant::now() + PACE;
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.said && self.terminal {
+            let _ = write!(io::stderr(), "\r\x1b[K");
+        }
+    }
+}
