@@ -1,10 +1,12 @@
 //! The `taintward` program.
 
 mod args;
+mod complete;
 mod docs;
 mod kube_args;
 mod lint;
 mod manifest;
+mod output;
 mod paint;
 mod plan;
 mod program;

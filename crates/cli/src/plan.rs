@@ -15,7 +15,7 @@ mod tests;
 mod words;
 
 pub(crate) use edit::{Edit, EditError, NodeSet, Silence};
-pub(crate) use words::{patience, stays_because};
+
 
 use crate::kube_args::Cluster;
 use crate::output::Output;

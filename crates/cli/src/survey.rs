@@ -13,8 +13,8 @@ mod progress;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use cluster::Reach;
-pub(crate) use files::{Given, sort};
+
+pub(crate) use files::sort;
 
 use crate::kube_args::Cluster;
 use crate::manifest::Mark;

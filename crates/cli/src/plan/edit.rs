@@ -72,7 +72,7 @@ impl NodeSet {
             return Ok(Self::All);
         }
         if text.contains(['=', '!', ' ']) {
-            let labels = Labels::read(text).map_err(|why| format!("{text:?} is no label selector: {why}"))?;
+            let labels = Labels::read(text).map_err(|why| format!("{text:?} is no label selector: {}", why.message))?;
             return Ok(Self::Labels(text.to_owned(), labels));
         }
         let name = |name: &str| name.strip_prefix("node/").unwrap_or(name).to_owned();
