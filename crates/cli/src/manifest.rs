@@ -118,6 +118,18 @@ impl Tree {
         self
     }
 
+    /// The same without a field of a field.
+    pub(crate) fn without(&self, path: &[&str]) -> Self {
+        let (Value::Map(entries), Some((name, rest))) = (&self.value, path.split_first()) else {
+            return self.clone();
+        };
+        let kept = entries.iter().filter(|entry| *entry.key != **name || !rest.is_empty()).map(|entry| {
+            let value = if *entry.key == **name { entry.value.without(rest) } else { entry.value.clone() };
+            Entry { value, ..entry.clone() }
+        });
+        Self { span: self.span, value: Value::Map(kept.collect()) }
+    }
+
     /// The names of all fields, those merged in left out.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Entry> {
         self.entries().iter().filter(|entry| *entry.key != *MERGE)

@@ -1,11 +1,12 @@
-//! # Answer: a tree from an API server's JSON
-//! Room:     reading a [`Tree`] with serde, without places.
+//! # Answer: a tree from an API server's JSON, and back
+//! Room:     reading a [`Tree`] with serde, without places; writing it, its fields in their order.
 //! Comes in: JSON.
-//! Goes out: the same tree as from a file.
+//! Goes out: the same tree as from a file; whatever form serde writes.
 //! Not here: JSON in files, where places count (`parse.rs`).
 
 use super::{Entry, Span, Tree, Value};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use std::fmt;
 
 impl<'de> Deserialize<'de> for Tree {
@@ -62,5 +63,29 @@ impl<'de> Visitor<'de> for Any {
             entries.push(Entry { key: key.into(), key_span: Span::default(), value });
         }
         Ok(Value::Map(entries.into()))
+    }
+}
+
+impl Serialize for Tree {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match &self.value {
+            Value::Null => to.serialize_unit(),
+            Value::Text(text) => to.serialize_str(text),
+            Value::Truth(truth) => to.serialize_bool(*truth),
+            Value::Number(_, Some(whole)) => to.serialize_i64(*whole),
+            Value::Number(text, None) => match (text.parse::<u64>(), text.parse::<f64>()) {
+                (Ok(large), _) => to.serialize_u64(large),
+                (_, Ok(number)) => to.serialize_f64(number),
+                _ => to.serialize_str(text),
+            },
+            Value::List(items) => to.collect_seq(items.iter()),
+            Value::Map(entries) => {
+                let mut map = to.serialize_map(Some(entries.len()))?;
+                for entry in entries.iter() {
+                    map.serialize_entry(&*entry.key, &entry.value)?;
+                }
+                map.end()
+            }
+        }
     }
 }
