@@ -16,6 +16,7 @@ mod sandbox;
 mod sandbox_node;
 mod settle;
 mod switch;
+mod taint;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ use crate::lint::LintPlan;
 use crate::plan::Ask;
 use crate::sandbox::SandboxPlan;
 use crate::sandbox::misbehave::Misbehaviour;
+use crate::taint::TaintPlan;
 use clap::error::{Error, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -33,6 +35,7 @@ use sandbox::SandboxArgs;
 use settle::{Explicit, settle};
 use std::ffi::OsString;
 use std::fmt;
+use taint::TaintArgs;
 use taintward_controller::logging::Logging;
 use taintward_controller::settings::Settings;
 
@@ -49,6 +52,8 @@ pub(crate) enum Command {
     Lint(Box<LintPlan>),
     /// Say what would happen if nodes were changed.
     Plan(Box<Ask>),
+    /// Change the taints of nodes, or show them.
+    Taint(Box<TaintPlan>),
     /// Print a text.
     Print(String),
     /// Print the reference.
@@ -114,6 +119,20 @@ enum Verb {
             --fail-on says, 2 something found, 1 something could not be read or the command line makes no sense."
     )]
     Lint(Box<LintArgs>),
+    /// Adds taints to nodes and removes them, as kubectl taint does, and loses nobody's edit
+    #[command(
+        args_override_self = true,
+        after_help = "taintward taint node n1 dedicated=db:NoSchedule   adds a taint\n\
+            taintward taint node n1 dedicated-                 removes all taints with this key\n\
+            taintward taint node n1 dedicated:NoSchedule-      removes the one with this effect\n\
+            taintward taint node -l pool=db dedicated=db:NoExecute --reason 'new disks' --for 2h\n\
+            taintward taint node --all --list                  shows taints\n\n\
+            The effects are NoSchedule, PreferNoSchedule and NoExecute. Before a NoExecute taint is added, somebody at a \
+            terminal is told what that does, and asked. Nobody removes a taint by itself when --for is over. \
+            docs/taint.md has more. Exit codes: 0 all nodes were changed, 1 not all were, or the command line makes no \
+            sense."
+    )]
+    Taint(Box<TaintArgs>),
     /// Prints the version
     Version,
     /// Prints docs/reference.md
@@ -126,10 +145,11 @@ pub(crate) fn parse() -> Result<Command, Error> {
     parse_from(std::env::args_os())
 }
 
-/// The exit code for a command line that makes no sense: 2, but for commands whose 2 means that something was found.
+/// The exit code for a command line that makes no sense: 2, but for commands whose 2 means that something was found, and
+/// for what takes kubectl's place.
 pub(crate) fn misuse_code() -> u8 {
     let verb = std::env::args_os().nth(1).unwrap_or_default();
-    if ["lint", "plan"].iter().any(|code| verb == *code) { 1 } else { 2 }
+    if ["lint", "plan", "taint"].iter().any(|code| verb == *code) { 1 } else { 2 }
 }
 
 /// A duration that is longer than none.
@@ -152,6 +172,7 @@ fn parse_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
         None => Ok(Command::Print(Cli::command().render_help().to_string())),
         Some(Verb::Version) => Ok(Command::Print(Cli::command().render_version())),
         Some(Verb::Docs) => Ok(Command::Reference),
+        Some(Verb::Taint(arguments)) => Ok(Command::Taint(Box::new(arguments.settle()))),
         Some(Verb::Lint(arguments)) => match arguments.settle() {
             Ok(plan) => Ok(Command::Lint(Box::new(plan))),
             Err(complaint) => Err(blame("lint", complaint)),

@@ -7,11 +7,13 @@ mod kube_args;
 mod lint;
 mod manifest;
 mod output;
+mod note;
 mod paint;
 mod plan;
 mod program;
 mod sandbox;
 mod survey;
+mod taint;
 
 fn main() -> std::process::ExitCode {
     program::main()

@@ -119,6 +119,18 @@ impl Tree {
         self
     }
 
+    /// The same without a field of a field.
+    pub(crate) fn without(&self, path: &[&str]) -> Self {
+        let (Value::Map(entries), Some((name, rest))) = (&self.value, path.split_first()) else {
+            return self.clone();
+        };
+        let kept = entries.iter().filter(|entry| *entry.key != **name || !rest.is_empty()).map(|entry| {
+            let value = if *entry.key == **name { entry.value.without(rest) } else { entry.value.clone() };
+            Entry { value, ..entry.clone() }
+        });
+        Self { span: self.span, value: Value::Map(kept.collect()) }
+    }
+
     /// The names of all fields, those merged in left out.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Entry> {
         self.entries().iter().filter(|entry| *entry.key != *MERGE)
@@ -132,11 +144,9 @@ impl Tree {
     }
 
     fn gather<'t>(&'t self, depth: usize, told: &mut BTreeSet<&'t str>, all: &mut Vec<&'t Entry>) {
-        for entry in self.entries().iter().rev() {
-            if *entry.key != *MERGE && told.insert(&entry.key) {
-                all.push(entry);
-            }
-        }
+        let last = self.entries().iter().rev().filter(|entry| *entry.key != *MERGE && told.insert(&entry.key));
+        let last: Vec<&Entry> = last.collect();
+        all.extend(last.into_iter().rev());
         let Some(merged) = self.entries().iter().rev().find(|entry| *entry.key == *MERGE) else { return };
         let Some(depth) = depth.checked_sub(1) else { return };
         let one = std::slice::from_ref(&merged.value);

@@ -9,6 +9,7 @@ use crate::docs;
 use crate::lint;
 use crate::plan;
 use crate::sandbox;
+use crate::taint;
 use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -16,7 +17,7 @@ use taintward_controller::logging;
 use taintward_controller::run::{RunError, run};
 use taintward_controller::shutdown::{IMPATIENT_EXIT, Shutdown};
 
-/// Every exit code and what it means; `lint` has its own (`lint::EXIT_CODES`).
+/// Every exit code and what it means; `lint` has its own (`lint::EXIT_CODES`), `taint` those of kubectl.
 pub(crate) const EXIT_CODES: [(i32, &str); 4] = [
     (0, "It did what it was asked for; for `run`: it was asked to stop, and has stopped"),
     (1, "It could not go on; the last line of the log says why and what to do about it"),
@@ -40,6 +41,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(Command::Misbehave(asked)) => play(async { Ok(sandbox::misbehave::run(*asked).await?) }),
         Ok(Command::Lint(plan)) => lint::run(&plan),
         Ok(Command::Plan(ask)) => plan::run(*ask),
+        Ok(Command::Taint(plan)) => taint::run(&plan, &taint::count),
         Ok(Command::Print(text)) => print(&text),
         Ok(Command::Reference) => print(&docs::reference()),
         Err(complaint) => {

@@ -10,6 +10,7 @@ fn commands_print_what_is_written_down() {
     trycmd::TestCases::new()
         .env("NO_COLOR", "")
         .env("KUBECONFIG", "")
+        .env("TZ", "UTC")
         .insert_var("[VERSION]", env!("CARGO_PKG_VERSION"))
         .expect("the version is a word")
         .case("tests/cmd/*.toml")

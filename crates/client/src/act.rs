@@ -17,10 +17,11 @@ pub use pace::Pace;
 pub use refusal::Refusal;
 pub use stamp::Stamped;
 
-pub(crate) use answer::{Answer, Ask, ask};
+pub(crate) use answer::{Answer, Ask, Heard, ask, hear};
 pub(crate) use bodies::{micro_time, second_time};
 pub(crate) use path::{Resource, push_encoded, quiet};
 pub(crate) use refusal::chain;
+pub(crate) use stamp::JSON_PATCH;
 
 use crate::decode::{Decoded, Fact, ObjectBody, object_from_body};
 use crate::event::{EventNote, EventsApi};
@@ -253,7 +254,7 @@ impl Actor {
         let Some(body) = stamp::patch(node, index, when) else { return Ok(Stamped::NotNeeded) };
         let resource = Resource::node(&node.name, "")?;
         let ask = Ask {
-            content: stamp::JSON_PATCH,
+            content: JSON_PATCH,
             accept: ACCEPT_METADATA,
             body,
             caution: Caution::Tests,

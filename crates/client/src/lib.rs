@@ -14,4 +14,5 @@ pub mod decode;
 pub mod event;
 pub mod lease;
 pub mod listen;
+pub mod nodes;
 pub mod pages;

@@ -14,12 +14,14 @@ extern crate alloc;
 extern crate std;
 
 pub mod admission;
+pub mod change;
 pub mod effect;
 pub mod engine;
 pub mod fact;
 pub mod forecast;
 pub mod health;
 pub mod hold;
+pub mod label;
 pub mod lint;
 pub mod matching;
 pub mod names;

@@ -1,7 +1,7 @@
 //! # Answer: a tree from an API server's JSON, and back
-//! Room:     reading a [`Tree`] with serde, without places; writing one.
+//! Room:     reading a [`Tree`] with serde, without places; writing it, its fields in their order.
 //! Comes in: JSON.
-//! Goes out: the same tree as from a file; from a file's tree, the JSON that kubectl would send.
+//! Goes out: the same tree as from a file; whatever form serde writes.
 //! Not here: JSON in files, where places count (`parse.rs`).
 
 use super::{Entry, Span, Tree, Value};
@@ -70,10 +70,14 @@ impl Serialize for Tree {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match &self.value {
             Value::Null => to.serialize_unit(),
-            Value::Truth(truth) => to.serialize_bool(*truth),
             Value::Text(text) => to.serialize_str(text),
+            Value::Truth(truth) => to.serialize_bool(*truth),
             Value::Number(_, Some(whole)) => to.serialize_i64(*whole),
-            Value::Number(text, None) => number(text).serialize(to),
+            Value::Number(text, None) => match (text.parse::<u64>(), text.parse::<f64>()) {
+                (Ok(large), _) => to.serialize_u64(large),
+                (_, Ok(number)) => to.serialize_f64(number),
+                _ => to.serialize_str(text),
+            },
             Value::List(items) => to.collect_seq(items.iter()),
             Value::Map(_) => {
                 let mut map = to.serialize_map(None)?;
@@ -84,10 +88,4 @@ impl Serialize for Tree {
             }
         }
     }
-}
-
-/// A number that is not whole, if JSON can have it; else the text as it was written.
-fn number(text: &str) -> serde_json::Value {
-    let float = text.parse().ok().and_then(serde_json::Number::from_f64);
-    float.map_or_else(|| text.into(), serde_json::Value::Number)
 }

@@ -83,6 +83,13 @@ impl NodeSet {
         Ok(Self::Names(names))
     }
 
+    fn verb(&self, one: &'static str, many: &'static str) -> &'static str {
+        match self {
+            Self::Names(names) if names.len() == 1 => one,
+            Self::All | Self::Names(_) | Self::Labels(..) => many,
+        }
+    }
+
     fn of(&self, snapshot: &Snapshot) -> Result<Vec<usize>, EditError> {
         match self {
             Self::All => Ok((0..snapshot.nodes().len()).collect()),
@@ -165,7 +172,7 @@ pub(super) fn apply(
         }
     }
     if !silent.is_empty() {
-        told.extend(drafts.fall_silent(&silent, health));
+        told.push(drafts.fall_silent(&silent, health));
     }
     let changes = drafts.drafts.into_iter().map(|(node, Draft { taints, unschedulable })| NodeChange {
         node,
@@ -200,10 +207,10 @@ impl Drafts<'_> {
             };
             draft.taints = applied.taints.into_iter().map(planned).collect();
         }
-        let gets = change.add.iter().map(|taint| format!("gets {taint}"));
-        let loses = change.remove.iter().map(|removal| format!("loses {removal}"));
+        let gets = change.add.iter().map(|taint| format!("{} {taint}", nodes.verb("gets", "get")));
+        let loses = change.remove.iter().map(|removal| format!("{} {removal}", nodes.verb("loses", "lose")));
         let parts: Vec<String> = gets.chain(loses).collect();
-        Ok(format!("{nodes}: {}", parts.join(", ")))
+        Ok(format!("{nodes} {}", parts.join(" and ")))
     }
 
     /// The taint that node health puts on a cordoned node comes with it (NL-6).
@@ -217,7 +224,8 @@ impl Drafts<'_> {
                 draft.taints.push(planned(keys::UNSCHEDULABLE, Effect::NoSchedule, now));
             }
         }
-        Ok(format!("{nodes}: {}", if cordoned { "cordoned" } else { "no longer cordoned" }))
+        let verb = nodes.verb("is", "are");
+        Ok(format!("{nodes} {verb} {}", if cordoned { "cordoned" } else { "no longer cordoned" }))
     }
 
     fn whole(
@@ -232,7 +240,7 @@ impl Drafts<'_> {
         let from = self.now;
         let taints = taints.iter().map(|taint| PlannedTaint { taint: taint.clone(), from }).collect();
         self.drafts.insert(found, Draft { taints, unschedulable });
-        Ok(format!("node {node}: as {file} has it"))
+        Ok(format!("node {node} is as {file} has it"))
     }
 
     fn silent(&self, who: &Silence) -> Result<Vec<usize>, EditError> {
@@ -253,7 +261,7 @@ impl Drafts<'_> {
     }
 
     /// Nodes that are not heard of any more get the taints that node health would give them, when it would (NL-46).
-    fn fall_silent(&mut self, silent: &BTreeSet<usize>, health: &health::Config) -> Vec<String> {
+    fn fall_silent(&mut self, silent: &BTreeSet<usize>, health: &health::Config) -> String {
         let neighbour = |(at, node): (usize, &Node)| Neighbour {
             zone: node.zone.clone(),
             ready: node.ready == Some(true),
@@ -286,7 +294,7 @@ impl Drafts<'_> {
                 }
             }
         }
-        sentences(silent.len(), &foreseen, health)
+        silence_told(silent.len(), &foreseen, health)
     }
 
     fn has_own(&self, node: usize) -> bool {
@@ -303,24 +311,31 @@ fn planned(key: &str, effect: Effect, from: Mono) -> PlannedTaint {
     PlannedTaint { taint: Taint { key: key.into(), value: "".into(), effect, time_added }, from }
 }
 
-fn sentences(silent: usize, foreseen: &Foreseen, health: &health::Config) -> Vec<String> {
+fn silence_told(silent: usize, foreseen: &Foreseen, health: &health::Config) -> String {
     let nodes = if silent == 1 { "1 node falls".to_owned() } else { format!("{silent} nodes fall") };
     let grace = health.monitor_grace().as_secs_f64();
-    let mut told = vec![format!("{nodes} silent; after {grace} s node health taints them, one after the other")];
     if foreseen.all_down {
-        told.push("everything is down then: no NoExecute taint is put on, and countdowns are held".to_owned());
-        return told;
+        return format!("{nodes} silent, so that everything is down and nobody gets a NoExecute taint (countdowns are held)");
     }
-    for (zone, state) in &foreseen.zones {
-        if *state == ZoneState::PartialDisruption {
-            told.push(format!("zone {zone} is partially disrupted then: its nodes are tainted slowly, or not at all"));
-        }
-    }
+    let partly: Vec<String> = foreseen
+        .zones
+        .iter()
+        .filter(|(_, state)| **state == ZoneState::PartialDisruption)
+        .map(|(zone, _)| zone.to_string())
+        .collect();
     let never = foreseen.tainted.iter().filter(|at| at.is_none()).count();
-    if never > 0 {
-        told.push(format!("{never} of them are not tainted NoExecute while their zone is like that"));
+    match (partly.is_empty(), never) {
+        (true, _) if silent == 1 => format!("{nodes} silent, and is tainted after {grace} s"),
+        (true, _) => format!("{nodes} silent, and are tainted after {grace} s, one after the other in each zone"),
+        (false, 0) => format!(
+            "{nodes} silent, so that most of {} is down and nodes are tainted slowly, from {grace} s on",
+            partly.join(", ")
+        ),
+        (false, never) => format!(
+            "{nodes} silent, so that most of {} is down and {never} of them are not tainted NoExecute while that is so",
+            partly.join(", ")
+        ),
     }
-    told
 }
 
 fn apply_error(node: String, why: &ApplyError) -> EditError {

@@ -60,9 +60,8 @@ fn moment(answer: &PlanAnswer<'_>, at: Mono) -> String {
 fn opening(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
     if answer.told.is_empty() {
         paragraph(text, "If nothing is changed:", view);
-    }
-    for (at, told) in answer.told.iter().enumerate() {
-        paragraph(text, &format!("{} {told}", if at == 0 { "If" } else { "and" }), view);
+    } else {
+        paragraph(text, &format!("If {}:", answer.told.join(", and ")), view);
     }
     paragraph(text, &summary(answer), view);
 }
@@ -114,15 +113,17 @@ fn leavers(answer: &PlanAnswer<'_>, rows: &[Row<'_>], view: &View) -> String {
             answer.node_name(row.node.node).into(),
             pod.name.as_str().into(),
             answer.snapshot().workloads()[pod.workload as usize].to_string().into(),
-            place(answer, homes.get(&row.fate.pod).map(|home| &home.place)),
+            place(answer, homes.get(&row.fate.pod).map(|home| &home.place), row.node.node),
             answer.why(row).into(),
         ]);
     }
     table.print(view)
 }
 
-fn place(answer: &PlanAnswer<'_>, place: Option<&Place>) -> Cell {
+fn place(answer: &PlanAnswer<'_>, place: Option<&Place>, from: usize) -> Cell {
     match place {
+        // DS-4: a place that it has to leave again.
+        Some(Place::Node(node)) if *node == from => Cell::new("the same again").colored(Color::Yellow),
         Some(Place::Node(node)) => answer.node_name(*node).into(),
         Some(Place::Nowhere(_)) => Cell::new("nowhere").colored(Color::Yellow),
         Some(Place::None(Return::Never)) => Cell::new("lost for good").colored(Color::Red),
@@ -170,8 +171,13 @@ fn hit(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
         broken.iter().for_each(|impact| bullet(text, &budget(answer, impact), view));
     }
     if !kept.is_empty() {
-        let count = kept.len();
-        paragraph(text, &format!("\n{count} other disruption budget(s) mean pods that leave, and hold."), view);
+        let others = if broken.is_empty() { "" } else { "other " };
+        let told = match kept.len() {
+            1 => format!("1 {others}disruption budget means pods that leave, and holds."),
+            count => format!("{count} {others}disruption budgets mean pods that leave, and hold."),
+        };
+        text.push('\n');
+        paragraph(text, &told, view);
     }
 }
 
@@ -234,22 +240,28 @@ fn closing(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
         }
     }
     if answer.forecast.homeless > 0 {
+        text.push('\n');
         let sentence = format!(
-            "\n{} more leave; where they could go was not looked at: they are too many.",
+            "{} more leave; where they could go was not looked at: they are too many.",
             answer.forecast.homeless
         );
         paragraph(text, &sentence, view);
     }
     let beyond = answer.beyond();
     if beyond > 0 {
+        text.push('\n');
         let sentence = format!(
-            "\nPlaces go by taints, cordons, node selectors, node affinity and requests. {beyond} of those that leave \
+            "Places go by taints, cordons, node selectors, node affinity and requests. {beyond} of those that leave \
              also have affinity to pods, spread constraints or volumes, which are not looked at."
         );
         paragraph(text, &sentence, view);
     }
     if !answer.survey.gaps.is_empty() {
-        let count = answer.survey.gaps.len();
-        paragraph(text, &format!("\nThis answer is partial: {count} thing(s) could not be read, see above."), view);
+        text.push('\n');
+        let told = match answer.survey.gaps.len() {
+            1 => "This answer is partial: one thing could not be read, see above.".to_owned(),
+            count => format!("This answer is partial: {count} things could not be read, see above."),
+        };
+        paragraph(text, &told, view);
     }
 }

@@ -7,7 +7,8 @@
 use super::path::Resource;
 use super::refusal::{Caution, Refusal};
 use bytes::{Bytes, BytesMut};
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderName};
+use http::response::Parts;
 use http::{Method, Request};
 use http_body_util::BodyExt;
 use kube::Client;
@@ -52,6 +53,35 @@ pub(crate) async fn ask(
     uri: String,
     what: Ask,
 ) -> Result<Answer, Refusal> {
+    let caution = what.caution;
+    let heard = hear(client, method, on, uri, what).await?;
+    if heard.head.status.is_success() {
+        let content_type = heard.header(CONTENT_TYPE);
+        return Ok(Answer { content_type, body: heard.body });
+    }
+    Err(Refusal::from_answer(method, on, heard.head.status, &heard.head.headers, &heard.body, caution))
+}
+
+/// An answer, whatever it says.
+pub(crate) struct Heard {
+    pub(crate) head: Parts,
+    pub(crate) body: Bytes,
+}
+
+impl Heard {
+    fn header(&self, name: HeaderName) -> String {
+        self.head.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned()
+    }
+}
+
+/// Sends one request, once, and reads what comes back.
+pub(crate) async fn hear(
+    client: &Client,
+    method: &Method,
+    on: &Resource<'_>,
+    uri: String,
+    what: Ask,
+) -> Result<Heard, Refusal> {
     let mut request = Request::builder().method(method).uri(uri).header(ACCEPT, what.accept);
     if !what.body.is_empty() {
         request = request.header(CONTENT_TYPE, what.content);
@@ -59,18 +89,16 @@ pub(crate) async fn ask(
     let request = request.body(Body::from(what.body)).map_err(|why| Refusal::unsent(method, on, &why))?;
     let answer = client.send(request).await.map_err(|why| Refusal::unreachable(method, on, &why))?;
     let (head, body) = answer.into_parts();
-    if head.status.is_success() {
-        let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let content_type = content_type.unwrap_or_default().to_owned();
-        // The head says that a write was done: what becomes of the rest of its answer changes nothing.
-        return match collect(body, what.most).await {
-            Ok(body) => Ok(Answer { content_type, body }),
-            Err(_) if method != Method::GET => Ok(Answer { content_type, body: Bytes::new() }),
-            Err(why) => Err(Refusal::unreachable(method, on, &why)),
-        };
+    if !head.status.is_success() {
+        let body = collect(body, REFUSAL_MAX).await.unwrap_or_default();
+        return Ok(Heard { head, body });
     }
-    let body = collect(body, REFUSAL_MAX).await.unwrap_or_default();
-    Err(Refusal::from_answer(method, on, head.status, &head.headers, &body, what.caution))
+    match collect(body, what.most).await {
+        Ok(body) => Ok(Heard { head, body }),
+        // The head says that a write was done: what becomes of the rest of its answer changes nothing.
+        Err(_) if method != Method::GET => Ok(Heard { head, body: Bytes::new() }),
+        Err(why) => Err(Refusal::unreachable(method, on, &why)),
+    }
 }
 
 /// Reads a body to its end, so that the connection can serve again, or up to `limit`: a longer one is cut off.

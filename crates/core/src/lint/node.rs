@@ -6,9 +6,10 @@
 
 use super::one::{EFFECTS, NOT_TEXT, QUOTE_IT, unknown_effect};
 use super::pool::shown;
-use super::words::{Quoted, is_key, is_value};
+use super::words::Quoted;
 use super::{Desk, Facts, Finding, Node, Part, Place, Rule, Subject};
 use crate::admission::daemon_tolerations;
+use crate::label::{is_key, is_value};
 use crate::matching::{Answer, answer};
 use crate::taint::{Effect, Taint, keys};
 use crate::toleration::Toleration;

@@ -4,8 +4,9 @@
 //! Goes out: findings of TL101 to TL109, TL111, TL112, TL208, TL209.
 //! Not here: several tolerations together (`pairs.rs`); keys that are right and meant otherwise (`keys.rs`).
 
-use super::words::{Quoted, is_key, is_value, nearest};
+use super::words::{Quoted, nearest};
 use super::{Desk, Part, Rule, Workload, WrittenToleration};
+use crate::label::{is_key, is_value};
 use crate::matching::{NumericOperators, canonical_integer};
 use crate::taint::Effect;
 use crate::toleration::Operator;

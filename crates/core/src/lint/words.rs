@@ -1,8 +1,8 @@
 //! # Words: text as people write it, and as they miswrite it
-//! Room:     what a label's name and value may look like (VAL-1, VAL-3, VAL-8), how far apart two texts are, quoting.
+//! Room:     how far apart two texts are, quoting.
 //! Comes in: text, which may be anything.
 //! Goes out: answers; text that is safe to show.
-//! Not here: which texts are compared with which (`keys.rs`, `one.rs`).
+//! Not here: which texts are compared with which (`keys.rs`, `one.rs`); what a key may look like (`label.rs`).
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -25,29 +25,6 @@ impl fmt::Display for Quoted<'_> {
         }
         f.write_str(if characters.next().is_some() { "...\"" } else { "\"" })
     }
-}
-
-/// Whether an API server takes it as a key.
-pub(super) fn is_key(text: &str) -> bool {
-    let (prefix, name) = text.split_once('/').map_or((None, text), |(prefix, name)| (Some(prefix), name));
-    prefix.is_none_or(is_domain) && !name.is_empty() && is_value(name)
-}
-
-/// Whether an API server takes it as a value; an empty one is one.
-pub(super) fn is_value(text: &str) -> bool {
-    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    text.len() <= 63 && framed(text, |byte| byte.is_ascii_alphanumeric(), inner)
-}
-
-fn is_domain(text: &str) -> bool {
-    let end = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let label = |label: &str| !label.is_empty() && framed(label, end, |byte| end(byte) || byte == b'-');
-    text.len() <= 253 && text.split('.').all(label)
-}
-
-fn framed(text: &str, end: impl Fn(u8) -> bool, inner: impl Fn(u8) -> bool) -> bool {
-    let ends = [text.bytes().next(), text.bytes().next_back()];
-    ends.into_iter().flatten().all(end) && text.bytes().all(inner)
 }
 
 /// How many letters have to be added, left out, changed or swapped with their neighbour to make one of the other; `None`

@@ -2,19 +2,20 @@
 //! Room:     the formats of text in the API, and what is said of text that has another.
 //! Comes in: text.
 //! Goes out: messages; none if the text is right.
-//! Not here: which field has which format (the other files of this folder).
+//! Not here: keys and values of labels (the core); which field has which format (the other files of this folder).
+
+/// Keys of labels, taints and finalizers; values of labels and taints.
+pub(super) use taintward_core::label::{key_faults as qualified_name, value_faults as label_value};
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
-const KEY: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
-const KEY_WORDS: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
 
 fn pattern(words: &str, pattern: &str, examples: &[&str]) -> String {
     let examples: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();
     format!("{words} (e.g. {}regex used for validation is '{pattern}')", examples.join(" or "))
 }
 
-fn longest(limit: usize, unit: &str) -> String {
-    format!("must be no more than {limit} {unit}")
+fn longest(limit: usize) -> String {
+    format!("must be no more than {limit} characters")
 }
 
 /// Text is not empty, starts and ends with `end`, and has only `inner` between.
@@ -40,7 +41,7 @@ fn is_subdomain(text: &str) -> bool {
 pub(super) fn dns_label(text: &str) -> Vec<String> {
     let mut messages = Vec::new();
     if text.len() > 63 {
-        messages.push(longest(63, "characters"));
+        messages.push(longest(63));
     }
     if !is_label(text) {
         messages.push(if is_subdomain(text) {
@@ -56,13 +57,9 @@ pub(super) fn dns_label(text: &str) -> Vec<String> {
 
 /// RFC 1123, parts with dots between.
 pub(super) fn dns_subdomain(text: &str) -> Vec<String> {
-    dns_subdomain_in(text, "characters")
-}
-
-fn dns_subdomain_in(text: &str, unit: &str) -> Vec<String> {
     let mut messages = Vec::new();
     if text.len() > 253 {
-        messages.push(longest(253, unit));
+        messages.push(longest(253));
     }
     if !is_subdomain(text) {
         let words = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', \
@@ -76,7 +73,7 @@ fn dns_subdomain_in(text: &str, unit: &str) -> Vec<String> {
 pub(super) fn dns_1035_label(text: &str) -> Vec<String> {
     let mut messages = Vec::new();
     if text.len() > 63 {
-        messages.push(longest(63, "characters"));
+        messages.push(longest(63));
     }
     if !is_label(text) || !text.starts_with(|first: char| first.is_ascii_lowercase()) {
         let words = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an \
@@ -86,65 +83,11 @@ pub(super) fn dns_1035_label(text: &str) -> Vec<String> {
     messages
 }
 
-fn is_key_name(text: &str) -> bool {
-    let end = |byte: u8| byte.is_ascii_alphanumeric();
-    framed(text, end, |byte| end(byte) || b"-_.".contains(&byte))
-}
-
-/// A label's key, a taint's, a finalizer: a name, perhaps after a domain.
-pub(super) fn qualified_name(text: &str) -> Vec<String> {
-    let examples = ["MyName", "my.name", "123-abc"];
-    let mut messages = Vec::new();
-    let name = match text.split('/').collect::<Vec<_>>().as_slice() {
-        [name] => *name,
-        ["", name] => {
-            messages.push("prefix part must be non-empty".to_owned());
-            *name
-        }
-        [prefix, name] => {
-            messages.extend(
-                dns_subdomain_in(prefix, "bytes").iter().map(|message| format!("prefix part {message}")),
-            );
-            *name
-        }
-        _ => {
-            let words = format!("a valid label key {KEY_WORDS}");
-            let optional = " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
-            return vec![pattern(&words, KEY, &examples) + optional];
-        }
-    };
-    if name.is_empty() {
-        messages.push("name part must be non-empty".to_owned());
-    } else if name.len() > 63 {
-        messages.push(format!("name part {}", longest(63, "bytes")));
-    }
-    if !is_key_name(name) {
-        messages.push(format!("name part {}", pattern(KEY_WORDS, KEY, &examples)));
-    }
-    messages
-}
-
-/// A label's value, a taint's.
-pub(super) fn label_value(text: &str) -> Vec<String> {
-    let mut messages = Vec::new();
-    if text.len() > 63 {
-        messages.push(longest(63, "bytes"));
-    }
-    if !text.is_empty() && !is_key_name(text) {
-        let words = format!(
-            "a valid label must be an empty string or consist of {}",
-            &KEY_WORDS["must consist of ".len()..]
-        );
-        messages.push(pattern(&words, &format!("({KEY})?"), &["MyValue", "my_value", "12345"]));
-    }
-    messages
-}
-
 /// A key of a ConfigMap or Secret.
 pub(super) fn config_key(text: &str) -> Vec<String> {
     let mut messages = Vec::new();
     if text.len() > 253 {
-        messages.push(longest(253, "characters"));
+        messages.push(longest(253));
     }
     let known = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if text.is_empty() || !text.bytes().all(known) {
@@ -180,7 +123,7 @@ pub(super) fn port_number(port: i64) -> Vec<String> {
 pub(super) fn port_name(text: &str) -> Vec<String> {
     let mut messages = Vec::new();
     let mut check = |wrong: bool, message: &str| messages.extend(wrong.then(|| message.to_owned()));
-    check(text.len() > 15, &longest(15, "characters"));
+    check(text.len() > 15, &longest(15));
     let known = |byte: u8| lower(byte) || byte == b'-';
     check(
         text.is_empty() || !text.bytes().all(known),

@@ -120,11 +120,11 @@ proptest! {
     fn errors_are_what_an_api_server_refuses(one in written()) {
         let read = &one.read;
         let refused = (read.key.is_empty() && read.operator != Operator::Exists)
-            || (!read.key.is_empty() && !words::is_key(&read.key))
+            || (!read.key.is_empty() && !crate::label::is_key(&read.key))
             || (read.operator == Operator::Exists && !read.value.is_empty())
             || matches!(read.operator, Operator::Unknown(_) | Operator::Lt | Operator::Gt)
             || (matches!(read.operator, Operator::Unset | Operator::Equal)
-                && !words::is_value(&read.value))
+                && !crate::label::is_value(&read.value))
             || matches!(read.effect, Some(Effect::Unknown(_)))
             || ((read.seconds.is_some() || one.odd_seconds.is_some()) && read.effect != Some(Effect::NoExecute))
             || one.odd_seconds.is_some()

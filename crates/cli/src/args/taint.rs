@@ -1,0 +1,144 @@
+//! # Taint: the flags of `taintward taint`
+//! Room:     kubectl's flags, with their values as kubectl takes them (KT-1), and our own.
+//! Comes in: arguments.
+//! Goes out: a [`TaintPlan`].
+//! Not here: what stands beside the flags (`taint/request.rs`).
+
+use super::switch;
+use crate::kube_args::KubeArgs;
+use crate::output::Paper;
+use crate::taint::{DryRun, Form, NoteWish, TaintPlan};
+use clap::Args;
+use std::time::Duration;
+
+/// The heading of flags kubectl does not have.
+const OWN: &str = "Beyond kubectl";
+
+#[derive(Debug, Args)]
+pub(crate) struct TaintArgs {
+    /// node, names of nodes, then taints: key=value:Effect or key:Effect to add, the same with - at the end or key- to
+    /// remove
+    #[arg(value_name = "node NAME... TAINT...")]
+    arguments: Vec<String>,
+    /// All nodes of the cluster
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = switch::parse)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    all: bool,
+    /// Taints that are there may be overwritten
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = switch::parse)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    overwrite: bool,
+    /// client: only work out what would be done; server: let the server check it, and keep nothing
+    #[arg(long, value_name = "none|client|server", default_value = "none", value_parser = dry_run)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "unchanged")]
+    dry_run: Trial,
+    /// How the changed nodes are printed
+    #[arg(short, long, value_name = "FORM", value_enum, default_value_t = Form::Text, hide_default_value = true)]
+    output: Form,
+    /// With -o json or yaml: metadata.managedFields, too
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = switch::parse)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    show_managed_fields: bool,
+    /// Who is named in metadata.managedFields
+    #[arg(long, value_name = "NAME", default_value = "kubectl-taint")]
+    field_manager: String,
+    /// Whether the server refuses fields it does not know: strict (or true), warn, ignore (or false)
+    #[arg(long, value_name = "HOW", default_value = "strict", value_parser = validation)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "strict")]
+    validate: &'static str,
+    /// Accepted as kubectl does, and does nothing: there is no -o that takes a template
+    #[arg(long, value_name = "TEXT", hide = true)]
+    template: Option<String>,
+    /// Accepted as kubectl does, and does nothing: there is no -o that takes a template
+    #[arg(long, value_name = "BOOL", default_value = "true", value_parser = switch::parse, hide = true)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    allow_missing_template_keys: bool,
+    /// Show the taints of these nodes, and change none
+    #[arg(long, help_heading = OWN)]
+    list: bool,
+    /// How long the taint is meant to stay, as in 2h: a note for people, nobody removes it by itself
+    #[arg(long = "for", value_name = "DURATION", value_parser = super::duration, help_heading = OWN)]
+    lasts: Option<Duration>,
+    /// Why the taint is there: a note for people, kept in an annotation of the node
+    #[arg(long, value_name = "TEXT", value_parser = reason, help_heading = OWN)]
+    reason: Option<String>,
+    /// Do not ask before a NoExecute taint is added
+    #[arg(short, long, help_heading = OWN)]
+    yes: bool,
+    /// Do not say who would leave before a NoExecute taint is added, and do not ask
+    #[arg(long, help_heading = OWN)]
+    no_preview: bool,
+    #[command(flatten)]
+    kube: KubeArgs,
+}
+
+/// `--dry-run`, and what is said about an old way to write it.
+#[derive(Clone, Debug)]
+struct Trial {
+    kind: DryRun,
+    warning: Option<String>,
+}
+
+fn dry_run(text: &str) -> Result<Trial, String> {
+    let plain = |kind| Ok(Trial { kind, warning: None });
+    let old = |kind, warning: String| Ok(Trial { kind, warning: Some(warning) });
+    let boolean = |value: &str| {
+        format!("--dry-run={text} is deprecated (boolean value) and can be replaced with --dry-run={value}.")
+    };
+    match text {
+        "none" => plain(DryRun::No),
+        "client" => plain(DryRun::Client),
+        "server" => plain(DryRun::Server),
+        "unchanged" => {
+            let warning = "--dry-run is deprecated and can be replaced with --dry-run=client.";
+            old(DryRun::Client, warning.to_owned())
+        }
+        other => match switch::parse(other) {
+            Ok(true) => old(DryRun::Client, boolean("client")),
+            Ok(false) => old(DryRun::No, boolean("none")),
+            Err(_) => Err("must be \"none\", \"server\", or \"client\"".to_owned()),
+        },
+    }
+}
+
+fn validation(text: &str) -> Result<&'static str, String> {
+    match (text, switch::parse(text)) {
+        ("strict", _) | (_, Ok(true)) => Ok("Strict"),
+        ("warn", _) => Ok("Warn"),
+        ("ignore", _) | (_, Ok(false)) => Ok("Ignore"),
+        _ => Err("must be one of: strict (or true), warn, ignore (or false)".to_owned()),
+    }
+}
+
+/// Annotations are for short texts, and all of a node's share a quarter of a megabyte.
+const REASON_MOST: usize = 1000;
+
+fn reason(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("expected a few words".to_owned()),
+        long if long.len() > REASON_MOST => Err(format!("expected at most {REASON_MOST} bytes")),
+        text => Ok(text.to_owned()),
+    }
+}
+
+impl TaintArgs {
+    pub(super) fn settle(self) -> TaintPlan {
+        TaintPlan {
+            arguments: self.arguments,
+            all: self.all,
+            overwrite: self.overwrite,
+            list: self.list,
+            dry_run: self.dry_run.kind,
+            warning: self.dry_run.warning,
+            validation: self.validate,
+            field_manager: self.field_manager,
+            form: self.output,
+            managed_fields: self.show_managed_fields,
+            preview: !self.no_preview,
+            ask: !self.yes,
+            note: NoteWish { lasts: self.lasts, reason: self.reason },
+            cluster: self.kube.settle(),
+            paper: Paper::of_standard_output(false),
+        }
+    }
+}

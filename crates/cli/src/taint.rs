@@ -1,0 +1,152 @@
+//! # Taint: `taintward taint`
+//! Room:     adds and removes taints as kubectl does (KT-1 to KT-10), without losing anybody's edit; says who would leave,
+//!           and asks; shows what nodes have.
+//! Comes in: [`TaintPlan`]; what is to be said before pods are sent away ([`Preview`]).
+//! Goes out: kubectl's messages on standard output and standard error, an exit code.
+//! Keeps:    without a terminal nothing is asked and nothing is printed that kubectl does not print, but for what
+//!           docs/differences.md lists.
+//! Not here: the grammar (`taintward_core::change`), requests (`taintward_client::nodes`), the flags (`args/taint.rs`).
+
+mod ask;
+mod failure;
+mod list;
+mod output;
+mod request;
+mod targets;
+mod write;
+
+pub(crate) use ask::{Preview, count};
+pub(crate) use output::Form;
+
+use crate::kube_args::Cluster;
+use crate::output::Paper;
+use ask::Answer;
+use failure::Failure;
+use request::{Misuse, Request};
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use std::time::Duration;
+use taintward_client::connect::{ConnectError, Connected, connect};
+use taintward_client::nodes::Nodes;
+use targets::Targets;
+
+/// What `taintward taint` is to do.
+#[derive(Debug)]
+pub(crate) struct TaintPlan {
+    /// What stands beside the flags: a type, names, taints (KT-2).
+    pub(crate) arguments: Vec<String>,
+    pub(crate) all: bool,
+    pub(crate) overwrite: bool,
+    /// Show taints and change none.
+    pub(crate) list: bool,
+    pub(crate) dry_run: DryRun,
+    /// What is to be said about how a flag was written.
+    pub(crate) warning: Option<String>,
+    /// As the API calls it: `Strict`, `Warn`, `Ignore`.
+    pub(crate) validation: &'static str,
+    pub(crate) field_manager: String,
+    pub(crate) form: Form,
+    pub(crate) managed_fields: bool,
+    /// Whether to show who would leave, on a terminal.
+    pub(crate) preview: bool,
+    /// Whether to ask then.
+    pub(crate) ask: bool,
+    pub(crate) note: NoteWish,
+    pub(crate) cluster: Cluster,
+    pub(crate) paper: Paper,
+}
+
+/// What is only tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DryRun {
+    /// Nothing: it is done.
+    No,
+    /// Everything is worked out here and nothing is sent.
+    Client,
+    /// The server does everything but keep it.
+    Server,
+}
+
+impl DryRun {
+    /// What kubectl says behind the word.
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::No => "",
+            Self::Client => " (dry run)",
+            Self::Server => " (server dry run)",
+        }
+    }
+}
+
+/// What people are told beside a taint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct NoteWish {
+    /// How long it is meant to stay.
+    pub(crate) lasts: Option<Duration>,
+    pub(crate) reason: Option<String>,
+}
+
+impl NoteWish {
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.lasts.is_none() && self.reason.is_none()
+    }
+}
+
+/// Why nothing was begun.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error(transparent)]
+    Misuse(#[from] Misuse),
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error("the operating system refuses what the program needs to start: {0}")]
+    Start(#[from] io::Error),
+    #[error("{0}")]
+    Nodes(#[from] taintward_client::act::Refusal),
+    #[error("the answer was not yes; no node was changed")]
+    Declined,
+}
+
+pub(crate) fn run(plan: &TaintPlan, preview: Preview<'_>) -> ExitCode {
+    if let Some(warning) = &plan.warning {
+        complain(&format!("warning: {warning}\n"));
+    }
+    match carry_out(plan, preview) {
+        Ok(failures) if failures.is_empty() => ExitCode::SUCCESS,
+        Ok(failures) => complain(&failure::told(&failures)),
+        Err(trouble) => complain(&format!("error: {trouble}\n")),
+    }
+}
+
+/// Nobody is left to tell if standard error is gone.
+fn complain(text: &str) -> ExitCode {
+    let _ = io::stderr().write_all(text.as_bytes());
+    ExitCode::FAILURE
+}
+
+fn carry_out(plan: &TaintPlan, preview: Preview<'_>) -> Result<Vec<Failure>, Trouble> {
+    let request = Request::read(plan)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let connected = runtime.block_on(connect(&plan.cluster.settings))?;
+    let names = runtime.block_on(names(plan, &request.targets, &connected))?;
+    // Outside of the runtime: a preview may start one of its own.
+    if ask::before(plan, &request.change, &names, preview)? == Answer::No {
+        return Err(Trouble::Declined);
+    }
+    let nodes = Nodes::new(connected.client.clone(), plan.cluster.patience);
+    Ok(runtime.block_on(async {
+        match plan.list {
+            true => list::show(plan, &nodes, &names).await,
+            false => write::all(plan, &request.change, &nodes, &names).await,
+        }
+    }))
+}
+
+async fn names(plan: &TaintPlan, targets: &Targets, connected: &Connected) -> Result<Vec<String>, Trouble> {
+    match targets {
+        Targets::Named(names) => Ok(names.clone()),
+        Targets::Labelled(selector) => {
+            Ok(targets::find(&connected.streams, selector, plan.cluster.patience).await?)
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! # List: the taints nodes have
+//! Room:     `--list`: a line for each taint, with its age and what is noted about it.
+//! Comes in: nodes, read one after another.
+//! Goes out: a table on standard output; failures.
+//! Keeps:    what stands in a cluster cannot steer a terminal; a name too long for its column has a line to itself.
+//! Not here: who would leave because of them.
+
+use super::TaintPlan;
+use super::failure::Failure;
+use crate::note::Note;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use taintward_client::clock::Clock;
+use taintward_client::nodes::{NodeObject, Nodes};
+use taintward_core::fact::NodeFact;
+use taintward_core::taint::Taint;
+use taintward_core::time::Wall;
+
+/// One line of the table, and what stands below it.
+struct Row {
+    node: String,
+    taint: String,
+    since: String,
+    note: Option<String>,
+}
+
+/// Prints the taints of these nodes; what could not be read, in their order.
+pub(super) async fn show(plan: &TaintPlan, nodes: &Nodes, names: &[String]) -> Vec<Failure> {
+    let (mut rows, mut failures) = (Vec::new(), Vec::new());
+    let now = Clock::system().now().wall;
+    for name in names {
+        match nodes.read(name).await {
+            Ok(told) => match NodeObject::read(&told.body) {
+                Ok(node) => rows.extend(of(name, &node, now)),
+                Err(why) => failures.push(Failure::Reasons(vec![format!(
+                    "node {name}: the API server's answer cannot be read: {why}"
+                )])),
+            },
+            Err(complaint) => failures.push(complaint.into()),
+        }
+    }
+    if let Err(why) = io::stdout().write_all(table(&rows, plan.paper.width).as_bytes())
+        && why.kind() != io::ErrorKind::BrokenPipe
+    {
+        failures.push(Failure::Reasons(vec![format!("the table cannot be printed: {why}")]));
+    }
+    failures
+}
+
+fn of(name: &str, node: &NodeObject, now: Wall) -> Vec<Row> {
+    let fact = node.fact();
+    let name = harmless(name);
+    if fact.taints.is_empty() {
+        return vec![Row { node: name, taint: "<none>".to_owned(), since: String::new(), note: None }];
+    }
+    let each = fact.taints.iter().map(|taint| {
+        let note = Note::about(taint, |key| node.annotation(key)).and_then(|note| noted(&note, now));
+        Row { node: name.clone(), taint: harmless(&taint.to_string()), since: since(taint, fact, now), note }
+    });
+    each.collect()
+}
+
+/// When it came: what the taint says itself, or when the list last changed, which is that moment or a later one.
+fn since(taint: &Taint, fact: &NodeFact, now: Wall) -> String {
+    match (taint.time_added, fact.taints_changed) {
+        (Some(at), _) => moment(at, now),
+        (None, Some(at)) => format!("{} at the latest", moment(at, now)),
+        (None, None) => "<unknown>".to_owned(),
+    }
+}
+
+fn noted(note: &Note, now: Wall) -> Option<String> {
+    let reason = note.reason.as_deref().map(harmless);
+    let until = note.until.map(|until| format!("until {}", moment(until, now)));
+    match (until, reason) {
+        (None, None) => None,
+        (Some(one), None) | (None, Some(one)) => Some(one),
+        (Some(until), Some(reason)) => Some(format!("{until}: {reason}")),
+    }
+}
+
+/// `14:03:11, 4m12s ago`, with the day if it is another one.
+fn moment(at: Wall, now: Wall) -> String {
+    let zone = jiff::tz::TimeZone::system();
+    let local =
+        |wall: Wall| jiff::Timestamp::from_microsecond(wall.as_micros()).map(|at| at.to_zoned(zone.clone()));
+    let (Ok(then), Ok(today)) = (local(at), local(now)) else { return "<unknown>".to_owned() };
+    let form = if then.date() == today.date() { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" };
+    let seconds = at.as_micros().saturating_sub(now.as_micros()).div_euclid(1_000_000);
+    let length = length(seconds.unsigned_abs());
+    let relative = if seconds > 0 { format!("in {length}") } else { format!("{length} ago") };
+    format!("{}, {relative}", then.strftime(form))
+}
+
+/// Two units at most: `4m12s`, `3h5m`, `12d4h`.
+fn length(seconds: u64) -> String {
+    let two = |large: u64, small: u64, (long, short): (&str, &str)| match small {
+        0 => format!("{large}{long}"),
+        _ => format!("{large}{long}{small}{short}"),
+    };
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => two(seconds / 60, seconds % 60, ("m", "s")),
+        3600..86400 => two(seconds / 3600, seconds % 3600 / 60, ("h", "m")),
+        _ => two(seconds / 86400, seconds % 86400 / 3600, ("d", "h")),
+    }
+}
+
+fn harmless(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+/// Columns side by side if they fit; else each below the other.
+fn table(rows: &[Row], width: usize) -> String {
+    let widest = |column: fn(&Row) -> &str, head: &str| {
+        rows.iter().map(|row| column(row).chars().count()).max().unwrap_or(0).max(head.len())
+    };
+    let (node, taint) = (widest(|row| &row.node, "NODE"), widest(|row| &row.taint, "TAINT"));
+    let fits = node + taint + widest(|row| &row.since, "SINCE") + 6 <= width;
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let mut line = |line: String| {
+        let _ = writeln!(text, "{}", line.trim_end());
+    };
+    if fits && !rows.is_empty() {
+        line(format!("{:node$}   {:taint$}   SINCE", "NODE", "TAINT"));
+    }
+    let mut last = "";
+    for row in rows {
+        if fits {
+            line(format!("{:node$}   {:taint$}   {}", row.node, row.taint, row.since));
+        } else {
+            if row.node != last {
+                line(row.node.clone());
+            }
+            line(format!("  {}", row.taint));
+            if !row.since.is_empty() {
+                line(format!("    since {}", row.since));
+            }
+        }
+        if let Some(note) = &row.note {
+            line(format!("    {note}"));
+        }
+        last = &row.node;
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(node: &str, taint: &str, note: Option<&str>) -> Row {
+        let since = "14:03:11, 4m12s ago".to_owned();
+        Row { node: node.into(), taint: taint.into(), since, note: note.map(str::to_owned) }
+    }
+
+    #[test]
+    fn columns_stand_side_by_side_if_they_fit() {
+        let rows = [
+            row("n1", "a=b:NoExecute", Some("until 15:00:00, in 1h: disk")),
+            row("n22", "c:NoSchedule", None),
+        ];
+        let expected = "\
+NODE   TAINT           SINCE
+n1     a=b:NoExecute   14:03:11, 4m12s ago
+    until 15:00:00, in 1h: disk
+n22    c:NoSchedule    14:03:11, 4m12s ago
+";
+        assert_eq!(table(&rows, 80), expected);
+        let stacked = "\
+n1
+  a=b:NoExecute
+    since 14:03:11, 4m12s ago
+    until 15:00:00, in 1h: disk
+n22
+  c:NoSchedule
+    since 14:03:11, 4m12s ago
+";
+        assert_eq!(table(&rows, 40), stacked);
+        assert_eq!(table(&[], 80), "");
+    }
+
+    #[test]
+    fn lengths_have_two_units_at_most() {
+        let lengths = [0, 59, 60, 252, 3600, 7500, 86400, 1_000_000].map(length);
+        assert_eq!(lengths, ["0s", "59s", "1m", "4m12s", "1h", "2h5m", "1d", "11d13h"]);
+    }
+}

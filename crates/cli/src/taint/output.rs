@@ -1,0 +1,126 @@
+//! # Output: what is printed of a changed node
+//! Room:     the forms `-o` knows, as kubectl writes them.
+//! Comes in: the object, as a server answered or as it would be; the word for what was done (KT-8).
+//! Goes out: text for standard output.
+//! Not here: tables (`list.rs`), failures (`failure.rs`).
+
+use super::TaintPlan;
+use crate::manifest::Tree;
+use serde::Serialize;
+use serde_json::Value;
+use std::io::{self, Write as _};
+use taintward_core::change::Word;
+
+/// How a changed node is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Form {
+    /// A sentence for each node
+    #[default]
+    Text,
+    /// node/NAME
+    Name,
+    /// The node after the change
+    Json,
+    /// The node after the change
+    Yaml,
+}
+
+/// Prints one node after another.
+pub(super) struct Printer<'p> {
+    plan: &'p TaintPlan,
+    printed: usize,
+}
+
+impl<'p> Printer<'p> {
+    pub(super) const fn new(plan: &'p TaintPlan) -> Self {
+        Self { plan, printed: 0 }
+    }
+
+    /// What is said of a node as it is, or would be, after the change. `body` is its JSON.
+    pub(super) fn print(&mut self, name: &str, word: Word, body: &[u8]) -> Result<(), String> {
+        let text = match self.plan.form {
+            Form::Text => format!("node/{name} {word}{}\n", self.plan.dry_run.suffix()),
+            Form::Name => format!("node/{name}\n"),
+            Form::Json => json(body, self.plan.managed_fields)?,
+            Form::Yaml => {
+                let separator = if self.printed > 0 { "---\n" } else { "" };
+                separator.to_owned() + &yaml(body, self.plan.managed_fields)?
+            }
+        };
+        self.printed += 1;
+        match io::stdout().write_all(text.as_bytes()) {
+            // A reader who has seen enough (`| head`) is no failure.
+            Err(why) if why.kind() != io::ErrorKind::BrokenPipe => {
+                Err(format!("node/{name} {word}, but it cannot be printed: {why}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Fields in the server's order, four spaces for each level, and what could be taken for HTML escaped: as Go writes it.
+fn json(body: &[u8], managed_fields: bool) -> Result<String, String> {
+    let tree: Tree = serde_json::from_slice(body).map_err(|why| why.to_string())?;
+    let tree = if managed_fields { tree } else { tree.without(&["metadata", "managedFields"]) };
+    let mut text = Vec::new();
+    let form = serde_json::ser::PrettyFormatter::with_indent(b"    ");
+    tree.serialize(&mut serde_json::Serializer::with_formatter(&mut text, form))
+        .map_err(|why| why.to_string())?;
+    let text = String::from_utf8(text).map_err(|why| why.to_string())?;
+    Ok(text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026") + "\n")
+}
+
+/// Fields in the order of their names.
+fn yaml(body: &[u8], managed_fields: bool) -> Result<String, String> {
+    let mut object: Value = serde_json::from_slice(body).map_err(|why| why.to_string())?;
+    if !managed_fields && let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
+    }
+    let options = serde_saphyr::ser_options! { compact_list_indent: true, prefer_block_scalars: false };
+    serde_saphyr::to_string_with_options(&object, options).map_err(|why| why.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NODE: &str = r#"{"kind":"Node","apiVersion":"v1","metadata":{"name":"n1","managedFields":[{"manager":"a"}],
+        "annotations":{"why":"a<b & c"}},"spec":{"taints":[{"key":"a","value":"yes","effect":"NoExecute"}]}}"#;
+
+    #[test]
+    fn json_is_written_as_go_writes_it() {
+        let expected = r#"{
+    "kind": "Node",
+    "apiVersion": "v1",
+    "metadata": {
+        "name": "n1",
+        "annotations": {
+            "why": "a\u003cb \u0026 c"
+        }
+    },
+    "spec": {
+        "taints": [
+            {
+                "key": "a",
+                "value": "yes",
+                "effect": "NoExecute"
+            }
+        ]
+    }
+}
+"#;
+        assert_eq!(json(NODE.as_bytes(), false).unwrap(), expected);
+        assert!(json(NODE.as_bytes(), true).unwrap().contains("managedFields"));
+    }
+
+    #[test]
+    fn yaml_is_sorted_and_means_the_same() {
+        let text = yaml(NODE.as_bytes(), false).unwrap();
+        assert!(text.starts_with("apiVersion: v1\nkind: Node\nmetadata:\n  annotations:\n"), "{text}");
+        assert!(
+            text.contains("spec:\n  taints:\n  - effect: NoExecute\n    key: a\n    value: \"yes\"\n"),
+            "{text}"
+        );
+        assert!(!text.contains("managedFields"), "{text}");
+    }
+}

@@ -1,0 +1,133 @@
+//! # Request: from arguments to a change of some nodes
+//! Room:     which argument is what (KT-2), and everything that can be wrong before a cluster is asked (KT-3 to KT-6).
+//! Comes in: [`TaintPlan`].
+//! Goes out: [`Request`], or [`Misuse`] in kubectl's words and order; the character that is wrong is pointed at.
+//! Not here: the grammar of a taint (`taintward_core::change`).
+
+use super::TaintPlan;
+use super::targets::{self, Targets};
+use std::fmt;
+use taintward_core::change::{Change, GrammarError, is_change, parse};
+
+/// What is asked for.
+#[derive(Debug, PartialEq)]
+pub(super) struct Request {
+    pub(super) change: Change,
+    pub(super) targets: Targets,
+}
+
+/// Why the arguments make no sense.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Misuse {
+    #[error("all resources must be specified before taint changes: {0}")]
+    TooLate(String),
+    #[error("one or more resources must be specified as <resource> <name>")]
+    NoResource,
+    #[error("at least one taint update is required")]
+    NoTaint,
+    #[error("{error}{}{HINT}", Pointer(.argument, .error))]
+    Grammar { argument: String, error: GrammarError },
+    #[error("invalid resource type {0}, only node types are supported")]
+    Type(String),
+    #[error("{error}{}", Pointer(.argument, .error))]
+    Contradiction { argument: String, error: GrammarError },
+    #[error("setting 'all' parameter with a non empty selector is prohibited")]
+    AllAndSelector,
+    #[error("at least one resource name must be specified since 'all' parameter is not set")]
+    NoName,
+    #[error("arguments in resource/name form may not have more than one slash")]
+    Slashes,
+    #[error("arguments in resource/name form must have a single resource and name")]
+    HalfAName,
+    #[error("--list shows taints and changes none; leave {0} out, or --list")]
+    ListAndChange(String),
+    #[error("--for and --reason say something about taints that are added; this command adds none")]
+    NoteAboutNothing,
+}
+
+const HINT: &str = "\nSee 'taintward taint -h' for help and examples";
+
+/// What comes before a pointed-at argument.
+const INDENT: &str = "    ";
+
+/// The argument, and below it a mark at the character that is wrong, with a word about it.
+struct Pointer<'m>(&'m str, &'m GrammarError);
+
+/// Marks under longer text help nobody.
+const POINTED_MOST: usize = 200;
+
+impl fmt::Display for Pointer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(argument, error) = self;
+        // One column for each character: what moves the cursor is shown as something that does not.
+        let shown = |text: &str| -> String {
+            text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+        };
+        if argument.len() > POINTED_MOST {
+            return write!(
+                f,
+                "\n{INDENT}at character {}: {}",
+                shown(&argument[..error.at]).chars().count() + 1,
+                error.hint()
+            );
+        }
+        let before = shown(&argument[..error.at]).chars().count();
+        write!(f, "\n{INDENT}{}\n{INDENT}{:before$}^ {}", shown(argument), "", error.hint())
+    }
+}
+
+/// Whether a word means nodes, as kubectl's `node`, `nodes`, `no`; a version may follow (KT-4).
+pub(super) fn is_node_type(word: &str) -> bool {
+    let word = word.to_lowercase();
+    matches!(word.split('.').next(), Some("node" | "nodes" | "no"))
+}
+
+impl Request {
+    pub(super) fn read(plan: &TaintPlan) -> Result<Self, Misuse> {
+        let (resources, taints) = split(&plan.arguments)?;
+        let Some((kind, names)) = resources.split_first() else { return Err(Misuse::NoResource) };
+        match taints.first() {
+            Some(first) if plan.list => return Err(Misuse::ListAndChange((*first).to_owned())),
+            None if !plan.list => return Err(Misuse::NoTaint),
+            _ => {}
+        }
+        let change = parse(&taints).map_err(|error| (taints[error.argument].to_owned(), error));
+        if let Err((argument, error)) = &change
+            && !error.is_contradiction()
+        {
+            return Err(Misuse::Grammar { argument: argument.clone(), error: error.clone() });
+        }
+        if !is_node_type(kind) {
+            return Err(Misuse::Type(kind.to_lowercase()));
+        }
+        let change = change.map_err(|(argument, error)| Misuse::Contradiction { argument, error })?;
+        if change.add.is_empty() && !plan.note.is_empty() {
+            return Err(Misuse::NoteAboutNothing);
+        }
+        Ok(Self { change, targets: targets(plan, names)? })
+    }
+}
+
+/// Resources, then taints (KT-2).
+fn split(arguments: &[String]) -> Result<(Vec<&str>, Vec<&str>), Misuse> {
+    let first = arguments.iter().position(|argument| is_change(argument)).unwrap_or(arguments.len());
+    let (resources, taints) = arguments.split_at(first);
+    match taints.iter().find(|argument| !is_change(argument)) {
+        Some(late) => Err(Misuse::TooLate(late.clone())),
+        None => {
+            Ok((resources.iter().map(String::as_str).collect(), taints.iter().map(String::as_str).collect()))
+        }
+    }
+}
+
+/// KT-6. Beside `--all` or a selector names do not count, as with kubectl.
+fn targets(plan: &TaintPlan, names: &[&str]) -> Result<Targets, Misuse> {
+    let selector = plan.cluster.selector.as_str();
+    match (plan.all, selector.is_empty()) {
+        (true, false) => Err(Misuse::AllAndSelector),
+        (true, true) => Ok(Targets::Labelled(String::new())),
+        (false, false) => Ok(Targets::Labelled(selector.to_owned())),
+        (false, true) if names.is_empty() => Err(Misuse::NoName),
+        (false, true) => targets::named(names),
+    }
+}

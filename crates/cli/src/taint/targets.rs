@@ -1,0 +1,64 @@
+//! # Targets: which nodes are meant
+//! Room:     names as typed; names of all nodes, or of those with labels.
+//! Comes in: what stands before the taints; a selector.
+//! Goes out: names, in the order they are visited.
+//! Not here: what is done to each (`write.rs`, `list.rs`).
+
+use super::request::{Misuse, is_node_type};
+use serde::Deserialize;
+use std::time::Duration;
+use taintward_client::act::Refusal;
+use taintward_client::pages::{Listing, pages};
+
+/// Which nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Targets {
+    /// These.
+    Named(Vec<String>),
+    /// Those with these labels; all if empty.
+    Labelled(String),
+}
+
+/// `n1`, or `node/n1`, as kubectl takes it, too.
+pub(super) fn named(typed: &[&str]) -> Result<Targets, Misuse> {
+    let names = typed.iter().map(|name| match name.split('/').collect::<Vec<_>>().as_slice() {
+        [name] => Ok((*name).to_owned()),
+        ["", _] | [_, ""] => Err(Misuse::HalfAName),
+        [kind, name] if is_node_type(kind) => Ok((*name).to_owned()),
+        [kind, _] => Err(Misuse::Type(kind.to_lowercase())),
+        _ => Err(Misuse::Slashes),
+    });
+    names.collect::<Result<_, _>>().map(Targets::Named)
+}
+
+#[derive(Deserialize)]
+struct Page {
+    items: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+}
+
+/// The names of nodes with these labels.
+pub(super) async fn find(
+    client: &kube::Client,
+    selector: &str,
+    limit: Duration,
+) -> Result<Vec<String>, Refusal> {
+    let mut names = Vec::new();
+    let listing = Listing { group: "", plural: "nodes", namespace: "", selector, fields: "" };
+    let tell = &mut |page: &[u8]| {
+        let page: Page = serde_json::from_slice(page).map_err(|why| why.to_string())?;
+        names.extend(page.items.into_iter().map(|item| item.metadata.name));
+        Ok(())
+    };
+    pages(client, listing, limit, tell).await?;
+    Ok(names)
+}

@@ -1,0 +1,122 @@
+//! # Write: nodes changed, one after another
+//! Room:     read a node, work out what becomes of it, write exactly that; again, if somebody was faster (KT-9).
+//! Comes in: the change, the nodes.
+//! Goes out: what was done, on standard output; failures, which end nothing but their own node (KT-10).
+//! Keeps:    a write rests on what was just read, so that no edit of others is lost (S8); tries and time are bounded.
+//! Not here: what becomes of taints (`taintward_core::change`), the patch (`taintward_client::nodes`).
+
+use super::failure::Failure;
+use super::output::Printer;
+use super::{DryRun, TaintPlan};
+use crate::note::{self, Note};
+use std::io::{self, Write as _};
+use std::time::Duration;
+use taintward_client::clock::Clock;
+use taintward_client::nodes::{self, NodeObject, Nodes, Told, Writing};
+use taintward_core::change::{Applied, Change, Origin, Word};
+use taintward_core::time::Wall;
+
+/// So often a node is read anew that changes between reading and writing.
+const TRIES: u32 = 60;
+
+/// The pause before another try, which grows by this each time and is of another length for each process.
+const PAUSE: Duration = Duration::from_millis(3);
+
+/// No pause is longer than this many times [`PAUSE`].
+const PAUSES_MOST: u32 = 40;
+
+/// What is done to each node.
+struct Work<'w> {
+    plan: &'w TaintPlan,
+    change: &'w Change,
+    nodes: &'w Nodes,
+    writing: Writing,
+    now: Wall,
+}
+
+/// Changes nodes, one after another; what went wrong with each, in their order.
+pub(super) async fn all(plan: &TaintPlan, change: &Change, nodes: &Nodes, names: &[String]) -> Vec<Failure> {
+    let writing = Writing {
+        field_manager: plan.field_manager.clone(),
+        field_validation: plan.validation,
+        dry_run: plan.dry_run == DryRun::Server,
+    };
+    let work = Work { plan, change, nodes, writing, now: Clock::system().now().wall };
+    let mut printer = Printer::new(plan);
+    let mut failures = Vec::new();
+    for name in names {
+        let done = work.one(name).await.and_then(|(word, body)| {
+            printer.print(name, word, &body).map_err(|why| Failure::Reasons(vec![why]))
+        });
+        failures.extend(done.err());
+    }
+    failures
+}
+
+impl Work<'_> {
+    /// The word for what was done, and the node's JSON after it.
+    async fn one(&self, name: &str) -> Result<(Word, Vec<u8>), Failure> {
+        let mut tries = 1;
+        loop {
+            let told = self.nodes.read(name).await?;
+            let node = NodeObject::read(&told.body).map_err(|why| {
+                Failure::Reasons(vec![format!("node {name}: the API server's answer cannot be read: {why}")])
+            })?;
+            let applied = self.change.apply(&node.fact().taints, self.plan.overwrite);
+            let applied = applied.map_err(|error| Failure::Reasons(error.messages(name)))?;
+            let notes = self.notes(&node, &applied);
+            if self.plan.dry_run == DryRun::Client {
+                let after = node.after(&applied, &self.change.add, &notes);
+                return Ok((applied.word, after.to_string().into_bytes()));
+            }
+            let Some(patch) = node.patch(&applied, &self.change.add, &notes) else {
+                return Ok((applied.word, told.body.to_vec()));
+            };
+            match self.nodes.patch(name, patch, &self.writing).await {
+                Ok(told) => {
+                    warn(&told);
+                    return Ok((applied.word, told.body.to_vec()));
+                }
+                Err(complaint) if complaint.is_conflict() && tries < TRIES => {
+                    tokio::time::sleep(pause(tries)).await;
+                    tries += 1;
+                }
+                Err(complaint) => return Err(complaint.into()),
+            }
+        }
+    }
+
+    /// Notes of taints that are put on; those of taints that are overwritten or go are taken away.
+    fn notes(&self, node: &NodeObject, applied: &Applied) -> Vec<nodes::Note> {
+        let stays = |at: usize| applied.origins.contains(&Origin::Kept(at));
+        let gone = node.fact().taints.iter().enumerate().filter(|(at, _)| !stays(*at));
+        let mut notes: Vec<nodes::Note> = gone.map(|(_, taint)| (note::key(taint), None)).collect();
+        let wish = &self.plan.note;
+        let until = wish.lasts.map(|lasts| {
+            Wall::from_micros(
+                self.now.as_micros().saturating_add(i64::try_from(lasts.as_micros()).unwrap_or(i64::MAX)),
+            )
+        });
+        let note = Note { reason: wish.reason.clone(), until };
+        for taint in &self.change.add {
+            let key = note::key(taint);
+            notes.retain(|(other, _)| *other != key);
+            notes.push((key, (!wish.is_empty()).then(|| note.write(taint))));
+        }
+        notes
+    }
+}
+
+/// As kubectl says it.
+fn warn(told: &Told) {
+    for warning in &told.warnings {
+        // Nobody is left to tell if standard error is gone.
+        let _ = writeln!(io::stderr(), "Warning: {warning}");
+    }
+}
+
+/// Writers who met once should not meet again: their pauses differ by their process number.
+fn pause(tries: u32) -> Duration {
+    let own = Duration::from_micros(u64::from(std::process::id()).wrapping_mul(7919) % 3000);
+    PAUSE * tries.min(PAUSES_MOST) + own
+}

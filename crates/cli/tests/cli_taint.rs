@@ -1,0 +1,195 @@
+//! # CLI taint: what `taintward taint` has beyond kubectl, against a sandbox
+//! Room:     notes, the list, the question on a terminal, edits at once.
+//! Comes in: the built program; pseudo-terminals.
+//! Goes out: what is printed and done, exit codes.
+//! Not here: what kubectl does, too (`taint_kubectl.rs`); errors without a cluster (`golden.rs`).
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+mod cli {
+    pub(crate) mod running;
+}
+mod taint {
+    pub(crate) mod terminal;
+}
+
+use cli::running::{Folder, Running, text};
+use serde_json::Value;
+use std::process::{Command, Stdio};
+use taint::terminal::Terminal;
+
+/// A sandbox with a few quiet nodes.
+struct Stage {
+    folder: Folder,
+    _sandbox: Running,
+}
+
+impl Stage {
+    fn set(test: &str) -> Self {
+        let folder = Folder::named(test);
+        let kubeconfig = folder.file("kubeconfig");
+        let mut sandbox =
+            Running::start(&["--plain", "--empty", "--nodes", "3", "--kubeconfig-out", &kubeconfig]);
+        sandbox.until("KUBECONFIG");
+        Self { folder, _sandbox: sandbox }
+    }
+
+    fn command(&self, typed: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command.arg("taint").args(typed.split(' ').map(|word| word.replace('_', " ")));
+        command.env("KUBECONFIG", self.folder.file("kubeconfig")).env("TZ", "UTC").stdin(Stdio::null());
+        command
+    }
+
+    /// Exit code, standard output, standard error.
+    fn taint(&self, typed: &str) -> (i32, String, String) {
+        let done = self.command(typed).output().unwrap();
+        (done.status.code().unwrap(), text(&done.stdout), text(&done.stderr))
+    }
+
+    fn ok(&self, typed: &str) -> String {
+        let (code, out, said) = self.taint(typed);
+        assert_eq!((code, said.as_str()), (0, ""), "{typed}");
+        out
+    }
+
+    /// A node, as a dry run shows it.
+    fn node(&self, name: &str) -> Value {
+        let shown = self.ok(&format!("node {name} --dry-run=client -o json probe:PreferNoSchedule"));
+        serde_json::from_str(&shown).unwrap()
+    }
+
+    /// What is noted on a node.
+    fn notes(&self, name: &str) -> Vec<Value> {
+        let node = self.node(name);
+        let annotations = node["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
+        let notes = annotations.iter().filter(|(key, _)| key.starts_with("taintward.io/taint-note."));
+        notes.map(|(_, value)| serde_json::from_str(value.as_str().unwrap()).unwrap()).collect()
+    }
+}
+
+#[test]
+fn a_note_goes_with_its_taint() {
+    let stage = Stage::set("taint-notes");
+    assert_eq!(stage.ok("node n1 disk=old:NoSchedule --reason new_disks --for 2h"), "node/n1 tainted\n");
+    let notes = stage.notes("n1");
+    assert_eq!(notes.len(), 1);
+    assert_eq!(
+        (&notes[0]["taint"], &notes[0]["reason"]),
+        (&"disk=old:NoSchedule".into(), &"new disks".into())
+    );
+    let listed = stage.ok("node n1 --list");
+    let lines: Vec<&str> = listed.lines().collect();
+    assert!(lines[0].starts_with("NODE") && lines[1].starts_with("n1 "), "{listed}");
+    assert!(lines[2].trim_start().starts_with("until ") && lines[2].ends_with(": new disks"), "{listed}");
+    assert!(lines[2].contains(", in 1h59m") || lines[2].contains(", in 2h"), "{listed}");
+    // A note of another taint stays; an overwritten taint's is replaced or goes.
+    stage.ok("node n1 power:NoSchedule --reason fuse");
+    assert_eq!(stage.notes("n1").len(), 2);
+    stage.ok("node n1 --overwrite disk=new:NoSchedule --reason more");
+    let mut reasons: Vec<String> =
+        stage.notes("n1").iter().map(|note| note["reason"].as_str().unwrap().to_owned()).collect();
+    reasons.sort();
+    assert_eq!(reasons, ["fuse", "more"]);
+    stage.ok("node n1 --overwrite disk=newer:NoSchedule");
+    assert_eq!(stage.notes("n1").len(), 1);
+    assert_eq!(stage.ok("node n1 power- disk-"), "node/n1 untainted\n");
+    assert_eq!(stage.notes("n1"), Vec::<Value>::new());
+    assert_eq!(stage.ok("node n1 --list"), "NODE   TAINT    SINCE\nn1     <none>\n");
+}
+
+#[test]
+fn nothing_is_noted_by_a_trial_or_about_nothing() {
+    let stage = Stage::set("taint-trial");
+    for trial in ["client", "server"] {
+        let said = stage.ok(&format!("node n1 a:NoExecute --reason x --dry-run={trial}"));
+        assert!(said.contains("tainted (") && said.contains("dry run)"), "{said}");
+    }
+    assert_eq!(stage.notes("n1"), Vec::<Value>::new());
+    let (code, out, said) = stage.taint("node n1 a- --for 2h");
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(said.contains("--for and --reason") && said.contains("adds none"), "{said}");
+}
+
+#[test]
+fn nodes_are_listed_and_those_that_are_not_there_are_told() {
+    let stage = Stage::set("taint-list");
+    stage.ok("node n2 a=b:NoExecute c:NoSchedule");
+    let (code, out, said) = stage.taint("node --all --list");
+    assert_eq!((code, said.as_str()), (0, ""));
+    let first: Vec<&str> = out.lines().map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+    assert_eq!(first, ["TAINT", "<none>", "a=b:NoExecute", "c:NoSchedule", "<none>"]);
+    let (code, out, said) = stage.taint("node n3 n9 --list");
+    assert_eq!((code, said.as_str()), (1, "Error from server (NotFound): nodes \"n9\" not found\n"));
+    assert!(out.contains("n3"), "{out}");
+}
+
+#[test]
+fn many_at_once_lose_nothing() {
+    const EACH: usize = 40;
+    let stage = Stage::set("taint-many");
+    std::thread::scope(|scope| {
+        for lane in 0..4 {
+            let stage = &stage;
+            scope.spawn(move || {
+                for number in (lane..EACH).step_by(4) {
+                    stage.ok(&format!("node n1 k{number}:NoSchedule --reason r{number}"));
+                }
+            });
+        }
+    });
+    assert_eq!(stage.node("n1")["spec"]["taints"].as_array().unwrap().len(), EACH + 1, "and the probe");
+    assert_eq!(stage.notes("n1").len(), EACH);
+}
+
+const QUESTION: &str = "Go on? [y/N] ";
+
+#[test]
+fn who_sits_at_a_terminal_is_asked() {
+    let stage = Stage::set("taint-asks");
+    let tainted = || stage.node("n1")["spec"]["taints"].as_array().map_or(0, Vec::len) > 1;
+    for (answer, code, said) in [
+        ("n\r", 1, "no node was changed"),
+        ("\r", 1, "no node was changed"),
+        ("\u{4}", 1, "no node was changed"),
+    ] {
+        let mut terminal = Terminal::with(stage.command("node n1 a=b:NoExecute"));
+        let shown = terminal.until(QUESTION);
+        assert!(shown.contains("1 node gets a=b:NoExecute"), "{shown}");
+        assert!(!tainted(), "nothing is done before the answer");
+        terminal.types(answer);
+        let (ended, rest, out) = terminal.ends();
+        assert_eq!((ended, out.as_str()), (code, ""), "{answer:?}");
+        assert!(rest.contains(said), "{rest}");
+        assert!(!tainted(), "{answer:?} is no yes");
+    }
+    let mut terminal = Terminal::with(stage.command("node --all a=b:NoExecute"));
+    assert!(terminal.until(QUESTION).contains("3 nodes get a=b:NoExecute"));
+    terminal.types("y\r");
+    let (code, _, out) = terminal.ends();
+    assert_eq!((code, out.as_str()), (0, "node/n1 tainted\nnode/n2 tainted\nnode/n3 tainted\n"));
+    assert!(tainted());
+}
+
+#[test]
+fn who_need_not_be_asked_is_not() {
+    let stage = Stage::set("taint-asks-not");
+    let quiet = [
+        "node n1 a:NoSchedule",
+        "node n1 a-",
+        "node n1 a:NoExecute --no-preview",
+        "node n1 b:NoExecute --dry-run=server",
+    ];
+    for typed in quiet {
+        let (code, shown, out) = Terminal::with(stage.command(typed)).ends();
+        assert_eq!((code, shown.as_str()), (0, ""), "{typed}");
+        assert!(out.starts_with("node/n1 "), "{out}");
+    }
+    let (code, shown, _) = Terminal::with(stage.command("node n1 c:NoExecute --yes")).ends();
+    assert!(code == 0 && shown.contains("1 node gets c:NoExecute") && !shown.contains("Go on"), "{shown}");
+    // Without a terminal at both ends nobody is asked, nor told more than kubectl tells.
+    assert_eq!(stage.taint("node n1 d:NoExecute"), (0, "node/n1 tainted\n".to_owned(), String::new()));
+    let mut half = stage.command("node n1 e:NoExecute");
+    half.stderr(Stdio::piped());
+    let (code, shown, _) = Terminal::with_input(half).ends();
+    assert_eq!((code, shown.as_str()), (0, ""));
+}

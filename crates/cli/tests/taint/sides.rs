@@ -1,0 +1,225 @@
+//! Two sides of one cluster: nodes for kubectl, nodes for taintward, and what comes of the same words on each.
+
+use super::cases::Case;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+use taintward_cluster::api::Patch;
+use taintward_cluster::fixtures::create_node;
+use taintward_cluster::{Account, Api, Cluster, Tools};
+use tokio::runtime::Runtime;
+
+/// Who is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Kubectl,
+    Taintward,
+}
+
+impl Side {
+    /// Its nodes' names, which are as long as the other's.
+    fn name(self, number: usize) -> String {
+        match self {
+            Self::Kubectl => format!("left-{number}"),
+            Self::Taintward => format!("ours-{number}"),
+        }
+    }
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Kubectl => "left",
+            Self::Taintward => "ours",
+        }
+    }
+}
+
+/// What came of a command.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Outcome {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) said: String,
+    /// Taints of the two nodes afterwards.
+    pub(crate) nodes: [Value; 2],
+}
+
+/// A cluster with two nodes for each side.
+pub(crate) struct Stage<'c> {
+    runtime: &'c Runtime,
+    api: Api,
+    kubeconfig: PathBuf,
+    kubectl: PathBuf,
+    home: PathBuf,
+}
+
+impl<'c> Stage<'c> {
+    pub(crate) fn set(runtime: &'c Runtime, cluster: &Cluster, tools: &Tools) -> Self {
+        let api = runtime.block_on(cluster.api(Account::Admin)).unwrap();
+        for side in [Side::Kubectl, Side::Taintward] {
+            for number in [1, 2] {
+                let name = side.name(number);
+                runtime.block_on(create_node(&api, &name, &[])).unwrap();
+                let place = if number == 1 { "first" } else { "second" };
+                let labels = json!({ "metadata": { "labels": { "side": side.label(), "place": place } } });
+                patch(runtime, &api, &name, &labels);
+            }
+        }
+        let kubeconfig = cluster.kubeconfig(Account::Admin, 0);
+        Self {
+            runtime,
+            api,
+            kubeconfig,
+            kubectl: tools.path("kubectl").unwrap(),
+            home: cluster.folder().to_owned(),
+        }
+    }
+
+    pub(crate) fn command(&self, side: Side, arguments: &[&str]) -> Command {
+        let program = match side {
+            Side::Kubectl => self.kubectl.clone(),
+            Side::Taintward => PathBuf::from(env!("CARGO_BIN_EXE_taintward")),
+        };
+        let mut command = Command::new(program);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        command.env_clear().env("PATH", path).env("HOME", &self.home).env("KUBECONFIG", &self.kubeconfig);
+        command.args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    /// A node as it is.
+    pub(crate) fn node(&self, side: Side, number: usize) -> Value {
+        self.runtime.block_on(self.api.get(&format!("/api/v1/nodes/{}", side.name(number)))).unwrap()
+    }
+
+    /// What a case's nodes have before.
+    pub(crate) fn before(&self, case: &Case) -> [Value; 2] {
+        case.before.clone().map(|taints| if taints.is_empty() { Value::Null } else { Value::Array(taints) })
+    }
+
+    /// The same for both, kubectl first.
+    pub(crate) fn both(&self, case: &Case) -> [Outcome; 2] {
+        for side in [Side::Kubectl, Side::Taintward] {
+            for (taints, number) in case.before.iter().zip([1, 2]) {
+                let taints = json!({ "spec": { "taints": taints } });
+                patch(self.runtime, &self.api, &side.name(number), &taints);
+            }
+        }
+        [Side::Kubectl, Side::Taintward].map(|side| self.one(side, case))
+    }
+
+    fn one(&self, side: Side, case: &Case) -> Outcome {
+        let mut arguments = vec!["taint".to_owned()];
+        arguments.extend(case.arguments.iter().map(|argument| {
+            let argument = argument.replace("{1}", &side.name(1)).replace("{2}", &side.name(2));
+            argument.replace("{side}", side.label())
+        }));
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let done = self.command(side, &arguments).output().unwrap();
+        // Commands about all nodes tell of both sides', in the same state.
+        let alike = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            if case.arguments.iter().any(|argument| argument.starts_with("--all")) {
+                return text;
+            }
+            text.replace(&format!("{}-", side.label()), "node-").replace(side.label(), "side")
+        };
+        Outcome {
+            code: done.status.code().unwrap(),
+            out: undated(&alike(&done.stdout)),
+            said: known_differences(side, &alike(&done.stderr)),
+            nodes: [1, 2].map(|number| self.node(side, number)["spec"]["taints"].clone()),
+        }
+    }
+
+    /// Tells of each version of a node, from now on.
+    pub(crate) fn watch(&self, name: &str) -> Versions<'_, 'c> {
+        let mut command = Command::new(&self.kubectl);
+        command.env_clear().env("HOME", &self.home).env("KUBECONFIG", &self.kubeconfig);
+        command.args(["get", "node", name, "--watch", "-o", "jsonpath={@}{\"\\n\"}"]);
+        let mut child = command.stdout(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
+        let lines = std::io::BufReader::new(child.stdout.take().unwrap());
+        let (send, versions) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in std::io::BufRead::lines(lines).map_while(Result::ok) {
+                if send.send(serde_json::from_str::<Value>(&line).unwrap()).is_err() {
+                    return;
+                }
+            }
+        });
+        let first = versions.recv_timeout(PATIENCE).unwrap();
+        Versions { stage: self, name: name.to_owned(), child, versions, seen: vec![first] }
+    }
+}
+
+/// On a busy machine everything that comes at all comes within this.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A watch of one node.
+pub(crate) struct Versions<'s, 'c> {
+    stage: &'s Stage<'c>,
+    name: String,
+    child: std::process::Child,
+    versions: mpsc::Receiver<Value>,
+    seen: Vec<Value>,
+}
+
+impl Versions<'_, '_> {
+    /// All versions up to one that gets this label.
+    pub(crate) fn until_label(mut self, label: &str) -> Vec<Value> {
+        let body = json!({ "metadata": { "labels": { label: "yes" } } });
+        patch(self.stage.runtime, &self.stage.api, &self.name, &body);
+        loop {
+            let version = self.versions.recv_timeout(PATIENCE).unwrap();
+            let last = version["metadata"]["labels"][label] == "yes";
+            self.seen.push(version);
+            if last {
+                return std::mem::take(&mut self.seen);
+            }
+        }
+    }
+}
+
+impl Drop for Versions<'_, '_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn patch(runtime: &Runtime, api: &Api, name: &str, body: &Value) {
+    let path = format!("/api/v1/nodes/{name}");
+    runtime.block_on(api.patch(&path, Patch::Merge, &body.to_string())).unwrap();
+}
+
+/// Two nodes differ in these, whoever changed them.
+fn undated(text: &str) -> String {
+    let own = ["uid", "resourceVersion", "creationTimestamp"];
+    let lines = text.lines().map(|line| {
+        let field = line.trim_start().trim_start_matches('"');
+        match own
+            .iter()
+            .find(|own| field.starts_with(&format!("{own}\"")) || field.starts_with(&format!("{own}:")))
+        {
+            Some(own) => format!("{own}\n"),
+            None => format!("{line}\n"),
+        }
+    });
+    lines.collect()
+}
+
+/// What docs/differences.md lists under KT, and nothing else.
+fn known_differences(side: Side, text: &str) -> String {
+    let lines = text.lines().filter_map(|line| match side {
+        // The character that is wrong is pointed at.
+        Side::Taintward if line.starts_with("    ") => None,
+        Side::Taintward => Some(line.to_owned()),
+        // The program's name in the hint; log lines with a time and a place in the source.
+        Side::Kubectl => match line.split_once("] ") {
+            Some((head, warning)) if head.starts_with('W') => Some(format!("warning: {warning}")),
+            _ => Some(line.replace("See 'kubectl taint -h'", "See 'taintward taint -h'")),
+        },
+    });
+    lines.map(|line| line + "\n").collect()
+}

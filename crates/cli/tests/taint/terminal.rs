@@ -1,0 +1,69 @@
+//! A command at a pseudo-terminal: its input and what it says on standard error are the terminal's.
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+
+pub(crate) struct Terminal {
+    screen: File,
+    child: Child,
+    shown: String,
+}
+
+impl Terminal {
+    pub(crate) fn with(command: Command) -> Self {
+        Self::start(command, true)
+    }
+
+    /// Only its input is the terminal.
+    pub(crate) fn with_input(command: Command) -> Self {
+        Self::start(command, false)
+    }
+
+    fn start(mut command: Command, says: bool) -> Self {
+        let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&screen).unwrap();
+        unlockpt(&screen).unwrap();
+        let name = ptsname(&screen, Vec::new()).unwrap().into_string().unwrap();
+        let end = OpenOptions::new().read(true).write(true).open(name).unwrap();
+        if says {
+            command.stderr(Stdio::from(end.try_clone().unwrap()));
+        }
+        let child = command.stdin(Stdio::from(end)).stdout(Stdio::piped()).spawn().unwrap();
+        Self { screen: File::from(screen), child, shown: String::new() }
+    }
+
+    /// Waits until this is shown; tells everything that was shown up to then.
+    pub(crate) fn until(&mut self, what: &str) -> String {
+        while !self.shown.contains(what) {
+            assert!(self.more(), "it ended without saying {what:?}: {}", self.shown);
+        }
+        std::mem::take(&mut self.shown)
+    }
+
+    pub(crate) fn types(&mut self, keys: &str) {
+        self.screen.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// The exit code, what was shown since it was last asked, and all of standard output.
+    pub(crate) fn ends(mut self) -> (i32, String, String) {
+        let mut out = String::new();
+        self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        let code = self.child.wait().unwrap().code().unwrap();
+        while self.more() {}
+        (code, self.shown, out)
+    }
+
+    /// Whether more was shown; a terminal that nobody holds any more is at its end.
+    fn more(&mut self) -> bool {
+        let mut bytes = [0; 1024];
+        match self.screen.read(&mut bytes) {
+            Ok(0) | Err(_) => false,
+            Ok(count) => {
+                self.shown.push_str(&String::from_utf8_lossy(&bytes[..count]));
+                true
+            }
+        }
+    }
+}

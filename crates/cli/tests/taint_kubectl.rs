@@ -1,0 +1,129 @@
+//! # Taint, kubectl: `taintward taint` beside the pinned kubectl, on a real API server
+//! Room:     the same arguments for both, each on nodes of its own in the same state; and both at once on one node.
+//! Comes in: the built program, kubectl, an API server.
+//! Goes out: every difference in what is printed, in the exit code and in the nodes, but for those docs/differences.md
+//!           lists under KT.
+//! Not here: what only `taintward taint` has (`cli_taint.rs`).
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+mod taint {
+    pub(crate) mod cases;
+    pub(crate) mod sides;
+}
+
+use serde_json::{Value, json};
+use std::process::Stdio;
+use taint::cases::{Case, all};
+use taint::sides::{Outcome, Side, Stage};
+use taintward_cluster::fixtures::create_node;
+use taintward_cluster::{Account, Cluster, Options, tools};
+
+/// The cluster, or `None` and a word about it where there is none.
+fn cluster(test: &str, runtime: &tokio::runtime::Runtime) -> Option<(Cluster, tools::Tools)> {
+    let tools = tools::for_test(test)?;
+    Some((runtime.block_on(Cluster::start(&tools, Options::default())).unwrap(), tools))
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+#[test]
+fn what_kubectl_says_and_does_is_said_and_done() {
+    let runtime = runtime();
+    let Some((cluster, tools)) = cluster("taint_kubectl", &runtime) else { return };
+    let stage = Stage::set(&runtime, &cluster, &tools);
+    let cases = all();
+    assert!(cases.len() >= 200, "{} cases are too few", cases.len());
+    let mut differences = Vec::new();
+    let (mut changed, mut refused) = (0, 0);
+    for (number, case) in cases.iter().enumerate() {
+        let [theirs, ours] = stage.both(case);
+        changed += usize::from(theirs.nodes != stage.before(case));
+        refused += usize::from(theirs.code != 0);
+        if theirs != ours {
+            differences.push(format!("case {number}: {case:#?}\nkubectl: {theirs:#?}\ntaintward: {ours:#?}"));
+        }
+    }
+    assert!(
+        differences.is_empty(),
+        "{} of {}:\n{}",
+        differences.len(),
+        cases.len(),
+        differences.join("\n\n")
+    );
+    // The cases are worth comparing: a good part changes something, a good part goes wrong.
+    assert!(changed >= cases.len() / 5 && refused >= cases.len() / 5, "{changed} changed, {refused} refused");
+    println!("{} cases, {changed} of them changed nodes, {refused} were refused", cases.len());
+}
+
+#[test]
+fn what_kubectl_s_taints_tell_of_their_age_ours_do_too() {
+    let runtime = runtime();
+    let Some((cluster, tools)) = cluster("taint_kubectl", &runtime) else { return };
+    let stage = Stage::set(&runtime, &cluster, &tools);
+    let case = Case::typed("node {1} new:NoExecute");
+    let outcomes: [Outcome; 2] = stage.both(&case);
+    assert!(outcomes.iter().all(|outcome| outcome.code == 0), "{outcomes:?}");
+    let entries = [Side::Kubectl, Side::Taintward].map(|side| {
+        let node = stage.node(side, 1);
+        let entries = node["metadata"]["managedFields"].as_array().unwrap().clone();
+        let own = entries.into_iter().find(|entry| entry["manager"] == "kubectl-taint").unwrap();
+        (own["operation"].clone(), own["fieldsV1"]["f:spec"]["f:taints"].clone())
+    });
+    assert_eq!(entries[0], entries[1]);
+    assert_eq!(entries[0], (json!("Update"), json!({})), "D1 reads the age of a taint there");
+}
+
+/// Taints of each version of a node, as a watch tells them.
+fn keys(node: &Value) -> Vec<String> {
+    let taints = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
+    taints.iter().map(|taint| taint["key"].as_str().unwrap().to_owned()).collect()
+}
+
+/// KT-9, S8: kubectl's blind patches may lose what others wrote; ours never do.
+#[test]
+fn fifty_edits_at_once_and_ours_lose_nothing() {
+    const EACH: usize = 25;
+    let runtime = runtime();
+    let Some((cluster, tools)) = cluster("taint_kubectl", &runtime) else { return };
+    let stage = Stage::set(&runtime, &cluster, &tools);
+    let api = runtime.block_on(cluster.api(Account::Admin)).unwrap();
+    runtime.block_on(create_node(&api, "race", &[])).unwrap();
+    let versions = stage.watch("race");
+    std::thread::scope(|scope| {
+        for lane in 0..5 {
+            let stage = &stage;
+            scope.spawn(move || {
+                for number in (lane..EACH).step_by(5) {
+                    let taint = format!("ours-{number}:NoSchedule");
+                    let done =
+                        stage.command(Side::Taintward, &["taint", "node", "race", &taint]).output().unwrap();
+                    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+                }
+            });
+        }
+        let stage = &stage;
+        scope.spawn(move || {
+            for number in 0..EACH {
+                let taint = format!("theirs-{number}:NoSchedule");
+                let mut command = stage.command(Side::Kubectl, &["taint", "node", "race", &taint]);
+                assert!(command.stdout(Stdio::null()).status().unwrap().success());
+            }
+        });
+    });
+    let versions = versions.until_label("done");
+    let mut came = Vec::new();
+    for pair in versions.windows(2) {
+        let (before, after) = (keys(&pair[0]), keys(&pair[1]));
+        let new: Vec<&String> = after.iter().filter(|key| !before.contains(key)).collect();
+        let lost: Vec<&String> = before.iter().filter(|key| !after.contains(key)).collect();
+        if new.iter().any(|key| key.starts_with("ours-")) {
+            assert!(lost.is_empty() && new.len() == 1, "{new:?} came and {lost:?} went at once");
+            came.extend(new.into_iter().cloned());
+        }
+    }
+    came.sort();
+    came.dedup();
+    assert_eq!(came.len(), EACH, "each that was said to be done was done: {came:?}");
+}

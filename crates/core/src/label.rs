@@ -1,0 +1,178 @@
+//! # Label: what keys and values of labels and taints may look like
+//! Room:     the formats (VAL-1, VAL-3, VAL-8), what an API server and kubectl say of text that has another, and where in
+//!           the text it goes wrong.
+//! Comes in: text, which may be anything.
+//! Goes out: answers; messages, none if the text is right; places in bytes.
+//! Keeps:    there are messages exactly where the answer is no.
+//! Not here: which field has which format; text that is only nearly a known key (`lint/keys.rs`).
+
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+const DOMAIN_PART: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const NAME: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
+const NAME_WORDS: &str =
+    "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";
+const DOMAIN_WORDS: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or \
+                            '.', and must start and end with an alphanumeric character";
+
+/// The longest name, and the longest value, in bytes.
+const NAME_MOST: usize = 63;
+
+/// The longest domain before a name, in bytes.
+const DOMAIN_MOST: usize = 253;
+
+/// Whether it can be the key of a label or a taint: a name, perhaps behind a domain and a slash.
+pub fn is_key(text: &str) -> bool {
+    let (domain, name) = text.split_once('/').map_or((None, text), |(domain, name)| (Some(domain), name));
+    domain.is_none_or(is_domain) && is_name(name)
+}
+
+/// Whether it can be the value of a label or a taint; an empty one can.
+pub fn is_value(text: &str) -> bool {
+    text.is_empty() || is_name(text)
+}
+
+fn is_name(text: &str) -> bool {
+    text.len() <= NAME_MOST && is_framed(text, is_alphanumeric, is_inner)
+}
+
+fn is_domain(text: &str) -> bool {
+    text.len() <= DOMAIN_MOST && is_domain_of_any_length(text)
+}
+
+fn is_domain_of_any_length(text: &str) -> bool {
+    text.split('.').all(|part| is_framed(part, is_lower, |byte| is_lower(byte) || byte == b'-'))
+}
+
+fn is_alphanumeric(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+}
+
+fn is_lower(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit()
+}
+
+fn is_inner(byte: u8) -> bool {
+    is_alphanumeric(byte) || b"-_.".contains(&byte)
+}
+
+/// Not empty, `end` at both ends, `inner` throughout.
+fn is_framed(text: &str, end: impl Fn(u8) -> bool, inner: impl Fn(u8) -> bool) -> bool {
+    let ends = [text.bytes().next(), text.bytes().next_back()];
+    ends.into_iter().all(|byte| byte.is_some_and(&end)) && text.bytes().all(inner)
+}
+
+/// What is said of a key; nothing if it is one.
+pub fn key_faults(text: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let parts: Vec<&str> = text.split('/').collect();
+    let name = match parts.as_slice() {
+        [name] => *name,
+        ["", name] => {
+            faults.push("prefix part must be non-empty".to_owned());
+            *name
+        }
+        [domain, name] => {
+            faults.extend(domain_faults(domain).iter().map(|fault| format!("prefix part {fault}")));
+            *name
+        }
+        _ => {
+            let optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+            let words = format!("a valid label key must consist of {NAME_WORDS}");
+            return [format!("{} {optional}", pattern(&words, NAME, &NAME_EXAMPLES))].into();
+        }
+    };
+    match name.len() {
+        0 => faults.push("name part must be non-empty".to_owned()),
+        1..=NAME_MOST => {}
+        _ => faults.push(format!("name part {}", too_long(NAME_MOST))),
+    }
+    if !is_framed(name, is_alphanumeric, is_inner) {
+        let words = format!("name part must consist of {NAME_WORDS}");
+        faults.push(pattern(&words, NAME, &NAME_EXAMPLES));
+    }
+    faults
+}
+
+const NAME_EXAMPLES: [&str; 3] = ["MyName", "my.name", "123-abc"];
+
+/// What is said of a value; nothing if it is one.
+pub fn value_faults(text: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    if text.len() > NAME_MOST {
+        faults.push(too_long(NAME_MOST));
+    }
+    if !text.is_empty() && !is_framed(text, is_alphanumeric, is_inner) {
+        let words = format!("a valid label must be an empty string or consist of {NAME_WORDS}");
+        faults.push(pattern(&words, &format!("({NAME})?"), &["MyValue", "my_value", "12345"]));
+    }
+    faults
+}
+
+fn domain_faults(text: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    if text.len() > DOMAIN_MOST {
+        faults.push(too_long(DOMAIN_MOST));
+    }
+    if !is_domain_of_any_length(text) {
+        faults.push(pattern(DOMAIN_WORDS, &format!("{DOMAIN_PART}(\\.{DOMAIN_PART})*"), &["example.com"]));
+    }
+    faults
+}
+
+fn too_long(most: usize) -> String {
+    format!("must be no more than {most} bytes")
+}
+
+fn pattern(words: &str, pattern: &str, examples: &[&str]) -> String {
+    let examples: Vec<String> = examples.iter().map(|example| format!("'{example}', ")).collect();
+    format!("{words} (e.g. {}regex used for validation is '{pattern}')", examples.join(" or "))
+}
+
+/// The first byte of a key that cannot stand where it stands; the length if something is missing at the end. `None` if
+/// it is a key.
+pub fn odd_in_key(text: &str) -> Option<usize> {
+    if is_key(text) {
+        return None;
+    }
+    let Some((domain, name)) = text.split_once('/') else { return Some(odd_in_name(text)) };
+    if !is_domain(domain) {
+        return Some(odd_in_domain(domain));
+    }
+    Some(domain.len() + 1 + odd_in_name(name))
+}
+
+/// The same of a value.
+pub fn odd_in_value(text: &str) -> Option<usize> {
+    (!is_value(text)).then(|| odd_in_name(text))
+}
+
+fn odd_in_name(text: &str) -> usize {
+    odd(text, NAME_MOST, is_alphanumeric, is_inner)
+}
+
+fn odd_in_domain(text: &str) -> usize {
+    let mut from = 0;
+    for part in text.split('.') {
+        if !is_framed(part, is_lower, |byte| is_lower(byte) || byte == b'-') {
+            let within = odd(part, DOMAIN_MOST, is_lower, |byte| is_lower(byte) || byte == b'-');
+            return (from + within).min(DOMAIN_MOST);
+        }
+        from += part.len() + 1;
+    }
+    DOMAIN_MOST
+}
+
+/// Where text goes wrong of which it is known that it does.
+fn odd(text: &str, most: usize, end: impl Fn(u8) -> bool, inner: impl Fn(u8) -> bool) -> usize {
+    let last = text.len().saturating_sub(1);
+    let mut bytes = text.bytes().enumerate();
+    let wrong = bytes.find(|&(at, byte)| at >= most || !inner(byte) || (at == 0 || at == last) && !end(byte));
+    wrong.map_or(text.len(), |(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests;
