@@ -1,9 +1,10 @@
 //! # Kube args: which cluster, and what of it, as kubectl asks
 //! Room:     `--kubeconfig`, `--context`, `-n`, `-A`, `-l`, `--request-timeout`, for all commands that read a cluster.
 //! Comes in: arguments.
-//! Goes out: [`Cluster`].
+//! Goes out: [`Cluster`], [`Server`].
 //! Not here: connecting (`taintward_client::connect`); the controller's own flags (`args/run.rs`).
 
+use crate::complete::Kind;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,18 +13,29 @@ use taintward_client::connect::{self, Connected};
 /// The heading of these flags in help.
 const HEADING: &str = "The cluster";
 
-/// Flags of commands that read a cluster.
+/// Flags of commands that ask a server.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = HEADING)]
-pub(crate) struct KubeArgs {
+pub(crate) struct ServerArgs {
     /// The kubeconfig file; without it $KUBECONFIG, ~/.kube/config, then the in-cluster service account
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// The context in the kubeconfig; without it the file's current one
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = Kind::Context.completer())]
     context: Option<String>,
+    /// How long an answer is waited for, as in 10s or 1m30s
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = crate::args::duration)]
+    request_timeout: Duration,
+}
+
+/// Flags of commands that read a cluster.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = HEADING)]
+pub(crate) struct KubeArgs {
+    #[command(flatten)]
+    server: ServerArgs,
     /// The namespace; without it that of the context
-    #[arg(short, long, value_name = "NAME", conflicts_with = "all_namespaces")]
+    #[arg(short, long, value_name = "NAME", conflicts_with = "all_namespaces", add = Kind::Namespace.completer())]
     namespace: Option<String>,
     /// All namespaces
     #[arg(short = 'A', long)]
@@ -31,9 +43,13 @@ pub(crate) struct KubeArgs {
     /// Only objects with these labels, as in app=web,tier!=cache
     #[arg(short = 'l', long, value_name = "LABELS")]
     selector: Option<String>,
-    /// How long an answer is waited for, as in 10s or 1m30s
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = crate::args::duration)]
-    request_timeout: Duration,
+}
+
+/// A server, and how long it is waited for.
+#[derive(Clone, Debug)]
+pub(crate) struct Server {
+    pub(crate) settings: connect::Settings,
+    pub(crate) patience: Duration,
 }
 
 /// A cluster, and what of it is meant.
@@ -46,24 +62,31 @@ pub(crate) struct Cluster {
     pub(crate) patience: Duration,
 }
 
-impl KubeArgs {
-    /// Whether a cluster is named.
-    pub(crate) fn names_a_cluster(&self) -> bool {
-        self.kubeconfig.is_some() || self.context.is_some()
-    }
-
-    pub(crate) fn settle(self) -> Cluster {
+impl ServerArgs {
+    pub(crate) fn settle(self) -> Server {
         let settings = connect::Settings {
             kubeconfig: self.kubeconfig,
             context: self.context,
             ..connect::Settings::default()
         };
+        Server { settings, patience: self.request_timeout }
+    }
+}
+
+impl KubeArgs {
+    /// Whether a cluster is named.
+    pub(crate) fn names_a_cluster(&self) -> bool {
+        self.server.kubeconfig.is_some() || self.server.context.is_some()
+    }
+
+    pub(crate) fn settle(self) -> Cluster {
+        let Server { settings, patience } = self.server.settle();
         Cluster {
             settings,
             namespace: self.namespace,
             all_namespaces: self.all_namespaces,
             selector: self.selector.unwrap_or_default(),
-            patience: self.request_timeout,
+            patience,
         }
     }
 }

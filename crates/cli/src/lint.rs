@@ -18,12 +18,12 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use table::Paper;
-
 use crate::kube_args::Cluster;
+use crate::output::{self, Answer, Output, View};
 use config::{Config, ConfigError};
 use gather::Gathered;
 use report::Report;
+use serde_json::Value;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -41,7 +41,6 @@ pub(crate) struct LintPlan {
     /// Named with `--config`.
     pub(crate) config: Option<PathBuf>,
     pub(crate) numeric: NumericOperators,
-    pub(crate) paper: Paper,
 }
 
 /// Where tolerations and taints come from.
@@ -54,12 +53,10 @@ pub(crate) enum Source {
 }
 
 /// How the report is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Debug)]
 pub(crate) enum Form {
-    /// For people
-    Table,
-    /// A LintReport, stable
-    Json,
+    /// As all commands do
+    Common(Box<Output>),
     /// SARIF 2.1.0, for code scanning
     Sarif,
     /// Workflow commands, for GitHub Actions
@@ -89,6 +86,32 @@ enum LintError {
     Start(#[from] io::Error),
 }
 
+impl Answer for Report {
+    fn object(&self) -> Value {
+        json::object(self)
+    }
+
+    fn items(&self) -> &'static str {
+        "findings"
+    }
+
+    /// Each object that something is said of, once.
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for told in &self.findings {
+            let name = format!("{}/{}", told.object.kind.to_lowercase(), told.object.name);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    fn human(&self, view: &View) -> String {
+        table::print(self, view)
+    }
+}
+
 pub(crate) fn run(plan: &LintPlan) -> ExitCode {
     match look(plan) {
         Ok(report) => tell(plan, &report),
@@ -111,17 +134,15 @@ fn look(plan: &LintPlan) -> Result<Report, LintError> {
 }
 
 fn tell(plan: &LintPlan, report: &Report) -> ExitCode {
-    let text = match plan.form {
-        Form::Table => table::print(report, plan.paper),
-        Form::Json => json::print(report),
-        Form::Sarif => sarif::print(report),
-        Form::Github => github::print(report),
-    };
     complain(report);
-    match io::stdout().write_all(text.as_bytes()) {
-        // A reader who has seen enough (`| head`) is no failure.
-        Err(why) if why.kind() != io::ErrorKind::BrokenPipe => return ExitCode::FAILURE,
-        _ => {}
+    let printed = match &plan.form {
+        Form::Common(output) => output.print(report),
+        Form::Sarif => output::print(&sarif::print(report)),
+        Form::Github => output::print(&github::print(report)),
+    };
+    if let Err(why) = printed {
+        let _ = writeln!(io::stderr(), "error: {why}");
+        return ExitCode::FAILURE;
     }
     remark(plan, report);
     let worst = report.findings.iter().map(|finding| finding.rule.severity()).max();
@@ -149,7 +170,7 @@ fn remark(plan: &LintPlan, report: &Report) {
     for unused in &report.unused_silences {
         let _ = writeln!(io::stderr(), "note: {unused}");
     }
-    if plan.form == Form::Table {
+    if matches!(&plan.form, Form::Common(output) if output.is_for_people()) {
         let _ = writeln!(io::stderr(), "{}", report.summary());
     }
 }

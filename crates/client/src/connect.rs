@@ -145,6 +145,11 @@ pub enum ConnectError {
     UserAgent(String),
 }
 
+/// The names of the contexts that the configuration has, in the order of its files; none if there is none.
+pub fn contexts(settings: &Settings) -> Vec<String> {
+    source::contexts(settings, &Surroundings::here())
+}
+
 /// Finds the configuration (the flag, `$KUBECONFIG`, `~/.kube/config`, the pod's account, in this order) and builds a
 /// client. Sends nothing; a program that gives credentials is run.
 ///

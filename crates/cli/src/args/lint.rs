@@ -6,8 +6,8 @@
 
 use super::gates::{self, Gate, Setting};
 use crate::kube_args::KubeArgs;
-use crate::lint::{Form, LintPlan, Paper, Source};
-use crate::paint::ColorChoice;
+use crate::lint::{Form, LintPlan, Source};
+use crate::output::{self, FORMS, LookArgs, Output, OutputError};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use taintward_core::lint::Severity;
@@ -27,9 +27,11 @@ pub(crate) struct LintArgs {
     /// With -f: hold the files against the nodes and DaemonSets of the current cluster
     #[arg(long, requires = "filename")]
     cluster: bool,
-    /// How the report is written
-    #[arg(short, long, value_name = "FORM", value_enum, default_value_t = Form::Table)]
-    output: Form,
+    /// How the report is written: sarif (2.1.0, for code scanning), github (annotations of a workflow), or as with other
+    /// commands: table, wide, json (a LintReport), yaml, name, custom-columns=SPEC, custom-columns-file=FILE,
+    /// jsonpath=TEMPLATE or jsonpath-file=FILE
+    #[arg(short, long, value_name = "FORM", default_value = "table", value_parser = written)]
+    output: Written,
     /// The exit code is 2 if something at least this bad is found
     #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = FailOn::Error)]
     fail_on: FailOn,
@@ -40,9 +42,8 @@ pub(crate) struct LintArgs {
     /// default) is the one that counts here
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = gates::parse)]
     feature_gates: Vec<Setting>,
-    /// When the table has colours
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
-    color: ColorChoice,
+    #[command(flatten)]
+    look: LookArgs,
     #[command(flatten)]
     kube: KubeArgs,
 }
@@ -55,13 +56,35 @@ enum FailOn {
     Never,
 }
 
-/// A cluster is named, and none is read.
+/// Forms of reports, besides those that all commands have.
+#[derive(Clone, Debug)]
+enum Written {
+    Sarif,
+    Github,
+    Common(output::Form),
+}
+
+fn written(text: &str) -> Result<Written, String> {
+    match text {
+        "sarif" => Ok(Written::Sarif),
+        "github" => Ok(Written::Github),
+        text => output::Form::parse(text)
+            .map(Written::Common)
+            .map_err(|why| why.replace(FORMS, &format!("sarif, github, {FORMS}"))),
+    }
+}
+
+/// Flags that do not go together.
 #[derive(Debug, thiserror::Error)]
-#[error("with -f no cluster is read: leave --kubeconfig and --context out, or add --cluster")]
-pub(super) struct UnusedCluster;
+pub(super) enum LintArgsError {
+    #[error("with -f no cluster is read: leave --kubeconfig and --context out, or add --cluster")]
+    UnusedCluster,
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
 
 impl LintArgs {
-    pub(super) fn settle(self) -> Result<LintPlan, UnusedCluster> {
+    pub(super) fn settle(self) -> Result<LintPlan, LintArgsError> {
         let fail_on = match self.fail_on {
             FailOn::Error => Some(Severity::Error),
             FailOn::Warning => Some(Severity::Warning),
@@ -71,14 +94,18 @@ impl LintArgs {
         let from = match self.filename {
             files if files.is_empty() => Source::Cluster(Box::new(self.kube.settle())),
             files if self.cluster => Source::Both(files, Box::new(self.kube.settle())),
-            _ if self.kube.names_a_cluster() => return Err(UnusedCluster),
+            _ if self.kube.names_a_cluster() => return Err(LintArgsError::UnusedCluster),
             files => Source::Files(files),
         };
         let numeric = match gates::value(&self.feature_gates, Gate::ComparisonOperators) {
             Some(true) => NumericOperators::On,
             _ => NumericOperators::Off,
         };
-        let paper = Paper::of_standard_output(self.color.paints());
-        Ok(LintPlan { from, form: self.output, fail_on, config: self.config, numeric, paper })
+        let form = match self.output {
+            Written::Sarif => Form::Sarif,
+            Written::Github => Form::Github,
+            Written::Common(form) => Form::Common(Box::new(Output::new(form, self.look)?)),
+        };
+        Ok(LintPlan { from, form, fail_on, config: self.config, numeric })
     }
 }

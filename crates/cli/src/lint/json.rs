@@ -1,12 +1,13 @@
-//! # JSON: the report as an object
+//! # JSON: the report as an object, for `-o json`, `yaml`, `jsonpath` and `custom-columns`
 //! Room:     `LintReport` of `taintward.io/v1alpha1`, as docs/lint-report.schema.json describes it.
 //! Comes in: [`Report`].
-//! Goes out: text.
+//! Goes out: an object.
 //! Keeps:    fields are only added; each is always there unless the schema says otherwise.
 //! Not here: SARIF (`sarif.rs`).
 
 use super::report::{Report, Told};
 use serde::Serialize;
+use serde_json::Value;
 use taintward_core::lint::Severity;
 
 #[derive(Serialize)]
@@ -81,7 +82,7 @@ struct Unread<'r> {
     reason: &'r str,
 }
 
-pub(super) fn print(report: &Report) -> String {
+pub(super) fn object(report: &Report) -> Value {
     let whole = LintReport {
         api_version: "taintward.io/v1alpha1",
         kind: "LintReport",
@@ -97,7 +98,7 @@ pub(super) fn print(report: &Report) -> String {
         gaps: &report.gaps,
     };
     // Text and numbers only: nothing of this can fail.
-    serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n"
+    serde_json::to_value(&whole).unwrap_or_default()
 }
 
 fn summary(report: &Report) -> Summary {

@@ -8,7 +8,7 @@ use super::{ConnectError, Settings};
 use crate::act::quiet;
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// What the process finds around itself.
@@ -42,12 +42,7 @@ pub(super) async fn find(settings: &Settings, around: &Surroundings) -> Result<F
         return from_files(std::slice::from_ref(path), settings).await;
     }
     if let Some(list) = &around.kubeconfig {
-        // As kubectl does: of a list of files, those that exist count.
-        let mut paths: Vec<_> =
-            std::env::split_paths(list).filter(|path| !path.as_os_str().is_empty()).collect();
-        if paths.iter().any(|path| path.exists()) {
-            paths.retain(|path| path.exists());
-        }
+        let paths = listed(list);
         if !paths.is_empty() {
             return from_files(&paths, settings).await;
         }
@@ -69,6 +64,27 @@ pub(super) async fn find(settings: &Settings, around: &Surroundings) -> Result<F
     }
     let home = home.map_or_else(|| "~/.kube/config".to_owned(), |path| name(&path));
     Err(ConnectError::Nowhere { home })
+}
+
+/// As kubectl does: of a list of files, those that exist count.
+fn listed(list: &OsStr) -> Vec<PathBuf> {
+    let mut paths: Vec<_> = std::env::split_paths(list).filter(|path| !path.as_os_str().is_empty()).collect();
+    if paths.iter().any(|path| path.exists()) {
+        paths.retain(|path| path.exists());
+    }
+    paths
+}
+
+/// The names of the contexts there are; what cannot be read has none.
+pub(super) fn contexts(settings: &Settings, around: &Surroundings) -> Vec<String> {
+    let paths = match (&settings.kubeconfig, &around.kubeconfig, &around.home) {
+        (Some(path), _, _) => vec![path.clone()],
+        (None, Some(list), _) => listed(list),
+        (None, None, Some(home)) => vec![home.join(".kube/config")],
+        (None, None, None) => Vec::new(),
+    };
+    let read = paths.iter().filter_map(|path| Kubeconfig::read_from(path).ok());
+    read.flat_map(|config| config.contexts).map(|context| context.name).collect()
 }
 
 async fn from_files(paths: &[PathBuf], settings: &Settings) -> Result<Found, ConnectError> {

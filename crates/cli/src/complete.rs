@@ -1,0 +1,131 @@
+//! # Complete: what a shell offers when Tab is pressed
+//! Room:     the hidden verb `__complete`, which kubectl's own protocol for plugins is; the scripts that call it.
+//! Comes in: the words of the command line so far, the last of which is not finished.
+//! Goes out: what it may become, one on a line, with a tab and a remark; at last how to go on.
+//! Keeps:    an answer comes within two seconds or there is none, and nobody is ever disturbed by an error.
+//! Not here: the names of things in clusters (`complete/names.rs`).
+
+mod line;
+mod names;
+
+use crate::args;
+use crate::output;
+use clap::ValueEnum;
+use clap_complete::engine::{self, ArgValueCompleter, CompletionCandidate};
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// How long somebody waits who has pressed Tab.
+const PATIENCE: Duration = Duration::from_millis(1_800);
+
+/// The verb that scripts call.
+const VERB: &str = "__complete";
+
+/// The name by which kubectl calls the completion of a plugin.
+const OF_KUBECTL: &str = "kubectl_complete-taintward";
+
+/// What kubectl reads at last: no files are offered besides; no blank follows.
+const NO_FILES: u8 = 4;
+const NO_BLANK: u8 = 2;
+
+/// Ends of words that go on.
+const OPEN: [char; 3] = ['/', '=', ':'];
+
+/// A shell with a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+/// What an argument is the name of. An argument that says so is completed from the cluster that the line means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    NodeName,
+    #[allow(dead_code, reason = "for commands about pods")]
+    PodName,
+    /// `pod/web-1` or `node/n1`.
+    #[allow(dead_code, reason = "for commands about pods and nodes")]
+    PodOrNode,
+    Namespace,
+    Context,
+}
+
+impl Shell {
+    pub(crate) fn script(self) -> &'static str {
+        match self {
+            Self::Bash => include_str!("complete/taintward.bash"),
+            Self::Zsh => include_str!("complete/taintward.zsh"),
+            Self::Fish => include_str!("complete/taintward.fish"),
+        }
+    }
+}
+
+impl Kind {
+    /// As in `#[arg(add = Kind::NodeName.completer())]`.
+    pub(crate) fn completer(self) -> ArgValueCompleter {
+        ArgValueCompleter::new(move |current: &OsStr| {
+            let found = current.to_str().map(|current| names::of(self, current)).unwrap_or_default();
+            found.into_iter().map(CompletionCandidate::new).collect::<Vec<_>>()
+        })
+    }
+}
+
+/// The words to complete, if this is what the program was called for.
+pub(crate) fn asked() -> Option<Vec<OsString>> {
+    let mut words = std::env::args_os();
+    let program = words.next()?;
+    let is_kubectl = Path::new(&program).file_name().is_some_and(|name| name == OF_KUBECTL);
+    let is_asked = is_kubectl || words.next()? == VERB;
+    is_asked.then(|| words.collect())
+}
+
+pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
+    quieten();
+    let (tell, told) = mpsc::channel();
+    // It may wait for a server, or for a program that gives credentials; it ends with the process.
+    std::thread::spawn(move || tell.send(answer(words)));
+    match told.recv_timeout(PATIENCE) {
+        Ok(text) => drop(output::print(&text)),
+        Err(_) => drop(output::print(&format!(":{NO_FILES}\n"))),
+    }
+    ExitCode::SUCCESS
+}
+
+/// Nobody who types wants to read or be asked anything now.
+fn quieten() {
+    if let Ok(nothing) = OpenOptions::new().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(&nothing);
+        let _ = rustix::stdio::dup2_stderr(&nothing);
+    }
+}
+
+fn answer(words: Vec<OsString>) -> String {
+    let words: Vec<OsString> = std::iter::once("taintward".into()).chain(words).collect();
+    let last = words.len() - 1;
+    let here = std::env::current_dir().ok();
+    let found = engine::complete(&mut args::description(), words, last, here.as_deref()).unwrap_or_default();
+    let (mut text, mut open) = (String::new(), !found.is_empty());
+    for candidate in found.iter().filter(|candidate| !candidate.is_hide_set()) {
+        // What is no text cannot be typed, and what has lines is no word.
+        let Some(value) = candidate.get_value().to_str().filter(|value| !value.contains(['\n', '\t'])) else {
+            continue;
+        };
+        open &= value.ends_with(OPEN);
+        let remark = candidate.get_help().map(ToString::to_string).unwrap_or_default();
+        // Writing to a String cannot fail.
+        let _ = match remark.lines().next() {
+            Some(remark) => writeln!(text, "{value}\t{remark}"),
+            None => writeln!(text, "{value}"),
+        };
+    }
+    let end = NO_FILES | if open { NO_BLANK } else { 0 };
+    let _ = writeln!(text, ":{end}");
+    text
+}

@@ -1,0 +1,101 @@
+//! # Names: what is there, in the cluster that a line means
+//! Room:     names of nodes, pods, namespaces and contexts, live.
+//! Comes in: what is wanted; how it begins.
+//! Goes out: names, sorted; none if anything is in the way.
+//! Not here: how long it may take (`complete.rs`).
+
+use super::Kind;
+use super::line::Line;
+use serde::Deserialize;
+use std::time::Duration;
+use taintward_client::connect::{self, Connected, connect, contexts};
+use taintward_client::pages::{Listing, pages};
+
+/// More than anybody reads; the next letter makes it fewer.
+const NAMES_MOST: usize = 500;
+
+/// Who waits longer gets nothing anyway.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+#[derive(Deserialize)]
+struct Page {
+    items: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+struct Metadata {
+    name: String,
+}
+
+/// Names of this kind that begin like this.
+pub(super) fn of(kind: Kind, beginning: &str) -> Vec<String> {
+    let line = Line::typed();
+    let settings = connect::Settings {
+        kubeconfig: line.kubeconfig.clone(),
+        context: line.context.clone(),
+        ..connect::Settings::default()
+    };
+    let mut found = match kind {
+        Kind::Context => contexts(&settings),
+        Kind::PodOrNode => return either(&settings, &line, beginning),
+        Kind::NodeName | Kind::PodName | Kind::Namespace => listed(kind, &settings, &line),
+    };
+    found.retain(|name| name.starts_with(beginning));
+    found.sort_unstable();
+    found.dedup();
+    found.truncate(NAMES_MOST);
+    found
+}
+
+/// `pod/` and `node/`, and then their names.
+fn either(settings: &connect::Settings, line: &Line, beginning: &str) -> Vec<String> {
+    let kinds = [("pod/", Kind::PodName), ("node/", Kind::NodeName)];
+    match kinds.into_iter().find(|(prefix, _)| beginning.starts_with(prefix)) {
+        Some((prefix, kind)) => {
+            let mut found = listed(kind, settings, line);
+            found.retain(|name| name.starts_with(&beginning[prefix.len()..]));
+            found.sort_unstable();
+            found.into_iter().take(NAMES_MOST).map(|name| format!("{prefix}{name}")).collect()
+        }
+        None => kinds
+            .map(|(prefix, _)| prefix.to_owned())
+            .into_iter()
+            .filter(|name| name.starts_with(beginning))
+            .collect(),
+    }
+}
+
+fn listed(kind: Kind, settings: &connect::Settings, line: &Line) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let listing = |connected: Connected| {
+        let namespace = match &line.namespace {
+            _ if kind != Kind::PodName || line.all_namespaces => String::new(),
+            Some(named) => named.clone(),
+            None => connected.default_namespace.clone(),
+        };
+        (connected, namespace)
+    };
+    let names = async {
+        let (connected, namespace) = listing(connect(settings).await.ok()?);
+        let plural = match kind {
+            Kind::PodName => "pods",
+            Kind::Namespace => "namespaces",
+            _ => "nodes",
+        };
+        let listing = Listing { group: "", plural, namespace: &namespace, selector: "" };
+        let mut names = Vec::new();
+        let tell = &mut |page: &[u8]| {
+            let page: Page = serde_json::from_slice(page).map_err(|why| why.to_string())?;
+            names.extend(page.items.into_iter().map(|item| item.metadata.name));
+            Ok(())
+        };
+        pages(&connected.streams, listing, PATIENCE, tell).await.ok()?;
+        Some(names)
+    };
+    runtime.ok().and_then(|runtime| runtime.block_on(names)).unwrap_or_default()
+}

@@ -1,0 +1,201 @@
+//! # Output: how a command hands over its answer
+//! Room:     `-o`, `--no-headers`, `--sort-by`, `--color`, for all commands with an answer; kubectl's forms.
+//! Comes in: arguments; an [`Answer`].
+//! Goes out: text on standard output; a reader who has seen enough (`| head`) is no failure.
+//! Keeps:    what is read by programs is never shortened, painted or wrapped.
+//! Not here: what an answer says (each command); colours (`paint.rs`).
+
+mod columns;
+mod form;
+mod jsonpath;
+mod machine;
+mod moment;
+mod paper;
+mod sort;
+mod table;
+
+pub(crate) use form::{FORMS, Form};
+#[allow(unused_imports, reason = "for commands that tell of times")]
+pub(crate) use moment::{age, when};
+pub(crate) use paper::{Paper, harmless, width, wrap};
+#[allow(unused_imports, reason = "for commands with tables of their own")]
+pub(crate) use table::{Cell, Column, Table};
+
+use crate::paint::ColorChoice;
+use clap::Args;
+use jsonpath::TemplateError;
+use serde_json::Value;
+use sort::{SortError, SortKey};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+/// The heading of these flags in help.
+const HEADING: &str = "The output";
+
+/// Flags of commands with an answer.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = HEADING)]
+pub(crate) struct OutputArgs {
+    /// How the answer is written: table, wide, json, yaml, name, custom-columns=SPEC, custom-columns-file=FILE,
+    /// jsonpath=TEMPLATE or jsonpath-file=FILE
+    #[arg(short, long, value_name = "FORM", default_value = "table", hide_default_value = true, value_parser = Form::parse)]
+    output: Form,
+    #[command(flatten)]
+    look: LookArgs,
+}
+
+/// The same, without the form: for commands that have forms of their own.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = HEADING)]
+pub(crate) struct LookArgs {
+    /// Tables without their first line
+    #[arg(long)]
+    no_headers: bool,
+    /// Sorts a list by this field of its items, as in .spec.node
+    #[arg(long, value_name = "JSONPATH", value_parser = sort::parse)]
+    sort_by: Option<SortKey>,
+    /// When tables have colours
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto)]
+    color: ColorChoice,
+}
+
+/// What a command found.
+pub(crate) trait Answer {
+    /// As programs read it: `apiVersion: taintward.io/v1alpha1`, `kind`, and what belongs to it.
+    fn object(&self) -> Value;
+
+    /// The field of [`Answer::object`] with the list that is sorted, and whose items are the rows of custom columns.
+    fn items(&self) -> &'static str {
+        "items"
+    }
+
+    /// `pod/web-1`, one for each thing it is about; for each of the items, if it is sorted.
+    fn names(&self) -> Vec<String>;
+
+    /// As people read it, each line ended.
+    fn human(&self, view: &View) -> String;
+}
+
+/// How people want to see it.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    pub(crate) paper: Paper,
+    pub(crate) wide: bool,
+    pub(crate) headers: bool,
+    order: Option<Vec<usize>>,
+}
+
+/// How an answer is written.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    form: Form,
+    sort_by: Option<SortKey>,
+    view: View,
+}
+
+/// A file that a form names cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OutputError {
+    #[error("cannot read {}, which -o names: {why}", file.display())]
+    Unreadable { file: PathBuf, why: io::Error },
+    #[error("{}, which -o names: {why}", file.display())]
+    Wrong { file: PathBuf, why: String },
+}
+
+/// Why an answer could not be written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PrintError {
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    #[error(transparent)]
+    Sort(#[from] SortError),
+    #[error("cannot write the answer as YAML: {0}")]
+    Yaml(String),
+    #[error("cannot write to standard output: {0}")]
+    Closed(#[from] io::Error),
+}
+
+impl OutputArgs {
+    pub(crate) fn settle(self) -> Result<Output, OutputError> {
+        Output::new(self.output, self.look)
+    }
+}
+
+impl View {
+    /// A table with its titles.
+    pub(crate) fn on(paper: Paper) -> Self {
+        Self { paper, wide: false, headers: true, order: None }
+    }
+
+    /// These, one for each item, in the order that `--sort-by` asks for.
+    pub(crate) fn in_order<'i, T>(&self, items: &'i [T]) -> Vec<&'i T> {
+        match &self.order {
+            Some(order) if order.len() == items.len() => order.iter().map(|at| &items[*at]).collect(),
+            _ => items.iter().collect(),
+        }
+    }
+}
+
+impl Output {
+    pub(crate) fn new(form: Form, look: LookArgs) -> Result<Self, OutputError> {
+        let form = form.with_file_read()?;
+        let paper = Paper::of_standard_output(look.color.paints());
+        let view = View { wide: form == Form::Wide, headers: !look.no_headers, ..View::on(paper) };
+        Ok(Self { form, sort_by: look.sort_by, view })
+    }
+
+    /// Whether a table is written: remarks beside it are welcome.
+    pub(crate) fn is_for_people(&self) -> bool {
+        matches!(self.form, Form::Table | Form::Wide)
+    }
+
+    /// Writes an answer to standard output.
+    pub(crate) fn print(&self, answer: &dyn Answer) -> Result<(), PrintError> {
+        print(&self.text(answer)?)
+    }
+
+    fn text(&self, answer: &dyn Answer) -> Result<String, PrintError> {
+        let view = View { order: self.order(answer)?, ..self.view.clone() };
+        match &self.form {
+            Form::Table | Form::Wide => Ok(answer.human(&view)),
+            Form::Name => {
+                Ok(view.in_order(&answer.names()).into_iter().map(|name| format!("{name}\n")).collect())
+            }
+            Form::Json => Ok(machine::json(&sorted(answer, &view))),
+            Form::Yaml => machine::yaml(&sorted(answer, &view)).map_err(PrintError::Yaml),
+            Form::Template(template) => Ok(template.execute(&sorted(answer, &view))?),
+            Form::Columns(columns) => Ok(columns.table(&sorted(answer, &view), answer.items())?.print(&view)),
+            // Read before anything was begun.
+            Form::TemplateFile(_) | Form::ColumnsFile(_) => Ok(String::new()),
+        }
+    }
+
+    fn order(&self, answer: &dyn Answer) -> Result<Option<Vec<usize>>, SortError> {
+        let Some(key) = &self.sort_by else { return Ok(None) };
+        match answer.object().get(answer.items()).and_then(Value::as_array) {
+            Some(items) if !items.is_empty() => key.order(items).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Writes to standard output; a reader who has seen enough (`| head`) is no failure.
+pub(crate) fn print(text: &str) -> Result<(), PrintError> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(why) if why.kind() != io::ErrorKind::BrokenPipe => Err(why.into()),
+        _ => Ok(()),
+    }
+}
+
+/// The object, with its items in the order of the view.
+fn sorted(answer: &dyn Answer, view: &View) -> Value {
+    let mut object = answer.object();
+    if let Some(Value::Array(items)) = object.get_mut(answer.items()) {
+        *items = view.in_order(items).into_iter().cloned().collect();
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! # JSONPath: kubectl's templates
+//! Room:     what is read from a template; templates of single fields, as `custom-columns` and `--sort-by` have them.
+//! Comes in: `{range .items[*]}{.metadata.name}{"\n"}{end}`.
+//! Goes out: [`Template`], or a [`TemplateError`] in kubectl's words.
+//! Keeps:    kubectl prints the same; a test compares them. Only the order of the fields that `*` and `..` find is ours:
+//!           by name, where kubectl's is another each time.
+//! Not here: the JSONPath of RFC 9535, which is another language.
+
+mod parse;
+mod say;
+mod walk;
+
+pub(super) use say::shown;
+pub(super) use walk::Found;
+
+use serde_json::Value;
+
+/// Longer ones are a mistake.
+const BYTES_MOST: usize = 1 << 16;
+
+/// A template that can be carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Template {
+    text: String,
+    parts: Vec<Part>,
+}
+
+/// What a template is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    /// What stands between braces.
+    Action(Vec<Step>),
+}
+
+/// From values to values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Field(String),
+    Wildcard,
+    Descent,
+    Slice(Slice),
+    Union(Vec<Vec<Self>>),
+    Filter(Box<Filter>),
+    /// A text, whatever there was before.
+    Quoted(String),
+    /// A number or a truth value, for each value there was before.
+    Literal(Value),
+    Range,
+    End,
+    Unknown(String),
+}
+
+/// `[1:3]`, and `[1]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Slice {
+    from: Option<i64>,
+    to: To,
+    step: Option<i64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum To {
+    Length,
+    Before(i64),
+    /// No end is written: one element.
+    One,
+}
+
+/// `?(@.a=="b")`
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Filter {
+    left: Vec<Step>,
+    /// The operator, and what stands behind it; without them it is enough that the left side is there.
+    compared: Option<(String, Vec<Step>)>,
+}
+
+/// Why a template cannot be read, or not be carried out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TemplateError {
+    #[error("error parsing jsonpath {template}, {why}")]
+    Parsing { template: String, why: String },
+    #[error("error executing jsonpath {template:?}: {why}")]
+    Executing { template: String, why: String },
+}
+
+impl Template {
+    pub(crate) fn parse(text: &str) -> Result<Self, TemplateError> {
+        let error = |why| TemplateError::Parsing { template: text.to_owned(), why };
+        if text.len() > BYTES_MOST {
+            let why = format!("it is longer than {} KB", BYTES_MOST >> 10);
+            return Err(TemplateError::Parsing { template: "that is given".to_owned(), why });
+        }
+        Ok(Self { text: text.to_owned(), parts: parse::parse(text).map_err(error)? })
+    }
+
+    /// A field: `{.a.b}`, `.a.b`, `{a.b}` and `a.b` are the same.
+    pub(crate) fn field(text: &str) -> Result<Self, TemplateError> {
+        let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
+        let inner = inner.strip_prefix('.').unwrap_or(inner);
+        if inner.is_empty() || inner.contains(['{', '}']) {
+            let why = "unexpected path string, expected a 'name1.name2' or '.name1.name2' or '{name1.name2}' or \
+                       '{.name1.name2}'";
+            return Err(TemplateError::Parsing { template: text.to_owned(), why: why.to_owned() });
+        }
+        Self::parse(&format!("{{.{inner}}}"))
+    }
+
+    /// What it makes of a value.
+    pub(crate) fn execute(&self, value: &Value) -> Result<String, TemplateError> {
+        let found = self.find(value)?;
+        let words = found.iter().map(|found| {
+            let words: Vec<String> = found.iter().map(|value| say::printed(value)).collect();
+            words.join(" ")
+        });
+        Ok(words.collect())
+    }
+
+    /// What each part of it finds.
+    pub(super) fn find<'v>(&self, value: &'v Value) -> Result<Vec<Found<'v>>, TemplateError> {
+        walk::find(&self.parts, value)
+            .map_err(|why| TemplateError::Executing { template: self.text.clone(), why })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! # Parse: from the text of a template to its parts
+//! Room:     kubectl's grammar, with what is odd about it.
+//! Comes in: text.
+//! Goes out: [`Part`]s, or why not, in kubectl's words.
+//! Not here: what they find (`walk.rs`).
+
+use super::{Filter, Part, Slice, Step, To};
+use serde_json::{Number, Value};
+
+pub(super) fn parse(text: &str) -> Result<Vec<Part>, String> {
+    let (mut parts, mut rest) = (Vec::new(), text);
+    while let Some((before, after)) = rest.split_once('{') {
+        if !before.is_empty() {
+            parts.push(Part::Text(before.to_owned()));
+        }
+        let mut action = Action { rest: after, steps: Vec::new() };
+        action.read()?;
+        parts.push(Part::Action(action.steps));
+        rest = action.rest;
+    }
+    if !rest.is_empty() {
+        parts.push(Part::Text(rest.to_owned()));
+    }
+    Ok(parts)
+}
+
+/// What stands between braces, by itself.
+fn steps(text: &str) -> Result<Vec<Step>, String> {
+    let text = format!("{text}}}");
+    let mut action = Action { rest: &text, steps: Vec::new() };
+    action.read()?;
+    Ok(action.steps)
+}
+
+/// From behind the opening brace to behind the closing one.
+struct Action<'t> {
+    rest: &'t str,
+    steps: Vec<Step>,
+}
+
+impl<'t> Action<'t> {
+    fn read(&mut self) -> Result<(), String> {
+        loop {
+            if let Some(rest) = self.rest.strip_prefix("[?(") {
+                self.rest = rest;
+                self.filter()?;
+                continue;
+            }
+            if let Some(rest) = self.rest.strip_prefix("..") {
+                self.rest = rest;
+                self.descent()?;
+                continue;
+            }
+            let Some(sign) = self.rest.chars().next() else { return Err("unclosed action".to_owned()) };
+            match sign {
+                '}' => {
+                    self.rest = &self.rest[1..];
+                    return Ok(());
+                }
+                '\r' | '\n' => return Err("unclosed action".to_owned()),
+                ' ' | '@' | '$' => self.rest = &self.rest[1..],
+                '[' => self.bracket()?,
+                '"' | '\'' => self.quote(sign)?,
+                '.' => {
+                    self.rest = &self.rest[1..];
+                    self.field();
+                }
+                '+' | '-' | '0'..='9' => self.number()?,
+                sign if is_word(sign) => self.word(),
+                sign => return Err(format!("unrecognized character in action: {}", named(sign))),
+            }
+        }
+    }
+
+    /// Everything before `at`, which is left behind.
+    fn take(&mut self, at: usize) -> &'t str {
+        let (taken, rest) = self.rest.split_at(at);
+        self.rest = rest;
+        taken
+    }
+
+    fn descent(&mut self) -> Result<(), String> {
+        if self.steps.last() == Some(&Step::Descent) {
+            return Err("invalid multiple recursive descent".to_owned());
+        }
+        self.steps.push(Step::Descent);
+        if self.rest.starts_with(is_word) {
+            self.field();
+        }
+        Ok(())
+    }
+
+    /// A name, with `\` before what would end it.
+    fn field(&mut self) {
+        let mut escaped = false;
+        let end = self.rest.find(|sign| {
+            let ends = !escaped && is_terminator(sign);
+            escaped = !escaped && sign == '\\';
+            ends
+        });
+        let name = self.take(end.unwrap_or(self.rest.len()));
+        let step = if name == "*" { Step::Wildcard } else { Step::Field(name.replace('\\', "")) };
+        self.steps.push(step);
+    }
+
+    fn word(&mut self) {
+        let word = self.take(self.rest.find(is_terminator).unwrap_or(self.rest.len()));
+        self.steps.push(match word {
+            "true" => Step::Literal(true.into()),
+            "false" => Step::Literal(false.into()),
+            "range" => Step::Range,
+            "end" => Step::End,
+            other => Step::Unknown(other.to_owned()),
+        });
+    }
+
+    fn number(&mut self) -> Result<(), String> {
+        let sign = usize::from(self.rest.starts_with(['+', '-']));
+        let digits = self.rest[sign..].find(|sign: char| sign != '.' && !sign.is_ascii_digit());
+        let text = self.take(digits.map_or(self.rest.len(), |digits| sign + digits));
+        let float = || text.parse().ok().and_then(Number::from_f64);
+        let number = text.parse::<i64>().ok().map(Number::from).or_else(float);
+        let number = number.ok_or_else(|| format!("cannot parse number {text}"))?;
+        self.steps.push(Step::Literal(Value::Number(number)));
+        Ok(())
+    }
+
+    fn quote(&mut self, quote: char) -> Result<(), String> {
+        let unterminated = || "unterminated quoted string".to_owned();
+        let mut from = 1;
+        let end = loop {
+            let at = from + self.rest[from..].find([quote, '\n']).ok_or_else(unterminated)?;
+            if self.rest[at..].starts_with('\n') {
+                return Err(unterminated());
+            }
+            if !self.rest[..at].ends_with('\\') {
+                break at;
+            }
+            from = at + 1;
+        };
+        let whole = self.take(end + 1);
+        let text = super::say::unquoted(&whole[1..end], quote);
+        self.steps
+            .push(Step::Quoted(text.ok_or_else(|| format!("unquote string {whole} error invalid syntax"))?));
+        Ok(())
+    }
+
+    fn bracket(&mut self) -> Result<(), String> {
+        let end = self.rest.find([']', '\n']).filter(|end| self.rest[*end..].starts_with(']'));
+        let whole = self.take(end.ok_or("unterminated array")? + 1);
+        let text = &whole[1..whole.len() - 1];
+        let step = if text.contains(',') {
+            let each = text.split(',').map(|one| steps(&format!("[{}]", one.trim_matches(' '))));
+            Step::Union(each.collect::<Result<_, _>>()?)
+        } else if let Some(key) = text.strip_prefix('\'').and_then(|key| key.strip_suffix('\''))
+            && !key.contains('\'')
+        {
+            self.steps.extend(steps(&format!(".{key}"))?);
+            return Ok(());
+        } else {
+            Step::Slice(slice(if text == "*" { ":" } else { text })?)
+        };
+        self.steps.push(step);
+        Ok(())
+    }
+
+    fn filter(&mut self) -> Result<(), String> {
+        let text = self.take(filter_end(self.rest)?);
+        self.rest = self.rest[1..].strip_prefix(']').ok_or("unclosed array expect ]")?;
+        let filter = match compared(text) {
+            None => Filter { left: steps(text)?, compared: None },
+            Some((left, operator, right)) => {
+                Filter { left: steps(left)?, compared: Some((operator.to_owned(), steps(right)?)) }
+            }
+        };
+        self.steps.push(Step::Filter(Box::new(filter)));
+        Ok(())
+    }
+}
+
+/// Where the bracket closes that is not within the one pair of quotes there may be.
+fn filter_end(text: &str) -> Result<usize, String> {
+    let (mut pair, mut closed, mut before) = (None, false, '(');
+    for (at, sign) in text.char_indices() {
+        match sign {
+            '\n' => break,
+            '"' | '\'' if pair.is_none() => pair = Some(sign),
+            '"' | '\'' if before != '\\' && pair == Some(sign) => closed = true,
+            ')' if pair.is_some() == closed => return Ok(at),
+            _ => {}
+        }
+        before = sign;
+    }
+    Err("unterminated filter".to_owned())
+}
+
+/// The two sides of a comparison, and what stands between them.
+fn compared(text: &str) -> Option<(&str, &str, &str)> {
+    let is_operator = |sign| matches!(sign, '!' | '<' | '>' | '=');
+    let from = text.find(is_operator).filter(|from| *from > 0)?;
+    let length = text[from..].find(|sign| !is_operator(sign)).unwrap_or(text.len() - from);
+    // Something must be left for the right side.
+    let length = if from + length == text.len() { length - 1 } else { length };
+    (length > 0).then(|| (&text[..from], &text[from..from + length], &text[from + length..]))
+}
+
+/// `1`, `-1`, `1:3`, `:3`, `1:`, `::2`; nothing is the first.
+fn slice(text: &str) -> Result<Slice, String> {
+    let wrong = || format!("invalid array index {text}");
+    let mut numbers = text.split(':').map(|number| match number {
+        "" => Ok(None),
+        number => {
+            let digits = number.strip_prefix('-').unwrap_or(number);
+            if !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+                return Err(wrong());
+            }
+            number.parse().map(Some).map_err(|_| format!("array index {number} is not a number"))
+        }
+    });
+    let from = numbers.next().transpose()?.flatten();
+    let to = match numbers.next().transpose()? {
+        None => To::One,
+        Some(None) => To::Length,
+        Some(Some(to)) => To::Before(to),
+    };
+    let step = numbers.next().transpose()?.flatten();
+    if numbers.next().is_some() { Err(wrong()) } else { Ok(Slice { from, to, step }) }
+}
+
+fn is_terminator(sign: char) -> bool {
+    matches!(sign, ' ' | '\t' | '\r' | '\n' | '.' | ',' | '[' | ']' | '$' | '@' | '{' | '}')
+}
+
+fn is_word(sign: char) -> bool {
+    sign == '_' || sign.is_alphanumeric()
+}
+
+/// `U+0023 '#'`
+fn named(sign: char) -> String {
+    let number = format!("U+{:04X}", u32::from(sign));
+    if sign.is_control() { number } else { format!("{number} '{sign}'") }
+}

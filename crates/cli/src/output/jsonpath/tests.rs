@@ -1,0 +1,46 @@
+//! Templates: what they print, without kubectl; and with it, in `differential`.
+mod differential;
+
+use super::*;
+use serde_json::json;
+
+fn printed(template: &str) -> Result<String, TemplateError> {
+    let object = json!({
+        "items": [{"name": "a", "n": 1, "deep": {"x": [1, 2]}}, {"name": "b", "n": 2}],
+        "none": null, "text": "<é>", "by.dots": {"a/b": "c"}
+    });
+    Template::parse(template)?.execute(&object)
+}
+
+#[test]
+fn templates_print_what_they_find() {
+    for (template, words) in [
+        ("names: {.items[*].name}!", "names: a b!"),
+        ("{range .items[*]}{.name}={.n}{\"\\n\"}{end}", "a=1\nb=2\n"),
+        ("{.items[?(@.n>1)].name}", "b"),
+        ("{.items[0].deep}", r#"{"x":[1,2]}"#),
+        ("{.none} {.missing} {.text}", "null  <é>"),
+        ("{['by\\.dots'].a/b}", "c"),
+        ("{..x[-1]}", "2"),
+    ] {
+        assert_eq!(printed(template).as_deref(), Ok(words), "{template}");
+    }
+}
+
+#[test]
+fn loops_in_loops_are_bounded() {
+    let deep = format!("{}x{}", "{range .items[0:1]}".repeat(65), "{end}".repeat(65));
+    let why = printed(&deep).map_err(|why| why.to_string());
+    assert!(why.as_ref().is_err_and(|why| why.contains("more than 64")), "{why:?}");
+    assert!(Template::parse(&"x".repeat(BYTES_MOST + 1)).is_err());
+}
+
+#[test]
+fn a_field_may_be_written_in_four_ways() {
+    let all: Vec<Template> =
+        ["a.b", ".a.b", "{a.b}", "{.a.b}"].map(|text| Template::field(text).unwrap()).into();
+    assert!(all.iter().all(|one| one == &all[0]));
+    for wrong in ["", ".", "{}", "{.a}{.b}", "{.a"] {
+        assert!(Template::field(wrong).is_err(), "{wrong}");
+    }
+}

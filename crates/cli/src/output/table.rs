@@ -1,0 +1,170 @@
+//! # Table: rows as kubectl prints them
+//! Room:     columns with titles, some only in wide tables, some that may be shortened; colours.
+//! Comes in: cells; a [`View`].
+//! Goes out: text.
+//! Keeps:    only on a terminal, and only in columns that say so, anything is shortened, and `…` shows where.
+//! Not here: what the columns are (each command); `custom-columns` (`columns.rs`).
+#![allow(dead_code, reason = "for commands with tables of their own")]
+
+use super::paper::{columns, harmless, width};
+use super::{Paper, View};
+use crate::paint::Color;
+
+/// Between two columns.
+const GAP: usize = 3;
+
+/// A name is not made shorter than this: less says nothing.
+const SHORTEST: usize = 12;
+
+/// A column.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    title: String,
+    only_wide: bool,
+    shortens: bool,
+    right: bool,
+}
+
+impl Column {
+    pub(crate) fn new(title: &str) -> Self {
+        Self { title: title.to_owned(), only_wide: false, shortens: false, right: false }
+    }
+
+    /// Only there with `-o wide`.
+    #[must_use]
+    pub(crate) fn only_wide(self) -> Self {
+        Self { only_wide: true, ..self }
+    }
+
+    /// Where the table does not fit a terminal, names in it are shortened in the middle.
+    #[must_use]
+    pub(crate) fn shortens(self) -> Self {
+        Self { shortens: true, ..self }
+    }
+
+    /// Numbers.
+    #[must_use]
+    pub(crate) fn right(self) -> Self {
+        Self { right: true, ..self }
+    }
+}
+
+/// What stands in a column.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    text: String,
+    color: Option<Color>,
+}
+
+impl Cell {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), color: None }
+    }
+
+    #[must_use]
+    pub(crate) fn colored(self, color: Color) -> Self {
+        Self { color: Some(color), ..self }
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self::new(text)
+    }
+}
+
+/// Rows under titles.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    pub(crate) fn new(columns: Vec<Column>) -> Self {
+        Self { columns, rows: Vec::new() }
+    }
+
+    /// # Panics
+    /// If there is not a cell for each column.
+    pub(crate) fn push(&mut self, row: Vec<Cell>) {
+        assert_eq!(row.len(), self.columns.len(), "a cell for each column");
+        self.rows.push(row);
+    }
+
+    pub(crate) fn print(&self, view: &View) -> String {
+        let shown: Vec<usize> =
+            (0..self.columns.len()).filter(|at| view.wide || !self.columns[*at].only_wide).collect();
+        let head = shown.iter().map(|at| (self.columns[*at].title.clone(), None)).collect();
+        let body = self
+            .rows
+            .iter()
+            .map(|row| shown.iter().map(|at| (harmless(&row[*at].text), row[*at].color)).collect());
+        let mut lines: Vec<Vec<(String, Option<Color>)>> = Vec::with_capacity(self.rows.len() + 1);
+        lines.extend(view.headers.then_some(head));
+        lines.extend(body);
+        let columns: Vec<&Column> = shown.iter().map(|at| &self.columns[*at]).collect();
+        let widths = widths(&columns, &lines, view);
+        lines.into_iter().map(|line| written(line, &columns, &widths, view.paper)).collect()
+    }
+}
+
+/// As wide as the widest cell; on a terminal that is narrower, less for the columns that may be shortened.
+fn widths(columns: &[&Column], lines: &[Vec<(String, Option<Color>)>], view: &View) -> Vec<usize> {
+    let widest = |at: usize| lines.iter().map(|line| width(&line[at].0)).max().unwrap_or(0);
+    let mut widths: Vec<usize> = (0..columns.len()).map(widest).collect();
+    if !view.paper.is_terminal || view.wide {
+        return widths;
+    }
+    let gaps = GAP * columns.len().saturating_sub(1);
+    while widths.iter().sum::<usize>() + gaps > view.paper.width {
+        let can = |at: &usize| columns[*at].shortens && widths[*at] > SHORTEST;
+        let Some(at) = (0..columns.len()).filter(can).max_by_key(|at| widths[*at]) else { break };
+        widths[at] -= 1;
+    }
+    widths
+}
+
+fn written(
+    line: Vec<(String, Option<Color>)>,
+    columns: &[&Column],
+    widths: &[usize],
+    paper: Paper,
+) -> String {
+    let (mut text, last) = (String::new(), columns.len().saturating_sub(1));
+    for (at, (cell, color)) in line.into_iter().enumerate() {
+        let cell = shortened(cell, widths[at]);
+        let blank = " ".repeat(widths[at].saturating_sub(width(&cell)));
+        let cell = color.map_or_else(|| cell.clone(), |color| color.of(&cell, paper.paints));
+        let gap = " ".repeat(if at < last { GAP } else { 0 });
+        match (columns[at].right, at == last) {
+            (true, _) => text.extend([blank, cell, gap]),
+            (false, false) => text.extend([cell, blank, gap]),
+            (false, true) => text.push_str(&cell),
+        }
+    }
+    text + "\n"
+}
+
+/// The beginning and the end, which say more than the middle.
+fn shortened(text: String, most: usize) -> String {
+    if width(&text) <= most {
+        return text;
+    }
+    let room = most.saturating_sub(1);
+    let fitting = |letters: &mut dyn Iterator<Item = char>, room: usize| {
+        let mut used = 0;
+        letters
+            .take_while(|letter| {
+                used += columns(*letter);
+                used <= room
+            })
+            .collect::<Vec<char>>()
+    };
+    let end = fitting(&mut text.chars().rev(), room / 2);
+    let start = fitting(&mut text.chars(), room - room / 2);
+    start.into_iter().chain(['…']).chain(end.into_iter().rev()).collect()
+}
+
+#[cfg(test)]
+mod tests;
