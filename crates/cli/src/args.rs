@@ -19,6 +19,8 @@ mod switch;
 mod taint;
 #[cfg(test)]
 mod tests;
+mod texts;
+mod version;
 
 use crate::lint::LintPlan;
 use crate::plan::Ask;
@@ -28,6 +30,10 @@ use crate::taint::TaintPlan;
 use clap::error::{Error, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+pub(crate) use texts::QUESTIONS;
+
+use crate::docs::DocsPlan;
+use crate::version::VersionPlan;
 use lint::LintArgs;
 use plan::PlanArgs;
 use run::RunArgs;
@@ -35,9 +41,15 @@ use sandbox::SandboxArgs;
 use settle::{Explicit, settle};
 use std::ffi::OsString;
 use std::fmt;
+use std::path::Path;
 use taint::TaintArgs;
 use taintward_controller::logging::Logging;
 use taintward_controller::settings::Settings;
+use texts::{CompletionArgs, DocsArgs};
+use version::VersionArgs;
+
+/// What is typed.
+const NAME: &str = "taintward";
 
 /// What the command line asks for.
 #[derive(Debug)]
@@ -54,10 +66,12 @@ pub(crate) enum Command {
     Plan(Box<Ask>),
     /// Change the taints of nodes, or show them.
     Taint(Box<TaintPlan>),
+    /// Tell versions.
+    Version(Box<VersionPlan>),
     /// Print a text.
     Print(String),
-    /// Print the reference.
-    Reference,
+    /// Print or write what is made from the program itself.
+    Docs(DocsPlan),
 }
 
 /// How to run the controller.
@@ -133,11 +147,22 @@ enum Verb {
             sense."
     )]
     Taint(Box<TaintArgs>),
-    /// Prints the version
-    Version,
-    /// Prints docs/reference.md
-    #[command(hide = true)]
-    Docs,
+    /// Prints the versions of this program and of the API server
+    #[command(
+        args_override_self = true,
+        after_help = "Exit codes: 0 printed, 1 no API server answered (the version of this program is printed all the \
+            same), 2 the command line makes no sense."
+    )]
+    Version(Box<VersionArgs>),
+    /// Prints what makes a shell complete commands, flags and the names of nodes, pods, namespaces and contexts
+    #[command(after_help = texts::COMPLETION)]
+    Completion(CompletionArgs),
+    /// Prints the reference; writes a page for each command, and man pages
+    #[command(
+        after_help = "Made from the program itself. Exit codes: 0 done, 1 a folder cannot be written, 2 the \
+        command line makes no sense."
+    )]
+    Docs(DocsArgs),
 }
 
 /// Reads the arguments and the environment of this process.
@@ -163,16 +188,33 @@ pub(crate) fn duration(text: &str) -> Result<std::time::Duration, String> {
 
 /// The whole command line, for those who describe it.
 pub(crate) fn description() -> clap::Command {
-    Cli::command()
+    Cli::command().after_help(texts::questions(NAME))
+}
+
+/// The same, under the name it was called by.
+fn command() -> clap::Command {
+    let called = called();
+    Cli::command().after_help(texts::questions(called)).bin_name(called)
+}
+
+/// What is typed to call it: also `kubectl taintward`, as a plugin of kubectl.
+fn called() -> &'static str {
+    let program = std::env::args_os().next().unwrap_or_default();
+    let name = Path::new(&program).file_stem();
+    if name.is_some_and(|name| name == "kubectl-taintward") { "kubectl taintward" } else { NAME }
 }
 
 fn parse_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Command, Error> {
-    let matches = Cli::command().try_get_matches_from(arguments)?;
+    let matches = command().try_get_matches_from(arguments)?;
     match Cli::from_arg_matches(&matches)?.verb {
-        None => Ok(Command::Print(Cli::command().render_help().to_string())),
-        Some(Verb::Version) => Ok(Command::Print(Cli::command().render_version())),
-        Some(Verb::Docs) => Ok(Command::Reference),
+        None => Ok(Command::Print(command().render_help().to_string())),
         Some(Verb::Taint(arguments)) => Ok(Command::Taint(Box::new(arguments.settle()))),
+        Some(Verb::Version(arguments)) => match arguments.settle() {
+            Ok(plan) => Ok(Command::Version(Box::new(plan))),
+            Err(complaint) => Err(blame("version", complaint)),
+        },
+        Some(Verb::Completion(arguments)) => Ok(Command::Print(arguments.shell.script().to_owned())),
+        Some(Verb::Docs(arguments)) => Ok(Command::Docs(arguments.settle())),
         Some(Verb::Lint(arguments)) => match arguments.settle() {
             Ok(plan) => Ok(Command::Lint(Box::new(plan))),
             Err(complaint) => Err(blame("lint", complaint)),
@@ -197,7 +239,7 @@ fn parse_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
 
 /// A complaint about the flags of a command, with the usage beside it.
 fn blame(verb: &str, complaint: impl fmt::Display) -> Error {
-    let mut command = Cli::command();
+    let mut command = command();
     command.build();
     let mut blamed = command.find_subcommand(verb).cloned().unwrap_or(command);
     blamed.error(ErrorKind::ValueValidation, complaint)

@@ -106,6 +106,13 @@ impl Cluster {
         }
     }
 
+    /// The same cluster, and everything in it.
+    pub(crate) fn whole(&self) -> Self {
+        let (settings, patience) = (self.settings.clone(), self.patience);
+        let (selector, fields) = (String::new(), String::new());
+        Self { settings, namespace: None, all_namespaces: true, selector, fields, patience }
+    }
+
     /// The namespace that was named; all if empty, where nobody named one.
     pub(crate) fn named_namespace(&self) -> &str {
         self.namespace.as_deref().unwrap_or_default()

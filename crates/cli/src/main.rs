@@ -6,14 +6,15 @@ mod docs;
 mod kube_args;
 mod lint;
 mod manifest;
-mod output;
 mod note;
+mod output;
 mod paint;
 mod plan;
 mod program;
 mod sandbox;
 mod survey;
 mod taint;
+mod version;
 
 fn main() -> std::process::ExitCode {
     program::main()

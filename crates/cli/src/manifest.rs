@@ -144,7 +144,8 @@ impl Tree {
     }
 
     fn gather<'t>(&'t self, depth: usize, told: &mut BTreeSet<&'t str>, all: &mut Vec<&'t Entry>) {
-        let last = self.entries().iter().rev().filter(|entry| *entry.key != *MERGE && told.insert(&entry.key));
+        let last =
+            self.entries().iter().rev().filter(|entry| *entry.key != *MERGE && told.insert(&entry.key));
         let last: Vec<&Entry> = last.collect();
         all.extend(last.into_iter().rev());
         let Some(merged) = self.entries().iter().rev().find(|entry| *entry.key == *MERGE) else { return };

@@ -10,12 +10,13 @@ mod change_file;
 mod edit;
 mod human;
 mod object;
+mod preview;
 #[cfg(test)]
 mod tests;
 mod words;
 
 pub(crate) use edit::{Edit, EditError, NodeSet, Silence};
-
+pub(crate) use preview::preview;
 
 use crate::kube_args::Cluster;
 use crate::output::Output;

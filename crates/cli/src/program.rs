@@ -5,11 +5,14 @@
 //! Not here: the flags (`args`), the controller.
 
 use crate::args::{self, Command, Plan};
-use crate::docs;
+use crate::complete;
+use crate::docs::{self, DocsPlan};
 use crate::lint;
+use crate::output;
 use crate::plan;
 use crate::sandbox;
 use crate::taint;
+use crate::version;
 use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -18,11 +21,11 @@ use taintward_controller::run::{RunError, run};
 use taintward_controller::shutdown::{IMPATIENT_EXIT, Shutdown};
 
 /// Every exit code and what it means; `lint` has its own (`lint::EXIT_CODES`), `taint` those of kubectl.
-pub(crate) const EXIT_CODES: [(i32, &str); 4] = [
+pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
     (0, "It did what it was asked for; for `run`: it was asked to stop, and has stopped"),
     (1, "It could not go on; the last line of the log says why and what to do about it"),
     (2, "The command line or an environment variable makes no sense; nothing was begun"),
-    (IMPATIENT_EXIT, "A second SIGTERM or SIGINT ended it before it had stopped in good order"),
+    (IMPATIENT_EXIT as u8, "A second SIGTERM or SIGINT ended it before it had stopped in good order"),
 ];
 
 /// Why the program ends with an error.
@@ -35,15 +38,19 @@ enum Failure {
 }
 
 pub(crate) fn main() -> ExitCode {
+    if let Some(words) = complete::asked() {
+        return complete::run(words);
+    }
     match args::parse() {
         Ok(Command::Run(plan)) => controller(*plan),
         Ok(Command::Sandbox(plan)) => play(async { sandbox::run(*plan).await }),
         Ok(Command::Misbehave(asked)) => play(async { Ok(sandbox::misbehave::run(*asked).await?) }),
         Ok(Command::Lint(plan)) => lint::run(&plan),
         Ok(Command::Plan(ask)) => plan::run(*ask),
-        Ok(Command::Taint(plan)) => taint::run(&plan, &taint::count),
+        Ok(Command::Taint(plan)) => taint::run(&plan, &|nodes| plan::preview(&plan.cluster, nodes)),
         Ok(Command::Print(text)) => print(&text),
-        Ok(Command::Reference) => print(&docs::reference()),
+        Ok(Command::Version(plan)) => version::run(*plan),
+        Ok(Command::Docs(plan)) => docs(&plan),
         Err(complaint) => {
             // Nobody is left to tell if the terminal is gone.
             let _ = complaint.print();
@@ -94,10 +101,22 @@ fn play(asked: impl Future<Output = Result<(), Box<dyn Error>>>) -> ExitCode {
     }
 }
 
-/// Prints to standard output; a reader who has seen enough (`| head`) is no failure.
+fn docs(plan: &DocsPlan) -> ExitCode {
+    match docs::write(plan) {
+        Ok(text) => print(&text),
+        Err(why) => {
+            let _ = writeln!(io::stderr(), "error: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 fn print(text: &str) -> ExitCode {
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
-        _ => ExitCode::SUCCESS,
+    match output::print(text) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            let _ = writeln!(io::stderr(), "error: {why}");
+            ExitCode::FAILURE
+        }
     }
 }

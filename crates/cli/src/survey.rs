@@ -11,9 +11,9 @@ mod files;
 mod object;
 mod progress;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
-
+pub(crate) use cluster::of_nodes;
 pub(crate) use files::sort;
 
 use crate::kube_args::Cluster;

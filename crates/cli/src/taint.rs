@@ -15,7 +15,7 @@ mod request;
 mod targets;
 mod write;
 
-pub(crate) use ask::{Preview, count};
+pub(crate) use ask::Preview;
 pub(crate) use output::Form;
 
 use crate::kube_args::Cluster;

@@ -36,13 +36,19 @@ fn free_port() -> u16 {
 
 #[test]
 fn help_and_version_go_to_standard_output() {
-    for arguments in [&[][..], &["--help"], &["run", "--help"], &["version"], &["--version"], &["-V"]] {
+    for arguments in
+        [&[][..], &["--help"], &["run", "--help"], &["version", "--client"], &["--version"], &["-V"]]
+    {
         let (code, out, err) = output(taintward().args(arguments));
         assert_eq!((code, err.as_str()), (Some(0), ""), "{arguments:?}");
-        assert!(
-            out.contains(if arguments.concat().contains("elp") { "Usage: taintward" } else { "taintward" }),
-            "{out}"
-        );
+        let words = match arguments.concat() {
+            help if help.contains("elp") => "Usage: taintward",
+            version if version.contains("client") => {
+                concat!("Client Version: v", env!("CARGO_PKG_VERSION"), "\n")
+            }
+            _ => "taintward",
+        };
+        assert!(out.contains(words), "{out}");
     }
 }
 

@@ -83,7 +83,9 @@ async fn page(
     limit: Duration,
 ) -> Result<Bytes, Refusal> {
     let mut uri = format!("{}?limit={PAGE}", on.path());
-    for (name, value) in [("labelSelector", listing.selector), ("fieldSelector", listing.fields), ("continue", next)] {
+    for (name, value) in
+        [("labelSelector", listing.selector), ("fieldSelector", listing.fields), ("continue", next)]
+    {
         if !value.is_empty() {
             uri += &format!("&{name}=");
             push_encoded(&mut uri, value);

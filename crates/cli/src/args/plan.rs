@@ -80,7 +80,8 @@ pub(super) enum PlanArgsError {
 fn moment(text: &str) -> Result<At, String> {
     if let Some(later) = text.strip_prefix('+') {
         let later = super::duration(later)?;
-        let micros = i64::try_from(later.as_micros()).map_err(|_| "that is longer than time is".to_owned())?;
+        let micros =
+            i64::try_from(later.as_micros()).map_err(|_| "that is longer than time is".to_owned())?;
         return Ok(At::In(Span::from_micros(micros)));
     }
     let time = text.parse().map(At::Moment);
@@ -91,8 +92,7 @@ fn moment(text: &str) -> Result<At, String> {
 fn edits(flag: &'static str, pairs: &[String], removes: bool) -> Result<Vec<Edit>, PlanArgsError> {
     let edit = |pair: &[String]| {
         let [nodes, taint] = pair else { unreachable!("the parser takes them by twos") };
-        let wrong =
-            |why| PlanArgsError::Taint { flag, nodes: nodes.clone(), taint: taint.clone(), why };
+        let wrong = |why| PlanArgsError::Taint { flag, nodes: nodes.clone(), taint: taint.clone(), why };
         let set = NodeSet::parse(nodes).map_err(wrong)?;
         let change = read(taint, removes).map_err(wrong)?;
         Ok(Edit::Taints { nodes: set, change })

@@ -4,6 +4,7 @@
 //! Goes out: a [`Misbehaviour`].
 //! Not here: doing it (`sandbox/misbehave.rs`).
 
+use crate::complete::Kind as Completed;
 use crate::sandbox::misbehave::{Misbehaviour, Mood};
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -52,7 +53,7 @@ pub(super) enum Kind {
 #[derive(Debug, Args)]
 pub(super) struct WhichArgs {
     /// The nodes, as kubectl names them: n3 or node/n3
-    #[arg(required = true, value_name = "NAME")]
+    #[arg(required = true, value_name = "NAME", add = Completed::NodeName.completer())]
     names: Vec<String>,
     /// The sandbox's kubeconfig; without it $KUBECONFIG, then what the one running sandbox wrote, then ~/.kube/config
     #[arg(long, value_name = "FILE")]

@@ -18,11 +18,6 @@ const NAMES_MOST: usize = 500;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Deserialize)]
-struct Page {
-    items: Vec<Item>,
-}
-
-#[derive(Deserialize)]
 struct Item {
     metadata: Metadata,
 }
@@ -89,9 +84,9 @@ fn listed(kind: Kind, settings: &connect::Settings, line: &Line) -> Vec<String> 
         };
         let listing = Listing { group: "", plural, namespace: &namespace, selector: "", fields: "" };
         let mut names = Vec::new();
-        let tell = &mut |page: &[u8]| {
-            let page: Page = serde_json::from_slice(page).map_err(|why| why.to_string())?;
-            names.extend(page.items.into_iter().map(|item| item.metadata.name));
+        let tell = &mut |item: &[u8]| {
+            let item: Item = serde_json::from_slice(item).map_err(|why| why.to_string())?;
+            names.push(item.metadata.name);
             Ok(())
         };
         pages(&connected.streams, listing, PATIENCE, tell).await.ok()?;

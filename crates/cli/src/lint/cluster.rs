@@ -128,7 +128,8 @@ impl Look<'_> {
         kind: &str,
         put: &mut dyn FnMut(&Tree),
     ) -> Result<(), Refusal> {
-        let version = if listing.group.is_empty() { "v1".to_owned() } else { format!("{}/v1", listing.group) };
+        let version =
+            if listing.group.is_empty() { "v1".to_owned() } else { format!("{}/v1", listing.group) };
         let tell = &mut |item: &[u8]| {
             let item: Tree = serde_json::from_slice(item).map_err(|why| why.to_string())?;
             put(&item.called(&version, kind));

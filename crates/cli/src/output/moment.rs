@@ -13,11 +13,12 @@ use taintward_core::time::{Span, Wall};
 pub(crate) fn when(now: Wall, at: Wall, zone: &TimeZone) -> String {
     let local =
         |wall: Wall| Timestamp::from_microsecond(wall.as_micros()).map(|at| at.to_zoned(zone.clone()));
-    let far = Span::from_micros(at.as_micros().saturating_sub(now.as_micros()));
-    let distance = match far.as_micros() / 1_000_000 {
+    let far = at.as_micros().saturating_sub(now.as_micros());
+    let length = age(Span::from_micros(far.saturating_abs()));
+    let distance = match far / 1_000_000 {
         0 => "now".to_owned(),
-        seconds if seconds > 0 => format!("in {}", age(far)),
-        _ => format!("{} ago", age(Span::from_micros(far.as_micros().saturating_neg()))),
+        1.. => format!("in {length}"),
+        _ => format!("{length} ago"),
     };
     match (local(now), local(at)) {
         (Ok(now), Ok(at)) if now.date() == at.date() => format!("{}, {distance}", at.strftime("%H:%M:%S")),
@@ -86,8 +87,9 @@ mod tests {
     fn moments_are_local_and_relative() {
         let zone = TimeZone::fixed(jiff::tz::offset(2));
         // 2026-11-21T12:03:11Z
-        let now = Wall::from_secs(1_795_262_591);
-        let at = |seconds| when(now, now.plus(Span::from_secs(seconds)), &zone);
+        const NOW: i64 = 1_795_262_591;
+        let now = Wall::from_secs(NOW);
+        let at = |seconds| when(now, Wall::from_secs(NOW + seconds), &zone);
         assert_eq!(at(0), "14:03:11, now");
         assert_eq!(at(252), "14:07:23, in 4m12s");
         assert_eq!(at(-252), "13:58:59, 4m12s ago");

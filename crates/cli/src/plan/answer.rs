@@ -9,8 +9,8 @@ use crate::output::{Answer, View};
 use crate::survey::Survey;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use taintward_core::forecast::{Fate, Forecast, Home, NodeForecast};
-use taintward_core::snapshot::{Pod, Snapshot};
+use taintward_core::forecast::{Fate, Forecast, Home, NodeForecast, WorkloadImpact};
+use taintward_core::snapshot::{Pod, Return, Snapshot};
 use taintward_core::time::Mono;
 use taintward_core::verdict::Outcome;
 
@@ -84,6 +84,14 @@ impl<'p> PlanAnswer<'p> {
         let mut stays: Vec<(String, usize)> = counts.into_iter().collect();
         stays.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         stays
+    }
+
+    /// Pods that leave and are not made again.
+    pub(super) fn lost_for_good(&self) -> u32 {
+        let is_lost = |impact: &&WorkloadImpact| {
+            self.snapshot().workloads()[impact.workload as usize].kind.returns() == Return::Never
+        };
+        self.forecast.workloads.iter().filter(is_lost).map(|impact| impact.going + impact.later).sum()
     }
 
     /// Pods that leave and have rules that are not looked at.

@@ -40,9 +40,10 @@ pub(super) fn read(path: &Path) -> Result<Vec<Edit>, ChangeFileError> {
     });
     match wrong {
         Some(why) => Err(ChangeFileError(why)),
-        None if edits.is_empty() => {
-            Err(ChangeFileError(format!("{} has no node; a change names nodes and their taints", path.display())))
-        }
+        None if edits.is_empty() => Err(ChangeFileError(format!(
+            "{} has no node; a change names nodes and their taints",
+            path.display()
+        ))),
         None => Ok(edits),
     }
 }
@@ -51,7 +52,9 @@ fn edit(file: &str, tree: &Tree) -> Result<Edit, String> {
     if (tree.text("apiVersion"), tree.text("kind")) != ("v1", "Node") {
         let kind = tree.text("kind");
         let kind = if kind.is_empty() { "something without a kind" } else { kind };
-        return Err(format!("{kind} is no change: only nodes are, with their spec.taints and spec.unschedulable"));
+        return Err(format!(
+            "{kind} is no change: only nodes are, with their spec.taints and spec.unschedulable"
+        ));
     }
     let name = tree.at(&["metadata", "name"]).map(Tree::as_text).unwrap_or_default();
     if name.is_empty() {
@@ -71,9 +74,9 @@ fn taint(tree: &Tree) -> Result<Taint, String> {
     let (key, effect) = (tree.text("key"), Effect::new(tree.text("effect")));
     match effect {
         _ if key.is_empty() => Err("a taint has no key".to_owned()),
-        Effect::Unknown(effect) => {
-            Err(format!("{key}: {effect:?} is no effect; there are NoSchedule, PreferNoSchedule and NoExecute"))
-        }
+        Effect::Unknown(effect) => Err(format!(
+            "{key}: {effect:?} is no effect; there are NoSchedule, PreferNoSchedule and NoExecute"
+        )),
         effect => Ok(Taint { key: key.into(), value: tree.text("value").into(), effect, time_added: None }),
     }
 }

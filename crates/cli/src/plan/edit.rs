@@ -28,11 +28,22 @@ pub(crate) enum NodeSet {
 /// What is done to nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Edit {
-    Taints { nodes: NodeSet, change: Change },
-    Cordon { nodes: NodeSet, cordoned: bool },
+    Taints {
+        nodes: NodeSet,
+        change: Change,
+    },
+    Cordon {
+        nodes: NodeSet,
+        cordoned: bool,
+    },
     Silence(Silence),
     /// The node is as a file says.
-    Whole { file: String, node: String, taints: Vec<Taint>, unschedulable: bool },
+    Whole {
+        file: String,
+        node: String,
+        taints: Vec<Taint>,
+        unschedulable: bool,
+    },
 }
 
 /// Who falls silent.
@@ -66,13 +77,14 @@ pub(super) struct Edited {
 }
 
 impl NodeSet {
-    /// `*`, names with commas between, or a label selector: anything with `=`, `!` or a space.
+    /// `*`, names with commas between, or a label selector: anything with `=`, `!` or `(`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text == "*" {
             return Ok(Self::All);
         }
-        if text.contains(['=', '!', ' ']) {
-            let labels = Labels::read(text).map_err(|why| format!("{text:?} is no label selector: {}", why.message))?;
+        if text.contains(['=', '!', '(']) {
+            let labels = Labels::read(text)
+                .map_err(|why| format!("{text:?} is no label selector: {}", why.message))?;
             return Ok(Self::Labels(text.to_owned(), labels));
         }
         let name = |name: &str| name.strip_prefix("node/").unwrap_or(name).to_owned();
@@ -268,8 +280,7 @@ impl Drafts<'_> {
             excluded: node.excluded,
             silent: silent.contains(&at),
         };
-        let neighbours: Vec<Neighbour> =
-            self.snapshot.nodes().iter().enumerate().map(neighbour).collect();
+        let neighbours: Vec<Neighbour> = self.snapshot.nodes().iter().enumerate().map(neighbour).collect();
         let foreseen = foresee(&neighbours, health, self.now);
         let declared = self.now.plus(health.monitor_grace());
         if foreseen.all_down {
@@ -315,7 +326,9 @@ fn silence_told(silent: usize, foreseen: &Foreseen, health: &health::Config) -> 
     let nodes = if silent == 1 { "1 node falls".to_owned() } else { format!("{silent} nodes fall") };
     let grace = health.monitor_grace().as_secs_f64();
     if foreseen.all_down {
-        return format!("{nodes} silent, so that everything is down and nobody gets a NoExecute taint (countdowns are held)");
+        return format!(
+            "{nodes} silent, so that everything is down and nobody gets a NoExecute taint (countdowns are held)"
+        );
     }
     let partly: Vec<String> = foreseen
         .zones
@@ -326,7 +339,9 @@ fn silence_told(silent: usize, foreseen: &Foreseen, health: &health::Config) -> 
     let never = foreseen.tainted.iter().filter(|at| at.is_none()).count();
     match (partly.is_empty(), never) {
         (true, _) if silent == 1 => format!("{nodes} silent, and is tainted after {grace} s"),
-        (true, _) => format!("{nodes} silent, and are tainted after {grace} s, one after the other in each zone"),
+        (true, _) => {
+            format!("{nodes} silent, and are tainted after {grace} s, one after the other in each zone")
+        }
         (false, 0) => format!(
             "{nodes} silent, so that most of {} is down and nodes are tainted slowly, from {grace} s on",
             partly.join(", ")

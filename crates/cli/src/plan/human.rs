@@ -49,7 +49,7 @@ fn paragraph(text: &mut String, sentence: &str, view: &View) {
     }
 }
 
-fn moment(answer: &PlanAnswer<'_>, at: Mono) -> String {
+pub(super) fn moment(answer: &PlanAnswer<'_>, at: Mono) -> String {
     let now = answer.snapshot().now();
     match at {
         at if at <= now.mono => "now".to_owned(),
@@ -67,7 +67,7 @@ fn opening(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
 }
 
 /// How many leave, and stay.
-fn summary(answer: &PlanAnswer<'_>) -> String {
+pub(super) fn summary(answer: &PlanAnswer<'_>) -> String {
     let Totals { going, later, staying, exempt, not_understood, spared, anyway } = answer.forecast.totals;
     let pods = |count: usize| if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") };
     let by = match answer.until {
@@ -107,7 +107,8 @@ fn leavers(answer: &PlanAnswer<'_>, rows: &[Row<'_>], view: &View) -> String {
     for row in view.in_order(rows) {
         let pod = answer.pod(row);
         let time = moment(answer, row.at);
-        let time = if row.at <= answer.forecast.moment { Cell::new(time).colored(Color::Red) } else { time.into() };
+        let time =
+            if row.at <= answer.forecast.moment { Cell::new(time).colored(Color::Red) } else { time.into() };
         table.push(vec![
             time,
             answer.node_name(row.node.node).into(),
@@ -147,15 +148,20 @@ fn staying(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
     text.push_str("\nWho stays:\n");
     let rest: usize = all.iter().skip(STAYS_MOST).map(|(_, count)| count).sum();
     for (why, count) in all.iter().take(STAYS_MOST) {
-        bullet(text, &format!("{count}: {why}"), view);
+        bullet(text, &format!("{count}: {why}"), view.paper.measure());
     }
     if rest > 0 {
-        bullet(text, &format!("{rest} more, for other reasons"), view);
+        bullet(text, &format!("{rest} more, for other reasons"), view.paper.measure());
     }
 }
 
-fn bullet(text: &mut String, sentence: &str, view: &View) {
-    for (at, line) in wrap(&harmless(sentence), view.paper.measure() - 2).into_iter().enumerate() {
+/// `leaves now`, `leaves at 14:08:11, in 5m`.
+pub(super) fn leaves(moment: &str) -> String {
+    if moment == "now" { "leaves now".to_owned() } else { format!("leaves at {moment}") }
+}
+
+pub(super) fn bullet(text: &mut String, sentence: &str, width: usize) {
+    for (at, line) in wrap(&harmless(sentence), width - 2).into_iter().enumerate() {
         let _ = writeln!(text, "{}{line}", if at == 0 { "- " } else { "  " });
     }
 }
@@ -165,10 +171,11 @@ fn hit(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
         text.push('\n');
         *text += &workloads(answer, view);
     }
-    let (broken, kept): (Vec<_>, Vec<_>) = answer.forecast.budgets.iter().partition(|impact| impact.is_broken());
+    let (broken, kept): (Vec<_>, Vec<_>) =
+        answer.forecast.budgets.iter().partition(|impact| impact.is_broken());
     if !broken.is_empty() {
         text.push_str("\nDisruption budgets that this breaks (NoExecute taints do not ask them):\n");
-        broken.iter().for_each(|impact| bullet(text, &budget(answer, impact), view));
+        broken.iter().for_each(|impact| bullet(text, &budget(answer, impact), view.paper.measure()));
     }
     if !kept.is_empty() {
         let others = if broken.is_empty() { "" } else { "other " };
@@ -232,11 +239,11 @@ fn closing(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
     if !nowhere.is_empty() {
         text.push_str("\nWho would find no place:\n");
         for (why, count) in nowhere.iter().take(NOWHERE_MOST) {
-            bullet(text, &format!("{count}: {why}"), view);
+            bullet(text, &format!("{count}: {why}"), view.paper.measure());
         }
         let rest: usize = nowhere.values().skip(NOWHERE_MOST).sum();
         if rest > 0 {
-            bullet(text, &format!("{rest} more, for other reasons"), view);
+            bullet(text, &format!("{rest} more, for other reasons"), view.paper.measure());
         }
     }
     if answer.forecast.homeless > 0 {

@@ -47,13 +47,22 @@ pub(crate) fn patience(patience: Patience) -> String {
         Patience::Forever => "ever".to_owned(),
         Patience::For(span) => {
             let seconds = span.as_micros() / 1_000_000;
-            if seconds > 366 * 86_400 { format!("{} years", seconds / 31_557_600) } else { format!("{seconds}s") }
+            if seconds > 366 * 86_400 {
+                format!("{} years", seconds / 31_557_600)
+            } else {
+                format!("{seconds}s")
+            }
         }
     }
 }
 
 /// Why a pod stays, in words that are the same for pods that stay for the same reason.
-pub(crate) fn stays_because(stay: Stay, verdict: &Verdict, tolerations: &[Toleration], taints: &[TaintInstance]) -> String {
+pub(crate) fn stays_because(
+    stay: Stay,
+    verdict: &Verdict,
+    tolerations: &[Toleration],
+    taints: &[TaintInstance],
+) -> String {
     match stay {
         Stay::NoTaint => "there is no NoExecute taint".to_owned(),
         Stay::Held => "countdowns are held".to_owned(),

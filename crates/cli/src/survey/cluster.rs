@@ -43,6 +43,16 @@ impl<'c> Reach<'c> {
 
     /// The state, as far as it may be read. Pods of all namespaces are, unless one was named: a taint asks no namespace.
     pub(crate) async fn survey(&self, as_of: Option<Timestamp>, numeric: NumericOperators) -> Survey {
+        self.survey_of(&[&self.cluster.fields], as_of, numeric).await
+    }
+
+    /// The same, with the pods that one of these field selectors chooses.
+    async fn survey_of(
+        &self,
+        pods: &[impl AsRef<str>],
+        as_of: Option<Timestamp>,
+        numeric: NumericOperators,
+    ) -> Survey {
         let mut builder = Builder::new(moment(as_of), numeric, false);
         let (mut gaps, mut progress) = (Vec::new(), Progress::start());
         let mut lacking = |why: Refusal, what: &str| {
@@ -66,14 +76,12 @@ impl<'c> Reach<'c> {
             progress.at(builder.pods_told(), "pods");
             Ok(())
         };
-        let pods = Listing {
-            namespace: self.cluster.named_namespace(),
-            selector: &self.cluster.selector,
-            fields: &self.cluster.fields,
-            ..listing("", "pods")
-        };
-        if let Err(why) = self.each(pods, &mut pod).await {
-            lacking(why, "pods are left out or incomplete");
+        let (namespace, selector) = (self.cluster.named_namespace(), self.cluster.selector.as_str());
+        for fields in pods {
+            let pods = Listing { namespace, selector, fields: fields.as_ref(), ..listing("", "pods") };
+            if let Err(why) = self.each(pods, &mut pod).await {
+                lacking(why, "pods are left out or incomplete");
+            }
         }
         drop(progress);
         let snapshot = builder.finish();
@@ -89,4 +97,22 @@ pub(super) fn survey(
 ) -> Result<Survey, SurveyError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async { Ok(Reach::of(cluster).await?.survey(as_of, numeric).await) })
+}
+
+/// Nodes whose pods are listed node by node; for more of them all pods are listed at once.
+const NODE_BY_NODE: usize = 8;
+
+/// All nodes, and the pods on some of them.
+pub(crate) fn of_nodes(cluster: &Cluster, names: &[&str]) -> Result<Survey, SurveyError> {
+    let fields: Vec<String> = match names.len() {
+        0..=NODE_BY_NODE => names.iter().map(|name| format!("spec.nodeName={name}")).collect(),
+        _ => vec![String::new()],
+    };
+    // What is chosen with -l are nodes here.
+    let cluster = cluster.whole();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let reach = Reach::of(&cluster).await?;
+        Ok(reach.survey_of(&fields, None, NumericOperators::Off).await)
+    })
 }

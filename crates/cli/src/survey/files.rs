@@ -38,21 +38,17 @@ fn kind(tree: &Tree) -> Option<Kind> {
 }
 
 pub(super) fn survey(paths: &[PathBuf], as_of: Option<Timestamp>, numeric: NumericOperators) -> Survey {
-    let mut reader = Reader {
-        builder: Builder::new(moment(as_of), numeric, true),
-        gaps: Vec::new(),
-        objects: 0,
-        others: BTreeSet::new(),
-    };
-    each(paths, &mut |found| reader.take(found));
+    let mut texts = Texts::new(as_of, numeric);
+    each(paths, &mut |found| texts.take(found));
     let from = match paths {
         [one] if one.as_os_str() == "-" => manifest::files::STDIN.to_owned(),
         paths => paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "),
     };
-    reader.finish(from)
+    texts.finish(from)
 }
 
-struct Reader {
+/// Texts as they come.
+pub(super) struct Texts {
     builder: Builder,
     gaps: Vec<Gap>,
     objects: usize,
@@ -60,8 +56,13 @@ struct Reader {
     others: BTreeSet<String>,
 }
 
-impl Reader {
-    fn take(&mut self, Found { name, text }: Found) {
+impl Texts {
+    pub(super) fn new(as_of: Option<Timestamp>, numeric: NumericOperators) -> Self {
+        let builder = Builder::new(moment(as_of), numeric, true);
+        Self { builder, gaps: Vec::new(), objects: 0, others: BTreeSet::new() }
+    }
+
+    pub(super) fn take(&mut self, Found { name, text }: Found) {
         let text = match text {
             Ok(text) => text,
             Err(why) => {
@@ -115,7 +116,7 @@ impl Reader {
         self.gaps.push(Gap { file: file.to_owned(), at: tree.span.from, why });
     }
 
-    fn finish(self, from: String) -> Survey {
+    pub(super) fn finish(self, from: String) -> Survey {
         let snapshot = self.builder.finish();
         let mut gaps = self.gaps;
         gaps.extend(lost(snapshot.lost()));
@@ -140,8 +141,13 @@ pub(crate) struct Given {
 /// Sorts what `plan -f` names. A file with nothing but nodes says how nodes would be, if the state comes from elsewhere:
 /// from another file that has nodes too, or from a cluster because no file has pods.
 pub(crate) fn sort(paths: Vec<PathBuf>) -> Given {
-    let looked: Vec<(PathBuf, Content)> =
-        paths.into_iter().map(|path| { let content = content(&path); (path, content) }).collect();
+    let looked: Vec<(PathBuf, Content)> = paths
+        .into_iter()
+        .map(|path| {
+            let content = content(&path);
+            (path, content)
+        })
+        .collect();
     let state_elsewhere = match looked.iter().any(|(_, content)| content.others) {
         true => looked.iter().any(|(_, content)| content.others && content.nodes),
         false => true,
@@ -156,9 +162,9 @@ pub(crate) fn sort(paths: Vec<PathBuf>) -> Given {
 
 /// What there is in a file, or in a folder.
 #[derive(Clone, Copy, Debug, Default)]
-struct Content {
-    nodes: bool,
-    others: bool,
+pub(super) struct Content {
+    pub(super) nodes: bool,
+    pub(super) others: bool,
 }
 
 /// Standard input can be read only once, and is the cluster's state.
@@ -167,13 +173,24 @@ fn content(path: &PathBuf) -> Content {
         return Content { nodes: true, others: true };
     }
     let mut content = Content::default();
-    each(std::slice::from_ref(path), &mut |found| {
-        let Ok(text) = found.text else { return content.others = true };
-        let faults = manifest::each(&text, |tree| match kind(tree) {
-            Some(Kind::Node) => content.nodes = true,
-            _ => content.others = true,
-        });
-        content.others |= !faults.is_empty();
+    each(std::slice::from_ref(path), &mut |found| match found.text {
+        Ok(text) => {
+            let Content { nodes, others } = content_of(&text);
+            content.nodes |= nodes;
+            content.others |= others;
+        }
+        Err(_) => content.others = true,
     });
+    content
+}
+
+/// What there is in a text; what is broken is something else.
+pub(super) fn content_of(text: &str) -> Content {
+    let mut content = Content::default();
+    let faults = manifest::each(text, |tree| match kind(tree) {
+        Some(Kind::Node) => content.nodes = true,
+        _ => content.others = true,
+    });
+    content.others |= !faults.is_empty();
     content
 }

@@ -30,6 +30,12 @@ where
     Option::deserialize(from).map(Option::unwrap_or_default)
 }
 
+/// What is wrong, without the place: the JSON is not what somebody wrote.
+fn broken(why: serde_json::Error) -> String {
+    let told = why.to_string();
+    told.split(" at line ").next().unwrap_or(&told).to_owned()
+}
+
 type Texts = BTreeMap<Box<str>, Option<Box<str>>>;
 
 fn labels(texts: Texts) -> Labels {
@@ -256,8 +262,7 @@ fn toleration(written: WrittenToleration) -> Toleration {
 
 fn wish(spec: PodSpec) -> Result<Wish, String> {
     let affinity = spec.affinity.node_affinity;
-    let preferred =
-        |one: Preferred| PreferredTerm { weight: one.weight, term: term(one.preference) };
+    let preferred = |one: Preferred| PreferredTerm { weight: one.weight, term: term(one.preference) };
     let requests = PodRequests {
         containers: containers(spec.containers)?,
         init_containers: containers(spec.init_containers)?,
@@ -282,12 +287,19 @@ fn goes_beyond(spec: &PodSpec) -> bool {
     spec.affinity.pod_affinity.is_some()
         || spec.affinity.pod_anti_affinity.is_some()
         || !spec.topology_spread_constraints.is_empty()
-        || spec.volumes.iter().any(|volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some())
+        || spec
+            .volumes
+            .iter()
+            .any(|volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some())
 }
 
 /// Tells a pod; says whether another with its name had been told. Who names no namespace is in `home`.
 pub(super) fn pod(json: &[u8], home: &str, into: &mut Builder) -> Result<bool, String> {
-    let PodObject { metadata, spec } = serde_json::from_slice(json).map_err(|why| why.to_string())?;
+    let decoded = SeenPod::from_json(json);
+    if let Decoded::Unreadable(unreadable) = decoded {
+        return Err(unreadable.why);
+    }
+    let PodObject { metadata, spec } = serde_json::from_slice(json).map_err(broken)?;
     let beyond = goes_beyond(&spec);
     let namespace = if metadata.namespace.is_empty() { home } else { &metadata.namespace };
     if metadata.name.is_empty() {
@@ -307,7 +319,7 @@ pub(super) fn pod(json: &[u8], home: &str, into: &mut Builder) -> Result<bool, S
         ready: false,
         arrival: ArrivalFacts::default(),
     };
-    match SeenPod::from_json(json) {
+    match decoded {
         Decoded::Fact(SeenPod { pod, ready }) => {
             let (standing, mirror, marked, arrival) = (pod.standing, pod.mirror, pod.marked, pod.arrival);
             let (uid, ready) = (pod.uid, ready == Some(Status::True));
@@ -347,12 +359,12 @@ struct NodeStatus {
 
 /// A node.
 pub(super) fn node(json: &[u8]) -> Result<NodeRead, String> {
-    let NodeObject { metadata, status } = serde_json::from_slice(json).map_err(|why| why.to_string())?;
     let SeenNode { taints, health } = match SeenNode::from_json(json) {
         Decoded::Fact(seen) => seen,
         Decoded::Unreadable(unreadable) => return Err(unreadable.why),
         Decoded::Unbound(_) => return Err("it is no node".to_owned()),
     };
+    let NodeObject { metadata, status } = serde_json::from_slice(json).map_err(broken)?;
     let mut allocatable = amounts(status.allocatable)?;
     let pods_max = allocatable.remove("pods").map_or(0, Quantity::units);
     let ready = taintward_core::health::Conditions::of(&health.conditions).ready();
@@ -413,7 +425,7 @@ struct BudgetCounts {
 /// A disruption budget.
 pub(super) fn budget(json: &[u8], home: &str) -> Result<Budget, String> {
     let BudgetObject { metadata, spec, status } =
-        serde_json::from_slice(json).map_err(|why| why.to_string())?;
+        serde_json::from_slice(json).map_err(broken)?;
     let portion = |written: Option<Scalar>, field: &str| -> Result<Option<Portion>, String> {
         let Some(text) = written.map(Scalar::into_text) else { return Ok(None) };
         let portion = Portion::parse(&text);
@@ -422,19 +434,16 @@ pub(super) fn budget(json: &[u8], home: &str) -> Result<Budget, String> {
     let least = portion(spec.min_available, "minAvailable")?.map(Floor::MinAvailable);
     let most = portion(spec.max_unavailable, "maxUnavailable")?.map(Floor::MaxUnavailable);
     // Counts of an earlier generation, or of nobody, say nothing.
-    let counted = status.filter(|counts| {
-        counts.observed_generation >= metadata.generation && counts.expected_pods > 0
-    });
+    let counted =
+        status.filter(|counts| counts.observed_generation >= metadata.generation && counts.expected_pods > 0);
     let namespace = if metadata.namespace.is_empty() { home } else { &metadata.namespace };
     Ok(Budget {
         namespace: namespace.into(),
         name: metadata.name.into(),
         selector: spec.selector.map(selector),
         floor: least.or(most),
-        status: counted.map(|counts| BudgetStatus {
-            healthy: counts.current_healthy,
-            desired: counts.desired_healthy,
-        }),
+        status: counted
+            .map(|counts| BudgetStatus { healthy: counts.current_healthy, desired: counts.desired_healthy }),
     })
 }
 

@@ -20,15 +20,6 @@ pub(super) enum Answer {
     No,
 }
 
-/// Says how many nodes would get which taints, and no more.
-pub(crate) fn count(nodes: &[(String, Vec<Taint>)]) -> String {
-    let taints: Vec<String> =
-        nodes.first().map(|(_, taints)| taints.iter().map(ToString::to_string).collect()).unwrap_or_default();
-    let (noun, verb) = if nodes.len() == 1 { ("node", "gets") } else { ("nodes", "get") };
-    let taints = taints.join(", ");
-    format!("{} {noun} {verb} {taints}: pods that do not tolerate it leave at once.\n", nodes.len())
-}
-
 /// Shows the preview and asks, if this is the moment to.
 pub(super) fn before(
     plan: &TaintPlan,

@@ -32,11 +32,6 @@ pub(super) fn named(typed: &[&str]) -> Result<Targets, Misuse> {
 }
 
 #[derive(Deserialize)]
-struct Page {
-    items: Vec<Item>,
-}
-
-#[derive(Deserialize)]
 struct Item {
     metadata: Metadata,
 }
@@ -54,9 +49,9 @@ pub(super) async fn find(
 ) -> Result<Vec<String>, Refusal> {
     let mut names = Vec::new();
     let listing = Listing { group: "", plural: "nodes", namespace: "", selector, fields: "" };
-    let tell = &mut |page: &[u8]| {
-        let page: Page = serde_json::from_slice(page).map_err(|why| why.to_string())?;
-        names.extend(page.items.into_iter().map(|item| item.metadata.name));
+    let tell = &mut |item: &[u8]| {
+        let item: Item = serde_json::from_slice(item).map_err(|why| why.to_string())?;
+        names.push(item.metadata.name);
         Ok(())
     };
     pages(client, listing, limit, tell).await?;

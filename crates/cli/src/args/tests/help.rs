@@ -42,8 +42,7 @@ fn the_help_reads_well() {
 fn alone_it_explains_itself() {
     let Ok(Command::Print(text)) = parse_from(["taintward"]) else { panic!("no text") };
     assert!(text.contains("Usage: taintward [COMMAND]") && text.contains("run") && text.contains("version"));
-    let Ok(Command::Print(text)) = parse_from(["taintward", "version"]) else { panic!("no text") };
-    assert_eq!(text, format!("taintward {}\n", env!("CARGO_PKG_VERSION")));
+    let text = format!("taintward {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(parse_from(["taintward", "--version"]).unwrap_err().to_string(), text);
     assert_eq!(parse_from(["taintward", "walk"]).unwrap_err().exit_code(), 2);
 }

@@ -1,0 +1,28 @@
+//! # Version: the flags of `taintward version`
+//! Room:     flags, defaults, words.
+//! Comes in: arguments.
+//! Goes out: a [`VersionPlan`].
+//! Not here: asking (`version.rs` beside `args.rs`).
+
+use crate::kube_args::ServerArgs;
+use crate::output::{OutputArgs, OutputError};
+use crate::version::VersionPlan;
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct VersionArgs {
+    /// Only the version of this program; no API server is asked
+    #[arg(long, conflicts_with_all = ["kubeconfig", "context"])]
+    client: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+impl VersionArgs {
+    pub(super) fn settle(self) -> Result<VersionPlan, OutputError> {
+        let server = (!self.client).then(|| self.server.settle());
+        Ok(VersionPlan { server, output: self.output.settle()? })
+    }
+}

@@ -1,0 +1,193 @@
+//! # Pages: a page for each command
+//! Room:     `docs/cli`: usage, an example, flags, exit codes.
+//! Comes in: the command line's description; what golden tests hold the program to.
+//! Goes out: names of files and Markdown.
+//! Keeps:    an example is what the program prints: the golden tests run the very same text.
+//! Not here: what is behind the words (`docs/lint.md`, `docs/sandbox.md` and so on).
+
+use super::cells::{cell, default, line, meaning, names};
+use crate::args::{self, QUESTIONS};
+use crate::{lint, program, version};
+use clap::Command;
+
+/// What a page says that the description of the command line does not know.
+struct Page {
+    verb: &'static str,
+    /// A golden test, and the line that is typed in it.
+    example: Option<(&'static str, &'static str)>,
+    exit_codes: &'static [(u8, &'static str)],
+    /// What to read besides.
+    besides: &'static str,
+}
+
+/// Commands that print.
+const PRINTING: [(u8, &str); 3] =
+    [(0, "It is done"), (1, "It could not be written"), (2, "The command line makes no sense")];
+
+const PAGES: [Page; 6] = [
+    Page {
+        verb: "run",
+        example: None,
+        exit_codes: &program::EXIT_CODES,
+        besides: "Every flag stands with its environment variable in [the reference](../reference.md).",
+    },
+    Page {
+        verb: "sandbox",
+        example: None,
+        exit_codes: &program::EXIT_CODES,
+        besides: "What it can do, what it is not: [docs/sandbox.md](../sandbox.md). What `--tour` shows:\n\n\
+            ![The tour: taints, countdowns, a taint taken back in time, a drain under a budget](../tour.svg)",
+    },
+    Page {
+        verb: "lint",
+        example: Some((include_str!("../../tests/cmd/lint.trycmd"), "taintward lint -f shop/web.yaml")),
+        exit_codes: &lint::EXIT_CODES,
+        besides: "Every rule, with examples: [docs/lint.md](../lint.md).",
+    },
+    Page {
+        verb: "version",
+        example: Some((include_str!("../../tests/cmd/version.trycmd"), "taintward version --client")),
+        exit_codes: &version::EXIT_CODES,
+        besides: "",
+    },
+    Page {
+        verb: "completion",
+        example: Some((include_str!("../../tests/cmd/completion.trycmd"), "taintward completion fish")),
+        exit_codes: &PRINTING,
+        besides: "",
+    },
+    Page { verb: "docs", example: None, exit_codes: &PRINTING, besides: "" },
+];
+
+/// Each file, and what is in it.
+pub(super) fn pages() -> Vec<(String, String)> {
+    let mut description = args::description();
+    description.build();
+    let index = ("README.md".to_owned(), index(&description));
+    let pages = description.get_subcommands().filter(|command| !command.is_hide_set()).map(|command| {
+        let page = PAGES.iter().find(|page| page.verb == command.get_name());
+        (format!("{}.md", command.get_name()), text(command, page))
+    });
+    std::iter::once(index).chain(pages).collect()
+}
+
+const INDEX: &str = "# Commands
+
+Made from the program itself by `taintward docs --cli docs/cli`, examples included; a test fails when a page differs.
+
+| command | what it does |
+|---|---|
+";
+
+fn index(description: &Command) -> String {
+    let mut text = INDEX.to_owned();
+    for command in description.get_subcommands().filter(|command| !command.is_hide_set()) {
+        let name = command.get_name();
+        line(&mut text, format_args!("| [`taintward {name}`]({name}.md) | {} |", about(command)));
+    }
+    text.push_str("\n| question | what answers it |\n|---|---|\n");
+    for (question, answer) in QUESTIONS {
+        line(&mut text, format_args!("| {question} | `taintward {}` |", cell(answer)));
+    }
+    text
+}
+
+fn about(command: &Command) -> String {
+    cell(&command.get_about().map(ToString::to_string).unwrap_or_default())
+}
+
+fn text(command: &Command, page: Option<&Page>) -> String {
+    let name = command.get_name();
+    let mut text = format!("# taintward {name}\n\n{}.\n\n", about(command));
+    let usage = command.clone().render_usage().to_string();
+    for usage in usage.trim_start_matches("Usage:").lines().map(str::trim).filter(|usage| !usage.is_empty()) {
+        line(&mut text, format_args!("    {usage}"));
+    }
+    if let Some(example) = page.and_then(|page| page.example) {
+        text += &format!("\n## Example\n\n{}", shown(example));
+    }
+    verbs(&mut text, command);
+    flags(&mut text, command);
+    if let Some(page) = page {
+        text.push_str("\n## Exit codes\n\n| code | meaning |\n|---|---|\n");
+        for (code, meaning) in page.exit_codes {
+            line(&mut text, format_args!("| {code} | {} |", cell(meaning)));
+        }
+        if !page.besides.is_empty() {
+            line(&mut text, format_args!("\n{}", page.besides));
+        }
+    }
+    text
+}
+
+/// What is typed and what is printed, from a golden test. The exit code stands in it as tests write it.
+fn shown((golden, typed): (&str, &str)) -> String {
+    let blocks = golden.split("```").skip(1).step_by(2);
+    let block = blocks.map(str::trim_start).find(|block| block.starts_with(&format!("$ {typed}\n")));
+    let block = block.expect("the golden tests have this example").trim_end();
+    let lines = block.lines().filter(|line| !line.starts_with("? "));
+    let text = lines.collect::<Vec<_>>().join("\n").replace("[VERSION]", env!("CARGO_PKG_VERSION"));
+    format!("```console\n{text}\n```\n")
+}
+
+fn verbs(text: &mut String, command: &Command) {
+    let verbs: Vec<&Command> = command.get_subcommands().filter(|verb| verb.get_name() != "help").collect();
+    if verbs.is_empty() {
+        return;
+    }
+    text.push_str("\n## Commands\n\n| command | what it does |\n|---|---|\n");
+    for verb in verbs {
+        let name = format!("{} {}", command.get_name(), verb.get_name());
+        line(text, format_args!("| `taintward {name}` | {} |", about(verb)));
+        for lesser in verb.get_subcommands().filter(|lesser| lesser.get_name() != "help") {
+            line(text, format_args!("| `taintward {name} {}` | {} |", lesser.get_name(), about(lesser)));
+        }
+    }
+}
+
+fn flags(text: &mut String, command: &Command) {
+    let shown = |arg: &&clap::Arg| !arg.is_hide_set() && arg.get_id() != "help" && arg.get_id() != "version";
+    let mut headings: Vec<&str> = Vec::new();
+    let heading = |arg: &clap::Arg| arg.get_help_heading().map(str::to_owned);
+    for arg in command.get_arguments().filter(shown) {
+        let heading = arg.get_help_heading().unwrap_or_default();
+        if !headings.contains(&heading) {
+            headings.push(heading);
+        }
+    }
+    for title in headings {
+        line(text, format_args!("\n## {}\n", if title.is_empty() { "Flags" } else { title }));
+        text.push_str("| flag | default | meaning |\n|---|---|---|\n");
+        let mine = |arg: &&clap::Arg| heading(arg).as_deref().unwrap_or_default() == title;
+        for arg in command.get_arguments().filter(shown).filter(mine) {
+            line(text, format_args!("| {} | {} | {} |", names(arg), default(arg), meaning(arg)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_has_a_page_and_every_question_an_answer() {
+        let description = args::description();
+        let verbs: Vec<&str> = description
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set())
+            .map(Command::get_name)
+            .collect();
+        for verb in &verbs {
+            assert!(PAGES.iter().any(|page| page.verb == *verb), "{verb} has no page in docs/pages.rs");
+        }
+        for page in &PAGES {
+            assert!(verbs.contains(&page.verb), "there is no command {}", page.verb);
+        }
+        let help = args::description().render_help().to_string();
+        for (question, answer) in QUESTIONS {
+            let verb = answer.split(' ').next().unwrap();
+            assert!(verbs.contains(&verb), "{question} {answer}");
+            assert!(help.contains(&format!("{question}\n      taintward {answer}")), "{help}");
+        }
+    }
+}

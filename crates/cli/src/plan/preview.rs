@@ -1,0 +1,88 @@
+//! # Preview: a plan in a few lines
+//! Room:     what `taintward taint` says before a NoExecute taint sends pods away.
+//! Comes in: a cluster; nodes, and the taints they would get.
+//! Goes out: a few lines for standard error.
+//! Keeps:    it never fails: what cannot be read is said, and the question is asked all the same.
+//! Not here: the question (`taint/ask.rs`); the whole plan.
+
+use super::answer::PlanAnswer;
+use super::edit::{self, Edited};
+use super::human::{bullet, leaves, moment, summary};
+use super::{Edit, NodeSet};
+use crate::kube_args::Cluster;
+use crate::survey;
+use std::fmt::Write as _;
+use taintward_core::change::Change;
+use taintward_core::forecast::{Question, forecast};
+use taintward_core::health;
+use taintward_core::taint::Taint;
+use taintward_core::time::Mono;
+
+/// Pods that are named; the others are counted.
+const NAMED_MOST: usize = 5;
+
+/// How wide the lines are: standard error may be somewhere else than standard output.
+const WIDTH: usize = 80;
+
+/// Who would leave if these nodes got these taints.
+pub(crate) fn preview(cluster: &Cluster, nodes: &[(String, Vec<Taint>)]) -> String {
+    match told(cluster, nodes) {
+        Ok(text) => text,
+        Err(why) => format!("Who would leave cannot be told: {why}\n"),
+    }
+}
+
+fn told(cluster: &Cluster, nodes: &[(String, Vec<Taint>)]) -> Result<String, String> {
+    let names: Vec<&str> = nodes.iter().map(|(name, _)| name.as_str()).collect();
+    let survey = survey::of_nodes(cluster, &names).map_err(|why| why.to_string())?;
+    let edit = |(node, taints): &(String, Vec<Taint>)| Edit::Taints {
+        nodes: NodeSet::Names(vec![node.clone()]),
+        change: Change { add: taints.clone(), remove: Vec::new() },
+    };
+    let edits: Vec<Edit> = nodes.iter().map(edit).collect();
+    let Edited { changes, told } =
+        edit::apply(&survey.snapshot, &edits, &health::Config::default()).map_err(|why| why.to_string())?;
+    // Where they could go would need all pods of the cluster.
+    let question = Question { until: Mono::NEVER, places_max: 0 };
+    let forecast = forecast(&survey.snapshot, &changes, question);
+    let answer = PlanAnswer { survey: &survey, forecast: &forecast, told: &told, until: Mono::NEVER };
+    Ok(text(&answer))
+}
+
+fn text(answer: &PlanAnswer<'_>) -> String {
+    let mut text = String::new();
+    for gap in &answer.survey.gaps {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "error: {gap}");
+    }
+    text += &summary(answer);
+    text.push('\n');
+    let rows = answer.rows();
+    for row in rows.iter().take(NAMED_MOST) {
+        let pod = &answer.pod(row).name;
+        bullet(&mut text, &format!("{pod} {}: {}", leaves(&moment(answer, row.at)), answer.why(row)), WIDTH);
+    }
+    if rows.len() > NAMED_MOST {
+        bullet(
+            &mut text,
+            &format!("and {} more; taintward plan names them all", rows.len() - NAMED_MOST),
+            WIDTH,
+        );
+    }
+    let lost = answer.lost_for_good();
+    if lost > 0 {
+        bullet(&mut text, &format!("{lost} of them are lost for good: nobody makes them again"), WIDTH);
+    }
+    for impact in answer.forecast.budgets.iter().filter(|impact| impact.is_broken()) {
+        let budget = &answer.snapshot().budgets()[impact.budget];
+        bullet(
+            &mut text,
+            &format!(
+                "this breaks disruption budget {}/{}: NoExecute does not ask it",
+                budget.namespace, budget.name
+            ),
+            WIDTH,
+        );
+    }
+    text
+}

@@ -1,0 +1,101 @@
+//! Who is meant, and what becomes of nodes.
+
+use super::edit::{Edited, apply};
+use super::{Edit, EditError, NodeSet, Silence};
+use crate::survey::tests::snapshot;
+use taintward_core::change;
+use taintward_core::health::Config;
+use taintward_core::snapshot::Snapshot;
+use taintward_core::time::Mono;
+
+const CLUSTER: &str = include_str!("../../tests/cmd/plan.in/cluster.yaml");
+
+fn taint(nodes: &str, spec: &str) -> Edit {
+    let change = change::parse(&[spec]).expect("it is a change");
+    Edit::Taints { nodes: NodeSet::parse(nodes).expect("it names nodes"), change }
+}
+
+fn edited(snapshot: &Snapshot, edits: &[Edit]) -> Result<Edited, EditError> {
+    apply(snapshot, edits, &Config::default())
+}
+
+/// `n1 key:Effect@seconds`, sorted.
+fn result(snapshot: &Snapshot, edits: &[Edit]) -> Vec<String> {
+    let edited = edited(snapshot, edits).expect("the edits can be made");
+    let now = snapshot.now().mono;
+    let of = |change: &taintward_core::forecast::NodeChange| {
+        let node = snapshot.nodes()[change.node].fact.name.to_string();
+        let taints = change
+            .taints
+            .iter()
+            .map(|planned| format!("{}@{}", planned.taint, planned.from.since(now).as_micros() / 1_000_000));
+        let taints: Vec<String> = taints.collect();
+        let cordon = if change.unschedulable { " cordoned" } else { "" };
+        format!("{node}{cordon} {}", taints.join(" "))
+    };
+    edited.changes.iter().map(of).collect()
+}
+
+#[test]
+fn nodes_are_meant_by_name_label_or_all() {
+    assert_eq!(NodeSet::parse("*"), Ok(NodeSet::All));
+    assert_eq!(NodeSet::parse("n1"), Ok(NodeSet::Names(vec!["n1".into()])));
+    assert_eq!(NodeSet::parse("node/n1, n2"), Ok(NodeSet::Names(vec!["n1".into(), "n2".into()])));
+    assert!(matches!(NodeSet::parse("pool=web"), Ok(NodeSet::Labels(..))));
+    assert!(matches!(NodeSet::parse("pool in (web,db)"), Ok(NodeSet::Labels(..))));
+    for wrong in ["", "n1,", ",", "a=b=c", "!=x"] {
+        assert!(NodeSet::parse(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn later_edits_see_what_earlier_ones_did() {
+    let (snapshot, _) = snapshot(CLUSTER);
+    assert_eq!(result(&snapshot, &[taint("n1", "a=b:NoExecute")]), ["n1 a=b:NoExecute@0"]);
+    let overwritten = [taint("n1", "a=b:NoExecute"), taint("n1", "a=c:NoExecute")];
+    assert_eq!(result(&snapshot, &overwritten), ["n1 a=c:NoExecute@0"]);
+    let undone = [taint("n1", "a=b:NoExecute"), taint("n1", "a-")];
+    assert_eq!(result(&snapshot, &undone), ["n1 "]);
+    let cordoned = Edit::Cordon { nodes: NodeSet::parse("pool=web").expect("labels"), cordoned: true };
+    let expected = [
+        "n1 cordoned node.kubernetes.io/unschedulable:NoSchedule@0",
+        "n2 cordoned node.kubernetes.io/unschedulable:NoSchedule@0",
+    ];
+    assert_eq!(result(&snapshot, &[cordoned]), expected);
+}
+
+#[test]
+fn nl_46_a_silent_node_is_tainted_after_its_grace_period_and_nobody_if_everything_is_down() {
+    let (snapshot, _) = snapshot(CLUSTER);
+    let zone = Edit::Silence(Silence::Zone("b".into()));
+    let expected = [
+        "n2 node.kubernetes.io/unreachable:NoSchedule@50 node.kubernetes.io/unreachable:NoExecute@50",
+        "n3 dedicated=db:NoSchedule@0 node.kubernetes.io/unreachable:NoSchedule@50 node.kubernetes.io/unreachable:NoExecute@60",
+    ];
+    assert_eq!(result(&snapshot, &[zone]), expected);
+    let all = Edit::Silence(Silence::Nodes(NodeSet::All));
+    let everything = result(&snapshot, &[all]);
+    assert_eq!(everything.len(), 3);
+    assert!(everything.iter().all(|node| !node.contains("NoExecute")), "{everything:?}");
+}
+
+#[test]
+fn who_names_nobody_is_told_so() {
+    let (snapshot, _) = snapshot(CLUSTER);
+    let why = |edit: Edit| edited(&snapshot, &[edit]).expect_err("it names nobody").to_string();
+    assert_eq!(why(taint("n9", "a:NoExecute")), "there is no node \"n9\"; there are: n1, n2, n3");
+    assert_eq!(why(taint("pool=none", "a:NoExecute")), "no node has labels as in pool=none");
+    assert_eq!(why(taint("n1", "a-")), "node n1 cannot be changed like that: it has no taint a");
+    let zone = Edit::Silence(Silence::Zone("c".into()));
+    assert_eq!(why(zone), "there is no zone \"c\"; there are: a, b");
+}
+
+#[test]
+fn the_plan_of_a_snapshot_is_its_verdicts() {
+    let (snapshot, gaps) = snapshot(CLUSTER);
+    assert_eq!(gaps, [""; 0]);
+    let edited = edited(&snapshot, &[taint("n1", "dedicated=db:NoExecute")]).expect("it can be made");
+    let question = taintward_core::forecast::Question { until: Mono::NEVER, places_max: 100 };
+    let totals = taintward_core::forecast::forecast(&snapshot, &edited.changes, question).totals;
+    assert_eq!((totals.going, totals.later, totals.staying, totals.exempt), (3, 1, 1, 1));
+}

@@ -1,0 +1,122 @@
+//! What is read, and what is said of what is not.
+
+use super::files::{Texts, content_of};
+use crate::manifest::files::Found;
+use jiff::Timestamp;
+use taintward_core::matching::NumericOperators;
+use taintward_core::snapshot::Snapshot;
+use taintward_core::verdict::Exemption;
+
+/// A snapshot of a text, at 2026-11-21T14:00:00Z, and what could not be read of it.
+pub(crate) fn snapshot(text: &str) -> (Snapshot, Vec<String>) {
+    let as_of: Timestamp = "2026-11-21T14:00:00Z".parse().expect("it is a time");
+    let mut texts = Texts::new(Some(as_of), NumericOperators::Off);
+    texts.take(Found { name: "x.yaml".to_owned(), text: Ok(text.to_owned()) });
+    let survey = texts.finish("x.yaml".to_owned());
+    (survey.snapshot, survey.gaps.iter().map(ToString::to_string).collect())
+}
+
+const NODE: &str = "{apiVersion: v1, kind: Node, metadata: {name: n1, uid: u1}}\n---\n";
+
+fn pod(fields: &str) -> String {
+    format!(
+        "{NODE}{{apiVersion: v1, kind: Pod, metadata: {{name: p, namespace: shop, uid: u2}}, {fields}}}\n"
+    )
+}
+
+#[test]
+fn a_pod_is_read_as_the_controller_reads_it() {
+    let text = pod("spec: {nodeName: n1, priority: 7, nodeSelector: {disk: ssd}, \
+         tolerations: [{key: a, operator: Exists, effect: NoExecute, tolerationSeconds: 60}], \
+         containers: [{resources: {requests: {cpu: 1, memory: 1Gi}}}, {resources: {requests: {cpu: 500m}}}]}, \
+         status: {phase: Running, startTime: '2026-11-21T13:00:00Z', conditions: [{type: Ready, status: 'True'}]}");
+    let (snapshot, gaps) = snapshot(&text);
+    assert_eq!(gaps, [""; 0]);
+    let pod = &snapshot.pods()[0];
+    let wish = &snapshot.shape(pod).wish;
+    assert_eq!((pod.name.as_str(), pod.ready, pod.exemption), ("shop/p", true, None));
+    assert_eq!((wish.load.requested["cpu"], wish.load.requested["memory"]), (1_500, 1 << 30));
+    assert_eq!((wish.priority, wish.tolerations[0].seconds), (7, Some(60)));
+    assert_eq!(wish.node_selector["disk"], "ssd".into());
+}
+
+#[test]
+fn pods_out_of_reach_are_known() {
+    for (fields, expected) in [
+        ("spec: {nodeName: n1}, status: {phase: Failed}", Exemption::Finished),
+        ("spec: {nodeName: n1}, status: {}", Exemption::Mirror),
+    ] {
+        let text = pod(fields).replace(
+            "uid: u2}",
+            match expected {
+                Exemption::Mirror => "uid: u2, annotations: {kubernetes.io/config.mirror: x}}",
+                _ => "uid: u2}",
+            },
+        );
+        assert_eq!(snapshot(&text).0.pods()[0].exemption, Some(expected), "{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_left_out_and_said_with_its_place() {
+    let wrong = [
+        ("spec: {nodeName: n1, tolerations: [{key: a, tolerationSeconds: soon}]}", "tolerationSeconds"),
+        ("spec: {nodeName: n1, containers: [{resources: {requests: {cpu: much}}}]}", "is no quantity"),
+        ("spec: {nodeName: [n1]}", "it is left out"),
+    ];
+    for (fields, why) in wrong {
+        let (snapshot, gaps) = snapshot(&pod(fields));
+        assert_eq!(snapshot.pods().len(), 0, "{fields}");
+        assert!(
+            gaps.len() == 1 && gaps[0].starts_with("x.yaml:3:1: Pod p:") && gaps[0].contains(why),
+            "{gaps:?}"
+        );
+    }
+}
+
+#[test]
+fn files_of_two_clusters_are_noticed() {
+    let text = format!("{NODE}{{apiVersion: v1, kind: Node, metadata: {{name: n1, uid: another}}}}\n");
+    let (_, gaps) = snapshot(&text);
+    assert!(gaps[0].contains("two clusters"), "{gaps:?}");
+    let (_, gaps) = snapshot(&format!("{NODE}{NODE}"));
+    assert_eq!(gaps, [""; 0], "the same again is the same");
+}
+
+#[test]
+fn pods_on_nodes_that_are_not_there_are_counted() {
+    let (snapshot, gaps) = snapshot(&pod("spec: {nodeName: n2}"));
+    assert_eq!(snapshot.lost(), 1);
+    assert_eq!(gaps, ["1 pod is on a node that is not there; nothing is said of it"]);
+}
+
+#[test]
+fn a_budgets_own_count_is_taken_if_it_is_of_this_generation() {
+    let budget = |status: &str| {
+        format!(
+            "{NODE}{{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {{name: b, namespace: shop, generation: 2}}, \
+             spec: {{maxUnavailable: 30%, selector: {{matchLabels: {{app: web}}}}}}, status: {status}}}\n"
+        )
+    };
+    let of = |status| {
+        snapshot(&budget(status)).0.budgets()[0].status.map(|status| (status.healthy, status.desired))
+    };
+    assert_eq!(
+        of("{observedGeneration: 2, currentHealthy: 3, desiredHealthy: 2, expectedPods: 3}"),
+        Some((3, 2))
+    );
+    assert_eq!(of("{observedGeneration: 1, currentHealthy: 3, desiredHealthy: 2, expectedPods: 3}"), None);
+    assert_eq!(of("{}"), None);
+}
+
+#[test]
+fn a_file_is_known_by_what_is_in_it() {
+    let of = |text: &str| {
+        let content = content_of(text);
+        (content.nodes, content.others)
+    };
+    assert_eq!(of(NODE), (true, false));
+    assert_eq!(of(&pod("spec: {}")), (true, true));
+    assert_eq!(of("{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod}]}"), (false, true));
+    assert_eq!(of("a: ["), (false, true), "what is broken is no change");
+}

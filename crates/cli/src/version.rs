@@ -1,0 +1,93 @@
+//! # Version: `taintward version`
+//! Room:     which versions answer.
+//! Comes in: [`VersionPlan`].
+//! Goes out: versions on standard output; if no server answers, one line on standard error and exit code 1, as kubectl does.
+//! Not here: the flags (`args/version.rs`); `taintward --version`, which asks nobody.
+
+use crate::kube_args::Server;
+use crate::output::{Answer, Output, View};
+use serde_json::{Value, json};
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use taintward_client::connect::{ConnectError, ProbeError, connect, probe};
+
+/// Exit codes of `taintward version`.
+pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
+    (0, "It is printed"),
+    (1, "No API server answered; the version of this program is printed all the same"),
+    (2, "The command line makes no sense"),
+];
+
+/// Ours, as a release is called.
+const OURS: &str = concat!("v", env!("CARGO_PKG_VERSION"));
+
+/// What `taintward version` is to do.
+#[derive(Debug)]
+pub(crate) struct VersionPlan {
+    /// `None`: nobody is asked.
+    pub(crate) server: Option<Server>,
+    pub(crate) output: Output,
+}
+
+/// Why the server's version is not known.
+#[derive(Debug, thiserror::Error)]
+enum VersionError {
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error("{place}: {why}")]
+    Unreachable { place: String, why: ProbeError },
+    #[error("the operating system refuses what the program needs to start: {0}")]
+    Start(#[from] io::Error),
+}
+
+struct Versions {
+    server: Option<String>,
+}
+
+impl Answer for Versions {
+    fn object(&self) -> Value {
+        let mut object = json!({
+            "apiVersion": "taintward.io/v1alpha1",
+            "kind": "Version",
+            "clientVersion": {"gitVersion": OURS},
+        });
+        if let Some(server) = &self.server {
+            object["serverVersion"] = json!({"gitVersion": server});
+        }
+        object
+    }
+
+    fn names(&self) -> Vec<String> {
+        let server = self.server.iter().map(|version| format!("server/{version}"));
+        std::iter::once(format!("client/{OURS}")).chain(server).collect()
+    }
+
+    fn human(&self, _: &View) -> String {
+        let server = self.server.iter().map(|version| format!("Server Version: {version}\n"));
+        std::iter::once(format!("Client Version: {OURS}\n")).chain(server).collect()
+    }
+}
+
+pub(crate) fn run(plan: VersionPlan) -> ExitCode {
+    let (server, failure) = match plan.server.as_ref().map(ask).transpose() {
+        Ok(server) => (server, None),
+        Err(why) => (None, Some(why.to_string())),
+    };
+    let printed = plan.output.print(&Versions { server }).err().map(|why| why.to_string());
+    let complaints: Vec<String> = printed.into_iter().chain(failure).collect();
+    for complaint in &complaints {
+        // Nobody is left to tell if that fails.
+        let _ = writeln!(io::stderr(), "error: {complaint}");
+    }
+    if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn ask(server: &Server) -> Result<String, VersionError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let connected = connect(&server.settings).await?;
+        let place = connected.where_from.clone();
+        let unreachable = |why| VersionError::Unreachable { place, why };
+        probe(&connected.client, server.patience).await.map_err(unreachable)
+    })
+}
