@@ -39,8 +39,18 @@ const HEALTH: &str = "
 
 /// The whole text.
 pub(crate) fn reference() -> String {
-    [OPENING.to_owned(), flags(), sandbox(), lint(), exit_codes(), metrics(), HEALTH.to_owned(), log_keys()]
-        .concat()
+    [
+        OPENING.to_owned(),
+        flags(),
+        sandbox(),
+        lint(),
+        taint(),
+        exit_codes(),
+        metrics(),
+        HEALTH.to_owned(),
+        log_keys(),
+    ]
+    .concat()
 }
 
 fn flags() -> String {
@@ -81,18 +91,32 @@ fn sandbox() -> String {
 
 /// `taintward lint`, whose exit codes are its own.
 fn lint() -> String {
-    let mut text = "\n## Flags of `taintward lint`\n\nThe rules are in [lint.md](lint.md).\n\n\
-                    | flag | default | meaning |\n|---|---|---|\n"
-        .to_owned();
-    let description = args::description();
-    let lint = description.find_subcommand("lint");
-    for arg in lint.into_iter().flat_map(clap::Command::get_arguments) {
-        let meaning = cell(&arg.get_help().map(ToString::to_string).unwrap_or_default());
-        line(&mut text, format_args!("| {} | {} | {meaning} |", names(arg), default(arg)));
-    }
+    let mut text = command("lint", "The rules are in [lint.md](lint.md).");
     text.push_str("\n| exit code | meaning |\n|---|---|\n");
     for (code, meaning) in lint::EXIT_CODES {
         line(&mut text, format_args!("| {code} | {} |", cell(meaning)));
+    }
+    text
+}
+
+/// `taintward taint`, which ends as kubectl does.
+fn taint() -> String {
+    let opening = "Examples are in [taint.md](taint.md). It ends with 0 if all nodes were changed and else with 1, as kubectl \
+                   does.";
+    command("taint", opening)
+}
+
+/// The flags of a command, without those that do nothing.
+fn command(name: &str, opening: &str) -> String {
+    let mut text = format!(
+        "\n## Flags of `taintward {name}`\n\n{opening}\n\n| flag | default | meaning |\n|---|---|---|\n"
+    );
+    let description = args::description();
+    let command = description.find_subcommand(name);
+    let flags = command.into_iter().flat_map(clap::Command::get_arguments);
+    for arg in flags.filter(|arg| !arg.is_positional() && !arg.is_hide_set()) {
+        let meaning = cell(&arg.get_help().map(ToString::to_string).unwrap_or_default());
+        line(&mut text, format_args!("| {} | {} | {meaning} |", names(arg), default(arg)));
     }
     text
 }
@@ -139,7 +163,7 @@ fn default(arg: &Arg) -> String {
 }
 
 fn exit_codes() -> String {
-    let mut text = "\n## Exit codes\n\nThose of `taintward lint` stand with its flags.\n\n| code | meaning |\n|---|---|\n".to_owned();
+    let mut text = "\n## Exit codes\n\nThose of `taintward lint` and `taintward taint` stand with their flags.\n\n| code | meaning |\n|---|---|\n".to_owned();
     for (code, meaning) in EXIT_CODES {
         line(&mut text, format_args!("| {code} | {} |", cell(meaning)));
     }
