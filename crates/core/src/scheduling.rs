@@ -16,6 +16,7 @@ mod affinity;
 mod choose;
 mod filter;
 mod hint;
+mod placer;
 mod requests;
 mod score;
 #[cfg(test)]
@@ -26,6 +27,7 @@ pub use affinity::{NodeOperator, NodeRequirement, NodeTerm, PreferredTerm};
 pub use choose::{Choice, choose};
 pub use filter::filter;
 pub use hint::taints_help;
+pub use placer::Placer;
 pub use requests::{Amounts, Container, PodRequests, units};
 pub use score::{Score, score};
 pub use words::why_none;
@@ -42,7 +44,7 @@ pub const CPU: &str = "cpu";
 pub const MEMORY: &str = "memory";
 
 /// What one pod, or all pods of a node, take.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Load {
     /// As requested: what has to fit.
     pub requested: Resources,
@@ -97,8 +99,8 @@ pub struct Candidate {
     pub used: Load,
 }
 
-/// A pod that has no node yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a pod wants of a node, whether or not it has one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Wish {
     /// `spec.tolerations`.
     pub tolerations: Vec<Toleration>,

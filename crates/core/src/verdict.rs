@@ -154,7 +154,18 @@ pub fn outcome(
     answers: &[Answer],
     now: Mono,
 ) -> Outcome {
-    weigh(subject, reasons(subject, taints, holds, answers), now).0
+    decided(subject, taints, holds, answers, now).0
+}
+
+/// [`outcome`], with the position of the taint that decides.
+pub fn decided(
+    subject: &Subject<'_>,
+    taints: &[TaintInstance],
+    holds: &Holds,
+    answers: &[Answer],
+    now: Mono,
+) -> (Outcome, Option<usize>) {
+    weigh(subject, reasons(subject, taints, holds, answers), now)
 }
 
 fn reasons<'a>(

@@ -40,6 +40,14 @@ fn within(pace: Pace, count: usize) -> Duration {
     pace.grace + LATE_MAX + each.mul_f64(count as f64)
 }
 
+/// How long it may take to take the taints off so many nodes: one write each, all at once.
+fn lifting(count: usize) -> Duration {
+    Duration::from_secs(5) + LIFT_MAX.mul_f64(count as f64)
+}
+
+/// What one write, and its share of the watch, may take where the machine is busy.
+const LIFT_MAX: Duration = Duration::from_millis(40);
+
 /// S7, S6, L7: exactly the dead are tainted, in time, at the rate; while everything is down nobody is; all come back.
 pub(crate) async fn exactly_the_dead_are_tainted(cluster: &mut Cluster, _: &Witness) -> Terms {
     let fleet = Fleet::start(cluster, plans(size(), 5, 0), PACE).await;
@@ -51,9 +59,8 @@ pub(crate) async fn exactly_the_dead_are_tainted(cluster: &mut Cluster, _: &Witn
     fleet.expect_punctual();
     let all = fleet.heartbeats.all();
     fleet.revive(&all).await;
-    let back = Duration::from_secs(5);
     fleet
-        .until("L7: all taints to be gone", back, |fleet| {
+        .until("L7: all taints to be gone", lifting(all.len()), |fleet| {
             fleet.record.those(|sight| !sight.own().is_empty()).is_empty()
         })
         .await;

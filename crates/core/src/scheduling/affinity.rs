@@ -11,7 +11,7 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 /// How the value of a label is compared.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NodeOperator {
     /// It is one of these.
     In,
@@ -45,7 +45,7 @@ impl NodeOperator {
 }
 
 /// One requirement of a term.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeRequirement {
     /// The label, or the field.
     pub key: Box<str>,
@@ -76,7 +76,8 @@ impl NodeRequirement {
         }
     }
 
-    fn matches_label(&self, labels: &Labels) -> bool {
+    /// Whether labels are as it says; `Gt` and `Lt` compare numbers.
+    pub fn matches_label(&self, labels: &Labels) -> bool {
         let value = labels.get(&self.key);
         let number = || value.and_then(|value| value.parse::<i64>().ok());
         match self.operator {
@@ -107,7 +108,7 @@ impl NodeRequirement {
 }
 
 /// One term: everything in it must match. An empty one matches nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeTerm {
     /// `matchExpressions`: about labels.
     pub expressions: Vec<NodeRequirement>,
@@ -136,7 +137,7 @@ impl NodeTerm {
 }
 
 /// A term that is worth something.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PreferredTerm {
     /// How much; an API server wants 1 to 100.
     pub weight: i32,

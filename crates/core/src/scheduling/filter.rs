@@ -24,6 +24,17 @@ pub(super) fn filter_named(
     candidate: &Candidate,
     numeric: NumericOperators,
 ) -> Result<(), Unfit> {
+    suits(wish, named, candidate, numeric)?;
+    fits(wish, candidate)
+}
+
+/// Everything but room: what stays as it is while nodes fill up.
+pub(super) fn suits(
+    wish: &Wish,
+    named: &Named<'_>,
+    candidate: &Candidate,
+    numeric: NumericOperators,
+) -> Result<(), Unfit> {
     let name = candidate.name.as_str();
     match named {
         Named::Conflict => return refuse(Plugin::NodeAffinity, Reason::AffinityConflict),
@@ -39,7 +50,7 @@ pub(super) fn filter_named(
     if !wish.matches(name, &candidate.labels) {
         return refuse(Plugin::NodeAffinity, Reason::NodeAffinity);
     }
-    fits(wish, candidate)
+    Ok(())
 }
 
 /// A no that no preemption can turn into a yes.
@@ -87,7 +98,7 @@ pub(super) fn untolerated(
 
 /// Whether there is room. All that is missing is said; a resource of which the node has not enough even when it is
 /// empty makes preemption pointless.
-fn fits(wish: &Wish, candidate: &Candidate) -> Result<(), Unfit> {
+pub(super) fn fits(wish: &Wish, candidate: &Candidate) -> Result<(), Unfit> {
     let mut reasons = Vec::new();
     let mut preemption_may_help = true;
     if candidate.pods >= candidate.pods_max {

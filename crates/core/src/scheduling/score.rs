@@ -50,8 +50,47 @@ pub fn score(wish: &Wish, candidates: &[&Candidate], numeric: NumericOperators) 
 /// Scaled so that the highest is 100; if all are zero, they stay zero. Negative ones count as zero.
 fn normalised(raw: Vec<i64>) -> Vec<i64> {
     let highest = raw.iter().copied().max().unwrap_or(0);
-    let scaled = |score: i64| if highest <= 0 { 0 } else { part(score.max(0), highest) };
-    raw.into_iter().map(scaled).collect()
+    raw.into_iter().map(|score| scaled(score, highest)).collect()
+}
+
+/// One of several, scaled by the highest of them.
+fn scaled(score: i64, highest: i64) -> i64 {
+    if highest <= 0 { 0 } else { part(score.max(0), highest) }
+}
+
+/// What decides between nodes, before the nodes that are possible are compared with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Raw {
+    /// Taints that ask to stay off.
+    pub(super) unwanted: i64,
+    /// What preferred terms are worth.
+    pub(super) preference: i64,
+}
+
+impl Raw {
+    pub(super) fn of(wish: &Wish, candidate: &Candidate, numeric: NumericOperators) -> Self {
+        Self { unwanted: unwanted(wish, candidate, numeric), preference: preference(wish, candidate) }
+    }
+
+    /// The highest of both.
+    pub(super) fn max(self, other: Self) -> Self {
+        Self {
+            unwanted: self.unwanted.max(other.unwanted),
+            preference: self.preference.max(other.preference),
+        }
+    }
+
+    /// The total score, if these are the highest among the nodes that are possible.
+    pub(super) fn total(self, highest: Self, (room, balance): (i64, i64)) -> i64 {
+        let taints = BEST - scaled(self.unwanted, highest.unwanted);
+        let affinity = scaled(self.preference, highest.preference);
+        Score { taints, affinity, room, balance }.total()
+    }
+}
+
+/// How well a pod fits in, by what is free: room and balance.
+pub(super) fn fit(wish: &Wish, candidate: &Candidate) -> (i64, i64) {
+    (room(wish, candidate), balance(wish, candidate))
 }
 
 /// `part` in hundredths of `whole`, rounded down.

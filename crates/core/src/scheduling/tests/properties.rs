@@ -101,6 +101,40 @@ proptest! {
         }
     }
 
+    /// Many pods one after the other get what each would get alone.
+    #[test]
+    fn a_placer_chooses_as_one_who_looks_at_every_node(
+        wishes in prop::collection::vec(any_pod(), 1..4),
+        nodes in prop::collection::vec(any_node(), 0..8),
+        numeric in prop::sample::select(vec![Off, On]),
+        steps in prop::collection::vec((0..4_usize, 0..9_usize, any::<bool>()), 0..24),
+    ) {
+        let wishes: Vec<Wish> = wishes.into_iter().map(|mut wish| {
+            // Nobody asks for less than nothing.
+            wish.load.requested.values_mut().for_each(|amount| *amount = (*amount).max(0));
+            wish
+        }).collect();
+        let mut placer = Placer::new(nodes, numeric);
+        for (kind, node, leaves) in steps {
+            let kind = kind % wishes.len();
+            let wish = &wishes[kind];
+            let alone = match choose(wish, placer.candidates(), numeric, 0) {
+                Choice::Node(at) => Some(at),
+                Choice::Nowhere(unfit) => {
+                    prop_assert_eq!(placer.why_not(wish), unfit);
+                    None
+                }
+            };
+            let chosen = placer.choose(u32::try_from(kind).expect("few kinds"), wish);
+            prop_assert_eq!(chosen, alone);
+            match chosen {
+                _ if leaves && node < placer.candidates().len() => placer.take(node, &wish.load),
+                Some(at) => placer.put(at, &wish.load),
+                None => {}
+            }
+        }
+    }
+
     /// SC-3: a hint is given exactly where the filter's answer about taints turns.
     #[test]
     fn a_hint_is_a_no_that_became_a_yes(

@@ -1,0 +1,169 @@
+//! # Forecast: what would happen if
+//! Room:     which pods go, when, and which stay, if nodes were changed; what that does to workloads and budgets; where
+//!           those that leave could go.
+//! Comes in: a [`Snapshot`]; how nodes would be ([`NodeChange`]); up to when.
+//! Goes out: a [`Forecast`].
+//! Keeps:    every verdict is the controller's own (`verdict.rs`), of taints with the starts the controller gives them.
+//! Not here: grammar of changes (`change.rs`); words and tables (command line).
+
+mod impact;
+mod judge;
+mod placement;
+#[cfg(test)]
+mod tests;
+
+pub use impact::{BudgetImpact, WorkloadImpact};
+pub use placement::{Home, Place};
+
+use crate::snapshot::Snapshot;
+use crate::taint::Taint;
+use crate::time::Mono;
+use crate::verdict::{Outcome, Stay, TaintInstance};
+use alloc::vec::Vec;
+
+/// How a node would be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeChange {
+    /// Its position in the snapshot.
+    pub node: usize,
+    /// Its taints, all of them.
+    pub taints: Vec<PlannedTaint>,
+    /// `spec.unschedulable`.
+    pub unschedulable: bool,
+}
+
+/// A taint that a node would have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedTaint {
+    /// The taint.
+    pub taint: Taint,
+    /// When it comes; of no account for one that is there already.
+    pub from: Mono,
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// Who goes later than this is not counted as going.
+    pub until: Mono,
+    /// How many of those that leave are given a place, at most.
+    pub places_max: usize,
+}
+
+/// What happens to one pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fate {
+    /// Its position in the snapshot.
+    pub pod: u32,
+    /// What happens if nothing is changed.
+    pub before: Outcome,
+    /// What happens then.
+    pub after: Outcome,
+    /// The taint that decides, among [`NodeForecast::after`].
+    pub decisive: Option<u32>,
+}
+
+/// When somebody leaves, if he does.
+pub const fn leaves_at(outcome: Outcome) -> Option<Mono> {
+    match outcome {
+        Outcome::Stays(_) => None,
+        Outcome::StaysUntil(at) | Outcome::Goes { due: at } => Some(at),
+    }
+}
+
+impl Fate {
+    /// When it leaves.
+    pub const fn at(&self) -> Option<Mono> {
+        leaves_at(self.after)
+    }
+
+    /// Whether it would leave at the same moment or earlier if nothing were changed.
+    pub fn leaves_anyway(&self) -> bool {
+        leaves_at(self.before).is_some_and(|before| self.at().is_some_and(|after| before <= after))
+    }
+
+    /// Whether it leaves if nothing is changed, and stays then.
+    pub fn is_spared(&self) -> bool {
+        leaves_at(self.before).is_some() && self.at().is_none()
+    }
+}
+
+/// What happens on one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeForecast {
+    /// Its position in the snapshot.
+    pub node: usize,
+    /// Its NoExecute taints if nothing is changed.
+    pub before: Vec<TaintInstance>,
+    /// Those it would have.
+    pub after: Vec<TaintInstance>,
+    /// All its pods.
+    pub fates: Vec<Fate>,
+}
+
+/// How many there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Pods that are due by the moment of the snapshot, or of the question if that is later.
+    pub going: usize,
+    /// Pods that go after that.
+    pub later: usize,
+    /// Pods that tolerate every taint for ever, or have none to tolerate.
+    pub staying: usize,
+    /// Pods that are over, going already, or static (D6).
+    pub exempt: usize,
+    /// Pods with a toleration that is not understood, which nobody evicts (D11).
+    pub not_understood: usize,
+    /// Pods that would go if nothing were changed, and stay then.
+    pub spared: usize,
+    /// Of those that go, those that would go as early if nothing were changed.
+    pub anyway: usize,
+}
+
+/// What would happen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forecast {
+    /// Up to when pods count as gone: the question's moment, or the snapshot's.
+    pub moment: Mono,
+    /// The nodes that are changed; without a change, those with a NoExecute taint.
+    pub nodes: Vec<NodeForecast>,
+    /// All of them together.
+    pub totals: Totals,
+    /// What it does to those who made the pods; hardest hit first.
+    pub workloads: Vec<WorkloadImpact>,
+    /// What it does to disruption budgets that mean a pod that goes.
+    pub budgets: Vec<BudgetImpact>,
+    /// Where those that go could go, in the order in which they go.
+    pub homes: Vec<Home>,
+    /// Pods that go and were given no place because they are too many.
+    pub homeless: usize,
+}
+
+/// What would happen if nodes were changed; of no change, what will happen anyway.
+pub fn forecast(snapshot: &Snapshot, changes: &[NodeChange], question: Question) -> Forecast {
+    let moment = if question.until == Mono::NEVER { snapshot.now().mono } else { question.until };
+    let nodes = judge::nodes(snapshot, changes);
+    let mut totals = Totals::default();
+    nodes.iter().flat_map(|node| &node.fates).for_each(|fate| totals.count(fate, moment));
+    let leavers = judge::leavers(snapshot, &nodes, question.until);
+    let workloads = impact::workloads(snapshot, &leavers, moment);
+    let budgets = impact::budgets(snapshot, &leavers);
+    let (homes, homeless) = placement::homes(snapshot, changes, &leavers, question.places_max);
+    Forecast { moment, nodes, totals, workloads, budgets, homes, homeless }
+}
+
+impl Totals {
+    fn count(&mut self, fate: &Fate, moment: Mono) {
+        self.spared += usize::from(fate.is_spared());
+        let number = match fate.after {
+            Outcome::Stays(Stay::Exempt(_)) => &mut self.exempt,
+            Outcome::Stays(Stay::NotUnderstood) => &mut self.not_understood,
+            Outcome::Stays(Stay::NoTaint | Stay::Tolerated | Stay::Held) => &mut self.staying,
+            Outcome::Goes { due } | Outcome::StaysUntil(due) => {
+                self.anyway += usize::from(fate.leaves_anyway());
+                if due <= moment { &mut self.going } else { &mut self.later }
+            }
+        };
+        *number += 1;
+    }
+}

@@ -1,0 +1,126 @@
+//! # Impact: what leaving does to workloads and budgets
+//! Room:     counts for each workload that loses a pod; budgets that mean a pod that leaves.
+//! Comes in: who leaves.
+//! Goes out: [`WorkloadImpact`]s, [`BudgetImpact`]s.
+//! Not here: where pods go next (`placement.rs`).
+
+use super::judge::Leaver;
+use crate::fact::Standing;
+use crate::snapshot::{Budget, Pod, Snapshot};
+use crate::time::Mono;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+/// What happens to a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkloadImpact {
+    /// Its position in the snapshot.
+    pub workload: u32,
+    /// Pods of it that are not over, in the whole cluster.
+    pub pods: u32,
+    /// Of these, those that go by the forecast's moment.
+    pub going: u32,
+    /// Those that go later.
+    pub later: u32,
+    /// When the first goes.
+    pub first: Mono,
+    /// When the last goes.
+    pub last: Mono,
+}
+
+/// What happens to a disruption budget. NoExecute taints do not ask it (TE-23).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BudgetImpact {
+    /// Its position in the snapshot.
+    pub budget: usize,
+    /// Pods it means that leave.
+    pub leaving: u32,
+    /// Of these, those that are well now.
+    pub leaving_healthy: u32,
+    /// Pods it means that are well now.
+    pub healthy: u32,
+    /// Pods that should stay; `None`: nobody says.
+    pub desired: Option<u32>,
+}
+
+impl BudgetImpact {
+    /// Whether fewer would be well than it demands, if they all left before others came.
+    pub fn is_broken(&self) -> bool {
+        let left = self.healthy.saturating_sub(self.leaving_healthy);
+        self.leaving_healthy > 0 && self.desired.is_some_and(|desired| left < desired)
+    }
+
+    /// How many may leave at a time before it is broken.
+    pub fn allows(&self) -> Option<u32> {
+        self.desired.map(|desired| self.healthy.saturating_sub(desired))
+    }
+}
+
+fn pod<'s>(snapshot: &'s Snapshot, leaver: &Leaver) -> &'s Pod {
+    &snapshot.pods()[leaver.pod as usize]
+}
+
+/// Workloads that lose pods: those that lose most first, then by name.
+pub(super) fn workloads(snapshot: &Snapshot, leavers: &[Leaver], moment: Mono) -> Vec<WorkloadImpact> {
+    let mut hit: BTreeMap<u32, WorkloadImpact> = BTreeMap::new();
+    for leaver in leavers {
+        let workload = pod(snapshot, leaver).workload;
+        let impact = hit.entry(workload).or_insert(WorkloadImpact {
+            workload,
+            pods: 0,
+            going: 0,
+            later: 0,
+            first: leaver.at,
+            last: leaver.at,
+        });
+        let number = if leaver.at <= moment { &mut impact.going } else { &mut impact.later };
+        *number += 1;
+        impact.last = leaver.at;
+    }
+    if hit.is_empty() {
+        return Vec::new();
+    }
+    for pod in snapshot.pods().iter().filter(|pod| pod.standing == Standing::Live) {
+        if let Some(impact) = hit.get_mut(&pod.workload) {
+            impact.pods += 1;
+        }
+    }
+    let mut impacts: Vec<WorkloadImpact> = hit.into_values().collect();
+    let name = |impact: &WorkloadImpact| &snapshot.workloads()[impact.workload as usize];
+    impacts.sort_by(|a, b| (b.going + b.later).cmp(&(a.going + a.later)).then_with(|| name(a).cmp(name(b))));
+    impacts
+}
+
+/// Budgets that mean a pod that leaves, in the snapshot's order.
+pub(super) fn budgets(snapshot: &Snapshot, leavers: &[Leaver]) -> Vec<BudgetImpact> {
+    if leavers.is_empty() {
+        return Vec::new();
+    }
+    let hit = |(at, budget)| budget_of(snapshot, leavers, at, budget);
+    snapshot.budgets().iter().enumerate().filter_map(hit).collect()
+}
+
+fn budget_of(snapshot: &Snapshot, leavers: &[Leaver], at: usize, budget: &Budget) -> Option<BudgetImpact> {
+    // Pods share few sets of labels: each is compared once.
+    let selected: Vec<bool> = snapshot.label_sets().iter().map(|labels| budget.selects(labels)).collect();
+    let is_meant = |pod: &Pod| selected[pod.labels as usize] && *pod.name.namespace() == *budget.namespace;
+    let meant: Vec<&Pod> =
+        leavers.iter().map(|leaver| pod(snapshot, leaver)).filter(|pod| is_meant(pod)).collect();
+    if meant.is_empty() {
+        return None;
+    }
+    let all = snapshot.pods().iter().filter(|pod| pod.standing == Standing::Live && is_meant(pod));
+    let ready = count(all.clone().filter(|pod| pod.ready));
+    let counted = budget.counted(count(all), ready);
+    Some(BudgetImpact {
+        budget: at,
+        leaving: count(meant.iter()),
+        leaving_healthy: count(meant.iter().filter(|pod| pod.ready)),
+        healthy: counted.map_or(ready, |status| status.healthy),
+        desired: counted.map(|status| status.desired),
+    })
+}
+
+fn count(pods: impl Iterator) -> u32 {
+    u32::try_from(pods.count()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,99 @@
+//! # Judge: the verdict of every pod on the nodes that are asked about
+//! Room:     taints before and after, with their starts; the outcomes; who leaves, in order.
+//! Comes in: the snapshot and the changes.
+//! Goes out: [`NodeForecast`]s, [`Leaver`]s.
+//! Keeps:    a taint that is there already keeps its start (S4); pods of the same shape are matched once for each node.
+//! Not here: what follows for others (`impact.rs`, `placement.rs`).
+
+use super::{Fate, NodeChange, NodeForecast, PlannedTaint};
+use crate::hold::Holds;
+use crate::matching::{self, Answer};
+use crate::snapshot::Snapshot;
+use crate::start::{Start, StartSource};
+use crate::taint::Effect;
+use crate::time::Mono;
+use crate::verdict::{self, TaintInstance};
+use alloc::vec::Vec;
+
+/// A pod that leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Leaver {
+    /// When.
+    pub(super) at: Mono,
+    /// Its position.
+    pub(super) pod: u32,
+}
+
+/// The nodes that are changed, or, if none is, those with a NoExecute taint.
+pub(super) fn nodes(snapshot: &Snapshot, changes: &[NodeChange]) -> Vec<NodeForecast> {
+    if changes.is_empty() {
+        let has_taint = |&node: &usize| {
+            snapshot.nodes()[node].fact.taints.iter().any(|taint| taint.effect == Effect::NoExecute)
+        };
+        let tainted = (0..snapshot.nodes().len()).filter(has_taint);
+        return tainted.map(|node| one(snapshot, node, None)).collect();
+    }
+    changes.iter().map(|change| one(snapshot, change.node, Some(change))).collect()
+}
+
+fn one(snapshot: &Snapshot, node: usize, change: Option<&NodeChange>) -> NodeForecast {
+    let before = snapshot.instances(node);
+    let after = change.map_or_else(|| before.clone(), |change| planned(&before, change));
+    let fates = fates(snapshot, node, &before, &after);
+    NodeForecast { node, before, after, fates }
+}
+
+/// The instances that a node would have: those that go on keep their start, others begin when they come.
+fn planned(before: &[TaintInstance], change: &NodeChange) -> Vec<TaintInstance> {
+    let evicting = change.taints.iter().filter(|planned| planned.taint.effect == Effect::NoExecute);
+    let instance = |PlannedTaint { taint, from }: &PlannedTaint| {
+        let known = before.iter().find(|instance| instance.taint.is_same(taint));
+        let new = Start { at: *from, source: StartSource::SeenLive, clamped: false };
+        TaintInstance { taint: taint.clone(), start: known.map_or(new, |known| known.start) }
+    };
+    evicting.map(instance).collect()
+}
+
+/// What the tolerations of one shape answer to the taints of one node.
+struct Answers {
+    shape: u32,
+    before: Vec<Answer>,
+    after: Vec<Answer>,
+}
+
+fn fates(snapshot: &Snapshot, node: usize, before: &[TaintInstance], after: &[TaintInstance]) -> Vec<Fate> {
+    let now = snapshot.now().mono;
+    let mut known: Vec<Answers> = Vec::new();
+    let fate = |at: usize| {
+        let pod = &snapshot.pods()[at];
+        let subject = snapshot.subject(pod);
+        let answers = match known.iter().position(|answers| answers.shape == pod.shape) {
+            Some(position) => &known[position],
+            None => {
+                let of = |taints: &[TaintInstance]| {
+                    let taints = taints.iter().map(|instance| &instance.taint);
+                    matching::answers(subject.tolerations, taints, snapshot.numeric())
+                };
+                known.push(Answers { shape: pod.shape, before: of(before), after: of(after) });
+                &known[known.len() - 1]
+            }
+        };
+        let (was, _) = verdict::decided(&subject, before, &Holds::NONE, &answers.before, now);
+        let (is, decisive) = verdict::decided(&subject, after, &Holds::NONE, &answers.after, now);
+        let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        Fate { pod: narrow(at), before: was, after: is, decisive: decisive.map(narrow) }
+    };
+    snapshot.pods_on(node).map(fate).collect()
+}
+
+/// Who leaves up to this moment, in the order in which they leave; of those that leave together, the more important later.
+pub(super) fn leavers(snapshot: &Snapshot, nodes: &[NodeForecast], until: Mono) -> Vec<Leaver> {
+    let leaver = |fate: &Fate| fate.at().filter(|at| *at <= until).map(|at| Leaver { at, pod: fate.pod });
+    let mut leavers: Vec<Leaver> =
+        nodes.iter().flat_map(|node| node.fates.iter().filter_map(leaver)).collect();
+    leavers.sort_by_key(|leaver| {
+        let pod = &snapshot.pods()[leaver.pod as usize];
+        (leaver.at, snapshot.shape(pod).wish.priority, leaver.pod)
+    });
+    leavers
+}

@@ -1,0 +1,252 @@
+//! # Builder: a snapshot, one object at a time
+//! Room:     what equal pods have in common is kept once; positions are given out; at the end everything is put in order.
+//! Comes in: [`NodeRead`], [`PodRead`], budgets, in any order.
+//! Goes out: a [`Snapshot`].
+//! Keeps:    of two objects with the same name the last counts.
+//! Not here: reading.
+
+use super::workload::{OwnerRef, Workload};
+use super::{Budget, Node, Pod, Shape, Snapshot};
+use crate::fact::{ArrivalFacts, NodeFact, Standing};
+use crate::health::{ZoneKey, ZoneLabels};
+use crate::matching::NumericOperators;
+use crate::names::{NodeName, PodName, Uid};
+use crate::scheduling::{Labels, Load, Resources, Wish};
+use crate::start::{self, Sighting};
+use crate::time::{Mono, Now, Wall};
+use crate::verdict::Exemption;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+/// A node as it was read.
+#[derive(Clone, Debug)]
+pub struct NodeRead {
+    /// Its taints and what tells since when they are there.
+    pub fact: NodeFact,
+    /// `metadata.labels`.
+    pub labels: Labels,
+    /// `spec.unschedulable`.
+    pub unschedulable: bool,
+    /// `status.allocatable` without `pods`.
+    pub allocatable: Resources,
+    /// `status.allocatable.pods`.
+    pub pods_max: i64,
+    /// Whether its condition `Ready` is true.
+    pub ready: Option<bool>,
+}
+
+/// A pod as it was read.
+#[derive(Clone, Debug)]
+pub struct PodRead<'a> {
+    /// `metadata.uid`.
+    pub uid: Uid,
+    /// Namespace and name.
+    pub name: PodName,
+    /// `spec.nodeName`; empty: it has no node yet.
+    pub node: &'a str,
+    /// `metadata.labels`.
+    pub labels: Labels,
+    /// Who controls it.
+    pub owner: Option<OwnerRef<'a>>,
+    /// What it wants of a node.
+    pub wish: Wish,
+    /// It also has rules that are not looked at here.
+    pub beyond: bool,
+    /// Whether it can still leave.
+    pub standing: Standing,
+    /// A static pod's shadow.
+    pub mirror: bool,
+    /// The condition of a taint eviction is on it.
+    pub marked: bool,
+    /// Its condition `Ready` is true.
+    pub ready: bool,
+    /// When it came to its node.
+    pub arrival: ArrivalFacts,
+}
+
+/// Gives positions to things, the same to equal ones.
+#[derive(Clone, Debug)]
+struct Interner<T>(BTreeMap<T, u32>);
+
+impl<T: Ord> Interner<T> {
+    fn put(&mut self, thing: T) -> u32 {
+        let next = position(self.0.len());
+        *self.0.entry(thing).or_insert(next)
+    }
+
+    fn in_order(self) -> Vec<T> {
+        let mut all: Vec<(u32, T)> = self.0.into_iter().map(|(thing, at)| (at, thing)).collect();
+        all.sort_unstable_by_key(|(at, _)| *at);
+        all.into_iter().map(|(_, thing)| thing).collect()
+    }
+}
+
+/// A position in so many bytes as a few billion objects need.
+fn position(at: usize) -> u32 {
+    u32::try_from(at)
+        .expect("fewer objects than fit into 32 bits: their names alone would not fit into memory")
+}
+
+/// A snapshot in the making.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    now: Now,
+    numeric: NumericOperators,
+    nodes: BTreeMap<NodeName, NodeRead>,
+    /// Nodes that pods name, by the position that `Pod::node` holds until the end.
+    named: Interner<NodeName>,
+    pods: Vec<Pod>,
+    pods_by_name: Option<BTreeMap<PodName, u32>>,
+    shapes: Interner<Shape>,
+    label_sets: Interner<Labels>,
+    workloads: Interner<Workload>,
+    budgets: Vec<Budget>,
+}
+
+impl Builder {
+    /// An empty snapshot of this moment. Pods may be told twice if `repeats`, as files do; that costs memory.
+    pub fn new(wall: Wall, numeric: NumericOperators, repeats: bool) -> Self {
+        Self {
+            // The clock for waiting starts at the epoch, so that moments of both kinds have the same number.
+            now: Now { mono: Mono::from_micros(wall.as_micros()), wall },
+            numeric,
+            nodes: BTreeMap::new(),
+            named: Interner(BTreeMap::new()),
+            pods: Vec::new(),
+            pods_by_name: repeats.then(BTreeMap::new),
+            shapes: Interner(BTreeMap::new()),
+            label_sets: Interner(BTreeMap::new()),
+            workloads: Interner(BTreeMap::new()),
+            budgets: Vec::new(),
+        }
+    }
+
+    /// A node; says whether one of that name but another identity had been told: those are two clusters.
+    pub fn node(&mut self, read: NodeRead) -> bool {
+        let uid = read.fact.uid.clone();
+        let before = self.nodes.insert(read.fact.name.clone(), read);
+        before.is_some_and(|before| before.fact.uid != uid)
+    }
+
+    /// A pod; says whether one of that name but another identity had been told.
+    pub fn pod(&mut self, read: PodRead<'_>) -> bool {
+        let made = self.make(read);
+        let Some(known) = &mut self.pods_by_name else {
+            self.pods.push(made);
+            return false;
+        };
+        let next = position(self.pods.len());
+        let at = *known.entry(made.name.clone()).or_insert(next);
+        if at == next {
+            self.pods.push(made);
+            return false;
+        }
+        let before = &mut self.pods[at as usize];
+        let another = before.uid != made.uid;
+        *before = made;
+        another
+    }
+
+    /// A disruption budget.
+    pub fn budget(&mut self, budget: Budget) {
+        self.budgets.retain(|known| (&known.namespace, &known.name) != (&budget.namespace, &budget.name));
+        self.budgets.push(budget);
+    }
+
+    fn make(&mut self, read: PodRead<'_>) -> Pod {
+        let node = (!read.node.is_empty()).then(|| self.named.put(NodeName::new(read.node)));
+        let (namespace, name) = (read.name.namespace(), read.name.name());
+        let workload = Workload::of(namespace, name, &read.labels, read.owner);
+        let listed = Sighting::Listed { absent_until: None };
+        Pod {
+            uid: read.uid,
+            node,
+            arrival: start::of_pod(&read.arrival, listed, self.now),
+            standing: read.standing,
+            exemption: Exemption::of(read.standing, read.mirror),
+            marked: read.marked,
+            ready: read.ready,
+            shape: self.shapes.put(Shape { wish: read.wish, beyond: read.beyond }),
+            labels: self.label_sets.put(read.labels),
+            workload: self.workloads.put(workload),
+            name: read.name,
+        }
+    }
+
+    /// How many pods were told.
+    pub fn pods_told(&self) -> usize {
+        self.pods.len()
+    }
+
+    /// How many nodes were told.
+    pub fn nodes_told(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Everything in order.
+    pub fn finish(self) -> Snapshot {
+        let by_name: BTreeMap<NodeName, u32> =
+            self.nodes.keys().enumerate().map(|(at, name)| (name.clone(), position(at))).collect();
+        let nodes: Vec<Node> = self.nodes.into_values().map(node).collect();
+        let where_named: Vec<Option<u32>> =
+            self.named.in_order().iter().map(|name| by_name.get(name).copied()).collect();
+        let (mut pods, mut lost) = (Vec::with_capacity(self.pods.len()), 0);
+        for mut pod in self.pods {
+            if let Some(named) = pod.node {
+                pod.node = where_named[named as usize];
+                if pod.node.is_none() {
+                    lost += 1;
+                    continue;
+                }
+            }
+            pods.push(pod);
+        }
+        pods.sort_unstable_by(|a, b| (a.node, &a.name).cmp(&(b.node, &b.name)));
+        let mut snapshot = Snapshot {
+            now: self.now,
+            numeric: self.numeric,
+            nodes,
+            by_name,
+            pods,
+            begins: Vec::new(),
+            shapes: self.shapes.in_order(),
+            label_sets: self.label_sets.in_order(),
+            workloads: self.workloads.in_order(),
+            budgets: self.budgets,
+            lost,
+        };
+        snapshot.settle();
+        snapshot
+    }
+}
+
+fn node(read: NodeRead) -> Node {
+    let NodeRead { fact, labels, unschedulable, allocatable, pods_max, ready } = read;
+    let label = |name: &str| labels.get(name).map(|value| &**value);
+    let zone = ZoneKey::of(ZoneLabels {
+        beta_region: label("failure-domain.beta.kubernetes.io/region"),
+        beta_zone: label("failure-domain.beta.kubernetes.io/zone"),
+        region: label("topology.kubernetes.io/region"),
+        zone: label("topology.kubernetes.io/zone"),
+    });
+    let used = Load::default();
+    Node { fact, labels, unschedulable, allocatable, pods_max, ready, zone, used, pods: 0 }
+}
+
+impl Snapshot {
+    /// Which pods are on which node, and what they take.
+    fn settle(&mut self) {
+        let mut at = self.pods.partition_point(|pod| pod.node.is_none());
+        self.begins.push(position(at));
+        for (here, node) in self.nodes.iter_mut().enumerate() {
+            while let Some(pod) = self.pods.get(at).filter(|pod| pod.node == Some(position(here))) {
+                if pod.standing != Standing::Finished {
+                    node.used.add(&self.shapes[pod.shape as usize].wish.load);
+                    node.pods += 1;
+                }
+                at += 1;
+            }
+            self.begins.push(position(at));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What a snapshot makes of what it is told.
+
+use super::*;
+use crate::fact::ArrivalFacts;
+use crate::health::ZoneLabels;
+use crate::names::Uid;
+use crate::time::Wall;
+use alloc::string::ToString;
+use alloc::vec;
+
+pub(crate) const WALL: Wall = Wall::from_secs(1_800_000_000);
+
+pub(crate) fn builder() -> Builder {
+    Builder::new(WALL, NumericOperators::Off, true)
+}
+
+pub(crate) fn labels(of: &[(&str, &str)]) -> Labels {
+    of.iter().map(|&(key, value)| (key.into(), value.into())).collect()
+}
+
+pub(crate) fn node(name: &str, taints: Vec<crate::taint::Taint>) -> NodeRead {
+    NodeRead {
+        fact: NodeFact {
+            name: NodeName::new(name),
+            uid: Uid::new(name),
+            version: None,
+            created: Some(Wall::from_secs(1_700_000_000)),
+            taints,
+            taints_changed: None,
+        },
+        labels: Labels::new(),
+        unschedulable: false,
+        allocatable: [("cpu".into(), 4_000)].into(),
+        pods_max: 110,
+        ready: Some(true),
+    }
+}
+
+pub(crate) fn pod<'a>(name: &str, node: &'a str, owner: Option<OwnerRef<'a>>) -> PodRead<'a> {
+    PodRead {
+        uid: Uid::new(name),
+        name: PodName::new("shop", name),
+        node,
+        labels: Labels::new(),
+        owner,
+        wish: Wish { preempts: true, ..Wish::default() },
+        beyond: false,
+        standing: Standing::Live,
+        mirror: false,
+        marked: false,
+        ready: true,
+        arrival: ArrivalFacts { created: Some(Wall::from_secs(1_790_000_000)), ..ArrivalFacts::default() },
+    }
+}
+
+#[test]
+fn pods_are_found_on_their_nodes_whatever_came_first() {
+    let mut told = builder();
+    told.pod(pod("b", "n2", None));
+    told.pod(pod("waiting", "", None));
+    told.node(node("n2", vec![]));
+    told.pod(pod("a", "n2", None));
+    told.node(node("n1", vec![]));
+    told.pod(pod("stray", "n9", None));
+    let snapshot = told.finish();
+    let names = |range: Range<usize>| -> Vec<_> {
+        snapshot.pods()[range].iter().map(|pod| pod.name.name().to_string()).collect()
+    };
+    assert_eq!(snapshot.node_at("n2"), Some(1));
+    assert_eq!(snapshot.node_at("n9"), None);
+    assert_eq!(names(snapshot.pods_on(0)), [""; 0]);
+    assert_eq!(names(snapshot.pods_on(1)), ["a", "b"]);
+    assert_eq!(names(snapshot.unbound()), ["waiting"]);
+    assert_eq!(snapshot.lost(), 1, "a pod on a node that was not told is counted, not guessed at");
+}
+
+#[test]
+fn of_two_with_the_same_name_the_last_counts_and_another_identity_is_told() {
+    let mut told = builder();
+    assert!(!told.node(node("n1", vec![])));
+    assert!(!told.node(node("n1", vec![])), "the same again");
+    let mut other = node("n1", vec![]);
+    other.fact.uid = Uid::new("another");
+    assert!(told.node(other));
+    assert!(!told.pod(pod("a", "n1", None)));
+    assert!(!told.pod(pod("a", "n1", None)));
+    assert!(told.pod(PodRead { uid: Uid::new("another"), ..pod("a", "n1", None) }));
+    assert_eq!(told.finish().pods().len(), 1);
+}
+
+#[test]
+fn a_node_is_as_full_as_its_pods_that_are_not_over_make_it() {
+    let load = Load { requested: [("cpu".into(), 500)].into(), ..Load::default() };
+    let wish = Wish { load, ..Wish::default() };
+    let mut told = builder();
+    told.node(node("n1", vec![]));
+    for (name, standing) in [("a", Standing::Live), ("b", Standing::Terminating), ("c", Standing::Finished)] {
+        told.pod(PodRead { wish: wish.clone(), standing, ..pod(name, "n1", None) });
+    }
+    let snapshot = told.finish();
+    let node = &snapshot.nodes()[0];
+    assert_eq!((node.pods, node.used.requested["cpu"]), (2, 1_000));
+    assert_eq!(snapshot.shapes().len(), 1, "pods that are alike are told once");
+}
+
+#[test]
+fn the_workload_is_the_one_people_know() {
+    let hash = labels(&[("pod-template-hash", "abc")]);
+    let none = Labels::new();
+    let of = |labels: &Labels, group, kind, name| {
+        Workload::of("shop", "p", labels, Some(OwnerRef { group, kind, name })).to_string()
+    };
+    assert_eq!(of(&hash, "apps", "ReplicaSet", "web-abc"), "Deployment shop/web");
+    assert_eq!(of(&hash, "apps", "ReplicaSet", "web-abd"), "ReplicaSet shop/web-abd");
+    assert_eq!(of(&none, "apps", "ReplicaSet", "web-abc"), "ReplicaSet shop/web-abc");
+    assert_eq!(of(&none, "apps", "DaemonSet", "logs"), "DaemonSet shop/logs");
+    assert_eq!(of(&none, "example.com", "DaemonSet", "logs"), "DaemonSet shop/logs");
+    assert_eq!(
+        Workload::of("s", "p", &none, Some(OwnerRef { group: "example.com", kind: "DaemonSet", name: "x" }))
+            .kind
+            .returns(),
+        Return::Unknown,
+        "somebody else's kind of the same name is another kind"
+    );
+    assert_eq!(Workload::of("shop", "p", &none, None).to_string(), "Pod shop/p");
+}
+
+#[test]
+fn portions_are_read_and_rounded_up() {
+    for (text, all, expected) in
+        [("2", 5, Some(2)), ("50%", 5, Some(3)), ("0%", 5, Some(0)), ("100%", 5, Some(5)), ("x", 5, None)]
+    {
+        assert_eq!(Portion::parse(text).map(|portion| portion.of(all)), expected, "{text}");
+    }
+    assert_eq!(Floor::MaxUnavailable(Portion::Percent(30)).of(10), 7);
+    assert_eq!(Floor::MaxUnavailable(Portion::Count(20)).of(10), 0);
+}
+
+#[test]
+fn zones_come_from_labels_the_old_ones_first() {
+    let mut read = node("n1", vec![]);
+    read.labels =
+        labels(&[("topology.kubernetes.io/zone", "new"), ("failure-domain.beta.kubernetes.io/zone", "old")]);
+    let mut told = builder();
+    told.node(read);
+    let expected = ZoneKey::of(ZoneLabels { beta_zone: Some("old"), ..ZoneLabels::default() });
+    assert_eq!(told.finish().nodes()[0].zone, expected);
+}
