@@ -8,7 +8,6 @@
 
 mod cluster;
 mod files;
-mod object;
 mod progress;
 #[cfg(test)]
 pub(crate) mod tests;

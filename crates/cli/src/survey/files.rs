@@ -3,14 +3,15 @@
 //! Comes in: files, folders, standard input.
 //! Goes out: a [`Survey`]; for `plan`, the files sorted ([`sort`]).
 //! Keeps:    what cannot be read is a gap with its place, and the rest is read.
-//! Not here: opening files and YAML (`manifest`); what an object says (`object.rs`).
+//! Not here: opening files and YAML (`manifest`); what an object says (`taintward_client::snapshot`).
 
-use super::{Gap, Survey, lost, moment, object};
+use super::{Gap, Survey, lost, moment};
 use crate::manifest::files::{Found, each};
 use crate::manifest::{self, Mark, Tree};
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use taintward_client::snapshot;
 use taintward_core::matching::NumericOperators;
 use taintward_core::snapshot::Builder;
 
@@ -99,10 +100,10 @@ impl Texts {
     fn read(&mut self, kind: Kind, tree: &Tree) -> Result<(), String> {
         let json = serde_json::to_vec(tree).map_err(|why| why.to_string())?;
         let another = match kind {
-            Kind::Node => self.builder.node(object::node(&json)?),
-            Kind::Pod => object::pod(&json, DEFAULT_NAMESPACE, &mut self.builder)?,
+            Kind::Node => self.builder.node(snapshot::node(&json)?),
+            Kind::Pod => snapshot::pod(&json, DEFAULT_NAMESPACE, &mut self.builder)?,
             Kind::Budget => {
-                self.builder.budget(object::budget(&json, DEFAULT_NAMESPACE)?);
+                self.builder.budget(snapshot::budget(&json, DEFAULT_NAMESPACE)?);
                 false
             }
         };

@@ -1,15 +1,15 @@
-//! # Object: JSON becomes what a snapshot is told
+//! # Snapshot: JSON becomes what a snapshot is told
 //! Room:     one node, pod or disruption budget at a time.
 //! Comes in: JSON, as an API server writes it.
 //! Goes out: the core's types; a sentence that names the field where something is not as it should be.
-//! Keeps:    who is evicted is read by the controller's own decoder (`taintward_client::decode`); only what the
-//!           controller does not want to know is read here.
-//! Not here: where the JSON comes from.
+//! Keeps:    who is evicted is read by the controller's own decoder (`decode`); only what the controller does not want to
+//!           know is read here.
+//! Not here: where the JSON comes from (`pages.rs`, files).
 
+use crate::decode::{Decoded, Fact as _, SeenNode, SeenPod};
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny};
 use std::collections::BTreeMap;
-use taintward_client::decode::{Decoded, Fact as _, SeenNode, SeenPod};
 use taintward_core::fact::{ArrivalFacts, Standing};
 use taintward_core::health::Status;
 use taintward_core::names::{PodName, Uid};
@@ -294,7 +294,10 @@ fn goes_beyond(spec: &PodSpec) -> bool {
 }
 
 /// Tells a pod; says whether another with its name had been told. Who names no namespace is in `home`.
-pub(super) fn pod(json: &[u8], home: &str, into: &mut Builder) -> Result<bool, String> {
+///
+/// # Errors
+/// What is wrong with it; it was not told.
+pub fn pod(json: &[u8], home: &str, into: &mut Builder) -> Result<bool, String> {
     let decoded = SeenPod::from_json(json);
     if let Decoded::Unreadable(unreadable) = decoded {
         return Err(broken(unreadable.why));
@@ -357,8 +360,11 @@ struct NodeStatus {
     allocatable: Amounts,
 }
 
-/// A node.
-pub(super) fn node(json: &[u8]) -> Result<NodeRead, String> {
+/// A node, to be told.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn node(json: &[u8]) -> Result<NodeRead, String> {
     let SeenNode { taints, health } = match SeenNode::from_json(json) {
         Decoded::Fact(seen) => seen,
         Decoded::Unreadable(unreadable) => return Err(broken(unreadable.why)),
@@ -422,8 +428,11 @@ struct BudgetCounts {
     expected_pods: u32,
 }
 
-/// A disruption budget.
-pub(super) fn budget(json: &[u8], home: &str) -> Result<Budget, String> {
+/// A disruption budget, to be told. Who names no namespace is in `home`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn budget(json: &[u8], home: &str) -> Result<Budget, String> {
     let BudgetObject { metadata, spec, status } = serde_json::from_slice(json).map_err(broken)?;
     let portion = |written: Option<Scalar>, field: &str| -> Result<Option<Portion>, String> {
         let Some(text) = written.map(Scalar::into_text) else { return Ok(None) };
