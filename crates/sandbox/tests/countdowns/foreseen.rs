@@ -15,7 +15,7 @@ use taintward_core::snapshot::{Builder, Snapshot};
 use taintward_core::time::{Mono, Wall};
 
 /// Worlds that are planned for.
-const WORLDS: u64 = 300;
+const WORLDS: u64 = 400;
 
 /// Longer than anybody bears anything but for ever.
 const LONG: f64 = 1_000.0;
