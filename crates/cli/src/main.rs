@@ -2,6 +2,8 @@
 
 mod args;
 mod complete;
+#[cfg(test)]
+mod described;
 mod docs;
 mod kube_args;
 mod lint;
