@@ -8,6 +8,7 @@
 
 mod cluster;
 mod files;
+mod objects;
 mod progress;
 #[cfg(test)]
 pub(crate) mod tests;
