@@ -1,4 +1,8 @@
-//! The `taintward` program.
+//! # Taintward: the program
+//! Room:     the list of its rooms; each command has one of its own name.
+//! Comes in: arguments, the environment.
+//! Goes out: an exit code.
+//! Not here: what they do (`program.rs`).
 
 mod args;
 mod complete;

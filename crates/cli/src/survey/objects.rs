@@ -107,12 +107,10 @@ impl Head<'_> {
 
 /// Tells each object of a text, those in lists included; returns what is broken.
 pub(super) fn each(text: &str, tell: &mut dyn FnMut(Object<'_>)) -> Vec<Fault> {
-    if let Some(whole) = one_json(text) {
-        if whole.kind.ends_with("List") {
-            let items = whole.items.iter().flatten();
-            items.for_each(|item| tell(of_json(text, item.get(), &whole)));
-            return Vec::new();
-        }
+    if let Some(list) = one_json(text).filter(|whole| whole.kind.ends_with("List")) {
+        let items = list.items.iter().flatten();
+        items.for_each(|item| tell(of_json(text, item.get(), &list)));
+        return Vec::new();
     }
     manifest::each(text, |tree| {
         let (version, word) = (tree.text("apiVersion"), tree.text("kind"));
