@@ -24,7 +24,7 @@ const SHOTS: [(&str, &str); 1] = [(
 )];
 
 pub(crate) fn run() -> Result<()> {
-    let program = sources::build_taintward(true)?;
+    let program = sources::build_taintward(false)?;
     for (name, typed) in SHOTS {
         let words = typed.split(' ').skip(1).chain(["--color", "always"]);
         let done = Command::new(&program)
