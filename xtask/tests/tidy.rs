@@ -134,7 +134,7 @@ fn every_rule_is_named_where_docs_say_it_lives() {
     let rows: Vec<Vec<&str>> = table
         .lines()
         .filter(|line| {
-            ["| MATCH-", "| TE-", "| NL-", "| SC-", "| AD-", "| D"]
+            ["| MATCH-", "| TE-", "| NL-", "| SC-", "| AD-", "| KT-", "| D"]
                 .iter()
                 .any(|start| line.starts_with(start))
         })
@@ -151,8 +151,9 @@ fn every_rule_is_named_where_docs_say_it_lives() {
             let text = fs::read_to_string(root().join(file)).unwrap_or_default().to_lowercase();
             let mentions = |name: &&str| {
                 let name = name.to_lowercase();
-                let is_rule =
-                    ["te-", "match-", "nl-", "sc-", "ad-", "d"].iter().any(|start| name.starts_with(start));
+                let is_rule = ["te-", "match-", "nl-", "sc-", "ad-", "kt-", "d"]
+                    .iter()
+                    .any(|start| name.starts_with(start));
                 let in_code = |name: &str| {
                     text.match_indices(name).any(|(at, _)| {
                         !text[at + name.len()..].starts_with(|next: char| next.is_ascii_digit())

@@ -12,6 +12,7 @@ use crate::args;
 use crate::output;
 use clap::ValueEnum;
 use clap_complete::engine::{self, ArgValueCompleter, CompletionCandidate};
+use line::Line;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -71,7 +72,8 @@ impl Kind {
     /// As in `#[arg(add = Kind::NodeName.completer())]`.
     pub(crate) fn completer(self) -> ArgValueCompleter {
         ArgValueCompleter::new(move |current: &OsStr| {
-            let found = current.to_str().map(|current| names::of(self, current)).unwrap_or_default();
+            let found =
+                current.to_str().map(|current| names::of(self, current, &Line::typed())).unwrap_or_default();
             found.into_iter().map(CompletionCandidate::new).collect::<Vec<_>>()
         })
     }
@@ -109,14 +111,19 @@ fn quieten() {
 fn answer(words: Vec<OsString>) -> String {
     let words: Vec<OsString> = std::iter::once("taintward".into()).chain(words).collect();
     let last = words.len() - 1;
+    let wants_flags = words[last].to_string_lossy().starts_with('-');
     let here = std::env::current_dir().ok();
     let found = engine::complete(&mut args::description(), words, last, here.as_deref()).unwrap_or_default();
-    let (mut text, mut open) = (String::new(), !found.is_empty());
+    let (mut text, mut open) = (String::new(), true);
     for candidate in found.iter().filter(|candidate| !candidate.is_hide_set()) {
         // What is no text cannot be typed, and what has lines is no word.
         let Some(value) = candidate.get_value().to_str().filter(|value| !value.contains(['\n', '\t'])) else {
             continue;
         };
+        // As kubectl does: flags are offered to who begins one.
+        if value.starts_with('-') && !wants_flags {
+            continue;
+        }
         open &= value.ends_with(OPEN);
         let remark = candidate.get_help().map(ToString::to_string).unwrap_or_default();
         // Writing to a String cannot fail.
@@ -125,7 +132,7 @@ fn answer(words: Vec<OsString>) -> String {
             None => writeln!(text, "{value}"),
         };
     }
-    let end = NO_FILES | if open { NO_BLANK } else { 0 };
+    let end = NO_FILES | if open && !text.is_empty() { NO_BLANK } else { 0 };
     let _ = writeln!(text, ":{end}");
     text
 }

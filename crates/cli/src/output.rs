@@ -191,7 +191,9 @@ pub(crate) fn print(text: &str) -> Result<(), PrintError> {
 /// The object, with its items in the order of the view.
 fn sorted(answer: &dyn Answer, view: &View) -> Value {
     let mut object = answer.object();
-    if let Some(Value::Array(items)) = object.get_mut(answer.items()) {
+    if view.order.is_some()
+        && let Some(Value::Array(items)) = object.get_mut(answer.items())
+    {
         *items = view.in_order(items).into_iter().cloned().collect();
     }
     object

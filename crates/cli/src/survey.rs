@@ -71,12 +71,19 @@ pub(crate) enum SurveyError {
     Connect(#[from] ConnectError),
     #[error("{place}: {why}")]
     Unreachable { place: String, why: ProbeError },
-    #[error(
-        "there is no node in {0}; give the nodes too, as from: kubectl get nodes,pods -A -o json --show-managed-fields"
-    )]
-    NoNodes(String),
+    #[error("{}there is no node in {from}; {way_out}", before(gaps))]
+    NoNodes { from: String, gaps: Vec<Gap>, way_out: &'static str },
     #[error("the operating system refuses what the program needs to start: {0}")]
     Start(#[from] std::io::Error),
+}
+
+/// What a file without nodes lacks.
+const GIVE_NODES: &str =
+    "give the nodes too, as from: kubectl get nodes,pods,pdb -A -o json --show-managed-fields";
+
+/// What could not be read, before what follows from that.
+fn before(gaps: &[Gap]) -> String {
+    gaps.iter().map(|gap| format!("{gap}\nerror: ")).collect()
 }
 
 /// Which moment it is, for judging.
@@ -94,8 +101,12 @@ pub(crate) fn survey(
         Source::Files(paths) => files::survey(paths, as_of, numeric),
         Source::Cluster(cluster) => cluster::survey(cluster, as_of, numeric)?,
     };
-    if survey.snapshot.nodes().is_empty() && (survey.gaps.is_empty() || !survey.snapshot.pods().is_empty()) {
-        return Err(SurveyError::NoNodes(survey.from));
+    if survey.snapshot.nodes().is_empty() {
+        let way_out = match from {
+            Source::Files(_) => GIVE_NODES,
+            Source::Cluster(_) => "without nodes nothing can be said",
+        };
+        return Err(SurveyError::NoNodes { from: survey.from, gaps: survey.gaps, way_out });
     }
     Ok(survey)
 }

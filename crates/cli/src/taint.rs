@@ -107,6 +107,12 @@ enum Trouble {
     Declined,
 }
 
+/// Exit codes of `taintward taint`, which are kubectl's.
+pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
+    (0, "All nodes were changed, or it was only asked or shown"),
+    (1, "Not all nodes were changed, or the command line makes no sense"),
+];
+
 pub(crate) fn run(plan: &TaintPlan, preview: Preview<'_>) -> ExitCode {
     if let Some(warning) = &plan.warning {
         complain(&format!("warning: {warning}\n"));

@@ -221,6 +221,9 @@ fn the_program_offers_words_and_how_to_go_on() {
     assert_eq!(stage.offered(&["lint", "-n", "sho"]), ["shop", ":4"]);
     assert_eq!(stage.offered(&["sandbox", "node", "silence", ""]), ["db-node-1", "web-node-1", ":4"]);
     assert_eq!(stage.offered(&["completion", ""]), ["bash", "zsh", "fish", ":4"]);
+    // Flags are for those who begin one.
+    assert_eq!(stage.offered(&["version", ""]), [":4"]);
+    assert!(stage.offered(&["version", "-"]).iter().any(|word| word == "--client"));
     let verbs = stage.offered(&[""]);
     for verb in ["run", "sandbox", "lint", "version", "completion", "docs", ":4"] {
         assert!(verbs.iter().any(|offered| offered == verb), "{verb}: {verbs:?}");

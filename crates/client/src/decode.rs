@@ -8,6 +8,7 @@
 
 use taintward_core::health::LeaseFact;
 use taintward_core::names::{NodeName, Uid, Version};
+use taintward_core::time::Wall;
 
 pub(crate) mod event;
 mod facts;
@@ -177,6 +178,11 @@ pub fn status_from_body(content_type: &str, bytes: &[u8]) -> Option<ApiStatus> {
             ApiStatus::read(encoding, bytes).ok()
         }
     }
+}
+
+/// When a node's `spec.taints` last changed, by its managed fields (D1), whichever taints it has. JSON.
+pub(crate) fn taints_changed(bytes: &[u8]) -> Option<Wall> {
+    json::taints_changed(bytes)
 }
 
 pub(crate) fn foreign_type(content_type: &str) -> String {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use taintward_client::nodes::{Complaint, NodeObject, Nodes, Note, Writing};
 use taintward_core::change::{Applied, parse};
 use taintward_core::effect::Failure;
+use taintward_core::time::Wall;
 use tokio::time::Instant;
 
 const NODE: &str = "/api/v1/nodes/n1";
@@ -131,6 +132,10 @@ fn notes_are_written_beside_and_no_other_annotation_is_touched() {
         seen.after(&applied(&seen, &["a-"]), &[], &notes)["metadata"]["annotations"],
         json!({ "a/b~c": "new", "d": "more", "other": "stays" })
     );
+    // The last one takes the map along, as on a server.
+    let only = read(&node(listed(), json!({ "a": "b" })));
+    let after = only.after(&applied(&only, &["a-"]), &[], &[note("a", None)]);
+    assert_eq!(after["metadata"].get("annotations"), None);
     // Where there are none yet, somebody else's first one would be overwritten: so the version is demanded.
     let steps = patch(&node(listed(), Value::Null), &["a-"], &notes).unwrap();
     assert_eq!(steps[1]["path"], "/metadata/resourceVersion");
@@ -138,6 +143,21 @@ fn notes_are_written_beside_and_no_other_annotation_is_touched() {
         steps[3],
         json!({ "op": "add", "path": "/metadata/annotations", "value": { "a/b~c": "new", "d": "more" } })
     );
+}
+
+/// D1's source, for taints of any effect.
+#[test]
+fn how_old_taints_are_at_least_is_read_off_managed_fields() {
+    let mut object = node(json!([{ "key": "a", "effect": "NoSchedule" }]), Value::Null);
+    assert_eq!(read(&object).taints_changed(), None);
+    let entry =
+        |time: &str, fields: Value| json!({ "manager": "kubectl-taint", "time": time, "fieldsV1": fields });
+    object["metadata"]["managedFields"] = json!([
+        entry("2027-01-15T08:00:00Z", json!({ "f:spec": { "f:taints": {} } })),
+        entry("2027-01-15T09:00:00Z", json!({ "f:spec": { "f:unschedulable": {} } })),
+    ]);
+    assert_eq!(read(&object).taints_changed(), Some(Wall::from_secs(1_800_000_000)));
+    assert_eq!(read(&object).fact().taints_changed, None, "the engine does not look where it need not");
 }
 
 #[test]

@@ -102,7 +102,10 @@ fn edits(flag: &'static str, pairs: &[String], removes: bool) -> Result<Vec<Edit
 
 fn read(taint: &str, removes: bool) -> Result<Change, String> {
     let spec = if removes && !taint.ends_with('-') { format!("{taint}-") } else { taint.to_owned() };
-    let change = change::parse(&[&spec]).map_err(|why| why.to_string())?;
+    let change = change::parse(&[&spec]).map_err(|why| {
+        let before = spec.get(..why.at).map_or(0, |before| before.chars().count());
+        format!("{why}\n  {spec}\n  {:before$}^", "")
+    })?;
     match (removes, change.add.is_empty()) {
         (false, true) => Err("that takes a taint off; use --untaint".to_owned()),
         _ => Ok(change),

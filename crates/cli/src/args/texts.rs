@@ -10,7 +10,15 @@ use clap::Args;
 use std::path::PathBuf;
 
 /// What people ask, and the command that answers; each verb is one of ours.
-pub(crate) const QUESTIONS: [(&str, &str); 2] = [
+pub(crate) const QUESTIONS: [(&str, &str); 4] = [
+    (
+        "Who leaves if I add this taint, when, and where could they go?",
+        "plan --taint NODE KEY=VALUE:NoExecute",
+    ),
+    (
+        "How do I put that taint on, and take it off again?",
+        "taint node NODE KEY=VALUE:NoExecute, taint node NODE KEY-",
+    ),
     ("Does this toleration do what its author thinks?", "lint -f FILE"),
     ("How does all this behave, without a cluster?", "sandbox --tour"),
 ];

@@ -8,7 +8,7 @@ use super::Kind;
 use super::line::Line;
 use serde::Deserialize;
 use std::time::Duration;
-use taintward_client::connect::{self, Connected, connect, contexts};
+use taintward_client::connect::{self, connect, contexts};
 use taintward_client::pages::{Listing, pages};
 
 /// More than anybody reads; the next letter makes it fewer.
@@ -28,23 +28,25 @@ struct Metadata {
 }
 
 /// Names of this kind that begin like this.
-pub(super) fn of(kind: Kind, beginning: &str) -> Vec<String> {
-    let line = Line::typed();
+pub(super) fn of(kind: Kind, beginning: &str, line: &Line) -> Vec<String> {
     let settings = connect::Settings {
         kubeconfig: line.kubeconfig.clone(),
         context: line.context.clone(),
         ..connect::Settings::default()
     };
-    let mut found = match kind {
-        Kind::Context => contexts(&settings),
-        Kind::PodOrNode => return either(&settings, &line, beginning),
-        Kind::NodeName | Kind::PodName | Kind::Namespace => listed(kind, &settings, &line),
-    };
-    found.retain(|name| name.starts_with(beginning));
-    found.sort_unstable();
-    found.dedup();
-    found.truncate(NAMES_MOST);
-    found
+    match kind {
+        Kind::Context => fitting(contexts(&settings), beginning),
+        Kind::PodOrNode => either(&settings, line, beginning),
+        Kind::NodeName | Kind::PodName | Kind::Namespace => fitting(listed(kind, &settings, line), beginning),
+    }
+}
+
+fn fitting(mut names: Vec<String>, beginning: &str) -> Vec<String> {
+    names.retain(|name| name.starts_with(beginning));
+    names.sort_unstable();
+    names.dedup();
+    names.truncate(NAMES_MOST);
+    names
 }
 
 /// `pod/` and `node/`, and then their names.
@@ -52,10 +54,8 @@ fn either(settings: &connect::Settings, line: &Line, beginning: &str) -> Vec<Str
     let kinds = [("pod/", Kind::PodName), ("node/", Kind::NodeName)];
     match kinds.into_iter().find(|(prefix, _)| beginning.starts_with(prefix)) {
         Some((prefix, kind)) => {
-            let mut found = listed(kind, settings, line);
-            found.retain(|name| name.starts_with(&beginning[prefix.len()..]));
-            found.sort_unstable();
-            found.into_iter().take(NAMES_MOST).map(|name| format!("{prefix}{name}")).collect()
+            let found = fitting(listed(kind, settings, line), &beginning[prefix.len()..]);
+            found.into_iter().map(|name| format!("{prefix}{name}")).collect()
         }
         None => kinds
             .map(|(prefix, _)| prefix.to_owned())
@@ -67,22 +67,19 @@ fn either(settings: &connect::Settings, line: &Line, beginning: &str) -> Vec<Str
 
 fn listed(kind: Kind, settings: &connect::Settings, line: &Line) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let listing = |connected: Connected| {
-        let namespace = match &line.namespace {
-            _ if kind != Kind::PodName || line.all_namespaces => String::new(),
-            Some(named) => named.clone(),
-            None => connected.default_namespace.clone(),
-        };
-        (connected, namespace)
-    };
     let names = async {
-        let (connected, namespace) = listing(connect(settings).await.ok()?);
+        let connected = connect(settings).await.ok()?;
+        let namespace = match &line.namespace {
+            _ if kind != Kind::PodName || line.all_namespaces => "",
+            Some(named) => named,
+            None => &connected.default_namespace,
+        };
         let plural = match kind {
             Kind::PodName => "pods",
             Kind::Namespace => "namespaces",
             _ => "nodes",
         };
-        let listing = Listing { group: "", plural, namespace: &namespace, selector: "", fields: "" };
+        let listing = Listing { group: "", plural, namespace, selector: "", fields: "" };
         let mut names = Vec::new();
         let tell = &mut |item: &[u8]| {
             let item: Item = serde_json::from_slice(item).map_err(|why| why.to_string())?;
@@ -94,3 +91,6 @@ fn listed(kind: Kind, settings: &connect::Settings, line: &Line) -> Vec<String> 
     };
     runtime.ok().and_then(|runtime| runtime.block_on(names)).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests;

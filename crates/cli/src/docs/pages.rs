@@ -7,7 +7,7 @@
 
 use super::cells::{cell, default, line, meaning, names};
 use crate::args::{self, QUESTIONS};
-use crate::{lint, program, version};
+use crate::{lint, plan, program, taint, version};
 use clap::Command;
 
 /// What a page says that the description of the command line does not know.
@@ -24,7 +24,7 @@ struct Page {
 const PRINTING: [(u8, &str); 3] =
     [(0, "It is done"), (1, "It could not be written"), (2, "The command line makes no sense")];
 
-const PAGES: [Page; 6] = [
+const PAGES: [Page; 8] = [
     Page {
         verb: "run",
         example: None,
@@ -37,6 +37,21 @@ const PAGES: [Page; 6] = [
         exit_codes: &program::EXIT_CODES,
         besides: "What it can do, what it is not: [docs/sandbox.md](../sandbox.md). What `--tour` shows:\n\n\
             ![The tour: taints, countdowns, a taint taken back in time, a drain under a budget](../tour.svg)",
+    },
+    Page {
+        verb: "plan",
+        example: Some((
+            include_str!("../../tests/cmd/plan.trycmd"),
+            "taintward plan -f cluster.yaml --as-of 2026-11-21T14:00:00Z --taint n1 dedicated=db:NoExecute",
+        )),
+        exit_codes: &plan::EXIT_CODES,
+        besides: "What it knows, what it does not, and how it reads files: [docs/plan.md](../plan.md).",
+    },
+    Page {
+        verb: "taint",
+        example: None,
+        exit_codes: &taint::EXIT_CODES,
+        besides: "More, and where it differs from `kubectl taint`: [docs/taint.md](../taint.md).",
     },
     Page {
         verb: "lint",

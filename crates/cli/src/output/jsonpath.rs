@@ -2,8 +2,9 @@
 //! Room:     what is read from a template; templates of single fields, as `custom-columns` and `--sort-by` have them.
 //! Comes in: `{range .items[*]}{.metadata.name}{"\n"}{end}`.
 //! Goes out: [`Template`], or a [`TemplateError`] in kubectl's words.
-//! Keeps:    kubectl prints the same; a test compares them. Only the order of the fields that `*` and `..` find is ours:
-//!           by name, where kubectl's is another each time.
+//! Keeps:    kubectl prints the same; a test compares them. Two things are ours: the fields that `*` and `..` find come
+//!           by name, where kubectl's order is another each time; and a range in a range that nobody ends, which loses
+//!           kubectl its place, goes on to the end of the template.
 //! Not here: the JSONPath of RFC 9535, which is another language.
 
 mod parse;

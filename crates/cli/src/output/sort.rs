@@ -1,5 +1,5 @@
 //! # Sort: `--sort-by`
-//! Room:     by a field of each item; numbers, texts, truth values; what has none comes first.
+//! Room:     by a field of each item; amounts such as 100m and 1Gi by what they are; what has none comes first.
 //! Comes in: a path; items.
 //! Goes out: an order.
 //! Not here: who is put in that order (`output.rs`).
@@ -7,6 +7,7 @@
 use super::jsonpath::{Template, TemplateError, shown};
 use serde_json::Value;
 use std::cmp::Ordering;
+use taintward_core::quantity::Quantity;
 
 /// What a list is sorted by.
 #[derive(Clone, Debug)]
@@ -38,19 +39,80 @@ impl SortKey {
         if keys.iter().all(Option::is_none) {
             return Err(SortError::Nowhere(self.text.clone()));
         }
+        let texts = || keys.iter().flatten().filter_map(|value| value.as_str());
+        let amounts = texts().all(|text| Quantity::parse(text).is_ok());
         let mut order: Vec<usize> = (0..items.len()).collect();
-        order.sort_by(|one, other| compare(keys[*one].as_deref(), keys[*other].as_deref()));
+        order.sort_by(|one, other| compare(keys[*one].as_deref(), keys[*other].as_deref(), amounts));
         Ok(order)
     }
 }
 
-fn compare(one: Option<&Value>, other: Option<&Value>) -> Ordering {
-    let number = |value: &Value| value.as_f64();
+/// One order for all values: what is missing first, then kind by kind.
+fn compare(one: Option<&Value>, other: Option<&Value>, amounts: bool) -> Ordering {
+    let (Some(one), Some(other)) = (one, other) else { return one.is_some().cmp(&other.is_some()) };
     match (one, other) {
-        (Some(one), Some(other)) => match (number(one), number(other)) {
-            (Some(one), Some(other)) => one.total_cmp(&other),
-            _ => shown(one).cmp(&shown(other)),
+        (Value::Number(one), Value::Number(other)) => match (one.as_i64(), other.as_i64()) {
+            (Some(one), Some(other)) => one.cmp(&other),
+            _ => one.as_f64().unwrap_or(f64::NAN).total_cmp(&other.as_f64().unwrap_or(f64::NAN)),
         },
-        (one, other) => one.is_some().cmp(&other.is_some()),
+        (Value::String(one), Value::String(other)) if amounts => {
+            Quantity::parse(one).ok().cmp(&Quantity::parse(other).ok())
+        }
+        _ => rank(one).cmp(&rank(other)).then_with(|| shown(one).cmp(&shown(other))),
+    }
+}
+
+fn rank(value: &Value) -> u8 {
+    match value {
+        Value::Null => 0,
+        Value::Bool(_) => 1,
+        Value::Number(_) => 2,
+        Value::String(_) => 3,
+        Value::Array(_) => 4,
+        Value::Object(_) => 5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn sorted(values: &[Value]) -> Vec<Value> {
+        let items: Vec<Value> = values.iter().map(|value| json!({"a": value})).collect();
+        let order = parse(".a").unwrap().order(&items).unwrap();
+        order.into_iter().map(|at| values[at].clone()).collect()
+    }
+
+    #[test]
+    fn amounts_are_amounts_where_all_are() {
+        assert_eq!(
+            sorted(&[json!("1Gi"), json!("900Mi"), json!("10")]),
+            [json!("10"), json!("900Mi"), json!("1Gi")]
+        );
+        assert_eq!(sorted(&[json!("n2"), json!("9"), json!("10")]), [json!("10"), json!("9"), json!("n2")]);
+        assert_eq!(sorted(&[json!(10), json!(9), json!(9.5)]), [json!(9), json!(9.5), json!(10)]);
+    }
+
+    #[test]
+    fn what_is_missing_comes_first_and_equals_keep_their_order() {
+        let items = [json!({"a": 1, "n": 1}), json!({"n": 2}), json!({"a": 1, "n": 3}), json!({"a": 0})];
+        assert_eq!(parse("a").unwrap().order(&items), Ok(vec![1, 3, 0, 2]));
+    }
+
+    proptest! {
+        /// Whatever stands in a field: there is one order, and nothing is lost.
+        #[test]
+        fn anything_can_be_sorted(picks in prop::collection::vec(0_usize..12, 1..40)) {
+            let odd = [
+                json!(null), json!(true), json!(9), json!(10), json!(9.5), json!("5x"), json!("9"), json!("10"), json!("1Gi"),
+                json!([1]), json!({}), json!(u64::MAX),
+            ];
+            let values: Vec<Value> = picks.iter().map(|pick| odd[*pick].clone()).collect();
+            let once = sorted(&values);
+            prop_assert_eq!(sorted(&once), once.clone());
+            prop_assert_eq!(once.len(), values.len());
+        }
     }
 }

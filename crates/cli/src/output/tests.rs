@@ -108,3 +108,12 @@ fn forms_may_stand_in_files() {
     assert!(why(&empty).contains("the line of titles is missing"), "{}", why(&empty));
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn the_documents_know_every_form() {
+    let document = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/output.md");
+    let document = std::fs::read_to_string(document).unwrap();
+    for form in FORMS.split(", ") {
+        assert!(document.contains(&format!("`{form}`")), "{form}");
+    }
+}

@@ -16,6 +16,9 @@ use taintward_core::taint::{Effect, Taint, keys};
 use taintward_core::time::{Mono, Wall};
 use taintward_sandbox::select::Labels;
 
+/// Nodes that are told by name; of more, only the number is.
+const NAMED_MOST: usize = 5;
+
 /// Which nodes are meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NodeSet {
@@ -136,7 +139,7 @@ fn at(snapshot: &Snapshot, name: &str) -> Result<usize, EditError> {
         let known: Vec<&str> = snapshot.nodes().iter().map(|node| node.fact.name.as_str()).collect();
         let hint = match known[..] {
             [] => "; there is none at all".to_owned(),
-            [ref few @ ..] if few.len() <= 8 => format!("; there are: {}", few.join(", ")),
+            ref few if few.len() <= 8 => format!("; there are: {}", few.join(", ")),
             _ => near(name, &known).map(|near| format!("; did you mean {near}?")).unwrap_or_default(),
         };
         EditError::NoNode { name: name.to_owned(), hint }
@@ -305,7 +308,18 @@ impl Drafts<'_> {
                 }
             }
         }
-        silence_told(silent.len(), &foreseen, health)
+        silence_told(&self.named(silent), silent.len(), &foreseen, health)
+    }
+
+    /// `node n1 falls`, `nodes n1, n2 fall`, `17 nodes fall`.
+    fn named(&self, silent: &BTreeSet<usize>) -> String {
+        let names: Vec<&str> =
+            silent.iter().map(|&node| self.snapshot.nodes()[node].fact.name.as_str()).collect();
+        match names[..] {
+            [one] => format!("node {one} falls"),
+            _ if names.len() <= NAMED_MOST => format!("nodes {} fall", names.join(", ")),
+            _ => format!("{} nodes fall", names.len()),
+        }
     }
 
     fn has_own(&self, node: usize) -> bool {
@@ -322,8 +336,7 @@ fn planned(key: &str, effect: Effect, from: Mono) -> PlannedTaint {
     PlannedTaint { taint: Taint { key: key.into(), value: "".into(), effect, time_added }, from }
 }
 
-fn silence_told(silent: usize, foreseen: &Foreseen, health: &health::Config) -> String {
-    let nodes = if silent == 1 { "1 node falls".to_owned() } else { format!("{silent} nodes fall") };
+fn silence_told(nodes: &str, silent: usize, foreseen: &Foreseen, health: &health::Config) -> String {
     let grace = health.monitor_grace().as_secs_f64();
     if foreseen.all_down {
         return format!(

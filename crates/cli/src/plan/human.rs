@@ -69,29 +69,44 @@ fn opening(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
 /// How many leave, and stay.
 pub(super) fn summary(answer: &PlanAnswer<'_>) -> String {
     let Totals { going, later, staying, exempt, not_understood, spared, anyway } = answer.forecast.totals;
-    let pods = |count: usize| if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") };
-    let by = match answer.until {
-        Mono::NEVER if going == 1 => "leaves now".to_owned(),
-        Mono::NEVER => "leave now".to_owned(),
-        until => format!("will have left by {}", moment(answer, until)),
+    let nodes = match answer.forecast.nodes.len() {
+        0 => return "Nobody leaves: no node has a NoExecute taint.".to_owned(),
+        1 => "1 node".to_owned(),
+        many => format!("{many} nodes"),
     };
     let mut parts = match (going, later) {
         (0, 0) => vec!["Nobody leaves".to_owned()],
-        _ => vec![format!("{} {by}", pods(going)), format!("{later} later")],
+        (0, later) => vec![format!("Nobody {}", by(answer, 1)), format!("{} later", pods(later))],
+        (going, 0) => vec![format!("{} {}", pods(going), by(answer, going))],
+        (going, later) => vec![format!("{} {}", pods(going), by(answer, going)), format!("{later} later")],
     };
-    parts.push(format!("{staying} stay{}", if staying == 1 { "s" } else { "" }));
     for (count, what) in [
+        (staying, if staying == 1 { "stays" } else { "stay" }),
         (exempt, "out of reach"),
         (not_understood, "not understood, and left alone"),
         (spared, "spared by the change"),
-        (anyway, "of those that leave would do so anyway"),
     ] {
         if count > 0 {
             parts.push(format!("{count} {what}"));
         }
     }
-    let nodes = answer.forecast.nodes.len();
-    format!("{}. ({} {})", parts.join(", "), nodes, if nodes == 1 { "node" } else { "nodes" })
+    let anyway = match anyway {
+        0 => String::new(),
+        count => format!(" Of those that leave, {count} would do so anyway."),
+    };
+    format!("{} ({nodes}).{anyway}", parts.join(", "))
+}
+
+fn pods(count: usize) -> String {
+    if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") }
+}
+
+fn by(answer: &PlanAnswer<'_>, count: usize) -> String {
+    match answer.until {
+        Mono::NEVER if count == 1 => "leaves now".to_owned(),
+        Mono::NEVER => "leave now".to_owned(),
+        until => format!("will have left by {}", moment(answer, until)),
+    }
 }
 
 fn leavers(answer: &PlanAnswer<'_>, rows: &[Row<'_>], view: &View) -> String {

@@ -108,14 +108,14 @@ pub(crate) const fn exempt(exemption: Exemption) -> &'static str {
     }
 }
 
-/// What becomes of a pod that is not given a place.
+/// What becomes of pods that are gone; a Job asks its failure policy and backoff limit (NB-3).
 pub(crate) const fn returns(returns: Return) -> &'static str {
     match returns {
-        Return::Anywhere => "made again, elsewhere",
-        Return::SameName => "made again under its name, once it is gone",
-        Return::SameNode => "made again on its node when the taint lets it",
-        Return::AsJob => "made again, unless the Job's failure policy says otherwise",
-        Return::Never => "lost for good: nobody makes it again",
-        Return::Unknown => "its own controller's to say",
+        Return::Anywhere => "made again elsewhere",
+        Return::SameName => "made again, same name, once gone",
+        Return::SameNode => "made again when the taint allows",
+        Return::AsJob => "made again as the Job says",
+        Return::Never => "lost for good",
+        Return::Unknown => "its controller decides",
     }
 }

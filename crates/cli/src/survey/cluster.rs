@@ -67,7 +67,10 @@ impl<'c> Reach<'c> {
         if let Err(why) = self.each(listing("", "nodes"), &mut node).await {
             lacking(why, "nodes are left out or incomplete");
         }
-        let mut budget = |json: &[u8]| Ok(builder.budget(object::budget(json, "")?));
+        let mut budget = |json: &[u8]| {
+            builder.budget(object::budget(json, "")?);
+            Ok(())
+        };
         if let Err(why) = self.each(listing("policy", "poddisruptionbudgets"), &mut budget).await {
             lacking(why, "disruption budgets are left out");
         }

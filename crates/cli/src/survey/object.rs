@@ -31,7 +31,7 @@ where
 }
 
 /// What is wrong, without the place: the JSON is not what somebody wrote.
-fn broken(why: serde_json::Error) -> String {
+fn broken(why: impl ToString) -> String {
     let told = why.to_string();
     told.split(" at line ").next().unwrap_or(&told).to_owned()
 }
@@ -297,7 +297,7 @@ fn goes_beyond(spec: &PodSpec) -> bool {
 pub(super) fn pod(json: &[u8], home: &str, into: &mut Builder) -> Result<bool, String> {
     let decoded = SeenPod::from_json(json);
     if let Decoded::Unreadable(unreadable) = decoded {
-        return Err(unreadable.why);
+        return Err(broken(unreadable.why));
     }
     let PodObject { metadata, spec } = serde_json::from_slice(json).map_err(broken)?;
     let beyond = goes_beyond(&spec);
@@ -332,7 +332,7 @@ pub(super) fn pod(json: &[u8], home: &str, into: &mut Builder) -> Result<bool, S
             read.uid = identity.uid.unwrap_or(read.uid);
             Ok(into.pod(read))
         }
-        Decoded::Unreadable(unreadable) => Err(unreadable.why),
+        Decoded::Unreadable(unreadable) => Err(broken(unreadable.why)),
     }
 }
 
@@ -361,7 +361,7 @@ struct NodeStatus {
 pub(super) fn node(json: &[u8]) -> Result<NodeRead, String> {
     let SeenNode { taints, health } = match SeenNode::from_json(json) {
         Decoded::Fact(seen) => seen,
-        Decoded::Unreadable(unreadable) => return Err(unreadable.why),
+        Decoded::Unreadable(unreadable) => return Err(broken(unreadable.why)),
         Decoded::Unbound(_) => return Err("it is no node".to_owned()),
     };
     let NodeObject { metadata, status } = serde_json::from_slice(json).map_err(broken)?;
@@ -424,8 +424,7 @@ struct BudgetCounts {
 
 /// A disruption budget.
 pub(super) fn budget(json: &[u8], home: &str) -> Result<Budget, String> {
-    let BudgetObject { metadata, spec, status } =
-        serde_json::from_slice(json).map_err(broken)?;
+    let BudgetObject { metadata, spec, status } = serde_json::from_slice(json).map_err(broken)?;
     let portion = |written: Option<Scalar>, field: &str| -> Result<Option<Portion>, String> {
         let Some(text) = written.map(Scalar::into_text) else { return Ok(None) };
         let portion = Portion::parse(&text);

@@ -12,7 +12,6 @@ use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use taintward_client::clock::Clock;
 use taintward_client::nodes::{NodeObject, Nodes};
-use taintward_core::fact::NodeFact;
 use taintward_core::taint::Taint;
 use taintward_core::time::Wall;
 
@@ -55,14 +54,19 @@ fn of(name: &str, node: &NodeObject, now: Wall) -> Vec<Row> {
     }
     let each = fact.taints.iter().map(|taint| {
         let note = Note::about(taint, |key| node.annotation(key)).and_then(|note| noted(&note, now));
-        Row { node: name.clone(), taint: harmless(&taint.to_string()), since: since(taint, fact, now), note }
+        Row {
+            node: name.clone(),
+            taint: harmless(&taint.to_string()),
+            since: since(taint, node.taints_changed(), now),
+            note,
+        }
     });
     each.collect()
 }
 
 /// When it came: what the taint says itself, or when the list last changed, which is that moment or a later one.
-fn since(taint: &Taint, fact: &NodeFact, now: Wall) -> String {
-    match (taint.time_added, fact.taints_changed) {
+fn since(taint: &Taint, changed: Option<Wall>, now: Wall) -> String {
+    match (taint.time_added, changed) {
         (Some(at), _) => moment(at, now),
         (None, Some(at)) => format!("{} at the latest", moment(at, now)),
         (None, None) => "<unknown>".to_owned(),

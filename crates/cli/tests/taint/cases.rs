@@ -64,7 +64,6 @@ const THOUGHT_OF: &[&str] = &[
     "node {1} key:NOEXECUTE",
     "node {1} key:NoSchedule,NoExecute",
     "node {1} Key_1.x=V-2:NoSchedule",
-    "node {1} -key:NoSchedule",
     "node {1} key.:NoSchedule",
     "node {1} key=-v:NoSchedule",
     "node {1} key=v/w:NoSchedule",

@@ -20,7 +20,7 @@ mod node;
 mod place;
 mod shape;
 
-pub(super) use node::node;
+pub(super) use node::{node, taints_changed};
 
 /// Reads an object into a shape; a fault carries the path of the place serde stopped at.
 pub(super) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Fault> {

@@ -5,18 +5,20 @@
 //! Keeps:    a patch applies only where taints and annotations it rests on are what was read (S8, KT-9).
 //! Not here: which taints are wanted (`taintward_core::change`).
 
-use crate::decode::{Decoded, ObjectBody, object_from_body};
+use crate::decode::{Decoded, ObjectBody, object_from_body, taints_changed};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use taintward_core::change::{Applied, Origin};
 use taintward_core::fact::NodeFact;
 use taintward_core::taint::Taint;
+use taintward_core::time::Wall;
 
 /// A node as it was read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeObject {
     object: Value,
     fact: NodeFact,
+    taints_changed: Option<Wall>,
 }
 
 /// What becomes of an annotation: its key, and its value or none.
@@ -40,12 +42,17 @@ impl NodeObject {
         if listed != fact.taints.len() {
             return Err("its taints are not what they should be".to_owned());
         }
-        Ok(Self { object, fact })
+        Ok(Self { object, fact, taints_changed: taints_changed(body) })
     }
 
     /// What the core knows of it.
     pub const fn fact(&self) -> &NodeFact {
         &self.fact
+    }
+
+    /// When its list of taints last changed, whichever they are: each is at least as old. `None` if nobody owns it.
+    pub const fn taints_changed(&self) -> Option<Wall> {
+        self.taints_changed
     }
 
     /// The value of an annotation.
@@ -107,6 +114,9 @@ impl NodeObject {
                 Some(value) => object["metadata"]["annotations"][key] = Value::from(value.as_str()),
                 None => {
                     object["metadata"]["annotations"].as_object_mut().map(|all| all.remove(key));
+                    if object["metadata"]["annotations"].as_object().is_some_and(Map::is_empty) {
+                        object["metadata"].as_object_mut().map(|metadata| metadata.remove("annotations"));
+                    }
                 }
             }
         }

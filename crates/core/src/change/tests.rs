@@ -23,6 +23,7 @@ fn applied(change: &[&str], node: &[&str], overwrite: bool) -> Result<(Vec<Strin
         .map_err(|error| error.messages("n1"))
 }
 
+/// KT-2.
 #[test]
 fn what_is_a_change_and_what_a_name() {
     for change in ["a=b", "a:b", "a-", "=", ":", "-", "a=b:c-"] {
@@ -33,6 +34,7 @@ fn what_is_a_change_and_what_a_name() {
     }
 }
 
+/// KT-3.
 #[test]
 fn additions_and_removals_are_read() {
     let change = parse(&["a=b:NoSchedule", "x/c:NoExecute", "d-", "e:PreferNoSchedule-", "f=g:NoExecute-"]);
@@ -47,6 +49,7 @@ fn additions_and_removals_are_read() {
     assert_eq!(parse(&[]), Ok(Change::default()));
 }
 
+/// KT-3.
 #[test]
 fn what_is_wrong_is_told_with_its_place() {
     let spec = |at, text: &str| (0, at, format!("invalid taint spec: {text}"));
@@ -79,6 +82,7 @@ fn what_is_wrong_is_told_with_its_place() {
     assert!(parse(&["a:NoExecute", "a:NoSchedule", "b-", "b-"]).is_ok());
 }
 
+/// KT-5.
 #[test]
 fn nothing_is_both_added_and_removed() {
     let words = "can not both modify and remove the following taint(s) in the same command:";
@@ -95,6 +99,7 @@ fn nothing_is_both_added_and_removed() {
     assert_eq!(wrong(&["a:NoExecute", "a-", "c:x"]).0, 2);
 }
 
+/// KT-8.
 #[test]
 fn new_ones_stand_first_and_the_word_follows() {
     let ok = |taints: &[&str], word| Ok((taints.iter().map(ToString::to_string).collect(), word));
@@ -113,6 +118,7 @@ fn new_ones_stand_first_and_the_word_follows() {
     }
 }
 
+/// KT-7.
 #[test]
 fn what_is_there_and_what_is_not_is_refused() {
     let node = ["a=1:NoSchedule", "b:NoExecute"];
@@ -129,6 +135,7 @@ fn what_is_there_and_what_is_not_is_refused() {
     assert_eq!(applied(&["a-", "a-"], &node, false), missing(&["a"]), "the first one took it");
 }
 
+/// KT-9.
 #[test]
 fn an_overwritten_taint_is_a_new_one_and_others_keep_their_time() {
     let at = |text: &str| Taint { time_added: Some(crate::time::Wall::from_secs(9)), ..taint(text) };

@@ -2,6 +2,7 @@
 mod differential;
 
 use super::*;
+use proptest::prelude::*;
 use serde_json::json;
 
 fn printed(template: &str) -> Result<String, TemplateError> {
@@ -42,5 +43,23 @@ fn a_field_may_be_written_in_four_ways() {
     assert!(all.iter().all(|one| one == &all[0]));
     for wrong in ["", ".", "{}", "{.a}{.b}", "{.a"] {
         assert!(Template::field(wrong).is_err(), "{wrong}");
+    }
+}
+
+proptest! {
+    /// Whatever is typed: a text or a complaint, and soon.
+    #[test]
+    fn no_template_is_too_odd(
+        pieces in prop::collection::vec(prop_oneof![
+            Just("{"), Just("}"), Just(".items"), Just("[*]"), Just("[?(@.n>1)]"), Just("{range .items[*]}"), Just("{end}"), Just("["),
+            Just("[-9223372036854775808:9223372036854775807]"), Just("[:-9223372036854775808]"), Just("[9223372036854775807]"),
+            Just("]"), Just("'"), Just("\""), Just("\\"), Just("\\u00e4"), Just("\\777"), Just("(@"), Just(")"), Just("=="), Just(".."), Just("-"),
+            Just("1.2.3"), Just(","), Just("\n"), Just("ä節"), Just("none"), Just(".text.*"), Just("[?(@"),
+        ], 0..12),
+        any in ".{0,6}",
+    ) {
+        let _ = printed(&pieces.concat());
+        let _ = printed(&format!("{{{}{any}}}", pieces.concat()));
+        let _ = Template::field(&pieces.concat());
     }
 }

@@ -172,7 +172,7 @@ fn bounds(slice: Slice, length: i64) -> Result<Option<(usize, usize)>, String> {
         return beyond(from);
     }
     if to > length || to < 0 {
-        return beyond(to - 1);
+        return beyond(to.saturating_sub(1));
     }
     if from > to {
         return Err(format!("starting index {from} is greater than ending index {to}"));

@@ -66,7 +66,7 @@ fn condition(entry: &NodeConditionEntry<'_>) -> Result<Option<Condition>, Fault>
 
 /// When `spec.taints` last changed, by the managed fields (D1): a second pass, only for nodes that need it. An entry
 /// that can't be read says nothing.
-fn taints_changed(bytes: &[u8]) -> Option<Wall> {
+pub(in crate::decode) fn taints_changed(bytes: &[u8]) -> Option<Wall> {
     let object: Managed<'_> = read(bytes).ok()?;
     let entries = object.metadata?.0.managed_fields?.0;
     let owning = entries.iter().filter(|entry| {

@@ -1,0 +1,55 @@
+//! # Fuzz target: the grammar of taints
+//! Room:     text in, no panic; errors point into their argument; a change reads as it was written.
+//! Comes in: from libFuzzer (`cargo +nightly fuzz run taint --features libfuzzer`), or from files named as arguments
+//!           (`cargo run --manifest-path fuzz/Cargo.toml --bin taint -- FILE...`, on the stable compiler). One line is one
+//!           argument.
+//! Goes out: nothing; a crash is the finding.
+//! Not here: the grammar: `taintward_core::change`.
+#![cfg_attr(feature = "libfuzzer", no_main)]
+
+use taintward_core::change::{Change, parse};
+
+/// What was understood, if anything was.
+fn run(bytes: &[u8]) -> Option<Change> {
+    let text = String::from_utf8_lossy(bytes);
+    let arguments: Vec<&str> = text.lines().collect();
+    match parse(&arguments) {
+        Err(error) => {
+            let argument = arguments[error.argument];
+            assert!(
+                argument.is_char_boundary(error.at),
+                "{error:?} points into no character of {argument:?}"
+            );
+            assert!(!error.to_string().is_empty());
+            None
+        }
+        Ok(change) => {
+            let written = change.to_string();
+            let again = parse(&written.split_whitespace().collect::<Vec<_>>());
+            assert_eq!(again.as_ref(), Ok(&change), "{written}");
+            for overwrite in [false, true] {
+                // Applied to what it adds itself, it may be refused, and never panics.
+                let _ = change.apply(&change.add, overwrite);
+            }
+            Some(change)
+        }
+    }
+}
+
+#[cfg(feature = "libfuzzer")]
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    run(bytes);
+});
+
+#[cfg(not(feature = "libfuzzer"))]
+fn main() -> std::io::Result<()> {
+    for path in std::env::args_os().skip(1) {
+        let change = run(&std::fs::read(&path)?);
+        println!(
+            "{}: {}",
+            path.display(),
+            change.map_or("no change".to_owned(), |change| change.to_string())
+        );
+    }
+    Ok(())
+}
