@@ -15,6 +15,7 @@ mod sandbox;
 mod survey;
 mod taint;
 mod version;
+mod words;
 
 fn main() -> std::process::ExitCode {
     program::main()

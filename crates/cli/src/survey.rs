@@ -6,14 +6,16 @@
 //!           what the answer lacks because of it.
 //! Not here: what is asked of the snapshot (the core).
 
+pub(crate) mod closeup;
 mod cluster;
 mod files;
+pub(crate) mod near;
 mod object;
 mod progress;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use cluster::of_nodes;
+pub(crate) use cluster::{Reach, of_nodes};
 pub(crate) use files::sort;
 
 use crate::kube_args::Cluster;

@@ -5,6 +5,7 @@
 //! Keeps:    what cannot be read is a gap with its place, and the rest is read.
 //! Not here: opening files and YAML (`manifest`); what an object says (`object.rs`).
 
+use super::near::Closeups;
 use super::{Gap, Survey, lost, moment, object};
 use crate::manifest::files::{Found, each};
 use crate::manifest::{self, Mark, Tree};
@@ -26,6 +27,7 @@ enum Kind {
     Node,
     Pod,
     Budget,
+    Event,
 }
 
 fn kind(tree: &Tree) -> Option<Kind> {
@@ -33,18 +35,30 @@ fn kind(tree: &Tree) -> Option<Kind> {
         ("v1", "Node") => Some(Kind::Node),
         ("v1", "Pod") => Some(Kind::Pod),
         ("policy/v1" | "policy/v1beta1", "PodDisruptionBudget") => Some(Kind::Budget),
+        ("v1" | "events.k8s.io/v1", "Event") => Some(Kind::Event),
         _ => None,
     }
 }
 
 pub(super) fn survey(paths: &[PathBuf], as_of: Option<Timestamp>, numeric: NumericOperators) -> Survey {
-    let mut texts = Texts::new(as_of, numeric);
+    survey_closely(paths, as_of, numeric, Closeups::default()).0
+}
+
+/// The same, with a closer look at some objects.
+pub(super) fn survey_closely(
+    paths: &[PathBuf],
+    as_of: Option<Timestamp>,
+    numeric: NumericOperators,
+    closeups: Closeups,
+) -> (Survey, Closeups) {
+    let mut texts = Texts { closeups, ..Texts::new(as_of, numeric) };
     each(paths, &mut |found| texts.take(found));
     let from = match paths {
         [one] if one.as_os_str() == "-" => manifest::files::STDIN.to_owned(),
         paths => paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "),
     };
-    texts.finish(from)
+    let closeups = std::mem::take(&mut texts.closeups);
+    (texts.finish(from), closeups)
 }
 
 /// Texts as they come.
@@ -52,6 +66,7 @@ pub(super) struct Texts {
     builder: Builder,
     gaps: Vec<Gap>,
     objects: usize,
+    closeups: Closeups,
     /// Kinds that were not looked at.
     others: BTreeSet<String>,
 }
@@ -59,7 +74,8 @@ pub(super) struct Texts {
 impl Texts {
     pub(super) fn new(as_of: Option<Timestamp>, numeric: NumericOperators) -> Self {
         let builder = Builder::new(moment(as_of), numeric, true);
-        Self { builder, gaps: Vec::new(), objects: 0, others: BTreeSet::new() }
+        let (gaps, closeups, others) = (Vec::new(), Closeups::default(), BTreeSet::new());
+        Self { builder, gaps, objects: 0, closeups, others }
     }
 
     pub(super) fn take(&mut self, Found { name, text }: Found) {
@@ -99,8 +115,18 @@ impl Texts {
     fn read(&mut self, kind: Kind, tree: &Tree) -> Result<(), String> {
         let json = serde_json::to_vec(tree).map_err(|why| why.to_string())?;
         let another = match kind {
-            Kind::Node => self.builder.node(object::node(&json)?),
-            Kind::Pod => object::pod(&json, DEFAULT_NAMESPACE, &mut self.builder)?,
+            Kind::Node => {
+                self.closeups.node(&json);
+                self.builder.node(object::node(&json)?)
+            }
+            Kind::Pod => {
+                self.closeups.pod(&json, DEFAULT_NAMESPACE);
+                object::pod(&json, DEFAULT_NAMESPACE, &mut self.builder)?
+            }
+            Kind::Event => {
+                self.closeups.event(&json);
+                false
+            }
             Kind::Budget => {
                 self.builder.budget(object::budget(&json, DEFAULT_NAMESPACE)?);
                 false
