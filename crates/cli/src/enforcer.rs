@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn a_lease_is_held_stale_or_free() {
-        let spec = |time| format!(r#""holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": "{time}""#);
+        let spec =
+            |time| format!(r#""holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": "{time}""#);
         assert_eq!(lease(&spec("2026-11-21T13:59:59.000000Z")), Lease::Held("a".into()));
         assert_eq!(lease(&spec("2026-11-21T14:00:05.000000Z")), Lease::Held("a".into()), "clocks differ");
         assert_eq!(lease(&spec("2026-11-21T13:59:00.000000Z")), Lease::Held("a".into()));
@@ -168,7 +169,9 @@ mod tests {
         let remark = |ours, upstreams| Enforcers { ours, upstreams }.remark().unwrap_or_default();
         assert_eq!(remark(held(), Lease::Absent), "");
         assert!(remark(Lease::Absent, held()).contains("does not say whether"));
-        assert!(remark(Lease::Absent, Lease::Stale(99)).starts_with("nobody seems to evict: there is no lease"));
+        assert!(
+            remark(Lease::Absent, Lease::Stale(99)).starts_with("nobody seems to evict: there is no lease")
+        );
         for (ours, upstreams) in
             [(Lease::Unread("no".into()), Lease::Absent), (Lease::Free, Lease::Unread("no".into()))]
         {

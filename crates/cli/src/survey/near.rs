@@ -34,6 +34,8 @@ pub(crate) struct Wanted {
 pub(crate) struct Vicinity {
     pub(crate) survey: Survey,
     pub(crate) closeups: Closeups,
+    /// Pods of which it is known that they are not there.
+    pub(crate) gone: BTreeSet<String>,
     /// Nodes of which it is known that they are not there.
     pub(crate) absent: BTreeSet<String>,
     /// Whether the events of the pods are known.
@@ -96,7 +98,7 @@ impl Closeups {
 
 /// Whether the owner of a pod is likely to have made the other one as well: names of pods begin with that of what made
 /// them, and those of ReplicaSets with that of the Deployment.
-fn may_follow(pod: &PodCloseup, gone: &str) -> bool {
+pub(crate) fn may_follow(pod: &PodCloseup, gone: &str) -> bool {
     let Some((kind, owner)) = &pod.owner else { return false };
     let base = |name: &str| name.rsplit_once('-').map(|(base, _)| base.to_owned());
     let Some(maker) = base(gone) else { return false };
@@ -111,8 +113,11 @@ pub(crate) fn in_files(
     as_of: Option<Timestamp>,
     numeric: NumericOperators,
 ) -> Vicinity {
+    let names = wanted.pods.clone();
     let (survey, closeups) = files::survey_closely(paths, as_of, numeric, Closeups::of(wanted));
-    Vicinity { survey, closeups, absent: BTreeSet::new(), knows_events: true }
+    let is_there = |name: &String| closeups.pods.iter().any(|pod| pod.name == *name);
+    let gone = names.into_iter().filter(|name| !is_there(name)).collect();
+    Vicinity { survey, closeups, gone, absent: BTreeSet::new(), knows_events: true }
 }
 
 /// Of a running cluster.
@@ -124,7 +129,8 @@ pub(crate) async fn in_cluster(
 ) -> Vicinity {
     let builder = Builder::new(moment(as_of), numeric, true);
     let closeups = Closeups::of(wanted.clone());
-    let mut look = Look { reach, builder, closeups, gaps: Vec::new(), absent: BTreeSet::new(), gone: false };
+    let (gaps, gone, absent) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+    let mut look = Look { reach, builder, closeups, gaps, gone, absent };
     let namespace = wanted.namespace.as_deref().unwrap_or_default();
     for name in &wanted.pods {
         look.pod(namespace, name).await;
@@ -133,16 +139,16 @@ pub(crate) async fn in_cluster(
     for name in &wanted.nodes {
         look.pods("", &format!("spec.nodeName={name}"), "its pods are left out or incomplete").await;
     }
-    if look.gone {
+    if !look.gone.is_empty() {
         look.pods(namespace, "", "other pods of the same workload are left out").await;
     }
     let mut knows_events = true;
     for name in &wanted.pods {
         knows_events &= look.events(namespace, name).await;
     }
-    let Look { builder, closeups, gaps, absent, .. } = look;
+    let Look { builder, closeups, gaps, gone, absent, .. } = look;
     let survey = Survey { snapshot: builder.finish(), from: reach.connected.where_from.clone(), gaps };
-    Vicinity { survey, closeups, absent, knows_events }
+    Vicinity { survey, closeups, gone, absent, knows_events }
 }
 
 /// Looking around.
@@ -151,9 +157,8 @@ struct Look<'r, 'c> {
     builder: Builder,
     closeups: Closeups,
     gaps: Vec<Gap>,
+    gone: BTreeSet<String>,
     absent: BTreeSet<String>,
-    /// A pod is not there.
-    gone: bool,
 }
 
 impl Look<'_, '_> {
@@ -183,7 +188,7 @@ impl Look<'_, '_> {
                     );
                 }
             }
-            Ok(None) => self.gone = true,
+            Ok(None) => drop(self.gone.insert(name.to_owned())),
             Err(why) => self.lacks(&why.to_string(), &format!("pod {namespace}/{name} is left out")),
         }
     }
