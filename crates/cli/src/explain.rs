@@ -15,6 +15,8 @@ mod object;
 mod places;
 mod pod;
 mod target;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use target::{Target, TargetError, parse as parse_targets};
 

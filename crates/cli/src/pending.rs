@@ -77,7 +77,8 @@ fn answer(ask: &Ask) -> Result<ExitCode, PendingError> {
             let _ = writeln!(io::stderr(), "note: {remark}");
         }
         if list.is_empty() {
-            let _ = writeln!(io::stderr(), "{}", list::nobody(&namespace));
+            let partly = if survey.gaps.is_empty() { "" } else { "As far as it could be read: " };
+            let _ = writeln!(io::stderr(), "{partly}{}", list::nobody(&namespace));
         }
     }
     if !(list.is_empty() && ask.output.is_for_people()) {

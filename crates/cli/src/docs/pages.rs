@@ -59,7 +59,7 @@ const PAGES: [Page; 10] = [
     Page {
         verb: "pending",
         example: Some((
-            include_str!("../../tests/cmd/pending.trycmd"),
+            include_str!("../../tests/cmd/explain.trycmd"),
             "taintward pending -f cluster.yaml --as-of 2026-11-21T14:00:00Z",
         )),
         exit_codes: &pending::EXIT_CODES,

@@ -17,7 +17,7 @@ use crate::words::{self, stamp};
 use serde_json::{Value, json};
 use taintward_core::matching::Answer;
 use taintward_core::start::{ArrivalSource, StartSource};
-use taintward_core::taint::{Meaning, Taint};
+use taintward_core::taint::{Effect, Meaning, Taint};
 use taintward_core::time::{Mono, Wall};
 use taintward_core::toleration::Toleration;
 use taintward_core::verdict::Outcome;
@@ -209,8 +209,10 @@ fn node(story: &NodeStory<'_>) -> Value {
     let taints = story.taints();
     let taint = |each: &super::node::NodeTaint<'_>| {
         let mut object = named(each.taint);
-        object["since"] = stamp(each.start.at);
-        object["source"] = json!(source(each.start.source));
+        // Nobody counts from the first sight of a taint that sends nobody away.
+        let is_told = each.taint.effect == Effect::NoExecute || each.taint.time_added.is_some();
+        object["since"] = if is_told { stamp(each.start.at) } else { Value::Null };
+        object["source"] = if is_told { json!(source(each.start.source)) } else { Value::Null };
         object["meaning"] = meaning(each.meaning.as_ref());
         object["note"] = note(each.note.as_ref());
         object

@@ -203,7 +203,8 @@ pub(super) fn since(start: &Start, now: Now) -> String {
     let source = match start.source {
         StartSource::SeenLive => "seen appearing",
         StartSource::TimeAdded => "by its timeAdded",
-        StartSource::ManagedFields => "by the node's managedFields",
+        // They tell when the list of taints changed last, whichever of them it was.
+        StartSource::ManagedFields => "at the latest, by the node's managedFields",
         StartSource::FirstSight => return "nothing says since when; counted from now".to_owned(),
     };
     let clamped = if start.clamped { ", corrected: it said something impossible" } else { "" };

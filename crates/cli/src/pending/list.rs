@@ -65,7 +65,7 @@ impl<'s> PendingList<'s> {
         let pods = |count: usize| if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") };
         let marked = match marked {
             0 => "none of them is marked for deletion: nobody has tried yet".to_owned(),
-            count => format!("{count} marked for deletion, which was not accepted yet"),
+            count => format!("{count} of them marked for deletion, which was not accepted yet"),
         };
         Some(format!(
             "{} should be gone. In the way: {marked}. taintward explain pod/{} -n {} says more of the first.",
