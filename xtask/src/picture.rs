@@ -1,7 +1,7 @@
-//! # Picture: the tour, as it looks
-//! Room:     runs `taintward sandbox --tour` and draws what it printed.
-//! Comes in: the program's real output.
-//! Goes out: docs/tour.svg, which the README shows.
+//! # Picture: commands, as they look
+//! Room:     runs the tour, `plan` and `explain`, and draws what they printed.
+//! Comes in: the program's real output, colours included.
+//! Goes out: docs/tour.svg, docs/plan.svg and docs/explain.svg, which the README shows.
 //! Not here: making anything up.
 
 use crate::sources;
@@ -14,21 +14,48 @@ use std::process::Command;
 const LETTER: (f64, usize) = (7.83, 18);
 const MARGIN: usize = 16;
 
+/// The cluster that `plan` and `explain` are shown with.
+const CLUSTER: &str = "crates/cli/tests/cmd/plan.in";
+
+/// What is drawn besides the tour: the file, and what is typed.
+const SHOTS: [(&str, &str); 1] = [(
+    "plan",
+    "taintward plan -f cluster.yaml --as-of 2026-11-21T14:00:00Z --taint n1 dedicated=db:NoExecute",
+)];
+
 pub(crate) fn run() -> Result<()> {
     let program = sources::build_taintward(true)?;
+    for (name, typed) in SHOTS {
+        let words = typed.split(' ').skip(1).chain(["--color", "always"]);
+        let done = Command::new(&program)
+            .args(words)
+            .current_dir(sources::root().join(CLUSTER))
+            .env("TZ", "UTC")
+            .output()
+            .with_context(|| format!("starting {typed}"))?;
+        if done.stdout.is_empty() || !done.stderr.is_empty() {
+            bail!("{typed} failed: {}", String::from_utf8_lossy(&done.stderr));
+        }
+        write(name, typed, &done.stdout)?;
+    }
     let done = Command::new(program).args(["sandbox", "--tour"]).output().context("starting the tour")?;
     if !done.status.success() {
         bail!("the tour failed: {}", String::from_utf8_lossy(&done.stderr));
     }
-    let file = sources::root().join("docs/tour.svg");
-    fs::write(&file, drawn(&String::from_utf8_lossy(&done.stdout)))?;
+    write("tour", "taintward sandbox --tour", &done.stdout)
+}
+
+fn write(name: &str, typed: &str, printed: &[u8]) -> Result<()> {
+    let file = sources::root().join(format!("docs/{name}.svg"));
+    fs::write(&file, drawn(typed, &String::from_utf8_lossy(printed)))?;
     println!("{}: written", file.display());
     Ok(())
 }
 
-fn drawn(text: &str) -> String {
-    let lines: Vec<&str> = std::iter::once("$ taintward sandbox --tour").chain(text.lines()).collect();
-    let columns = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+fn drawn(typed: &str, text: &str) -> String {
+    let typed = format!("$ {typed}");
+    let lines: Vec<&str> = std::iter::once(typed.as_str()).chain(text.lines()).collect();
+    let columns = lines.iter().map(|line| plain(line).chars().count()).max().unwrap_or(0);
     let width = (columns as f64 * LETTER.0).ceil() as usize + 2 * MARGIN;
     let height = lines.len() * LETTER.1 + 2 * MARGIN;
     let mut svg = format!(
@@ -43,8 +70,33 @@ fn drawn(text: &str) -> String {
             ""
         };
         let y = MARGIN + (index + 1) * LETTER.1 - 4;
-        let escaped = line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        let _ = writeln!(svg, "<text x=\"{MARGIN}\" y=\"{y}\"{colour}>{escaped}</text>");
+        let _ = writeln!(svg, "<text x=\"{MARGIN}\" y=\"{y}\"{colour}>{}</text>", painted(line));
     }
     svg + "</g>\n</svg>\n"
+}
+
+/// A line without its colours.
+fn plain(line: &str) -> String {
+    let mut pieces = line.split("\x1b[");
+    let first = pieces.next().unwrap_or_default();
+    let rest = pieces.map(|piece| piece.split_once('m').map_or("", |(_, text)| text));
+    std::iter::once(first).chain(rest).collect()
+}
+
+/// A line with its colours as the picture has them.
+fn painted(line: &str) -> String {
+    let escaped = line.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let mut pieces = escaped.split("\x1b[");
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (code, rest) = piece.split_once('m').unwrap_or(("0", piece));
+        let fill = match code {
+            "31" => "#fb4934",
+            "33" => "#fabd2f",
+            "34" => "#83a598",
+            _ => "#d8dee6",
+        };
+        let _ = write!(text, "<tspan fill=\"{fill}\">{rest}</tspan>");
+    }
+    text
 }

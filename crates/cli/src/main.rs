@@ -1,7 +1,13 @@
-//! The `taintward` program.
+//! # Taintward: the program
+//! Room:     the list of its rooms; each command has one of its own name.
+//! Comes in: arguments, the environment.
+//! Goes out: an exit code.
+//! Not here: what they do (`program.rs`).
 
 mod args;
 mod complete;
+#[cfg(test)]
+mod described;
 mod docs;
 mod enforcer;
 mod explain;

@@ -12,7 +12,7 @@ mod scalar;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use parse::each;
+pub(crate) use parse::{Fault, each};
 
 use std::collections::BTreeSet;
 use std::rc::Rc;

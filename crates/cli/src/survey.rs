@@ -10,7 +10,7 @@ pub(crate) mod closeup;
 mod cluster;
 mod files;
 pub(crate) mod near;
-mod object;
+mod objects;
 mod progress;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -23,6 +23,7 @@ use crate::manifest::Mark;
 use jiff::Timestamp;
 use std::fmt;
 use std::path::PathBuf;
+use taintward_client::clock::Clock;
 use taintward_client::connect::{ConnectError, ProbeError};
 use taintward_core::matching::NumericOperators;
 use taintward_core::snapshot::Snapshot;
@@ -90,7 +91,7 @@ fn before(gaps: &[Gap]) -> String {
 
 /// Which moment it is, for judging.
 pub(crate) fn moment(as_of: Option<Timestamp>) -> Wall {
-    Wall::from_micros(as_of.unwrap_or_else(Timestamp::now).as_microsecond())
+    as_of.map_or_else(|| Clock::system().now().wall, |as_of| Wall::from_micros(as_of.as_microsecond()))
 }
 
 /// Reads what is needed to say who leaves.

@@ -16,3 +16,4 @@ pub mod lease;
 pub mod listen;
 pub mod nodes;
 pub mod pages;
+pub mod snapshot;

@@ -8,6 +8,12 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::time::{Duration, Instant};
 use taintward_core::engine::{Engine, Input};
+use taintward_core::forecast::{NodeChange, PlannedTaint, Question, forecast};
+use taintward_core::health::{ZoneKey, ZoneLabels};
+use taintward_core::matching::NumericOperators;
+use taintward_core::scheduling::{Labels, Load, Wish};
+use taintward_core::snapshot::{Builder, NodeRead, OwnerRef, PodRead, Snapshot};
+use taintward_core::time::Mono;
 
 #[global_allocator]
 static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -30,6 +36,7 @@ fn main() {
     one_node("taint on a node of 110 pods, all count down", 300, "20 µs");
     hostile();
     many_nodes();
+    planned();
 }
 
 fn memory(pods: usize, nodes: usize) {
@@ -104,4 +111,73 @@ fn many_nodes() {
     };
     let (deleted, taken) = time(|| crowd::evict_all(&mut engine, read));
     row(&format!("  effects for {deleted} of them pulled and answered"), format!("{taken:.2?}"), "");
+}
+
+/// A cluster at one moment: pods of 5,000 Deployments.
+fn snapshot(pods: usize, nodes: usize) -> Snapshot {
+    let mut told = Builder::new(now().wall, NumericOperators::Off, false);
+    for at in 0..nodes {
+        told.node(NodeRead {
+            fact: crowd::node(at, 1, &[]),
+            labels: Labels::new(),
+            unschedulable: false,
+            allocatable: [("cpu".into(), 64_000)].into(),
+            pods_max: 110,
+            ready: Some(true),
+            zone: ZoneKey::of(ZoneLabels::default()),
+            excluded: false,
+        });
+    }
+    for at in 0..pods {
+        let tolerations = if at % 7 == 0 { Vec::new() } else { crowd::tolerations(at % 15, 300) };
+        let fact = crowd::pod(at, crowd::node_name(at % nodes), tolerations);
+        let replica_set = format!("web-{}-7d4b9c6f5d", at % 5_000);
+        let load = Load { requested: [("cpu".into(), 500)].into(), ..Load::default() };
+        told.pod(PodRead {
+            uid: fact.uid,
+            name: fact.name,
+            node: fact.node.as_str(),
+            labels: [("pod-template-hash".into(), "7d4b9c6f5d".into())].into(),
+            owner: Some(OwnerRef { group: "apps", kind: "ReplicaSet", name: &replica_set }),
+            wish: Wish { tolerations: fact.tolerations, load, preempts: true, ..Wish::default() },
+            beyond: false,
+            standing: fact.standing,
+            mirror: false,
+            marked: false,
+            ready: true,
+            arrival: fact.arrival,
+        });
+    }
+    told.finish()
+}
+
+/// Every pod is judged before and after; nobody is given a place.
+fn planned() {
+    const PODS: usize = 1_000_000;
+    let region = Region::new(HEAP);
+    let (snapshot, loaded) = time(|| snapshot(PODS, 10_000));
+    let change = region.change();
+    let bytes = change.bytes_allocated - change.bytes_deallocated;
+    row("a snapshot: heap for each of 1000000 pods", format!("{:.0} B", bytes as f64 / PODS as f64), "");
+    row("  loading them, decoding not included", format!("{loaded:.2?}"), "");
+    let from = snapshot.now().mono;
+    let taints = crowd::node(0, 1, &[KEY]).taints;
+    let planned = |node| NodeChange {
+        node,
+        taints: taints.iter().map(|taint| PlannedTaint { taint: taint.clone(), from }).collect(),
+        unschedulable: false,
+    };
+    let changes: Vec<NodeChange> = (0..10_000).map(planned).collect();
+    let question = |places_max| Question { until: Mono::NEVER, places_max };
+    let mut times: Vec<Duration> = Vec::new();
+    for _ in 0..5 {
+        let (told, taken) = time(|| forecast(&snapshot, &changes, question(0)));
+        assert_eq!(told.totals.going + told.totals.later, PODS);
+        times.push(taken);
+    }
+    times.sort();
+    row("1,000,000 pods planned: all nodes are tainted, all pods go", format!("{:.1?}", times[2]), "100 ms");
+    let (told, taken) = time(|| forecast(&snapshot, &changes[..100], question(10_000)));
+    assert_eq!(told.homes.len(), 10_000);
+    row("10,000 that leave 100 of 10,000 nodes are given places", format!("{taken:.1?}"), "");
 }

@@ -145,10 +145,10 @@ pub fn forecast(snapshot: &Snapshot, changes: &[NodeChange], question: Question)
     let nodes = judge::nodes(snapshot, changes);
     let mut totals = Totals::default();
     nodes.iter().flat_map(|node| &node.fates).for_each(|fate| totals.count(fate, moment));
-    let leavers = judge::leavers(snapshot, &nodes, question.until);
+    let leavers = judge::leavers(&nodes, question.until);
     let workloads = impact::workloads(snapshot, &leavers, moment);
     let budgets = impact::budgets(snapshot, &leavers);
-    let (homes, homeless) = placement::homes(snapshot, changes, &leavers, question.places_max);
+    let (homes, homeless) = placement::homes(snapshot, changes, leavers, question.places_max);
     Forecast { moment, nodes, totals, workloads, budgets, homes, homeless }
 }
 

@@ -1,11 +1,12 @@
 //! What is said is what happens: on a cluster in this process, in virtual time, with the controller that ships.
 
 use super::answer::Explanations;
-use super::{Scene, object, parse_targets};
+use super::{EXIT_CODES, Scene, object, parse_targets};
+use crate::described::{check, document, schema};
 use crate::kube_args::KubeArgs;
 use crate::sandbox::kube_client;
 use crate::survey::Reach;
-use crate::survey::near::{Wanted, in_cluster};
+use crate::survey::near::{Wanted, in_cluster, in_files};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -189,4 +190,33 @@ async fn a_deadline_is_the_second_at_which_the_pod_goes() {
     assert!((40..80).contains(&gone.len()), "some go and some stay: {}", gone.len());
     assert!(earlier > 0, "the last change of the list is later than the truth");
     controller.abort();
+}
+
+#[test]
+fn the_schema_describes_what_is_printed() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/explain.in/cluster.yaml");
+    let as_of = Some("2026-11-21T14:00:00Z".parse().unwrap());
+    let pods = "pod/web-7d4b9c6f5d-2xkqp pod/cache-0 pod/odd pod/stuck pod/static-n1 pod/waiting pod/large";
+    for line in
+        [pods, "pod/cache-0", "pod/api-7d4b9c6f5d-x7k2p", "node/n1", "node/n2 node/n3", "pod/odd pod/nobody"]
+    {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let targets = parse_targets(&words).unwrap();
+        let pods = targets.iter().map(|target| target.name.clone()).collect();
+        let wanted = Wanted { pods, ..Wanted::default() };
+        let vicinity = in_files(&[file.into()], wanted, as_of, NumericOperators::Off);
+        let scene = Scene { vicinity, enforcers: None, namespace: None };
+        let all = Explanations::of(&scene, &targets);
+        assert_eq!(all.stories.len() + all.missing.len(), targets.len());
+        check(&schema("explanation.schema.json"), &object::explanations(&all));
+    }
+}
+
+#[test]
+fn the_document_names_the_exit_codes() {
+    let text = document("explain.md");
+    for ((code, of_explain), (same, of_pending)) in EXIT_CODES.iter().zip(crate::pending::EXIT_CODES) {
+        assert_eq!(*code, same);
+        assert!(text.contains(&format!("| {code} | {of_explain} | {of_pending} |")), "{code}");
+    }
 }

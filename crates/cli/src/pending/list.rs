@@ -129,3 +129,24 @@ impl Answer for PendingList<'_> {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::described::{check, schema};
+    use crate::enforcer::Lease;
+    use crate::survey::{Source, survey};
+    use taintward_core::matching::NumericOperators;
+
+    #[test]
+    fn the_schema_describes_what_is_printed() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/explain.in/cluster.yaml");
+        let as_of = Some("2026-11-21T14:00:00Z".parse().unwrap());
+        let survey = survey(&Source::Files(vec![file.into()]), as_of, NumericOperators::Off).unwrap();
+        for enforcers in [None, Some(Enforcers { ours: Lease::Absent, upstreams: Lease::Held("a".into()) })] {
+            let list = PendingList::of(&survey, enforcers, "");
+            assert_eq!(list.rows.len(), 6);
+            check(&schema("pending.schema.json"), &list.object());
+        }
+    }
+}

@@ -1,9 +1,15 @@
 //! Who is meant, and what becomes of nodes.
 
+use super::answer::PlanAnswer;
 use super::edit::{Edited, apply};
-use super::{Edit, EditError, NodeSet, Silence};
+use super::{EXIT_CODES, Edit, EditError, NodeSet, Silence};
+use crate::described::{check, document, schema};
+use crate::manifest::Mark;
+use crate::output::Answer as _;
 use crate::survey::tests::snapshot;
+use crate::survey::{Gap, Survey};
 use taintward_core::change;
+use taintward_core::forecast::{Question, forecast};
 use taintward_core::health::Config;
 use taintward_core::snapshot::Snapshot;
 use taintward_core::time::Mono;
@@ -95,7 +101,32 @@ fn the_plan_of_a_snapshot_is_its_verdicts() {
     let (snapshot, gaps) = snapshot(CLUSTER);
     assert_eq!(gaps, [""; 0]);
     let edited = edited(&snapshot, &[taint("n1", "dedicated=db:NoExecute")]).expect("it can be made");
-    let question = taintward_core::forecast::Question { until: Mono::NEVER, places_max: 100 };
-    let totals = taintward_core::forecast::forecast(&snapshot, &edited.changes, question).totals;
+    let question = Question { until: Mono::NEVER, places_max: 100 };
+    let totals = forecast(&snapshot, &edited.changes, question).totals;
     assert_eq!((totals.going, totals.later, totals.staying, totals.exempt), (3, 1, 1, 1));
+}
+
+#[test]
+fn the_schema_describes_what_is_printed() {
+    let (snapshot, _) = snapshot(CLUSTER);
+    let gaps = vec![Gap { file: "x.yaml".into(), at: Mark::default(), why: "is not there".into() }];
+    let survey = Survey { snapshot, from: "x.yaml".into(), gaps };
+    for until in [Mono::NEVER, survey.snapshot.now().mono] {
+        let edited = edited(&survey.snapshot, &[taint("*", "x:NoExecute")]).expect("it can be made");
+        let question = Question { until, places_max: 100 };
+        let forecast = forecast(&survey.snapshot, &edited.changes, question);
+        let answer = PlanAnswer { survey: &survey, forecast: &forecast, told: &edited.told, until };
+        let printed = answer.object();
+        for list in ["changes", "items", "nodes", "workloads", "budgets", "gaps"] {
+            assert!(!printed[list].as_array().expect("a list").is_empty(), "{list}");
+        }
+        check(&schema("plan.schema.json"), &printed);
+    }
+}
+
+#[test]
+fn the_document_names_the_exit_codes() {
+    for (code, meaning) in EXIT_CODES {
+        assert!(document("plan.md").contains(&format!("| {code} | {meaning} |")), "{code}");
+    }
 }

@@ -6,13 +6,14 @@
 //! Not here: connecting, pages (the client).
 
 use super::progress::Progress;
-use super::{Gap, Survey, SurveyError, lost, moment, object};
+use super::{Gap, Survey, SurveyError, lost, moment};
 use crate::kube_args::Cluster;
 use crate::manifest::Mark;
 use jiff::Timestamp;
 use taintward_client::act::Refusal;
 use taintward_client::connect::{Connected, connect, probe};
 use taintward_client::pages::{Listing, pages};
+use taintward_client::snapshot;
 use taintward_core::matching::NumericOperators;
 use taintward_core::snapshot::Builder;
 
@@ -76,7 +77,7 @@ impl<'c> Reach<'c> {
         };
         let listing = |group, plural| Listing { group, plural, namespace: "", selector: "", fields: "" };
         let mut node = |json: &[u8]| {
-            builder.node(object::node(json)?);
+            builder.node(snapshot::node(json)?);
             progress.at(builder.nodes_told(), "nodes");
             Ok(())
         };
@@ -84,7 +85,7 @@ impl<'c> Reach<'c> {
             lacking(why, "nodes are left out or incomplete");
         }
         let mut budget = |json: &[u8]| {
-            builder.budget(object::budget(json, "")?);
+            builder.budget(snapshot::budget(json, "")?);
             Ok(())
         };
         if extent.budgets
@@ -93,7 +94,7 @@ impl<'c> Reach<'c> {
             lacking(why, "disruption budgets are left out");
         }
         let mut pod = |json: &[u8]| {
-            object::pod(json, "", &mut builder)?;
+            snapshot::pod(json, "", &mut builder)?;
             progress.at(builder.pods_told(), "pods");
             Ok(())
         };

@@ -3,15 +3,19 @@
 //! Comes in: files, folders, standard input.
 //! Goes out: a [`Survey`]; for `plan`, the files sorted ([`sort`]).
 //! Keeps:    what cannot be read is a gap with its place, and the rest is read.
-//! Not here: opening files and YAML (`manifest`); what an object says (`object.rs`).
+//! Not here: opening files and YAML (`manifest`); what an object says (`taintward_client::snapshot`).
 
 use super::near::Closeups;
-use super::{Gap, Survey, lost, moment, object};
+use super::objects::{self, Kind, Object};
+use super::progress::Progress;
+use super::{Gap, Survey, lost, moment};
 use crate::manifest::files::{Found, each};
-use crate::manifest::{self, Mark, Tree};
+use crate::manifest::{self, Mark};
 use jiff::Timestamp;
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use taintward_client::snapshot;
 use taintward_core::matching::NumericOperators;
 use taintward_core::snapshot::Builder;
 
@@ -20,25 +24,6 @@ const OBJECTS_MOST: usize = 5_000_000;
 
 /// The namespace of objects that name none.
 const DEFAULT_NAMESPACE: &str = "default";
-
-/// What a snapshot is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Node,
-    Pod,
-    Budget,
-    Event,
-}
-
-fn kind(tree: &Tree) -> Option<Kind> {
-    match (tree.text("apiVersion"), tree.text("kind")) {
-        ("v1", "Node") => Some(Kind::Node),
-        ("v1", "Pod") => Some(Kind::Pod),
-        ("policy/v1" | "policy/v1beta1", "PodDisruptionBudget") => Some(Kind::Budget),
-        ("v1" | "events.k8s.io/v1", "Event") => Some(Kind::Event),
-        _ => None,
-    }
-}
 
 pub(super) fn survey(paths: &[PathBuf], as_of: Option<Timestamp>, numeric: NumericOperators) -> Survey {
     survey_closely(paths, as_of, numeric, Closeups::default()).0
@@ -67,6 +52,7 @@ pub(super) struct Texts {
     gaps: Vec<Gap>,
     objects: usize,
     closeups: Closeups,
+    progress: Progress,
     /// Kinds that were not looked at.
     others: BTreeSet<String>,
 }
@@ -75,7 +61,7 @@ impl Texts {
     pub(super) fn new(as_of: Option<Timestamp>, numeric: NumericOperators) -> Self {
         let builder = Builder::new(moment(as_of), numeric, true);
         let (gaps, closeups, others) = (Vec::new(), Closeups::default(), BTreeSet::new());
-        Self { builder, gaps, objects: 0, closeups, others }
+        Self { builder, gaps, objects: 0, closeups, progress: Progress::start(), others }
     }
 
     pub(super) fn take(&mut self, Found { name, text }: Found) {
@@ -86,7 +72,7 @@ impl Texts {
                 return self.gaps.push(Gap { file: name, at, why });
             }
         };
-        let faults = manifest::each(&text, |tree| self.put(&name, tree));
+        let faults = objects::each(&text, &mut |object| self.put(&name, &text, &object));
         self.gaps.extend(faults.into_iter().map(|fault| {
             let why = fault.why.split_whitespace().collect::<Vec<_>>().join(" ");
             let why = format!("broken YAML or JSON: {why}");
@@ -94,41 +80,41 @@ impl Texts {
         }));
     }
 
-    fn put(&mut self, file: &str, tree: &Tree) {
+    fn put(&mut self, file: &str, text: &str, object: &Object<'_>) {
         self.objects += 1;
-        if self.objects == OBJECTS_MOST {
-            self.gap(file, tree, "there are more objects than are looked at; give fewer files".to_owned());
-        }
-        if self.objects >= OBJECTS_MOST {
-            return;
-        }
-        let Some(kind) = kind(tree) else {
-            self.others.insert(tree.text("kind").to_owned());
+        self.progress.at(self.objects, "objects");
+        let Some(kind) = object.kind else {
+            self.others.insert(object.word.to_string());
             return;
         };
-        if let Err(why) = self.read(kind, tree) {
-            let name = tree.at(&["metadata", "name"]).map_or("(no name)", Tree::as_text);
-            self.gap(file, tree, format!("{} {name}: {why}; it is left out", tree.text("kind")));
-        }
+        let why = match self.objects.cmp(&OBJECTS_MOST) {
+            Ordering::Less => match self.read(kind, object) {
+                Ok(()) => return,
+                Err(why) => format!("{} {}: {why}; it is left out", object.word, object.name()),
+            },
+            Ordering::Equal => "there are more objects than are looked at; give fewer files".to_owned(),
+            Ordering::Greater => return,
+        };
+        self.gaps.push(Gap { file: file.to_owned(), at: object.at(text), why });
     }
 
-    fn read(&mut self, kind: Kind, tree: &Tree) -> Result<(), String> {
-        let json = serde_json::to_vec(tree).map_err(|why| why.to_string())?;
+    fn read(&mut self, kind: Kind, object: &Object<'_>) -> Result<(), String> {
+        let json = object.json()?;
         let another = match kind {
             Kind::Node => {
                 self.closeups.node(&json);
-                self.builder.node(object::node(&json)?)
+                self.builder.node(snapshot::node(&json)?)
             }
             Kind::Pod => {
                 self.closeups.pod(&json, DEFAULT_NAMESPACE);
-                object::pod(&json, DEFAULT_NAMESPACE, &mut self.builder)?
+                snapshot::pod(&json, DEFAULT_NAMESPACE, &mut self.builder)?
             }
             Kind::Event => {
                 self.closeups.event(&json);
                 false
             }
             Kind::Budget => {
-                self.builder.budget(object::budget(&json, DEFAULT_NAMESPACE)?);
+                self.builder.budget(snapshot::budget(&json, DEFAULT_NAMESPACE)?);
                 false
             }
         };
@@ -136,10 +122,6 @@ impl Texts {
             return Err("it was told before with another uid: are these files of two clusters?".to_owned());
         }
         Ok(())
-    }
-
-    fn gap(&mut self, file: &str, tree: &Tree, why: String) {
-        self.gaps.push(Gap { file: file.to_owned(), at: tree.span.from, why });
     }
 
     pub(super) fn finish(self, from: String) -> Survey {
@@ -213,7 +195,7 @@ fn content(path: &PathBuf) -> Content {
 /// What there is in a text; what is broken is something else.
 pub(super) fn content_of(text: &str) -> Content {
     let mut content = Content::default();
-    let faults = manifest::each(text, |tree| match kind(tree) {
+    let faults = objects::each(text, &mut |object| match object.kind {
         Some(Kind::Node) => content.nodes = true,
         _ => content.others = true,
     });

@@ -8,13 +8,14 @@
 
 use super::closeup::{EventCloseup, NodeCloseup, PodCloseup};
 use super::cluster::Reach;
-use super::{Gap, Survey, files, moment, object};
+use super::{Gap, Survey, files, moment};
 use crate::manifest::Mark;
 use jiff::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use taintward_client::act::Refusal;
 use taintward_client::pages::{self, Listing};
+use taintward_client::snapshot;
 use taintward_core::matching::NumericOperators;
 use taintward_core::snapshot::Builder;
 
@@ -181,7 +182,7 @@ impl Look<'_, '_> {
         match self.object("pods", namespace, name).await {
             Ok(Some(json)) => {
                 self.closeups.pod(&json, namespace);
-                if let Err(why) = object::pod(&json, namespace, &mut self.builder) {
+                if let Err(why) = snapshot::pod(&json, namespace, &mut self.builder) {
                     self.lacks(
                         &format!("pod {namespace}/{name}: {why}"),
                         "nothing is said of when it leaves",
@@ -214,7 +215,7 @@ impl Look<'_, '_> {
         match self.object("nodes", "", &name).await {
             Ok(Some(json)) => {
                 self.closeups.node(&json);
-                match object::node(&json) {
+                match snapshot::node(&json) {
                     Ok(node) => drop(self.builder.node(node)),
                     Err(why) => self.lacks(&format!("node {name}: {why}"), "its taints are not known"),
                 }
@@ -229,7 +230,7 @@ impl Look<'_, '_> {
         let Self { reach, builder, closeups, .. } = self;
         let mut tell = |json: &[u8]| {
             closeups.node(json);
-            builder.node(object::node(json)?);
+            builder.node(snapshot::node(json)?);
             Ok(())
         };
         if let Err(why) = reach.each(listing, &mut tell).await {
@@ -242,7 +243,7 @@ impl Look<'_, '_> {
         let Self { reach, builder, closeups, .. } = self;
         let mut tell = |json: &[u8]| {
             closeups.pod(json, "");
-            object::pod(json, "", builder).map(drop)
+            snapshot::pod(json, "", builder).map(drop)
         };
         if let Err(why) = reach.each(listing, &mut tell).await {
             self.lacks(&why.to_string(), lacking);
@@ -254,7 +255,11 @@ impl Look<'_, '_> {
         let fields = format!("involvedObject.kind=Pod,involvedObject.name={name}");
         let listing = Listing { group: "", plural: "events", namespace, selector: "", fields: &fields };
         let Self { reach, closeups, .. } = self;
-        let read = reach.each(listing, &mut |json| Ok(closeups.event(json))).await;
+        let mut tell = |json: &[u8]| {
+            closeups.event(json);
+            Ok(())
+        };
+        let read = reach.each(listing, &mut tell).await;
         if let Err(why) = &read {
             self.lacks(&why.to_string(), &format!("events about pod {namespace}/{name} are left out"));
         }

@@ -110,6 +110,22 @@ fn a_budgets_own_count_is_taken_if_it_is_of_this_generation() {
 }
 
 #[test]
+fn json_of_kubectl_is_the_same_as_yaml() {
+    let yaml = pod("spec: {nodeName: n1, tolerations: [{key: a, operator: Exists}]}");
+    let json = r#"{"apiVersion": "v1", "kind": "List", "items": [
+        {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "uid": "u1"}},
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "shop", "uid": "u2"},
+         "spec": {"nodeName": "n1", "tolerations": [{"key": "a", "operator": "Exists"}]}}]}"#;
+    let told = |text: &str| {
+        let (snapshot, gaps) = snapshot(text);
+        (format!("{:?} {:?} {:?}", snapshot.pods(), snapshot.nodes(), snapshot.shapes()), gaps)
+    };
+    assert_eq!(told(&yaml), told(json));
+    let wrong = json.replace(r#""Exists"}"#, r#""Exists", "tolerationSeconds": "x"}"#);
+    assert!(told(&wrong).1[0].starts_with("x.yaml:3:9: Pod p: spec.tolerations[0]"), "{:?}", told(&wrong).1);
+}
+
+#[test]
 fn a_file_is_known_by_what_is_in_it() {
     let of = |text: &str| {
         let content = content_of(text);

@@ -8,7 +8,6 @@ use super::judge::Leaver;
 use crate::fact::Standing;
 use crate::snapshot::{Budget, Pod, Snapshot};
 use crate::time::Mono;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 /// What happens to a workload.
@@ -62,10 +61,11 @@ fn pod<'s>(snapshot: &'s Snapshot, leaver: &Leaver) -> &'s Pod {
 
 /// Workloads that lose pods: those that lose most first, then by name.
 pub(super) fn workloads(snapshot: &Snapshot, leavers: &[Leaver], moment: Mono) -> Vec<WorkloadImpact> {
-    let mut hit: BTreeMap<u32, WorkloadImpact> = BTreeMap::new();
+    // By the workload's position: there may be a million of those that leave.
+    let mut hit: Vec<Option<WorkloadImpact>> = alloc::vec![None; snapshot.workloads().len()];
     for leaver in leavers {
         let workload = pod(snapshot, leaver).workload;
-        let impact = hit.entry(workload).or_insert(WorkloadImpact {
+        let impact = hit[workload as usize].get_or_insert(WorkloadImpact {
             workload,
             pods: 0,
             going: 0,
@@ -75,17 +75,18 @@ pub(super) fn workloads(snapshot: &Snapshot, leavers: &[Leaver], moment: Mono) -
         });
         let number = if leaver.at <= moment { &mut impact.going } else { &mut impact.later };
         *number += 1;
-        impact.last = leaver.at;
+        impact.first = impact.first.min(leaver.at);
+        impact.last = impact.last.max(leaver.at);
     }
-    if hit.is_empty() {
+    if leavers.is_empty() {
         return Vec::new();
     }
     for pod in snapshot.pods().iter().filter(|pod| pod.standing == Standing::Live) {
-        if let Some(impact) = hit.get_mut(&pod.workload) {
+        if let Some(impact) = &mut hit[pod.workload as usize] {
             impact.pods += 1;
         }
     }
-    let mut impacts: Vec<WorkloadImpact> = hit.into_values().collect();
+    let mut impacts: Vec<WorkloadImpact> = hit.into_iter().flatten().collect();
     let name = |impact: &WorkloadImpact| &snapshot.workloads()[impact.workload as usize];
     impacts.sort_by(|a, b| (b.going + b.later).cmp(&(a.going + a.later)).then_with(|| name(a).cmp(name(b))));
     impacts

@@ -86,14 +86,26 @@ fn fates(snapshot: &Snapshot, node: usize, before: &[TaintInstance], after: &[Ta
     snapshot.pods_on(node).map(fate).collect()
 }
 
-/// Who leaves up to this moment, in the order in which they leave; of those that leave together, the more important later.
-pub(super) fn leavers(snapshot: &Snapshot, nodes: &[NodeForecast], until: Mono) -> Vec<Leaver> {
+/// Who leaves up to this moment, in no order.
+pub(super) fn leavers(nodes: &[NodeForecast], until: Mono) -> Vec<Leaver> {
     let leaver = |fate: &Fate| fate.at().filter(|at| *at <= until).map(|at| Leaver { at, pod: fate.pod });
-    let mut leavers: Vec<Leaver> =
-        nodes.iter().flat_map(|node| node.fates.iter().filter_map(leaver)).collect();
-    leavers.sort_by_key(|leaver| {
+    nodes.iter().flat_map(|node| node.fates.iter().filter_map(leaver)).collect()
+}
+
+/// The first so many of those that leave, in the order in which they do; of those that leave together, the more important
+/// later.
+pub(super) fn first(snapshot: &Snapshot, mut leavers: Vec<Leaver>, most: usize) -> Vec<Leaver> {
+    let order = |leaver: &Leaver| {
         let pod = &snapshot.pods()[leaver.pod as usize];
         (leaver.at, snapshot.shape(pod).wish.priority, leaver.pod)
-    });
+    };
+    if most == 0 {
+        return Vec::new();
+    }
+    if leavers.len() > most {
+        leavers.select_nth_unstable_by_key(most - 1, order);
+        leavers.truncate(most);
+    }
+    leavers.sort_unstable_by_key(order);
     leavers
 }

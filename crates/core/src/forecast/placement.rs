@@ -6,7 +6,7 @@
 //! Not here: affinity between pods, spreading, volumes, which the snapshot only knows to be there.
 
 use super::NodeChange;
-use super::judge::Leaver;
+use super::judge::{Leaver, first};
 use crate::fact::Standing;
 use crate::scheduling::{Candidate, Placer, why_none};
 use crate::snapshot::{Return, Snapshot};
@@ -39,12 +39,13 @@ pub struct Home {
 pub(super) fn homes(
     snapshot: &Snapshot,
     changes: &[NodeChange],
-    leavers: &[Leaver],
+    leavers: Vec<Leaver>,
     most: usize,
 ) -> (Vec<Home>, usize) {
-    let asked = &leavers[..leavers.len().min(most)];
+    let all = leavers.len();
+    let asked = first(snapshot, leavers, most);
     if asked.is_empty() {
-        return (Vec::new(), leavers.len());
+        return (Vec::new(), all);
     }
     let mut placer = Placer::new(candidates(snapshot, changes), snapshot.numeric());
     let mut why: BTreeMap<u32, Arc<str>> = BTreeMap::new();
@@ -70,7 +71,7 @@ pub(super) fn homes(
         Home { pod: leaver.pod, place }
     };
     let homes = asked.iter().map(home).collect();
-    (homes, leavers.len() - asked.len())
+    (homes, all - asked.len())
 }
 
 /// Without what the scheduler says of preemption: nobody is preempted here.

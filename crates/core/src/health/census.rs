@@ -134,7 +134,7 @@ impl Engine {
             zone: key,
             size: zone.size(),
             unhealthy: zone.counted(Tally::NotReady),
-            suspects: zone.counted(Tally::Suspect),
+            suspects: zone.suspects(),
             excluded: zone.counted(Tally::Excluded),
             state: zone.feared(&self.config),
             rate: if stopped { Rate::ZERO } else { zone.bucket.rate() },

@@ -29,11 +29,11 @@ pub(super) struct Modes {
 
 impl Modes {
     fn count(&mut self, zone: &Zone, config: &Config, more: bool) {
-        let is = |state| usize::from(zone.size() > 0 && state == ZoneState::FullDisruption);
+        let declared_full = zone.size() > 0 && zone.declared(config) == ZoneState::FullDisruption;
         let numbers = [
             (&mut self.counted, usize::from(zone.size() > 0)),
-            (&mut self.declared_full, is(zone.declared(config))),
-            (&mut self.feared_full, is(zone.feared(config))),
+            (&mut self.declared_full, usize::from(declared_full)),
+            (&mut self.feared_full, usize::from(zone.is_feared_full())),
         ];
         for (number, change) in numbers {
             *number = if more { *number + change } else { *number - change };

@@ -17,7 +17,7 @@ use crate::time::Mono;
 /// What would have been written to a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Shown {
-    declared: bool,
+    pub(super) declared: bool,
     /// Of labels nothing is told; they hold nothing else up.
     pub(super) labels: bool,
     add: OwnTaints,
@@ -93,7 +93,7 @@ impl Engine {
             if let Some(node) = reference(&name, seat) {
                 self.notices.push(Notice::WouldDeclare { node, silent_since });
             }
-            self.place(&name);
+            self.reassess(&name, now);
         }
     }
 

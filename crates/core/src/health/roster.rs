@@ -110,10 +110,11 @@ impl Known {
         matches!(self.conditions.ready(), Some(Status::False | Status::Unknown))
     }
 
-    pub(super) fn tally(&self, silent: bool) -> Tally {
+    pub(super) fn tally(&self, silent: bool, shown: Shown) -> Tally {
         match self {
             Self { excluded: true, .. } => Tally::Excluded,
             known if !known.is_ready() => Tally::NotReady,
+            _ if silent && shown.declared => Tally::Shown,
             _ if silent => Tally::Suspect,
             _ => Tally::Ready,
         }

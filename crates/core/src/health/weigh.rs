@@ -52,7 +52,8 @@ impl Engine {
         // Strictly after the grace period (NL-12).
         let silent = patience.filter(|until| *until < now);
         let wake = patience.filter(|until| *until >= now).map(|until| until.plus(TICK));
-        let tally = seat.known.as_ref().map(|known| (known.zone.clone(), known.tally(silent.is_some())));
+        let tally =
+            seat.known.as_ref().map(|known| (known.zone.clone(), known.tally(silent.is_some(), seat.shown)));
         self.set_wake(name, wake);
         if let Some(seat) = self.seats.get_mut(name) {
             seat.silent = silent;

@@ -120,6 +120,8 @@ pub(super) enum Tally {
     Ready,
     /// Ready by its condition, but silent for longer than the grace period; nobody has declared it so yet.
     Suspect,
+    /// The same, and an observer was told that it would be declared so: for rates it is.
+    Shown,
     /// Not ready by its condition, or without one.
     NotReady,
 }
@@ -128,7 +130,7 @@ pub(super) enum Tally {
 /// (NL-43).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Zone {
-    counts: [u32; 4],
+    counts: [u32; 5],
     pub(super) bucket: Bucket,
     /// Nodes that wait for a NoExecute taint because they are silent; by since when.
     pub(super) silent: BTreeSet<(Mono, NodeName)>,
@@ -143,7 +145,7 @@ pub(super) struct Zone {
 impl Zone {
     pub(super) fn new(rate: Rate, now: Mono) -> Self {
         Self {
-            counts: [0; 4],
+            counts: [0; 5],
             bucket: Bucket::empty(rate, now),
             silent: BTreeSet::new(),
             unready: BTreeSet::new(),
@@ -162,24 +164,43 @@ impl Zone {
     }
 
     pub(super) fn is_vacant(&self) -> bool {
-        self.counts == [0; 4]
+        self.counts == [0; 5]
     }
 
     /// The nodes that count (NL-25).
     pub(super) const fn size(&self) -> u32 {
-        self.counted(Tally::Ready) + self.counted(Tally::Suspect) + self.counted(Tally::NotReady)
+        self.counted(Tally::Ready) + self.suspects() + self.counted(Tally::NotReady)
+    }
+
+    /// Those who are silent, and whose conditions say that they are ready.
+    pub(super) const fn suspects(&self) -> u32 {
+        self.counted(Tally::Suspect) + self.counted(Tally::Shown)
     }
 
     /// By what the conditions say: what taints are taken off by.
     pub(super) fn declared(&self, config: &Config) -> ZoneState {
-        let ready = self.counted(Tally::Ready) + self.counted(Tally::Suspect);
+        let ready = self.counted(Tally::Ready) + self.suspects();
         ZoneState::of(ready, self.counted(Tally::NotReady), config.threshold)
     }
 
-    /// By what is to be feared, before anybody has written it: what taints are held back by (NL-47).
+    /// By what is to be feared, before anybody has written it: what taints are held back by (NL-47). Who is suspected may
+    /// be down or not, and fear only ever slows: a zone of which some are certainly down, and the others are suspected, is
+    /// not yet one that is down altogether and goes on at the ordinary rate.
     pub(super) fn feared(&self, config: &Config) -> ZoneState {
-        let not_ready = self.counted(Tally::Suspect) + self.counted(Tally::NotReady);
-        ZoneState::of(self.counted(Tally::Ready), not_ready, config.threshold)
+        let least = self.counted(Tally::NotReady) + self.counted(Tally::Shown);
+        let most = self.counted(Tally::NotReady) + self.suspects();
+        let state = |down: u32| ZoneState::of(self.size() - down, down, config.threshold);
+        // As many as may be down, short of all unless all certainly are: if that is not slow, no other number is.
+        let worst = most.min(self.size().saturating_sub(1)).max(least);
+        match state(worst) {
+            ZoneState::PartialDisruption => ZoneState::PartialDisruption,
+            _ => state(most),
+        }
+    }
+
+    /// Nobody who counts is known to be well.
+    pub(super) const fn is_feared_full(&self) -> bool {
+        self.size() > 0 && self.counted(Tally::Ready) == 0
     }
 
     pub(super) fn is_waited_for(&self) -> bool {

@@ -28,7 +28,7 @@ pub fn toleration(key: &str, operator: Operator, seconds: Option<i64>) -> Tolera
 }
 
 /// Every pod has the two that admission adds (300 s); most kinds have a few of their own.
-fn tolerations(kind: usize, patience: i64) -> Vec<Toleration> {
+pub fn tolerations(kind: usize, patience: i64) -> Vec<Toleration> {
     let mut list: Vec<_> = (0..kind % 5)
         .map(|at| toleration(&format!("dedicated.example.com/{}-{at}", kind / 5), Operator::Exists, None))
         .collect();

@@ -1,6 +1,7 @@
 //! Many nodes at once: part of a zone, a zone, everything; and back.
 
 use crate::world::{Commit, SECOND, What, World};
+use taintward_core::effect::Failure;
 use taintward_core::health::{Flags, Held, Notice, OwnTaint, OwnTaints, Rate, Stream, ZoneState};
 use taintward_core::names::NodeName;
 
@@ -72,6 +73,33 @@ fn a_whole_zone_is_tainted_at_the_ordinary_rate() {
     assert_eq!(zones(&world)[0], ("a".into(), 5, 5, ZoneState::FullDisruption, FULL));
     assert_eq!(world.tainted(), names("a", 0..5));
     assert_eq!(world.judge.evictions.len(), 1);
+}
+
+/// NL-26, NL-47: most of a small zone is down, and the rest is suspected. That is not yet a zone that is down altogether:
+/// nobody of it is tainted before the last one is declared silent, too.
+#[test]
+fn suspicion_does_not_let_a_stopped_zone_go_on() {
+    let flags = Flags { eviction_rate: 1.0, ..Flags::default() };
+    let mut world = World::unsettled(&[("a", 4), ("b", 2)], flags);
+    world.pass(100);
+    kill(&mut world, &names("a", 0..3));
+    world.pass(70);
+    assert_eq!(zones(&world)[0], ("a".into(), 4, 3, ZoneState::PartialDisruption, Rate::ZERO));
+    let before = world.tainted().len();
+    assert!(before < 3, "the third makes the zone stop");
+    world.kill(&["a3"]);
+    world.commits.clear();
+    // The live read of it fails, and is tried again.
+    world.faults = vec![Some(Failure::Unavailable)].into();
+    world.pass(70);
+    let is_declared = |it: &Commit| it.node == "a3" && matches!(it.what, What::Declare(_));
+    let is_taint = |it: &Commit| matches!(&it.what, What::Taint { add, .. } if !add.no_execute().is_empty());
+    let declared = world.commits.iter().position(is_declared).expect("it is declared");
+    let tainted = world.commits.iter().position(is_taint).expect("the zone goes on");
+    assert!(world.faults.is_empty() && declared < tainted, "{:?}", world.commits);
+    let all = Rate::from_millionths(1_000_000);
+    assert_eq!(zones(&world)[0], ("a".into(), 4, 4, ZoneState::FullDisruption, all));
+    assert_eq!(world.tainted(), names("a", 0..4));
 }
 
 /// NL-27, NL-47, NL-48: everything is down: nobody is tainted, not even the first; what was tainted before is freed.

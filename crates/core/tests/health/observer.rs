@@ -148,6 +148,23 @@ fn what_others_have_written_goes_before_what_would_have_been() {
     }
 }
 
+/// NL-26: a zone that is down altogether: an observer takes those for declared who would be.
+#[test]
+fn it_tells_of_a_whole_zone_at_the_moment_it_would_be_served() {
+    let mut world = observer(&[("a", 5), ("b", 2)]);
+    let mut acting = world.clone();
+    (acting.leading, acting.observing) = (true, false);
+    for world in [&mut world, &mut acting] {
+        world.kill(&["a0", "a1", "a2", "a3", "a4"]);
+        world.pass(120);
+    }
+    let told = away(&world);
+    assert_eq!(told.len(), 5, "{told:?}");
+    for (name, at) in &told {
+        assert_eq!(acting.when(name, OwnTaint::UnreachableNoExecute), Some(*at), "{name}");
+    }
+}
+
 /// S7, NL-27, NL-47: whoever would not be served is not told of.
 #[test]
 fn nobody_is_told_of_who_would_not_be_served() {

@@ -8,6 +8,7 @@
 #![allow(clippy::print_stdout, reason = "how long an hour took is told to people")]
 
 mod changes;
+mod foreseen;
 mod hour;
 mod identity;
 mod leaders;

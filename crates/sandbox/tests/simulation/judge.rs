@@ -12,6 +12,9 @@ use std::collections::BTreeMap;
 /// How old the facts behind a deletion may be: W of S2.
 const WINDOW: f64 = 5.0;
 
+/// What times in objects are cut to.
+const RESOLUTION: SignedDuration = SignedDuration::from_secs(1);
+
 /// How much later than due a pod may be told to go once everything works again: a start that had to be read from what
 /// objects say is later than the truth (S4), and retries have their pauses (L2).
 const LATE: f64 = 60.0;
@@ -38,9 +41,19 @@ struct Instance {
     key: String,
     value: String,
     since: Timestamp,
+    /// The earliest start that who finds it may read from it.
+    told: Timestamp,
 }
 
 impl Instance {
+    const fn since(&self) -> Timestamp {
+        self.since
+    }
+
+    const fn told(&self) -> Timestamp {
+        self.told
+    }
+
     fn is_of_health(&self) -> bool {
         self.key.starts_with("node.kubernetes.io/")
     }
@@ -69,7 +82,7 @@ pub(crate) struct Judge {
     pods: BTreeMap<String, Pod>,
     /// Nothing fails in this world: who is due goes at once.
     peaceful: bool,
-    /// By how many seconds controllers' clocks may be wrong, and starts that are read from objects with them (S4).
+    /// By how many seconds a controller's clock may be wrong: one that reads a start, and one that wrote it (S4).
     skew: f64,
     pub(crate) faults: Vec<String>,
     pub(crate) deletions: u64,
@@ -101,7 +114,6 @@ impl Judge {
         let here: Vec<String> =
             self.pods.iter().filter(|(_, pod)| pod.node == name).map(|(uid, _)| uid.clone()).collect();
         here.iter().for_each(|uid| self.note(uid, commit.at));
-        let instances = self.taints.entry(name).or_default();
         let present: Vec<&Value> = match commit.gone {
             true => Vec::new(),
             false => commit.object["spec"]["taints"]
@@ -111,14 +123,27 @@ impl Judge {
                 .filter(|taint| taint["effect"] == "NoExecute")
                 .collect(),
         };
-        let before = std::mem::take(instances);
+        let before = self.taints.remove(&name).unwrap_or_default();
+        let mut instances = Vec::new();
         for taint in present {
             let (key, value) = (text(taint, "key").to_owned(), text(taint, "value").to_owned());
             // A changed value keeps the start.
             let known = before.iter().find(|instance| instance.key == key);
-            instances.push(Instance { key, value, since: known.map_or(commit.at, |known| known.since) });
+            let since = known.map_or(commit.at, Instance::since);
+            let told = known.map_or_else(|| self.told(taint, commit.at), Instance::told);
+            instances.push(Instance { key, value, since, told });
         }
+        self.taints.insert(name, instances);
         here.iter().for_each(|uid| self.settle(uid, commit.at));
+    }
+
+    /// Who was not there when a taint came goes by its `timeAdded`, and adds what that was cut by (S4). It is the moment of
+    /// the decision by the writer's clock, so it may be too early by the clock's error, and by as much as the write took. In
+    /// peace everybody was there.
+    fn told(&self, taint: &Value, came: Timestamp) -> Timestamp {
+        let earliest = came - SignedDuration::from_secs_f64(self.skew + WINDOW);
+        let said = text(taint, "timeAdded").parse::<Timestamp>().ok().filter(|_| !self.peaceful);
+        said.map_or(came, |said| (said + RESOLUTION).clamp(earliest, came))
     }
 
     fn pod(&mut self, commit: &Commit) {
@@ -149,7 +174,8 @@ impl Judge {
 
     /// What was so until now, before it changes: had the pod to go by it?
     fn note(&mut self, uid: &str, until: Timestamp) {
-        let Some(due) = self.due(uid).filter(|due| seconds(*due, until) >= -self.skew) else { return };
+        let due = self.due(uid, Instance::told).filter(|due| seconds(*due, until) >= -self.skew);
+        let Some(due) = due else { return };
         let Some(pod) = self.pods.get_mut(uid) else { return };
         pod.justified = Some(until);
         let knowable = pod.due.map_or(due, |(_, since)| since.max(due));
@@ -164,7 +190,7 @@ impl Judge {
 
     /// After a change: when is the pod due by it?
     fn settle(&mut self, uid: &str, at: Timestamp) {
-        let due = self.due(uid);
+        let due = self.due(uid, Instance::since);
         let Some(pod) = self.pods.get_mut(uid) else { return };
         if pod.due.map(|(due, _)| due) != due {
             pod.due = due.map(|due| (due, at));
@@ -177,7 +203,7 @@ impl Judge {
         if pod.justified.is_some_and(|last| seconds(last, at) <= WINDOW) {
             return;
         }
-        let due = self.due(uid).map_or("never".to_owned(), |due| format!("{due:.3}"));
+        let due = self.due(uid, Instance::told).map_or("never".to_owned(), |due| format!("{due:.3}"));
         self.faults.push(format!(
             "S2/S3: {} on {} was deleted at {at:.3} though due {due}, last justified {:?}; taints {:?}; tolerations {}{}",
             pod.name,
@@ -217,7 +243,7 @@ impl Judge {
     pub(crate) fn judge_end(&mut self, now: Timestamp) {
         for (uid, pod) in self.pods.iter().filter(|(_, pod)| !pod.over) {
             let (name, node) = (&pod.name, &pod.node);
-            match self.due(uid) {
+            match self.due(uid, Instance::since) {
                 Some(due) if seconds(due, now) > LATE => {
                     self.faults.push(format!("L1: {name} on {node} was due at {due:.3} and is still there"));
                 }
@@ -229,13 +255,13 @@ impl Judge {
         }
     }
 
-    /// When a pod is due by what is so now; `None` is never.
-    fn due(&self, uid: &str) -> Option<Timestamp> {
+    /// When a pod is due by what is so now, and by these starts; `None` is never.
+    fn due(&self, uid: &str, start: impl Fn(&Instance) -> Timestamp) -> Option<Timestamp> {
         let pod = self.pods.get(uid).filter(|pod| !pod.over)?;
         let bound = pod.bound?;
         let due = |taint: &Instance| {
             let patience = SignedDuration::from_secs(patience(&pod.tolerations, taint)?.clamp(0, 1 << 30));
-            Some(taint.since.max(bound) + patience)
+            Some(start(taint).max(bound) + patience)
         };
         self.taints.get(&pod.node)?.iter().filter_map(due).min()
     }

@@ -246,8 +246,11 @@ impl Ward {
             // Of lost events it may believe that everything is down though it never was, and then it frees nodes.
             return;
         }
-        let recently = |until: Timestamp| seconds(until, at) <= self.lag();
-        let all_down = self.down_since.is_some() || self.down_until.is_some_and(recently);
+        // Whoever does not know yet that one node came back may see the others fall silent meanwhile, and believe that
+        // everything is down at a moment at which it never was.
+        let lag = self.lag();
+        let seems_down = |one: &Patient| one.down_until(at).is_some_and(|until| seconds(until, at) <= lag);
+        let all_down = self.patients.values().all(seems_down);
         if before.ready != "True" && !all_down {
             self.wrong(format!("NL-40: at {at:.3} {name} was freed, and Ready was {:?}", before.ready));
         }

@@ -1,13 +1,8 @@
 //! docs/lint.md and docs/lint-report.schema.json say what the program does.
 
 use super::*;
+use crate::described::{check, document, schema};
 use std::collections::BTreeMap;
-use std::path::Path;
-
-fn document(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
-    std::fs::read_to_string(folder.join(name)).unwrap()
-}
 
 /// What stands in YAML fences.
 fn examples(text: &str) -> Vec<&str> {
@@ -54,41 +49,9 @@ fn the_example_of_a_config_is_one_and_the_exit_codes_are_those_there_are() {
     }
 }
 
-/// As much of JSON Schema as ours uses.
-fn check(schema: &Value, value: &Value, path: &str) {
-    let kind = schema["type"].as_str().unwrap_or_else(|| panic!("{path} is not described"));
-    let fits = match kind {
-        "object" => value.is_object(),
-        "array" => value.is_array(),
-        "string" => value.is_string(),
-        "boolean" => value.is_boolean(),
-        "integer" => value.is_u64(),
-        other => panic!("{path}: {other}"),
-    };
-    assert!(fits, "{path} is no {kind}: {value}");
-    if let Some(only) = schema.get("const") {
-        assert_eq!(only, value, "{path}");
-    }
-    if let Some(choice) = schema["enum"].as_array() {
-        assert!(choice.contains(value), "{path}: {value}");
-    }
-    for (index, item) in value.as_array().into_iter().flatten().enumerate() {
-        check(&schema["items"], item, &format!("{path}[{index}]"));
-    }
-    if let Some(fields) = value.as_object() {
-        assert_eq!(schema["additionalProperties"], false, "{path}");
-        for name in schema["required"].as_array().unwrap() {
-            assert!(fields.contains_key(name.as_str().unwrap()), "{path}.{name} is missing");
-        }
-        for (name, value) in fields {
-            check(&schema["properties"][name], value, &format!("{path}.{name}"));
-        }
-    }
-}
-
 #[test]
 fn the_schema_describes_what_is_printed() {
-    let schema: Value = serde_json::from_str(&document("lint-report.schema.json")).unwrap();
+    let schema = schema("lint-report.schema.json");
     let rules: Vec<&str> = Rule::ALL.iter().map(|rule| rule.id()).collect();
     let described = &schema["properties"]["findings"]["items"]["properties"]["rule"]["enum"];
     assert_eq!(*described, Value::from(rules));
@@ -101,5 +64,5 @@ fn the_schema_describes_what_is_printed() {
     for list in ["findings", "silenced", "unread", "gaps"] {
         assert!(!printed[list].as_array().unwrap().is_empty(), "{list}");
     }
-    check(&schema, &printed, "");
+    check(&schema, &printed);
 }

@@ -1,6 +1,7 @@
 //! S6, NL-22, NL-23, NL-41: the bucket is exact, and starts empty.
 
 use crate::health::bucket::Bucket;
+use crate::health::zone::{Tally, Zone};
 use crate::health::{Config, Rate, Share, ZoneState};
 use crate::time::{Mono, Span};
 
@@ -90,5 +91,28 @@ fn nl_26_rates_of_a_zone() {
         (Partial, 51, slow),
     ] {
         assert_eq!(state.rate(size, &config), rate, "{state:?} {size}");
+    }
+}
+
+/// NL-47: whoever is only suspected may be down or not. Whichever it is, the zone's rate is no higher than its true state
+/// allows; and once nobody is suspected, it is that of its true state.
+#[test]
+fn nl_47_fear_never_hastens() {
+    let config = Config { large_zone: 6, ..Config::default() };
+    for (ready, suspect, not_ready) in (0..=8).flat_map(|ready| {
+        (0..=8).flat_map(move |suspect| (0..=8).map(move |not_ready| (ready, suspect, not_ready)))
+    }) {
+        let mut zone = Zone::new(RATE, at(0));
+        for (tally, number) in
+            [(Tally::Ready, ready), (Tally::Suspect, suspect), (Tally::NotReady, not_ready)]
+        {
+            (0..number).for_each(|_| zone.count(tally, true));
+        }
+        let rate = zone.feared(&config).rate(zone.size(), &config);
+        let truths = (not_ready..=not_ready + suspect).map(|down| {
+            let state = ZoneState::of(zone.size() - down, down, config.threshold);
+            state.rate(zone.size(), &config)
+        });
+        assert_eq!(truths.min(), Some(rate), "{ready} ready, {suspect} suspected, {not_ready} not ready");
     }
 }

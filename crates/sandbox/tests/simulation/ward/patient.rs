@@ -38,6 +38,8 @@ pub(super) struct Patient {
     pub(super) ready: String,
     /// Since when it says so.
     pub(super) since: Timestamp,
+    /// Until when it said anything but True; it may do so still.
+    was_down_until: Option<Timestamp>,
     /// The heartbeat in its status, and when that changed last.
     beat: String,
     pub(super) posted: Option<Timestamp>,
@@ -75,6 +77,7 @@ impl Patient {
             born: before.map_or(at, |before| before.born),
             zone: node["metadata"]["labels"]["topology.kubernetes.io/zone"].to_string(),
             since: before.filter(|before| before.ready == ready).map_or(at, |before| before.since),
+            was_down_until: before.and_then(|before| before.down_until(at)),
             posted: if spoke { Some(at) } else { before.and_then(|before| before.posted) },
             away: away.iter().map(sign).collect(),
             wanted: wanted(node, &keeping),
@@ -84,6 +87,11 @@ impl Patient {
             beat,
             keeping,
         }
+    }
+
+    /// The last moment up to now at which it was not ready.
+    pub(super) fn down_until(&self, now: Timestamp) -> Option<Timestamp> {
+        if self.ready == "True" { self.was_down_until } else { Some(now) }
     }
 
     /// Whether this is the node, and not another of its name.

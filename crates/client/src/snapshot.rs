@@ -1,15 +1,15 @@
-//! # Object: JSON becomes what a snapshot is told
+//! # Snapshot: JSON becomes what a snapshot is told
 //! Room:     one node, pod or disruption budget at a time.
 //! Comes in: JSON, as an API server writes it.
 //! Goes out: the core's types; a sentence that names the field where something is not as it should be.
-//! Keeps:    who is evicted is read by the controller's own decoder (`taintward_client::decode`); only what the
-//!           controller does not want to know is read here.
-//! Not here: where the JSON comes from.
+//! Keeps:    who is evicted is read by the controller's own decoder (`decode`); only what the controller does not want to
+//!           know is read here.
+//! Not here: where the JSON comes from (`pages.rs`, files).
 
-use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny};
+mod written;
+
+use crate::decode::{Decoded, Fact as _, SeenNode, SeenPod};
 use std::collections::BTreeMap;
-use taintward_client::decode::{Decoded, Fact as _, SeenNode, SeenPod};
 use taintward_core::fact::{ArrivalFacts, Standing};
 use taintward_core::health::Status;
 use taintward_core::names::{PodName, Uid};
@@ -20,15 +20,10 @@ use taintward_core::scheduling::{
 use taintward_core::snapshot::{Budget, BudgetStatus, Builder, Floor, NodeRead, OwnerRef, PodRead, Portion};
 use taintward_core::taint::Effect;
 use taintward_core::toleration::{Operator, Toleration};
-
-/// What `null` and nothing at all mean alike.
-fn or_nothing<'de, D, T>(from: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Default + Deserialize<'de>,
-{
-    Option::deserialize(from).map(Option::unwrap_or_default)
-}
+use written::{
+    Amounts, BudgetObject, NodeObject, Owner, PodObject, PodSpec, Preferred, Requirement, Scalar, Selector,
+    Term, Texts, WrittenContainer, WrittenToleration,
+};
 
 /// What is wrong, without the place: the JSON is not what somebody wrote.
 fn broken(why: impl ToString) -> String {
@@ -36,187 +31,9 @@ fn broken(why: impl ToString) -> String {
     told.split(" at line ").next().unwrap_or(&told).to_owned()
 }
 
-type Texts = BTreeMap<Box<str>, Option<Box<str>>>;
-
 fn labels(texts: Texts) -> Labels {
     texts.into_iter().map(|(key, value)| (key, value.unwrap_or_default())).collect()
 }
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Metadata {
-    #[serde(deserialize_with = "or_nothing")]
-    name: String,
-    #[serde(deserialize_with = "or_nothing")]
-    namespace: String,
-    #[serde(deserialize_with = "or_nothing")]
-    labels: Texts,
-    #[serde(deserialize_with = "or_nothing")]
-    owner_references: Vec<Owner>,
-    #[serde(deserialize_with = "or_nothing")]
-    generation: i64,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Owner {
-    #[serde(deserialize_with = "or_nothing")]
-    api_version: String,
-    #[serde(deserialize_with = "or_nothing")]
-    kind: String,
-    #[serde(deserialize_with = "or_nothing")]
-    name: String,
-    #[serde(deserialize_with = "or_nothing")]
-    controller: bool,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PodObject {
-    #[serde(deserialize_with = "or_nothing")]
-    metadata: Metadata,
-    #[serde(deserialize_with = "or_nothing")]
-    spec: PodSpec,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct PodSpec {
-    #[serde(deserialize_with = "or_nothing")]
-    node_selector: Texts,
-    #[serde(deserialize_with = "or_nothing")]
-    affinity: Affinity,
-    #[serde(deserialize_with = "or_nothing")]
-    tolerations: Vec<WrittenToleration>,
-    #[serde(deserialize_with = "or_nothing")]
-    containers: Vec<WrittenContainer>,
-    #[serde(deserialize_with = "or_nothing")]
-    init_containers: Vec<WrittenContainer>,
-    #[serde(deserialize_with = "or_nothing")]
-    resources: Asked,
-    #[serde(deserialize_with = "or_nothing")]
-    overhead: Amounts,
-    #[serde(deserialize_with = "or_nothing")]
-    priority: i32,
-    #[serde(deserialize_with = "or_nothing")]
-    preemption_policy: String,
-    #[serde(deserialize_with = "or_nothing")]
-    topology_spread_constraints: Vec<IgnoredAny>,
-    #[serde(deserialize_with = "or_nothing")]
-    volumes: Vec<Volume>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Volume {
-    persistent_volume_claim: Option<IgnoredAny>,
-    ephemeral: Option<IgnoredAny>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Affinity {
-    #[serde(deserialize_with = "or_nothing")]
-    node_affinity: NodeAffinity,
-    pod_affinity: Option<IgnoredAny>,
-    pod_anti_affinity: Option<IgnoredAny>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct NodeAffinity {
-    #[serde(rename = "requiredDuringSchedulingIgnoredDuringExecution")]
-    required: Option<Required>,
-    #[serde(rename = "preferredDuringSchedulingIgnoredDuringExecution", deserialize_with = "or_nothing")]
-    preferred: Vec<Preferred>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Required {
-    #[serde(deserialize_with = "or_nothing")]
-    node_selector_terms: Vec<Term>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Preferred {
-    #[serde(deserialize_with = "or_nothing")]
-    weight: i32,
-    #[serde(deserialize_with = "or_nothing")]
-    preference: Term,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Term {
-    #[serde(deserialize_with = "or_nothing")]
-    match_expressions: Vec<Requirement>,
-    #[serde(deserialize_with = "or_nothing")]
-    match_fields: Vec<Requirement>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Requirement {
-    #[serde(deserialize_with = "or_nothing")]
-    key: Box<str>,
-    #[serde(deserialize_with = "or_nothing")]
-    operator: String,
-    #[serde(deserialize_with = "or_nothing")]
-    values: Vec<Box<str>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct WrittenToleration {
-    #[serde(deserialize_with = "or_nothing")]
-    key: Box<str>,
-    #[serde(deserialize_with = "or_nothing")]
-    operator: String,
-    #[serde(deserialize_with = "or_nothing")]
-    value: Box<str>,
-    #[serde(deserialize_with = "or_nothing")]
-    effect: String,
-    toleration_seconds: Option<i64>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct WrittenContainer {
-    #[serde(deserialize_with = "or_nothing")]
-    resources: Asked,
-    #[serde(deserialize_with = "or_nothing")]
-    restart_policy: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Asked {
-    #[serde(deserialize_with = "or_nothing")]
-    requests: Amounts,
-}
-
-/// `500m`, or a bare number, as people write it.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Scalar {
-    Text(String),
-    Whole(i64),
-    Broken(f64),
-}
-
-impl Scalar {
-    fn into_text(self) -> String {
-        match self {
-            Self::Text(text) => text,
-            Self::Whole(number) => number.to_string(),
-            Self::Broken(number) => number.to_string(),
-        }
-    }
-}
-
-type Amounts = BTreeMap<Box<str>, Scalar>;
 
 fn amounts(written: Amounts) -> Result<BTreeMap<Box<str>, Quantity>, String> {
     let one = |(name, amount): (Box<str>, Scalar)| {
@@ -294,7 +111,10 @@ fn goes_beyond(spec: &PodSpec) -> bool {
 }
 
 /// Tells a pod; says whether another with its name had been told. Who names no namespace is in `home`.
-pub(super) fn pod(json: &[u8], home: &str, into: &mut Builder) -> Result<bool, String> {
+///
+/// # Errors
+/// What is wrong with it; it was not told.
+pub fn pod(json: &[u8], home: &str, into: &mut Builder) -> Result<bool, String> {
     let decoded = SeenPod::from_json(json);
     if let Decoded::Unreadable(unreadable) = decoded {
         return Err(broken(unreadable.why));
@@ -341,24 +161,11 @@ fn owner(owner: &Owner) -> OwnerRef<'_> {
     OwnerRef { group, kind: &owner.kind, name: &owner.name }
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct NodeObject {
-    #[serde(deserialize_with = "or_nothing")]
-    metadata: Metadata,
-    #[serde(deserialize_with = "or_nothing")]
-    status: NodeStatus,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct NodeStatus {
-    #[serde(deserialize_with = "or_nothing")]
-    allocatable: Amounts,
-}
-
-/// A node.
-pub(super) fn node(json: &[u8]) -> Result<NodeRead, String> {
+/// A node, to be told.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn node(json: &[u8]) -> Result<NodeRead, String> {
     let SeenNode { taints, health } = match SeenNode::from_json(json) {
         Decoded::Fact(seen) => seen,
         Decoded::Unreadable(unreadable) => return Err(broken(unreadable.why)),
@@ -386,44 +193,11 @@ pub(super) fn node(json: &[u8]) -> Result<NodeRead, String> {
     })
 }
 
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct BudgetObject {
-    #[serde(deserialize_with = "or_nothing")]
-    metadata: Metadata,
-    #[serde(deserialize_with = "or_nothing")]
-    spec: BudgetSpec,
-    status: Option<BudgetCounts>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct BudgetSpec {
-    min_available: Option<Scalar>,
-    max_unavailable: Option<Scalar>,
-    selector: Option<Selector>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Selector {
-    #[serde(deserialize_with = "or_nothing")]
-    match_labels: Texts,
-    #[serde(deserialize_with = "or_nothing")]
-    match_expressions: Vec<Requirement>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct BudgetCounts {
-    observed_generation: i64,
-    current_healthy: u32,
-    desired_healthy: u32,
-    expected_pods: u32,
-}
-
-/// A disruption budget.
-pub(super) fn budget(json: &[u8], home: &str) -> Result<Budget, String> {
+/// A disruption budget, to be told. Who names no namespace is in `home`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn budget(json: &[u8], home: &str) -> Result<Budget, String> {
     let BudgetObject { metadata, spec, status } = serde_json::from_slice(json).map_err(broken)?;
     let portion = |written: Option<Scalar>, field: &str| -> Result<Option<Portion>, String> {
         let Some(text) = written.map(Scalar::into_text) else { return Ok(None) };

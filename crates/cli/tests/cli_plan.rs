@@ -1,0 +1,179 @@
+//! # CLI plan: `taintward plan` against clusters
+//! Room:     a plan, and then doing it; what a person is told before; clusters that are large, that permit little.
+//! Comes in: the built program.
+//! Goes out: plans, exit codes, who is left.
+//! Not here: files (`golden.rs`); many random clusters in virtual time (`crates/sandbox/tests/countdowns/foreseen.rs`).
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+mod cli {
+    pub(crate) mod running;
+}
+use cli::running::{Folder, Running, text};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// `taintward ...` with nothing of the machine around it: exit code, standard output, standard error.
+fn taintward(kubeconfig: &str, arguments: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    command.args(arguments).args(["--kubeconfig", kubeconfig]);
+    command.env_remove("KUBECONFIG").env_remove("KUBERNETES_SERVICE_HOST");
+    let done = command.output().unwrap();
+    (done.status.code().unwrap(), text(&done.stdout), text(&done.stderr))
+}
+
+fn plan(kubeconfig: &str, arguments: &[&str]) -> (i32, Value) {
+    let all = [&["plan", "-o", "json"], arguments].concat();
+    let (code, out, said) = taintward(kubeconfig, &all);
+    (code, serde_json::from_str(&out).unwrap_or_else(|why| panic!("{why}: {out}{said}")))
+}
+
+fn uids(items: &Value) -> BTreeSet<String> {
+    items.as_array().unwrap().iter().map(|item| item["uid"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Nodes, one pod that goes, one that bears it for ever, one that does for ten minutes, and one elsewhere.
+const OBJECTS: &str = "\
+apiVersion: v1
+kind: Node
+metadata: {name: n1}
+status: {allocatable: {cpu: '4', memory: 8Gi, pods: '10'}}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: n2}
+status: {allocatable: {cpu: '4', memory: 8Gi, pods: '10'}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: goes, namespace: default}
+spec: {nodeName: n1, containers: [{name: a, image: a}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: stays, namespace: default}
+spec: {nodeName: n1, tolerations: [{key: x, operator: Exists}], containers: [{name: a, image: a}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: waits, namespace: default}
+spec:
+  nodeName: n1
+  tolerations: [{key: x, operator: Exists, effect: NoExecute, tolerationSeconds: 600}]
+  containers: [{name: a, image: a}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: elsewhere, namespace: default}
+spec: {nodeName: n2, containers: [{name: a, image: a}]}
+";
+
+#[test]
+fn a_plan_and_then_doing_it() {
+    let folder = Folder::named("plan");
+    let objects = folder.write("objects.yaml", OBJECTS);
+    let kubeconfig = folder.file("kubeconfig");
+    let mut sandbox = Running::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
+    sandbox.until("KUBECONFIG");
+    assert_eq!(plan(&kubeconfig, &[]).0, 0, "nobody leaves anyway");
+    let (code, told) = plan(&kubeconfig, &["--taint", "n1", "x=y:NoExecute"]);
+    assert_eq!((code, &told["complete"]), (2, &true.into()));
+    let named =
+        |at: usize| (told["items"][at]["pod"].as_str().unwrap(), told["items"][at]["inSeconds"].as_u64());
+    assert_eq!((named(0), named(1)), (("goes", Some(0)), ("waits", Some(600))));
+    assert_eq!(told["items"].as_array().unwrap().len(), 2);
+    let now: BTreeSet<String> = uids(&told["items"]).into_iter().take(1).collect();
+    assert_eq!(now.len(), 1);
+
+    let (code, out, said) = taintward(&kubeconfig, &["taint", "node", "n1", "x=y:NoExecute"]);
+    assert_eq!((code, out.as_str(), said.as_str()), (0, "node/n1 tainted\n", ""), "no terminal, no question");
+    // It takes its graceful seconds to go; of the plan for now, nobody is left after that.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let left = loop {
+        let (_, left) = plan(&kubeconfig, &[]);
+        if left["summary"]["leavingNow"] == 0 && left["summary"]["outOfReach"] == 0 {
+            break left;
+        }
+        assert!(Instant::now() < deadline, "{left}");
+    };
+    assert_eq!(left["items"].as_array().unwrap().len(), 1);
+    let waits = &left["items"][0];
+    assert_eq!((&waits["pod"], &waits["uid"]), (&"waits".into(), &told["items"][1]["uid"]));
+    assert!(waits["inSeconds"].as_u64().unwrap() <= 600);
+    assert_eq!(left["summary"]["staying"], 1, "who bears it for ever is there");
+    // In a moment when it has gone, it has.
+    let later = plan(&kubeconfig, &["--at", "+20m"]).1;
+    assert_eq!((&later["summary"]["leavingNow"], &later["summary"]["leavingLater"]), (&1.into(), &0.into()));
+    // What saves it.
+    let (code, saved) = plan(&kubeconfig, &["--untaint", "n1", "x"]);
+    assert_eq!((code, &saved["summary"]["spared"]), (0, &1.into()));
+}
+
+#[test]
+fn a_large_cluster_answers_in_pages() {
+    let folder = Folder::named("plan-pages");
+    let kubeconfig = folder.file("kubeconfig");
+    let mut sandbox =
+        Running::start(&["--plain", "--empty", "--nodes", "5000", "--kubeconfig-out", &kubeconfig]);
+    sandbox.until("KUBECONFIG");
+    let (code, told) = plan(&kubeconfig, &["--taint", "*", "x:NoExecute"]);
+    assert_eq!((code, told["nodes"].as_array().unwrap().len()), (0, 5_000));
+}
+
+/// An API server with two nodes and without the right to list pods or budgets; ends with the test.
+fn reluctant(folder: &Folder) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            let asked = lines.by_ref().next().unwrap_or_default();
+            lines.take_while(|line| !line.is_empty()).for_each(drop);
+            let resource = asked.split([' ', '?']).nth(1).unwrap_or_default().rsplit('/').next().unwrap();
+            let (status, body) = match resource {
+                "version" => ("200 OK", r#"{"gitVersion": "v1.36.0"}"#.to_owned()),
+                "nodes" => (
+                    "200 OK",
+                    r#"{"kind": "NodeList", "items": [{"metadata": {"name": "n1", "uid": "u"}}]}"#.to_owned(),
+                ),
+                no => (
+                    "403 Forbidden",
+                    format!(
+                        r#"{{"kind": "Status", "message": "User \"eve\" cannot list resource \"{no}\""}}"#
+                    ),
+                ),
+            };
+            let length = body.len();
+            let head = "content-type: application/json\r\nconnection: close";
+            let _ = write!(stream, "HTTP/1.1 {status}\r\n{head}\r\ncontent-length: {length}\r\n\r\n{body}");
+        }
+    });
+    folder.write(
+        "kubeconfig",
+        &format!(
+            "apiVersion: v1\nkind: Config\nclusters: [{{name: x, cluster: {{server: 'http://{address}'}}}}]\nusers: [{{name: x, \
+             user: {{}}}}]\ncontexts: [{{name: x, context: {{cluster: x, user: x}}}}]\ncurrent-context: x\n"
+        ),
+    )
+}
+
+#[test]
+fn what_may_not_be_read_makes_the_plan_partial() {
+    let folder = Folder::named("plan-rbac");
+    let kubeconfig = reluctant(&folder);
+    let (code, told) = plan(&kubeconfig, &["--taint", "n1", "x:NoExecute"]);
+    assert_eq!((code, &told["complete"]), (1, &false.into()));
+    let gaps: Vec<&str> = told["gaps"].as_array().unwrap().iter().map(|gap| gap.as_str().unwrap()).collect();
+    assert!(gaps[0].contains("grant the verb list on poddisruptionbudgets"), "{gaps:?}");
+    assert!(
+        gaps[1].contains("grant the verb list on pods") && gaps[1].ends_with("left out or incomplete"),
+        "{gaps:?}"
+    );
+    let (code, out, said) = taintward(&kubeconfig, &["plan", "--taint", "n1", "x:NoExecute"]);
+    assert!(code == 1 && out.contains("This answer is partial"), "{out}");
+    assert!(said.contains(gaps[1]), "{said}");
+}

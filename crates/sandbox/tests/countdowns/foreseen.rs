@@ -1,0 +1,154 @@
+//! # Foreseen: what a plan says, and what then happens
+//! Room:     random clusters; a change of one node's taints, planned first and then made; every pod's fate compared.
+//! Comes in: seeds.
+//! Goes out: assertions: who was to leave left in the second that was told, and nobody else did.
+//! Not here: words (the command line); verdicts by themselves (`crates/core/src/forecast`).
+
+use super::stage::{Stage, Subject, alone, nodes, pods, sleep};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use taintward_client::snapshot;
+use taintward_core::change::{self, Change};
+use taintward_core::forecast::{Forecast, NodeChange, PlannedTaint, Question, forecast};
+use taintward_core::matching::NumericOperators;
+use taintward_core::snapshot::{Builder, Snapshot};
+use taintward_core::time::{Mono, Wall};
+
+/// Worlds that are planned for.
+const WORLDS: u64 = 400;
+
+/// Longer than anybody bears anything but for ever.
+const LONG: f64 = 1_000.0;
+
+/// Numbers by seed, one after the other.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, count: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % count
+    }
+
+    fn of<T: Clone>(&mut self, among: &[T]) -> T {
+        among[self.below(among.len())].clone()
+    }
+}
+
+fn toleration(dice: &mut Dice) -> Value {
+    let mut one = match dice.below(4) {
+        0 => json!({"operator": "Exists"}),
+        1 => json!({"key": dice.of(&["a", "b"]), "operator": "Equal", "value": dice.of(&["v", "w"])}),
+        _ => json!({"key": dice.of(&["a", "b"]), "operator": "Exists"}),
+    };
+    let effect = dice.of(&["", "NoExecute", "NoExecute", "NoSchedule"]);
+    if !effect.is_empty() {
+        one["effect"] = effect.into();
+    }
+    if effect == "NoExecute" && dice.below(3) > 0 {
+        one["tolerationSeconds"] = dice.of(&[-1, 0, 5, 60, 300, 900]).into();
+    }
+    one
+}
+
+fn taint(dice: &mut Dice) -> Value {
+    json!({"key": dice.of(&["a", "b"]), "value": dice.of(&["v", "w"]), "effect": dice.of(&["NoExecute", "NoSchedule"])})
+}
+
+/// The cluster as it is now, read as the command line reads it.
+fn snapshot_of(stage: &Stage, subjects: &[Subject]) -> Snapshot {
+    let wall = Wall::from_micros(stage.now().as_microsecond());
+    let mut told = Builder::new(wall, NumericOperators::Off, false);
+    for name in ["n1", "n2", "n3"] {
+        let node = stage.server().get(nodes(), "", name).unwrap();
+        told.node(snapshot::node(&serde_json::to_vec(&node).unwrap()).unwrap());
+    }
+    for pod in subjects.iter().filter_map(|pod| stage.server().get(pods(), "default", &pod.name)) {
+        snapshot::pod(&serde_json::to_vec(&pod).unwrap(), "default", &mut told).unwrap();
+    }
+    told.finish()
+}
+
+/// When each pod on the nodes of a forecast leaves, by its name.
+fn told(snapshot: &Snapshot, forecast: &Forecast) -> BTreeMap<String, Option<i64>> {
+    let fates = forecast.nodes.iter().flat_map(|node| &node.fates);
+    let second = |at: Mono| at.max(snapshot.now().mono).as_micros().div_euclid(1_000_000);
+    fates
+        .map(|fate| (snapshot.pods()[fate.pod as usize].name.name().to_owned(), fate.at().map(second)))
+        .collect()
+}
+
+async fn one(seed: u64) -> usize {
+    let mut dice = Dice(seed);
+    let stage = Stage::new(3);
+    let mut settings = alone();
+    // What is first seen in a list counts from the end of the second it names, so that nobody leaves early.
+    settings.cluster.relist_every = None;
+    let _controller = stage.controller(settings).await;
+    for node in ["n1", "n2"] {
+        if dice.below(3) == 0 {
+            stage.taint(node, &[taint(&mut dice)]);
+        }
+    }
+    let mut all: Vec<Subject> = Vec::new();
+    for at in 0..8 {
+        let tolerations: Vec<Value> = (0..dice.below(4)).map(|_| toleration(&mut dice)).collect();
+        all.push(stage.pod(&format!("p{at}"), dice.of(&["n1", "n1", "n2"]), &tolerations));
+        sleep(dice.below(40) as f64).await;
+    }
+    // Whoever goes at once has gone.
+    sleep(1.0).await;
+    let snapshot = snapshot_of(&stage, &all);
+    let (add, remove) = (dice.below(4) > 0, dice.below(3) == 0);
+    let spec = format!("{}={}:NoExecute", dice.of(&["a", "b"]), dice.of(&["v", "w"]));
+    let node = snapshot.node_at("n1").unwrap();
+    let before = snapshot.nodes()[node].fact.taints.clone();
+    let kept: Vec<_> = if remove { Vec::new() } else { before.clone() };
+    let change = if add { change::parse(&[&spec]).unwrap() } else { Change::default() };
+    let after = change.apply(&kept, true).unwrap().taints;
+    let from = snapshot.now().mono;
+    let planned = after.iter().map(|taint| PlannedTaint { taint: taint.clone(), from }).collect();
+    let changes = [NodeChange { node, taints: planned, unschedulable: false }];
+    let question = Question { until: Mono::NEVER, places_max: 100 };
+    // What happens elsewhere happens anyway; the change decides for its own node.
+    let mut expected = told(&snapshot, &forecast(&snapshot, &[], question));
+    expected.extend(told(&snapshot, &forecast(&snapshot, &changes, question)));
+
+    let written: Vec<Value> = after
+        .iter()
+        .map(|taint| {
+            let mut value =
+                json!({"key": &*taint.key, "value": &*taint.value, "effect": taint.effect.as_str()});
+            if let Some(added) = taint.time_added {
+                let at = jiff::Timestamp::from_microsecond(added.as_micros()).unwrap();
+                value["timeAdded"] = format!("{at:.0}").into();
+            }
+            value
+        })
+        .collect();
+    stage.taint("n1", &written);
+    sleep(LONG).await;
+    let mut leavers = 0;
+    for pod in all {
+        let gone = stage.deleted(&pod).map(|at| at.as_second());
+        if gone.is_some_and(|gone| gone <= snapshot.now().wall.as_micros().div_euclid(1_000_000)) {
+            // It was on its way when the plan was made.
+            continue;
+        }
+        // Of a node without a taint nothing is told: everybody stays.
+        let foreseen = expected.get(&pod.name).copied().flatten();
+        leavers += usize::from(gone.is_some());
+        assert_eq!(gone, foreseen, "seed {seed}: {} (told by the plan: right)", pod.name);
+    }
+    leavers
+}
+
+/// `plan`, and then doing it: exactly those leave, in exactly that second.
+#[tokio::test(start_paused = true)]
+async fn a_plan_is_what_then_happens() {
+    let mut leavers = 0;
+    for seed in 1..=WORLDS {
+        leavers += one(seed).await;
+    }
+    println!("{leavers} pods left as foreseen in {WORLDS} worlds");
+    assert!(leavers > 200, "only {leavers} pods left at all: that shows little");
+}
