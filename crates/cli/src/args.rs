@@ -6,10 +6,12 @@
 
 mod controllers;
 mod duration;
+mod explain;
 mod gates;
 mod lint;
 mod names;
 mod node_health;
+mod pending;
 mod plan;
 mod run;
 mod sandbox;
@@ -34,7 +36,9 @@ pub(crate) use texts::QUESTIONS;
 
 use crate::docs::DocsPlan;
 use crate::version::VersionPlan;
+use explain::ExplainArgs;
 use lint::LintArgs;
+use pending::PendingArgs;
 use plan::PlanArgs;
 use run::RunArgs;
 use sandbox::SandboxArgs;
@@ -64,6 +68,10 @@ pub(crate) enum Command {
     Lint(Box<LintPlan>),
     /// Say what would happen if nodes were changed.
     Plan(Box<Ask>),
+    /// Say why pods leave or stay.
+    Explain(Box<crate::explain::Ask>),
+    /// List the pods that leave.
+    Pending(Box<crate::pending::Ask>),
     /// Change the taints of nodes, or show them.
     Taint(Box<TaintPlan>),
     /// Tell versions.
@@ -126,6 +134,24 @@ enum Verb {
             not be read or the command line makes no sense."
     )]
     Plan(Box<PlanArgs>),
+    /// Says of one pod or node: which taint, which toleration, since when, until when, what is in the way
+    #[command(
+        args_override_self = true,
+        after_help = "taintward explain pod/web-1 -n shop     why it leaves or stays, when it leaves, why it is gone\n\
+            taintward explain node/n1               its taints, what they mean, how its pods fare\n\n\
+            Read access is enough. Exit codes: 0 all that was asked about is explained, 1 something could not be found \
+            or read, or the command line makes no sense."
+    )]
+    Explain(Box<ExplainArgs>),
+    /// Lists the pods that leave, who is due next first; live with -w
+    #[command(
+        args_override_self = true,
+        after_help = "taintward pending -A     who leaves next, in all namespaces\n\
+            taintward pending -w     the same, live; q ends\n\n\
+            Read access is enough; -w needs list and watch on nodes and pods. Exit codes: 0 the list is whole, 1 something \
+            could not be read or the command line makes no sense."
+    )]
+    Pending(Box<PendingArgs>),
     /// Finds tolerations and taints that do not do what their author thinks
     #[command(
         args_override_self = true,
@@ -174,7 +200,7 @@ pub(crate) fn parse() -> Result<Command, Error> {
 /// for what takes kubectl's place.
 pub(crate) fn misuse_code() -> u8 {
     let verb = std::env::args_os().nth(1).unwrap_or_default();
-    if ["lint", "plan", "taint"].iter().any(|code| verb == *code) { 1 } else { 2 }
+    if ["lint", "plan", "taint", "explain", "pending"].iter().any(|code| verb == *code) { 1 } else { 2 }
 }
 
 /// A duration that is longer than none.
@@ -222,6 +248,14 @@ fn parse_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
         Some(Verb::Plan(arguments)) => match arguments.settle() {
             Ok(ask) => Ok(Command::Plan(Box::new(ask))),
             Err(complaint) => Err(blame("plan", complaint)),
+        },
+        Some(Verb::Explain(arguments)) => match arguments.settle() {
+            Ok(ask) => Ok(Command::Explain(Box::new(ask))),
+            Err(complaint) => Err(blame("explain", complaint)),
+        },
+        Some(Verb::Pending(arguments)) => match arguments.settle() {
+            Ok(ask) => Ok(Command::Pending(Box::new(ask))),
+            Err(complaint) => Err(blame("pending", complaint)),
         },
         Some(Verb::Run(arguments)) => {
             let explicit = matches.subcommand_matches("run").map(explicit).unwrap_or_default();

@@ -52,7 +52,6 @@ pub(crate) enum Kind {
     #[allow(dead_code, reason = "for commands about pods")]
     PodName,
     /// `pod/web-1` or `node/n1`.
-    #[allow(dead_code, reason = "for commands about pods and nodes")]
     PodOrNode,
     Namespace,
     Context,

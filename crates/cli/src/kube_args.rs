@@ -83,6 +83,11 @@ impl KubeArgs {
         self.server.kubeconfig.is_some() || self.server.context.is_some()
     }
 
+    /// Whether objects are chosen, by anything but their names.
+    pub(crate) fn chooses(&self) -> bool {
+        self.all_namespaces || self.selector.is_some() || self.field_selector.is_some()
+    }
+
     pub(crate) fn settle(self) -> Cluster {
         let Server { settings, patience } = self.server.settle();
         Cluster {

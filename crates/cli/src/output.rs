@@ -149,6 +149,14 @@ impl Output {
         matches!(self.form, Form::Table | Form::Wide)
     }
 
+    pub(crate) const fn form(&self) -> &Form {
+        &self.form
+    }
+
+    pub(crate) const fn view(&self) -> &View {
+        &self.view
+    }
+
     /// Writes an answer to standard output.
     pub(crate) fn print(&self, answer: &dyn Answer) -> Result<(), PrintError> {
         print(&self.text(answer)?)

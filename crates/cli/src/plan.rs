@@ -13,7 +13,6 @@ mod object;
 mod preview;
 #[cfg(test)]
 mod tests;
-mod words;
 
 pub(crate) use edit::{Edit, EditError, NodeSet, Silence};
 pub(crate) use preview::preview;

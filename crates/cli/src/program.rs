@@ -7,8 +7,10 @@
 use crate::args::{self, Command, Plan};
 use crate::complete;
 use crate::docs::{self, DocsPlan};
+use crate::explain;
 use crate::lint;
 use crate::output;
+use crate::pending;
 use crate::plan;
 use crate::sandbox;
 use crate::taint;
@@ -47,6 +49,8 @@ pub(crate) fn main() -> ExitCode {
         Ok(Command::Misbehave(asked)) => play(async { Ok(sandbox::misbehave::run(*asked).await?) }),
         Ok(Command::Lint(plan)) => lint::run(&plan),
         Ok(Command::Plan(ask)) => plan::run(*ask),
+        Ok(Command::Explain(ask)) => explain::run(&ask),
+        Ok(Command::Pending(ask)) => pending::run(&ask),
         Ok(Command::Taint(plan)) => taint::run(&plan, &|nodes| plan::preview(&plan.cluster, nodes)),
         Ok(Command::Print(text)) => print(&text),
         Ok(Command::Version(plan)) => version::run(*plan),

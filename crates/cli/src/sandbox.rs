@@ -250,6 +250,6 @@ async fn controller(server: Server, speed: f64, settings: Settings, shutdown: Sh
     }
 }
 
-fn kube_client(server: &Server) -> kube::Client {
+pub(crate) fn kube_client(server: &Server) -> kube::Client {
     kube::Client::new(server.clone(), "default")
 }

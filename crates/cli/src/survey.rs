@@ -6,14 +6,16 @@
 //!           what the answer lacks because of it.
 //! Not here: what is asked of the snapshot (the core).
 
+pub(crate) mod closeup;
 mod cluster;
 mod files;
+pub(crate) mod near;
 mod objects;
 mod progress;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub(crate) use cluster::of_nodes;
+pub(crate) use cluster::{Reach, of_nodes};
 pub(crate) use files::sort;
 
 use crate::kube_args::Cluster;
@@ -102,14 +104,20 @@ pub(crate) fn survey(
         Source::Files(paths) => files::survey(paths, as_of, numeric),
         Source::Cluster(cluster) => cluster::survey(cluster, as_of, numeric)?,
     };
-    if survey.snapshot.nodes().is_empty() {
-        let way_out = match from {
-            Source::Files(_) => GIVE_NODES,
-            Source::Cluster(_) => "without nodes nothing can be said",
-        };
-        return Err(SurveyError::NoNodes { from: survey.from, gaps: survey.gaps, way_out });
+    match (survey.snapshot.nodes().is_empty(), from) {
+        (false, _) => {}
+        (true, Source::Files(_)) => return Err(no_nodes(survey)),
+        (true, Source::Cluster(_)) => {
+            let way_out = "without nodes nothing can be said";
+            return Err(SurveyError::NoNodes { from: survey.from, gaps: survey.gaps, way_out });
+        }
     }
     Ok(survey)
+}
+
+/// Files without nodes: nothing can be said of pods.
+pub(crate) fn no_nodes(Survey { from, gaps, .. }: Survey) -> SurveyError {
+    SurveyError::NoNodes { from, gaps, way_out: GIVE_NODES }
 }
 
 /// Pods on nodes that could not be had are a gap of their own.

@@ -165,7 +165,8 @@ impl Brain {
 
     fn nodes(&mut self, batch: Vec<Heard<NodeFact>>) {
         let now = self.clock.now();
-        for input in hear::nodes(batch, now, &self.metrics.watches) {
+        let count = |node: &NodeFact| hear::count_unknown_taints(node, &self.metrics.watches);
+        for input in hear::nodes(batch, now, count) {
             self.metrics.queues.added(metrics::Queue::Node, false);
             self.engine.handle(input, now);
         }
@@ -173,7 +174,8 @@ impl Brain {
 
     fn pods(&mut self, batch: Vec<Heard<PodFact>>) {
         let now = self.clock.now();
-        for input in hear::pods(batch, now, &self.metrics.watches) {
+        let count = |pod: &PodFact| hear::count_unknown_tolerations(pod, &self.metrics.watches);
+        for input in hear::pods(batch, now, count) {
             self.engine.handle(input, now);
         }
     }

@@ -1,6 +1,6 @@
 //! # Hear: from what was heard to what the engine is told
 //! Room:     the translation of stream news into engine inputs.
-//! Comes in: batches of [`Heard`] for nodes and pods.
+//! Comes in: batches of [`Heard`] for nodes and pods. Whoever watches a cluster and keeps an engine hears like this.
 //! Goes out: [`Input`]s, in the same order.
 //! Not here: decoding (the client), deciding (the core).
 
@@ -14,14 +14,14 @@ use taintward_core::taint::Effect;
 use taintward_core::time::{Mono, Now, Span};
 use taintward_core::toleration::Operator;
 
-/// What one batch of node news tells the engine.
-pub(crate) fn nodes(batch: Vec<Heard<NodeFact>>, now: Now, watches: &Watches) -> Vec<Input> {
+/// What one batch of node news tells the engine; `seen` is told of each node.
+pub fn nodes(batch: Vec<Heard<NodeFact>>, now: Now, mut seen: impl FnMut(&NodeFact)) -> Vec<Input> {
     let input = |heard| match heard {
         Heard::SyncBegins { silent_for } => {
             Some(Input::NodesBegin { silent_since: since(silent_for, now.mono) })
         }
         Heard::Seen { fact, listed } => {
-            count_unknown_taints(&fact, watches);
+            seen(&fact);
             Some(Input::Node { fact, listed })
         }
         Heard::Gone { uid, identity } => {
@@ -36,14 +36,14 @@ pub(crate) fn nodes(batch: Vec<Heard<NodeFact>>, now: Now, watches: &Watches) ->
     batch.into_iter().filter_map(input).collect()
 }
 
-/// What one batch of pod news tells the engine.
-pub(crate) fn pods(batch: Vec<Heard<PodFact>>, now: Now, watches: &Watches) -> Vec<Input> {
+/// What one batch of pod news tells the engine; `seen` is told of each pod.
+pub fn pods(batch: Vec<Heard<PodFact>>, now: Now, mut seen: impl FnMut(&PodFact)) -> Vec<Input> {
     let input = |heard| match heard {
         Heard::SyncBegins { silent_for } => {
             Some(Input::PodsBegin { silent_since: since(silent_for, now.mono) })
         }
         Heard::Seen { fact, listed } => {
-            count_unknown_tolerations(&fact, watches);
+            seen(&fact);
             Some(Input::Pod { fact, listed })
         }
         // A pod on no node was never told of, so its end is no news.
@@ -67,12 +67,12 @@ pub(crate) fn since(silent_for: Option<Duration>, now: Mono) -> Option<Mono> {
     Some(now.minus(Span::from_micros(i64::try_from(silent.as_micros()).unwrap_or(i64::MAX))))
 }
 
-fn count_unknown_taints(fact: &NodeFact, watches: &Watches) {
+pub(crate) fn count_unknown_taints(fact: &NodeFact, watches: &Watches) {
     let unknown = fact.taints.iter().filter(|taint| matches!(taint.effect, Effect::Unknown(_)));
     watches.unknown.of(Unknown::TaintEffect).inc_by(unknown.count() as u64);
 }
 
-fn count_unknown_tolerations(fact: &PodFact, watches: &Watches) {
+pub(crate) fn count_unknown_tolerations(fact: &PodFact, watches: &Watches) {
     for toleration in &fact.tolerations {
         if matches!(toleration.operator, Operator::Unknown(_)) {
             watches.unknown.of(Unknown::TolerationOperator).inc();

@@ -10,7 +10,7 @@
 pub mod admin;
 mod brain;
 mod hands;
-mod hear;
+pub mod hear;
 mod herald;
 mod lifecycle;
 mod limit;

@@ -25,6 +25,7 @@ mod words;
 mod workload;
 
 pub use rule::{Rule, Severity};
+pub(crate) use words::distance;
 
 /// A toleration as somebody wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]

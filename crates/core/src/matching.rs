@@ -10,6 +10,9 @@ use crate::toleration::{Operator, Toleration};
 use alloc::vec::Vec;
 
 mod by_key;
+mod miss;
+
+pub use miss::{KeyMiss, Miss, Near, ValueMiss, more_patient, nearest};
 
 /// Whether `Lt` and `Gt` are compared (gate `TaintTolerationComparisonOperators`, MATCH-6). Off, they never match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

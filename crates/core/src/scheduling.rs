@@ -25,7 +25,7 @@ mod words;
 
 pub use affinity::{NodeOperator, NodeRequirement, NodeTerm, PreferredTerm};
 pub use choose::{Choice, choose};
-pub use filter::filter;
+pub use filter::{filter, kept_off_by};
 pub use hint::taints_help;
 pub use placer::Placer;
 pub use requests::{Amounts, Container, PodRequests, units};

@@ -19,7 +19,7 @@ use crate::fact::{NodeFact, Standing};
 use crate::health::ZoneKey;
 use crate::matching::NumericOperators;
 use crate::names::{NodeName, PodName, Uid};
-use crate::scheduling::{Labels, Load, Resources, Wish};
+use crate::scheduling::{Candidate, Labels, Load, Resources, Wish};
 use crate::start::{self, Arrival};
 use crate::taint::Effect;
 use crate::time::Now;
@@ -182,6 +182,21 @@ impl Snapshot {
             start: start::of_taint_as_told(taint, fact, self.now),
         };
         evicting.map(instance).collect()
+    }
+
+    /// A node as a scheduler sees it.
+    pub fn candidate(&self, node: usize) -> Candidate {
+        let node = &self.nodes[node];
+        Candidate {
+            name: node.fact.name.clone(),
+            labels: node.labels.clone(),
+            unschedulable: node.unschedulable,
+            taints: node.fact.taints.clone(),
+            allocatable: node.allocatable.clone(),
+            pods_max: node.pods_max,
+            pods: node.pods,
+            used: node.used.clone(),
+        }
     }
 
     /// What a verdict needs to know of a pod.

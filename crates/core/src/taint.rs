@@ -9,6 +9,9 @@ use alloc::boxed::Box;
 use core::fmt;
 
 pub mod keys;
+mod meaning;
+
+pub use meaning::Meaning;
 
 /// What a taint does to pods that do not tolerate it (MATCH-3). What is not one of the three is a value of its own
 /// and never evicts (D11).

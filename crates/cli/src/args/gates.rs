@@ -5,6 +5,7 @@
 //! Not here: what a value leads to (`settle`).
 
 use super::switch;
+use taintward_core::matching::NumericOperators;
 
 /// A gate this program understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,14 @@ pub(super) fn parse(text: &str) -> Result<Setting, NotAGate> {
 /// What the list says of a gate, if anything.
 pub(super) fn value(list: &[Setting], gate: Gate) -> Option<bool> {
     list.iter().rev().find(|setting| setting.gate == gate).map(|setting| setting.on)
+}
+
+/// Whether `Lt` and `Gt` are compared, by the list.
+pub(super) fn numeric(list: &[Setting]) -> NumericOperators {
+    match value(list, Gate::ComparisonOperators) {
+        Some(true) => NumericOperators::On,
+        _ => NumericOperators::Off,
+    }
 }
 
 #[cfg(test)]

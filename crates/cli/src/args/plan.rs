@@ -4,7 +4,7 @@
 //! Goes out: an [`Ask`].
 //! Not here: what the choices do (`plan.rs`).
 
-use super::gates::{self, Gate, Setting};
+use super::gates::{self, Setting};
 use crate::kube_args::KubeArgs;
 use crate::output::{OutputArgs, OutputError};
 use crate::plan::{Ask, At, Edit, NodeSet, Silence};
@@ -14,7 +14,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 use taintward_core::change::{self, Change};
 use taintward_core::health::{Config, FlagError, Flags};
-use taintward_core::matching::NumericOperators;
 use taintward_core::time::Span;
 
 #[derive(Debug, Args)]
@@ -123,10 +122,6 @@ impl PlanArgs {
         all.extend(self.zone_dead.into_iter().map(|zone| Edit::Silence(Silence::Zone(zone))));
         let grace = i64::try_from(self.node_monitor_grace_period.as_micros()).unwrap_or(i64::MAX);
         let health = Config::new(&Flags { monitor_grace_micros: grace, ..Flags::default() })?;
-        let numeric = match gates::value(&self.feature_gates, Gate::ComparisonOperators) {
-            Some(true) => NumericOperators::On,
-            _ => NumericOperators::Off,
-        };
         Ok(Ask {
             files: self.filename,
             change_files: self.change,
@@ -134,7 +129,7 @@ impl PlanArgs {
             edits: all,
             at: self.at.unwrap_or(At::Now),
             as_of: self.as_of,
-            numeric,
+            numeric: gates::numeric(&self.feature_gates),
             health,
             output: self.output.settle()?,
         })

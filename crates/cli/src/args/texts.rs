@@ -10,7 +10,7 @@ use clap::Args;
 use std::path::PathBuf;
 
 /// What people ask, and the command that answers; each verb is one of ours.
-pub(crate) const QUESTIONS: [(&str, &str); 4] = [
+pub(crate) const QUESTIONS: [(&str, &str); 7] = [
     (
         "Who leaves if I add this taint, when, and where could they go?",
         "plan --taint NODE KEY=VALUE:NoExecute",
@@ -19,6 +19,9 @@ pub(crate) const QUESTIONS: [(&str, &str); 4] = [
         "How do I put that taint on, and take it off again?",
         "taint node NODE KEY=VALUE:NoExecute, taint node NODE KEY-",
     ),
+    ("Why does this pod leave or stay, or why did it go?", "explain pod/NAME -n NAMESPACE"),
+    ("What does this taint mean, and how do the node's pods fare?", "explain node/NAME"),
+    ("Who leaves next, and when?", "pending -A, pending -w"),
     ("Does this toleration do what its author thinks?", "lint -f FILE"),
     ("How does all this behave, without a cluster?", "sandbox --tour"),
 ];

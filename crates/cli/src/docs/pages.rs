@@ -7,7 +7,7 @@
 
 use super::cells::{cell, default, line, meaning, names};
 use crate::args::{self, QUESTIONS};
-use crate::{lint, plan, program, taint, version};
+use crate::{explain, lint, pending, plan, program, taint, version};
 use clap::Command;
 
 /// What a page says that the description of the command line does not know.
@@ -24,7 +24,7 @@ struct Page {
 const PRINTING: [(u8, &str); 3] =
     [(0, "It is done"), (1, "It could not be written"), (2, "The command line makes no sense")];
 
-const PAGES: [Page; 8] = [
+const PAGES: [Page; 10] = [
     Page {
         verb: "run",
         example: None,
@@ -46,6 +46,24 @@ const PAGES: [Page; 8] = [
         )),
         exit_codes: &plan::EXIT_CODES,
         besides: "What it knows, what it does not, and how it reads files: [docs/plan.md](../plan.md).",
+    },
+    Page {
+        verb: "explain",
+        example: Some((
+            include_str!("../../tests/cmd/explain.trycmd"),
+            "taintward explain pod/web-7d4b9c6f5d-2xkqp -f cluster.yaml --as-of 2026-11-21T14:00:00Z",
+        )),
+        exit_codes: &explain::EXIT_CODES,
+        besides: "What it knows and what it does not: [docs/explain.md](../explain.md).",
+    },
+    Page {
+        verb: "pending",
+        example: Some((
+            include_str!("../../tests/cmd/explain.trycmd"),
+            "taintward pending -f cluster.yaml --as-of 2026-11-21T14:00:00Z",
+        )),
+        exit_codes: &pending::EXIT_CODES,
+        besides: "What `-w` shows, and what is known of who evicts: [docs/explain.md](../explain.md).",
     },
     Page {
         verb: "taint",

@@ -4,15 +4,15 @@
 //! Goes out: [`PlanAnswer`], which `output` writes in any form.
 //! Not here: text for people (`human.rs`); JSON (`object.rs`).
 
-use super::{human, object, words};
+use super::{human, object};
 use crate::output::{Answer, View};
 use crate::survey::Survey;
+use crate::words;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use taintward_core::forecast::{Fate, Forecast, Home, NodeForecast, WorkloadImpact};
 use taintward_core::snapshot::{Pod, Return, Snapshot};
 use taintward_core::time::Mono;
-use taintward_core::verdict::Outcome;
 
 /// A plan.
 pub(super) struct PlanAnswer<'p> {
@@ -58,12 +58,7 @@ impl<'p> PlanAnswer<'p> {
 
     /// Why a pod leaves.
     pub(super) fn why(&self, row: &Row<'_>) -> String {
-        let Some(at) = row.fate.decisive else { return String::new() };
-        let (pod, instance) = (self.pod(row), &row.node.after[at as usize]);
-        let tolerations = &self.snapshot().shape(pod).wish.tolerations;
-        let numeric = self.snapshot().numeric();
-        let answer = taintward_core::matching::answer(tolerations, &instance.taint, numeric);
-        words::leaves_because(instance, answer, tolerations)
+        words::leaves(self.snapshot(), row.node, row.fate)
     }
 
     /// Where pods that leave could go, by pod.
@@ -73,17 +68,7 @@ impl<'p> PlanAnswer<'p> {
 
     /// Why the others on a node stay, and how many for each reason; most first.
     pub(super) fn stays(&self, node: &NodeForecast) -> Vec<(String, usize)> {
-        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        for fate in &node.fates {
-            let Outcome::Stays(stay) = fate.after else { continue };
-            let pod = &self.snapshot().pods()[fate.pod as usize];
-            let tolerations = &self.snapshot().shape(pod).wish.tolerations;
-            let verdict = self.snapshot().judge(pod, &node.after);
-            *counts.entry(words::stays_because(stay, &verdict, tolerations, &node.after)).or_default() += 1;
-        }
-        let mut stays: Vec<(String, usize)> = counts.into_iter().collect();
-        stays.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        stays
+        words::stays(self.snapshot(), node)
     }
 
     /// Pods that leave and are not made again.

@@ -6,15 +6,13 @@
 //! Not here: forms for programs (`object.rs`).
 
 use super::answer::{PlanAnswer, Row};
-use super::words;
-use crate::output::{Cell, Column, Table, View, harmless, when, wrap};
+use crate::output::{Cell, Column, Table, View};
 use crate::paint::Color;
-use jiff::tz::TimeZone;
+use crate::words::{self, bullet, paragraph};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use taintward_core::forecast::{BudgetImpact, Place, Totals, WorkloadImpact};
 use taintward_core::snapshot::Return;
-use taintward_core::time::{Mono, Wall};
+use taintward_core::time::Mono;
 
 /// Reasons for staying that are told for each node; the others are counted together.
 const STAYS_MOST: usize = 5;
@@ -42,19 +40,8 @@ pub(super) fn plan(answer: &PlanAnswer<'_>, view: &View) -> String {
     text
 }
 
-fn paragraph(text: &mut String, sentence: &str, view: &View) {
-    for line in wrap(&harmless(sentence), view.paper.measure()) {
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{line}");
-    }
-}
-
 pub(super) fn moment(answer: &PlanAnswer<'_>, at: Mono) -> String {
-    let now = answer.snapshot().now();
-    match at {
-        at if at <= now.mono => "now".to_owned(),
-        at => when(now.wall, Wall::from_micros(at.as_micros()), &TimeZone::system()),
-    }
+    words::moment(answer.snapshot().now(), at)
 }
 
 fn opening(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
@@ -173,12 +160,6 @@ fn staying(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
 /// `leaves now`, `leaves at 14:08:11, in 5m`.
 pub(super) fn leaves(moment: &str) -> String {
     if moment == "now" { "leaves now".to_owned() } else { format!("leaves at {moment}") }
-}
-
-pub(super) fn bullet(text: &mut String, sentence: &str, width: usize) {
-    for (at, line) in wrap(&harmless(sentence), width - 2).into_iter().enumerate() {
-        let _ = writeln!(text, "{}{line}", if at == 0 { "- " } else { "  " });
-    }
 }
 
 fn hit(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {

@@ -6,8 +6,7 @@
 //! Not here: YAML and the other forms (`output`).
 
 use super::answer::{PlanAnswer, Row};
-use super::words;
-use jiff::Timestamp;
+use crate::words::{self, stamp};
 use serde_json::{Value, json};
 use taintward_core::forecast::{Home, NodeForecast, Place};
 use taintward_core::snapshot::Workload;
@@ -24,7 +23,7 @@ pub(super) fn plan(answer: &PlanAnswer<'_>) -> Value {
         "kind": "Plan",
         "complete": answer.survey.gaps.is_empty(),
         "from": answer.survey.from,
-        "asOf": moment(answer.snapshot().now().mono),
+        "asOf": stamp(answer.snapshot().now().mono),
         "changes": answer.told,
         "summary": {
             "leavingNow": totals.going,
@@ -44,15 +43,9 @@ pub(super) fn plan(answer: &PlanAnswer<'_>) -> Value {
         "gaps": answer.survey.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });
     if answer.until != Mono::NEVER {
-        plan["at"] = moment(answer.until);
+        plan["at"] = stamp(answer.until);
     }
     plan
-}
-
-/// RFC 3339 to the second; `null` for a moment beyond the calendar.
-fn moment(at: Mono) -> Value {
-    let text = Timestamp::from_microsecond(at.as_micros()).map(|at| format!("{at:.0}"));
-    text.map_or(Value::Null, Value::from)
 }
 
 fn named(workload: &Workload) -> Value {
@@ -69,7 +62,7 @@ fn item(answer: &PlanAnswer<'_>, row: &Row<'_>, home: Option<&Home>) -> Value {
         "pod": pod.name.name(),
         "uid": pod.uid.to_string(),
         "workload": named(&snapshot.workloads()[pod.workload as usize]),
-        "leavesAt": moment(row.at.max(now)),
+        "leavesAt": stamp(row.at.max(now)),
         "inSeconds": row.at.since(now).as_micros() / 1_000_000,
         "anyway": row.fate.leaves_anyway(),
         "taint": taint,
@@ -105,8 +98,8 @@ fn workloads(answer: &PlanAnswer<'_>) -> Vec<Value> {
         object["pods"] = json!(impact.pods);
         object["leavingNow"] = json!(impact.going);
         object["leavingLater"] = json!(impact.later);
-        object["firstAt"] = moment(impact.first.max(snapshot.now().mono));
-        object["lastAt"] = moment(impact.last.max(snapshot.now().mono));
+        object["firstAt"] = stamp(impact.first.max(snapshot.now().mono));
+        object["lastAt"] = stamp(impact.last.max(snapshot.now().mono));
         object["lostForGood"] = json!(workload.kind.returns() == taintward_core::snapshot::Return::Never);
         object["returns"] = json!(words::returns(workload.kind.returns()));
         object

@@ -7,10 +7,11 @@
 
 use super::answer::PlanAnswer;
 use super::edit::{self, Edited};
-use super::human::{bullet, leaves, moment, summary};
+use super::human::{leaves, moment, summary};
 use super::{Edit, NodeSet};
 use crate::kube_args::Cluster;
 use crate::survey;
+use crate::words::bullet;
 use std::fmt::Write as _;
 use taintward_core::change::Change;
 use taintward_core::forecast::{Question, forecast};

@@ -23,6 +23,15 @@ pub(crate) struct Reach<'c> {
     pub(crate) connected: Connected,
 }
 
+/// What is read besides nodes.
+struct Extent<'e> {
+    /// Of pods; all if empty.
+    namespace: &'e str,
+    /// Pods that one of these field selectors chooses; none is chosen by two.
+    fields: &'e [String],
+    budgets: bool,
+}
+
 impl<'c> Reach<'c> {
     /// Connects, and waits for a first answer.
     pub(crate) async fn of(cluster: &'c Cluster) -> Result<Self, SurveyError> {
@@ -44,13 +53,20 @@ impl<'c> Reach<'c> {
 
     /// The state, as far as it may be read. Pods of all namespaces are, unless one was named: a taint asks no namespace.
     pub(crate) async fn survey(&self, as_of: Option<Timestamp>, numeric: NumericOperators) -> Survey {
-        self.survey_of(&[&self.cluster.fields], as_of, numeric).await
+        let fields = [self.cluster.fields.clone()];
+        let extent = Extent { namespace: self.cluster.named_namespace(), fields: &fields, budgets: true };
+        self.survey_of(extent, as_of, numeric).await
     }
 
-    /// The same, with the pods that one of these field selectors chooses.
+    /// The nodes, and the pods that kubectl would list: those of the context's namespace, unless others are asked for.
+    pub(crate) async fn listed(&self, as_of: Option<Timestamp>, numeric: NumericOperators) -> Survey {
+        let (namespace, fields) = (self.cluster.namespace(&self.connected), [self.cluster.fields.clone()]);
+        self.survey_of(Extent { namespace, fields: &fields, budgets: false }, as_of, numeric).await
+    }
+
     async fn survey_of(
         &self,
-        pods: &[impl AsRef<str>],
+        extent: Extent<'_>,
         as_of: Option<Timestamp>,
         numeric: NumericOperators,
     ) -> Survey {
@@ -72,7 +88,9 @@ impl<'c> Reach<'c> {
             builder.budget(snapshot::budget(json, "")?);
             Ok(())
         };
-        if let Err(why) = self.each(listing("policy", "poddisruptionbudgets"), &mut budget).await {
+        if extent.budgets
+            && let Err(why) = self.each(listing("policy", "poddisruptionbudgets"), &mut budget).await
+        {
             lacking(why, "disruption budgets are left out");
         }
         let mut pod = |json: &[u8]| {
@@ -80,9 +98,9 @@ impl<'c> Reach<'c> {
             progress.at(builder.pods_told(), "pods");
             Ok(())
         };
-        let (namespace, selector) = (self.cluster.named_namespace(), self.cluster.selector.as_str());
-        for fields in pods {
-            let pods = Listing { namespace, selector, fields: fields.as_ref(), ..listing("", "pods") };
+        let (namespace, selector) = (extent.namespace, self.cluster.selector.as_str());
+        for fields in extent.fields {
+            let pods = Listing { namespace, selector, fields, ..listing("", "pods") };
             if let Err(why) = self.each(pods, &mut pod).await {
                 lacking(why, "pods are left out or incomplete");
             }
@@ -117,6 +135,7 @@ pub(crate) fn of_nodes(cluster: &Cluster, names: &[&str]) -> Result<Survey, Surv
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let reach = Reach::of(&cluster).await?;
-        Ok(reach.survey_of(&fields, None, NumericOperators::Off).await)
+        let extent = Extent { namespace: "", fields: &fields, budgets: true };
+        Ok(reach.survey_of(extent, None, NumericOperators::Off).await)
     })
 }

@@ -5,6 +5,7 @@
 //! Keeps:    what cannot be read is a gap with its place, and the rest is read.
 //! Not here: opening files and YAML (`manifest`); what an object says (`taintward_client::snapshot`).
 
+use super::near::Closeups;
 use super::objects::{self, Kind, Object};
 use super::progress::Progress;
 use super::{Gap, Survey, lost, moment};
@@ -25,13 +26,24 @@ const OBJECTS_MOST: usize = 5_000_000;
 const DEFAULT_NAMESPACE: &str = "default";
 
 pub(super) fn survey(paths: &[PathBuf], as_of: Option<Timestamp>, numeric: NumericOperators) -> Survey {
-    let mut texts = Texts::new(as_of, numeric);
+    survey_closely(paths, as_of, numeric, Closeups::default()).0
+}
+
+/// The same, with a closer look at some objects.
+pub(super) fn survey_closely(
+    paths: &[PathBuf],
+    as_of: Option<Timestamp>,
+    numeric: NumericOperators,
+    closeups: Closeups,
+) -> (Survey, Closeups) {
+    let mut texts = Texts { closeups, ..Texts::new(as_of, numeric) };
     each(paths, &mut |found| texts.take(found));
     let from = match paths {
         [one] if one.as_os_str() == "-" => manifest::files::STDIN.to_owned(),
         paths => paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "),
     };
-    texts.finish(from)
+    let closeups = std::mem::take(&mut texts.closeups);
+    (texts.finish(from), closeups)
 }
 
 /// Texts as they come.
@@ -39,6 +51,7 @@ pub(super) struct Texts {
     builder: Builder,
     gaps: Vec<Gap>,
     objects: usize,
+    closeups: Closeups,
     progress: Progress,
     /// Kinds that were not looked at.
     others: BTreeSet<String>,
@@ -47,7 +60,8 @@ pub(super) struct Texts {
 impl Texts {
     pub(super) fn new(as_of: Option<Timestamp>, numeric: NumericOperators) -> Self {
         let builder = Builder::new(moment(as_of), numeric, true);
-        Self { builder, gaps: Vec::new(), objects: 0, progress: Progress::start(), others: BTreeSet::new() }
+        let (gaps, closeups, others) = (Vec::new(), Closeups::default(), BTreeSet::new());
+        Self { builder, gaps, objects: 0, closeups, progress: Progress::start(), others }
     }
 
     pub(super) fn take(&mut self, Found { name, text }: Found) {
@@ -87,8 +101,18 @@ impl Texts {
     fn read(&mut self, kind: Kind, object: &Object<'_>) -> Result<(), String> {
         let json = object.json()?;
         let another = match kind {
-            Kind::Node => self.builder.node(snapshot::node(&json)?),
-            Kind::Pod => snapshot::pod(&json, DEFAULT_NAMESPACE, &mut self.builder)?,
+            Kind::Node => {
+                self.closeups.node(&json);
+                self.builder.node(snapshot::node(&json)?)
+            }
+            Kind::Pod => {
+                self.closeups.pod(&json, DEFAULT_NAMESPACE);
+                snapshot::pod(&json, DEFAULT_NAMESPACE, &mut self.builder)?
+            }
+            Kind::Event => {
+                self.closeups.event(&json);
+                false
+            }
             Kind::Budget => {
                 self.builder.budget(snapshot::budget(&json, DEFAULT_NAMESPACE)?);
                 false

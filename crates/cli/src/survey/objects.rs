@@ -16,6 +16,7 @@ pub(super) enum Kind {
     Node,
     Pod,
     Budget,
+    Event,
 }
 
 impl Kind {
@@ -24,6 +25,7 @@ impl Kind {
             ("v1", "Node") => Some(Self::Node),
             ("v1", "Pod") => Some(Self::Pod),
             ("policy/v1" | "policy/v1beta1", "PodDisruptionBudget") => Some(Self::Budget),
+            ("v1" | "events.k8s.io/v1", "Event") => Some(Self::Event),
             _ => None,
         }
     }

@@ -1,9 +1,20 @@
 //! A command at a pseudo-terminal: its input and what it says on standard error are the terminal's.
+#![allow(dead_code, reason = "each test binary uses some of it")]
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
+
+/// Both ends of a terminal: that of who looks at it, and that of the program.
+fn pair() -> (File, File) {
+    let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&screen).unwrap();
+    unlockpt(&screen).unwrap();
+    let name = ptsname(&screen, Vec::new()).unwrap().into_string().unwrap();
+    let end = OpenOptions::new().read(true).write(true).open(name).unwrap();
+    (File::from(screen), end)
+}
 
 pub(crate) struct Terminal {
     screen: File,
@@ -16,22 +27,26 @@ impl Terminal {
         Self::start(command, true)
     }
 
+    /// All it reads and writes is the terminal's.
+    pub(crate) fn whole(mut command: Command) -> Self {
+        let (screen, end) = pair();
+        command.stdin(Stdio::from(end.try_clone().unwrap())).stderr(Stdio::from(end.try_clone().unwrap()));
+        let child = command.stdout(Stdio::from(end)).spawn().unwrap();
+        Self { screen, child, shown: String::new() }
+    }
+
     /// Only its input is the terminal.
     pub(crate) fn with_input(command: Command) -> Self {
         Self::start(command, false)
     }
 
     fn start(mut command: Command, says: bool) -> Self {
-        let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&screen).unwrap();
-        unlockpt(&screen).unwrap();
-        let name = ptsname(&screen, Vec::new()).unwrap().into_string().unwrap();
-        let end = OpenOptions::new().read(true).write(true).open(name).unwrap();
+        let (screen, end) = pair();
         if says {
             command.stderr(Stdio::from(end.try_clone().unwrap()));
         }
         let child = command.stdin(Stdio::from(end)).stdout(Stdio::piped()).spawn().unwrap();
-        Self { screen: File::from(screen), child, shown: String::new() }
+        Self { screen, child, shown: String::new() }
     }
 
     /// Waits until this is shown; tells everything that was shown up to then.
@@ -42,6 +57,11 @@ impl Terminal {
         std::mem::take(&mut self.shown)
     }
 
+    pub(crate) fn interrupt(&self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    }
+
     pub(crate) fn types(&mut self, keys: &str) {
         self.screen.write_all(keys.as_bytes()).unwrap();
     }
@@ -49,7 +69,9 @@ impl Terminal {
     /// The exit code, what was shown since it was last asked, and all of standard output.
     pub(crate) fn ends(mut self) -> (i32, String, String) {
         let mut out = String::new();
-        self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        if let Some(mut stdout) = self.child.stdout.take() {
+            stdout.read_to_string(&mut out).unwrap();
+        }
         let code = self.child.wait().unwrap().code().unwrap();
         while self.more() {}
         (code, self.shown, out)

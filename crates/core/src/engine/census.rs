@@ -8,7 +8,7 @@ use super::queue::PodRef;
 use super::roster::Stage;
 use super::{Engine, Lane};
 use crate::effect::Failure;
-use crate::names::{NodeName, PodName};
+use crate::names::{NodeName, PodName, Uid};
 use crate::time::{Mono, Now};
 use crate::verdict::{self, TaintInstance, Verdict};
 
@@ -33,14 +33,16 @@ pub struct Census {
     pub oldest_due: Option<Mono>,
 }
 
-/// A pod with a deadline.
+/// A pod with a deadline, or one that goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending<'a> {
     /// Its node.
     pub node: &'a NodeName,
+    /// Its identity.
+    pub uid: &'a Uid,
     /// Its name.
     pub name: &'a PodName,
-    /// The deadline.
+    /// The deadline; when it was due, for one that goes.
     pub until: Mono,
 }
 
@@ -102,10 +104,25 @@ impl Engine {
 
     /// All pods with a deadline, in no particular order of time.
     pub fn pending(&self) -> impl Iterator<Item = Pending<'_>> {
-        self.nodes.iter().flat_map(|(node, seat)| {
-            seat.pods().filter_map(move |pod| match pod.stage() {
-                Stage::Counting(until) => Some(Pending { node, name: &pod.name, until }),
-                _ => None,
+        self.at_stage(|stage| match stage {
+            Stage::Counting(until) => Some(until),
+            _ => None,
+        })
+    }
+
+    /// All pods that go and were not tried, in no particular order of time. For who watches and pulls nothing, these are
+    /// all that are late.
+    pub fn waiting(&self) -> impl Iterator<Item = Pending<'_>> {
+        self.at_stage(|stage| match stage {
+            Stage::Due(due) => Some(due),
+            _ => None,
+        })
+    }
+
+    fn at_stage(&self, moment: impl Fn(Stage) -> Option<Mono> + Copy) -> impl Iterator<Item = Pending<'_>> {
+        self.nodes.iter().flat_map(move |(node, seat)| {
+            seat.pods().filter_map(move |pod| {
+                Some(Pending { node, uid: &pod.uid, name: &pod.name, until: moment(pod.stage())? })
             })
         })
     }

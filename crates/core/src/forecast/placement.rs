@@ -81,20 +81,8 @@ fn reason(sentence: &str) -> String {
 
 /// The nodes as they would be.
 fn candidates(snapshot: &Snapshot, changes: &[NodeChange]) -> Vec<Candidate> {
-    let mut candidates: Vec<Candidate> = snapshot
-        .nodes()
-        .iter()
-        .map(|node| Candidate {
-            name: node.fact.name.clone(),
-            labels: node.labels.clone(),
-            unschedulable: node.unschedulable,
-            taints: node.fact.taints.clone(),
-            allocatable: node.allocatable.clone(),
-            pods_max: node.pods_max,
-            pods: node.pods,
-            used: node.used.clone(),
-        })
-        .collect();
+    let mut candidates: Vec<Candidate> =
+        (0..snapshot.nodes().len()).map(|node| snapshot.candidate(node)).collect();
     for change in changes {
         let candidate = &mut candidates[change.node];
         candidate.unschedulable = change.unschedulable;

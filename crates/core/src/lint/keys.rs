@@ -14,19 +14,6 @@ use crate::toleration::{Operator, Toleration};
 use alloc::format;
 use alloc::string::String;
 
-/// Names of old releases, and what stands in their place today.
-const OLD: [(&str, Option<&str>); 9] = [
-    ("node.alpha.kubernetes.io/notReady", Some(keys::NOT_READY)),
-    ("node.alpha.kubernetes.io/unreachable", Some(keys::UNREACHABLE)),
-    ("node.kubernetes.io/memoryPressure", Some(keys::MEMORY_PRESSURE)),
-    ("node.kubernetes.io/diskPressure", Some(keys::DISK_PRESSURE)),
-    ("node.kubernetes.io/networkUnavailable", Some(keys::NETWORK_UNAVAILABLE)),
-    ("node.kubernetes.io/outOfDisk", None),
-    ("node.kubernetes.io/out-of-disk", None),
-    ("node-role.kubernetes.io/master", Some(keys::CONTROL_PLANE)),
-    ("node-role.alpha.kubernetes.io/master", Some(keys::CONTROL_PLANE)),
-];
-
 /// Kubernetes puts these on nodes with a value, or people do.
 const WITH_VALUE: [&str; 2] = [keys::UNINITIALIZED, keys::OUT_OF_SERVICE];
 
@@ -73,7 +60,7 @@ fn wrong(key: &str) -> Option<Wrong> {
     if key.is_empty() || keys::ALL.contains(&key) {
         return None;
     }
-    if let Some((_, new)) = OLD.iter().find(|(old, _)| *old == key) {
+    if let Some((_, new)) = keys::OLD.iter().find(|(old, _)| *old == key) {
         return Some(Wrong::Old(*new));
     }
     if key.starts_with("node.alpha.kubernetes.io/") || key.starts_with("node.beta.kubernetes.io/") {

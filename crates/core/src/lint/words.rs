@@ -29,7 +29,7 @@ impl fmt::Display for Quoted<'_> {
 
 /// How many letters have to be added, left out, changed or swapped with their neighbour to make one of the other; `None`
 /// if that is more than `most`.
-pub(super) fn distance(one: &str, other: &str, most: usize) -> Option<usize> {
+pub(crate) fn distance(one: &str, other: &str, most: usize) -> Option<usize> {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     if one.len().abs_diff(other.len()) > most || one.len() > KEY_MOST {
         return None;

@@ -71,19 +71,28 @@ pub(super) fn has_untolerated(
     taints: &[Taint],
     numeric: NumericOperators,
 ) -> bool {
-    untolerated(tolerations, taints, numeric, |effect| {
-        matches!(effect, Effect::NoSchedule | Effect::NoExecute)
-    }) > 0
+    !kept_off_by(tolerations, taints, numeric).is_empty()
 }
 
-/// How many taints with such effects the pod does not tolerate. A toleration that is not understood tolerates nothing:
-/// staying off a node evicts nobody (D11).
-pub(super) fn untolerated(
+/// The taints that keep a pod with these tolerations off their node (SC-1).
+pub fn kept_off_by<'t>(
     tolerations: &[Toleration],
-    taints: &[Taint],
+    taints: &'t [Taint],
+    numeric: NumericOperators,
+) -> Vec<&'t Taint> {
+    untolerated(tolerations, taints, numeric, |effect| {
+        matches!(effect, Effect::NoSchedule | Effect::NoExecute)
+    })
+}
+
+/// The taints with such effects that the pod does not tolerate. A toleration that is not understood tolerates nothing:
+/// staying off a node evicts nobody (D11).
+pub(super) fn untolerated<'t>(
+    tolerations: &[Toleration],
+    taints: &'t [Taint],
     numeric: NumericOperators,
     counts: impl Fn(&Effect) -> bool,
-) -> usize {
+) -> Vec<&'t Taint> {
     let taints: Vec<&Taint> = taints.iter().filter(|taint| counts(&taint.effect)).collect();
     let answers = answers(tolerations, taints.iter().copied(), numeric);
     let borne = |taint: &Taint, answer: Answer| match answer {
@@ -93,7 +102,8 @@ pub(super) fn untolerated(
             tolerations[from..].iter().any(|toleration| tolerates(toleration, taint, numeric) == Match::Yes)
         }
     };
-    taints.into_iter().zip(answers).filter(|&(taint, answer)| !borne(taint, answer)).count()
+    let answered = taints.into_iter().zip(answers);
+    answered.filter(|&(taint, answer)| !borne(taint, answer)).map(|(taint, _)| taint).collect()
 }
 
 /// Whether there is room. All that is missing is said; a resource of which the node has not enough even when it is

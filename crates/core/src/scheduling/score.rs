@@ -102,7 +102,7 @@ fn part(part: i64, whole: i64) -> i64 {
 /// Taints that only ask to stay off and are not tolerated; a toleration of another effect never answers them (SC-2).
 fn unwanted(wish: &Wish, candidate: &Candidate, numeric: NumericOperators) -> i64 {
     let preferring = |effect: &Effect| *effect == Effect::PreferNoSchedule;
-    let count = untolerated(&wish.tolerations, &candidate.taints, numeric, preferring);
+    let count = untolerated(&wish.tolerations, &candidate.taints, numeric, preferring).len();
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 

@@ -41,3 +41,16 @@ pub const ALL: [&str; 11] = [
     SHUTDOWN,
     CONTROL_PLANE,
 ];
+
+/// Names of old releases, and what stands in their place today (MATCH-10).
+pub const OLD: [(&str, Option<&str>); 9] = [
+    ("node.alpha.kubernetes.io/notReady", Some(NOT_READY)),
+    ("node.alpha.kubernetes.io/unreachable", Some(UNREACHABLE)),
+    ("node.kubernetes.io/memoryPressure", Some(MEMORY_PRESSURE)),
+    ("node.kubernetes.io/diskPressure", Some(DISK_PRESSURE)),
+    ("node.kubernetes.io/networkUnavailable", Some(NETWORK_UNAVAILABLE)),
+    ("node.kubernetes.io/outOfDisk", None),
+    ("node.kubernetes.io/out-of-disk", None),
+    ("node-role.kubernetes.io/master", Some(CONTROL_PLANE)),
+    ("node-role.alpha.kubernetes.io/master", Some(CONTROL_PLANE)),
+];

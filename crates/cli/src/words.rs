@@ -1,14 +1,53 @@
 //! # Words: what people read about a verdict
-//! Room:     tolerations as `kubectl describe` prints them; why a pod leaves or stays, in a few words.
+//! Room:     tolerations as `kubectl describe` prints them; why a pod leaves or stays, in a few words; lines that fit.
 //! Comes in: verdicts and what they were made of.
 //! Goes out: text.
-//! Not here: times (`output`), whole answers (`human.rs`).
+//! Not here: times in general (`output`), whole answers (`human.rs` of each command).
 
-use taintward_core::matching::Answer;
-use taintward_core::snapshot::Return;
+use crate::output::{View, harmless, when, wrap};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use taintward_core::forecast::{Fate, NodeForecast};
+use taintward_core::matching::{self, Answer};
+use taintward_core::snapshot::{Return, Snapshot};
 use taintward_core::taint::{Effect, Taint};
+use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration::{Operator, Patience, Toleration};
-use taintward_core::verdict::{Exemption, Reason, Stay, TaintInstance, Verdict};
+use taintward_core::verdict::{Exemption, Outcome, Reason, Stay, TaintInstance, Verdict};
+
+/// A sentence in lines that fit.
+pub(crate) fn paragraph(text: &mut String, sentence: &str, view: &View) {
+    for line in wrap(&harmless(sentence), view.paper.measure()) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{line}");
+    }
+}
+
+/// One of several sentences.
+pub(crate) fn bullet(text: &mut String, sentence: &str, width: usize) {
+    for (at, line) in wrap(&harmless(sentence), width - 2).into_iter().enumerate() {
+        let _ = writeln!(text, "{}{line}", if at == 0 { "- " } else { "  " });
+    }
+}
+
+/// When something will be: `now`, `14:03:11, in 4m12s`.
+pub(crate) fn moment(now: Now, at: Mono) -> String {
+    if at <= now.mono { "now".to_owned() } else { at_moment(now, at) }
+}
+
+/// When something was or will be: `14:03:11, in 4m12s`, `13:54:47, 4m12s ago`.
+pub(crate) fn at_moment(now: Now, at: Mono) -> String {
+    when(now.wall, Wall::from_micros(at.as_micros()), &TimeZone::system())
+}
+
+/// For programs: RFC 3339 to the second; `null` for a moment beyond the calendar.
+pub(crate) fn stamp(at: Mono) -> Value {
+    let text = Timestamp::from_microsecond(at.as_micros()).map(|at| format!("{at:.0}"));
+    text.map_or(Value::Null, Value::from)
+}
 
 /// `dedicated=db:NoExecute for 300s`, `:NoExecute op=Exists`, `op=Exists`.
 pub(crate) fn toleration(one: &Toleration) -> String {
@@ -39,6 +78,30 @@ pub(crate) fn leaves_because(instance: &TaintInstance, answer: Answer, toleratio
             format!("tolerates {taint} for {}", patience(tolerations[at].patience()))
         }
     }
+}
+
+/// Why a pod of a node leaves; nothing for one that stays.
+pub(crate) fn leaves(snapshot: &Snapshot, node: &NodeForecast, fate: &Fate) -> String {
+    let Some(at) = fate.decisive else { return String::new() };
+    let instance = &node.after[at as usize];
+    let tolerations = &snapshot.shape(&snapshot.pods()[fate.pod as usize]).wish.tolerations;
+    let answer = matching::answer(tolerations, &instance.taint, snapshot.numeric());
+    leaves_because(instance, answer, tolerations)
+}
+
+/// Why pods of a node stay, and how many for each reason; most first.
+pub(crate) fn stays(snapshot: &Snapshot, node: &NodeForecast) -> Vec<(String, usize)> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for fate in &node.fates {
+        let Outcome::Stays(stay) = fate.after else { continue };
+        let pod = &snapshot.pods()[fate.pod as usize];
+        let tolerations = &snapshot.shape(pod).wish.tolerations;
+        let verdict = snapshot.judge(pod, &node.after);
+        *counts.entry(stays_because(stay, &verdict, tolerations, &node.after)).or_default() += 1;
+    }
+    let mut stays: Vec<(String, usize)> = counts.into_iter().collect();
+    stays.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    stays
 }
 
 /// `300s`, as it is written; more than a year is told in years.

@@ -1,0 +1,181 @@
+//! # Enforcer: whether anybody carries evictions out, as far as leases tell
+//! Room:     our lease and that of kube-controller-manager, each read once.
+//! Comes in: a cluster.
+//! Goes out: [`Enforcers`], and a remark where nobody seems to be there.
+//! Keeps:    what leases cannot tell is not guessed: which controllers a kube-controller-manager runs, whether a Taintward
+//!           runs without election or under another name.
+//! Not here: taking part in an election (`taintward_client::lease`).
+
+use crate::survey::Reach;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use taintward_client::pages;
+use taintward_core::time::Wall;
+
+/// Where both leases are by default.
+const NAMESPACE: &str = "kube-system";
+const OURS: &str = "taintward";
+const UPSTREAMS: &str = "kube-controller-manager";
+
+/// How many of its own lengths a lease may be old before it counts as left behind: clocks differ.
+const LENGTHS: i64 = 4;
+
+/// What a lease says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Lease {
+    /// Somebody renews it.
+    Held(String),
+    /// Nobody has renewed it for so many seconds.
+    Stale(i64),
+    /// It is there, and nobody's.
+    Free,
+    /// There is none.
+    Absent,
+    /// It could not be read.
+    Unread(String),
+}
+
+/// Who may be carrying evictions out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Enforcers {
+    pub(crate) ours: Lease,
+    pub(crate) upstreams: Lease,
+}
+
+#[derive(Default, Deserialize)]
+struct Object {
+    #[serde(default)]
+    spec: Spec,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Spec {
+    holder_identity: Option<String>,
+    lease_duration_seconds: Option<i64>,
+    renew_time: Option<String>,
+}
+
+impl Lease {
+    fn of(json: &[u8], now: Wall) -> Self {
+        let object: Object = match serde_json::from_slice(json) {
+            Ok(object) => object,
+            Err(why) => return Self::Unread(why.to_string()),
+        };
+        let Spec { holder_identity, lease_duration_seconds, renew_time } = object.spec;
+        let holder = holder_identity.unwrap_or_default();
+        if holder.is_empty() {
+            return Self::Free;
+        }
+        let renewed = renew_time.and_then(|time| time.parse::<Timestamp>().ok());
+        let Some(renewed) = renewed else { return Self::Free };
+        let age = now.as_micros().saturating_sub(renewed.as_microsecond()) / 1_000_000;
+        match age > lease_duration_seconds.unwrap_or(15).saturating_mul(LENGTHS) {
+            true => Self::Stale(age),
+            false => Self::Held(holder),
+        }
+    }
+
+    const fn word(&self) -> &'static str {
+        match self {
+            Self::Held(_) => "held",
+            Self::Stale(_) => "stale",
+            Self::Free => "free",
+            Self::Absent => "absent",
+            Self::Unread(_) => "unknown",
+        }
+    }
+
+    fn described(&self, name: &str) -> String {
+        match self {
+            Self::Held(holder) => format!("lease {NAMESPACE}/{name} is held by {holder}"),
+            Self::Stale(age) => format!("lease {NAMESPACE}/{name} was not renewed for {age}s"),
+            Self::Free => format!("nobody holds lease {NAMESPACE}/{name}"),
+            Self::Absent => format!("there is no lease {NAMESPACE}/{name}"),
+            Self::Unread(why) => format!("lease {NAMESPACE}/{name} could not be read ({why})"),
+        }
+    }
+}
+
+impl Enforcers {
+    pub(crate) async fn of(reach: &Reach<'_>, now: Wall) -> Self {
+        let (ours, upstreams) = tokio::join!(lease(reach, OURS, now), lease(reach, UPSTREAMS, now));
+        Self { ours, upstreams }
+    }
+
+    /// What there is to say; nothing where a Taintward holds its lease.
+    pub(crate) fn remark(&self) -> Option<String> {
+        let Self { ours, upstreams } = self;
+        let both = format!("{}, {}", ours.described(OURS), upstreams.described(UPSTREAMS));
+        match (ours, upstreams) {
+            (Lease::Held(_), _) => None,
+            (_, Lease::Held(_)) => Some(format!(
+                "no Taintward holds the lease {NAMESPACE}/{OURS}; a kube-controller-manager runs, but its lease does \
+                 not say whether its taint-eviction-controller is on"
+            )),
+            (Lease::Unread(_), _) | (_, Lease::Unread(_)) => {
+                Some(format!("whether anybody evicts cannot be told: {both}"))
+            }
+            _ => Some(format!(
+                "nobody seems to evict: {both}. A Taintward without election or with another lease, or a control \
+                 plane that hides its lease, would not be seen"
+            )),
+        }
+    }
+
+    pub(crate) fn object(&self) -> Value {
+        json!({
+            "taintward": self.ours.word(),
+            "kubeControllerManager": self.upstreams.word(),
+            "remark": self.remark(),
+        })
+    }
+}
+
+async fn lease(reach: &Reach<'_>, name: &str, now: Wall) -> Lease {
+    let (client, limit) = (&reach.connected.client, reach.cluster.patience);
+    match pages::object(client, ("coordination.k8s.io", "leases"), NAMESPACE, name, limit).await {
+        Ok(Some(json)) => Lease::of(&json, now),
+        Ok(None) => Lease::Absent,
+        Err(why) => Lease::Unread(why.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lease(spec: &str) -> Lease {
+        let now: Timestamp = "2026-11-21T14:00:00Z".parse().unwrap();
+        Lease::of(format!(r#"{{"spec": {{{spec}}}}}"#).as_bytes(), Wall::from_micros(now.as_microsecond()))
+    }
+
+    #[test]
+    fn a_lease_is_held_stale_or_free() {
+        let spec =
+            |time| format!(r#""holderIdentity": "a", "leaseDurationSeconds": 15, "renewTime": "{time}""#);
+        assert_eq!(lease(&spec("2026-11-21T13:59:59.000000Z")), Lease::Held("a".into()));
+        assert_eq!(lease(&spec("2026-11-21T14:00:05.000000Z")), Lease::Held("a".into()), "clocks differ");
+        assert_eq!(lease(&spec("2026-11-21T13:59:00.000000Z")), Lease::Held("a".into()));
+        assert_eq!(lease(&spec("2026-11-21T13:58:59.000000Z")), Lease::Stale(61));
+        assert_eq!(lease(r#""holderIdentity": """#), Lease::Free);
+        assert_eq!(lease(""), Lease::Free);
+    }
+
+    #[test]
+    fn what_leases_cannot_tell_is_not_said() {
+        let held = || Lease::Held("a".into());
+        let remark = |ours, upstreams| Enforcers { ours, upstreams }.remark().unwrap_or_default();
+        assert_eq!(remark(held(), Lease::Absent), "");
+        assert!(remark(Lease::Absent, held()).contains("does not say whether"));
+        assert!(
+            remark(Lease::Absent, Lease::Stale(99)).starts_with("nobody seems to evict: there is no lease")
+        );
+        for (ours, upstreams) in
+            [(Lease::Unread("no".into()), Lease::Absent), (Lease::Free, Lease::Unread("no".into()))]
+        {
+            assert!(remark(ours, upstreams).starts_with("whether anybody evicts cannot be told"));
+        }
+    }
+}

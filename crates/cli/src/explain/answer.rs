@@ -1,0 +1,147 @@
+//! # Answer: explanations, ready to be written down
+//! Room:     a story for each object that was asked about; what could not be found.
+//! Comes in: the scene, the targets.
+//! Goes out: [`Explanations`], which `output` writes in any form.
+//! Not here: text for people (`human.rs`); JSON (`object.rs`).
+
+use super::gone::GoneStory;
+use super::node::NodeStory;
+use super::pod::PodStory;
+use super::target::{Kind, Target};
+use super::{Scene, human, object};
+use crate::output::{Answer, View};
+use serde_json::Value;
+use taintward_core::snapshot::Snapshot;
+
+/// What is said of one object.
+pub(super) enum Story<'s> {
+    Pod(PodStory<'s>),
+    Gone(GoneStory<'s>),
+    Node(NodeStory<'s>),
+}
+
+/// All of them.
+pub(super) struct Explanations<'s> {
+    pub(super) scene: &'s Scene,
+    pub(super) stories: Vec<Story<'s>>,
+    /// What was not found, a sentence each.
+    pub(super) missing: Vec<String>,
+}
+
+impl<'s> Explanations<'s> {
+    pub(super) fn of(scene: &'s Scene, targets: &'s [Target]) -> Self {
+        let mut all = Self { scene, stories: Vec::new(), missing: Vec::new() };
+        for target in targets {
+            let found = match target.kind {
+                Kind::Pod => pod(scene, &target.name),
+                Kind::Node => node(scene, &target.name),
+            };
+            match found {
+                Ok(story) => all.stories.push(story),
+                Err(why) => all.missing.push(why),
+            }
+        }
+        all
+    }
+}
+
+fn pod<'s>(scene: &'s Scene, name: &'s str) -> Result<Story<'s>, String> {
+    let named: Vec<_> = scene.vicinity.closeups.pods.iter().filter(|pod| pod.name == name).collect();
+    match named[..] {
+        [closeup] => Ok(Story::Pod(PodStory::of(scene, closeup))),
+        [] if scene.vicinity.gone.contains(name) => {
+            let story = GoneStory::of(scene, name);
+            let is_told = scene.enforcers.is_some() || !story.events.is_empty();
+            if is_told { Ok(Story::Gone(story)) } else { Err(not_in_files(scene, Kind::Pod, name)) }
+        }
+        [] => Err(format!("pod {name} could not be read: nothing is said of it")),
+        _ => {
+            let spaces: Vec<&str> = named.iter().map(|pod| pod.namespace.as_str()).collect();
+            Err(format!(
+                "there are pods {name} in several namespaces: {}; name one with -n",
+                spaces.join(", ")
+            ))
+        }
+    }
+}
+
+fn node<'s>(scene: &'s Scene, name: &str) -> Result<Story<'s>, String> {
+    match scene.vicinity.survey.snapshot.node_at(name) {
+        Some(at) => Ok(Story::Node(NodeStory::of(scene, at))),
+        None if scene.enforcers.is_none() => Err(not_in_files(scene, Kind::Node, name)),
+        None if scene.vicinity.absent.contains(name) => {
+            Err(format!("there is no node {name}; kubectl get nodes lists those there are"))
+        }
+        None => Err(format!("node {name} could not be read: nothing is said of it")),
+    }
+}
+
+/// Names that are told of those that are there.
+const NAMED_MOST: usize = 5;
+
+fn not_in_files(scene: &Scene, kind: Kind, name: &str) -> String {
+    let survey = &scene.vicinity.survey;
+    let near = alike(&names(&survey.snapshot, scene, kind), name);
+    let of =
+        scene.namespace.as_ref().filter(|_| kind == Kind::Pod).map(|space| format!(" of namespace {space}"));
+    let way_out = if near.is_empty() { String::new() } else { format!("; near to it: {}", near.join(", ")) };
+    format!("{} {name}{} is not in {}{way_out}", kind.as_str(), of.unwrap_or_default(), survey.from)
+}
+
+fn names(snapshot: &Snapshot, scene: &Scene, kind: Kind) -> Vec<String> {
+    match kind {
+        Kind::Node => snapshot.nodes().iter().map(|node| node.fact.name.to_string()).collect(),
+        Kind::Pod => {
+            let pods = snapshot.pods().iter();
+            let here = |space: &str| scene.namespace.as_ref().is_none_or(|wanted| wanted == space);
+            let named = pods.filter(|pod| here(pod.name.namespace())).map(|pod| pod.name.name().to_owned());
+            named.collect()
+        }
+    }
+}
+
+/// The names that share most of their beginning with this one, or their end.
+fn alike(names: &[String], name: &str) -> Vec<String> {
+    let shared = |other: &str| {
+        let begins = other.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
+        let ends = other.bytes().rev().zip(name.bytes().rev()).take_while(|(a, b)| a == b).count();
+        begins.max(ends)
+    };
+    let mut near: Vec<&String> = names.iter().filter(|other| shared(other) * 2 >= name.len()).collect();
+    near.sort_by_key(|other| (std::cmp::Reverse(shared(other)), other.len(), (*other).clone()));
+    near.dedup();
+    near.into_iter().take(NAMED_MOST).cloned().collect()
+}
+
+impl Answer for Explanations<'_> {
+    fn object(&self) -> Value {
+        object::explanations(self)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let name = |story: &Story<'_>| match story {
+            Story::Pod(story) => format!("pod/{}", story.closeup.name),
+            Story::Gone(story) => format!("pod/{}", story.name),
+            Story::Node(story) => format!("node/{}", story.name()),
+        };
+        self.stories.iter().map(name).collect()
+    }
+
+    fn human(&self, view: &View) -> String {
+        human::explanations(self, view)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_begin_or_end_alike() {
+        let names: Vec<String> =
+            ["web-1", "web-2", "api-1", "cache-0", "worker-12"].map(str::to_owned).into();
+        assert_eq!(alike(&names, "web-3"), ["web-1", "web-2"]);
+        assert_eq!(alike(&names, "worker-1"), ["worker-12"]);
+        assert_eq!(alike(&names, "zzz"), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,68 @@
+//! # Gone: what is left to tell of a pod that is not there
+//! Room:     its events, the last of which may say why it went; the other pods of what made it.
+//! Comes in: a scene, a name.
+//! Goes out: [`GoneStory`].
+//! Keeps:    where nothing is left, that is said: events are kept for an hour by default.
+//! Not here: pods that are there (`pod.rs`).
+
+use super::Scene;
+use crate::survey::closeup::{EventCloseup, PodCloseup};
+use crate::survey::near::may_follow;
+use std::collections::BTreeMap;
+
+/// The reason of the events of a taint eviction (TE-34).
+pub(super) const EVICTED: &str = "TaintManagerEviction";
+
+/// A pod that is not there.
+pub(super) struct GoneStory<'s> {
+    pub(super) scene: &'s Scene,
+    pub(super) name: &'s str,
+    /// The newest last.
+    pub(super) events: Vec<&'s EventCloseup>,
+    /// Pods that may have taken its place, each once.
+    pub(super) others: Vec<&'s PodCloseup>,
+}
+
+/// Events about a pod, the newest last.
+pub(super) fn events<'s>(scene: &'s Scene, namespace: Option<&str>, name: &str) -> Vec<&'s EventCloseup> {
+    let is_about = |event: &&EventCloseup| {
+        event.about == name && namespace.is_none_or(|namespace| event.namespace == namespace)
+    };
+    let mut events: Vec<&EventCloseup> = scene.vicinity.closeups.events.iter().filter(is_about).collect();
+    events.sort_by_key(|event| event.last);
+    events
+}
+
+impl<'s> GoneStory<'s> {
+    pub(super) fn of(scene: &'s Scene, name: &'s str) -> Self {
+        let events = events(scene, scene.namespace.as_deref(), name);
+        let others: BTreeMap<(&str, &str), &PodCloseup> = scene
+            .vicinity
+            .closeups
+            .others
+            .iter()
+            .filter(|pod| may_follow(pod, name))
+            .map(|pod| ((pod.namespace.as_str(), pod.name.as_str()), pod))
+            .collect();
+        Self { scene, name, events, others: others.into_values().collect() }
+    }
+
+    /// What is known of why it went.
+    pub(super) fn summary(&self) -> String {
+        let evicted = |event: &&&EventCloseup| {
+            event.reason == EVICTED && event.message.starts_with("Marking for deletion")
+        };
+        match self.events.iter().rev().find(evicted) {
+            Some(_) => "It is gone: a NoExecute taint sent it away, as its events say.".to_owned(),
+            None if !self.events.is_empty() => {
+                "It is gone. None of its events that are left says that a taint sent it away.".to_owned()
+            }
+            None if !self.scene.vicinity.knows_events => {
+                "It is gone, and its events may not be read: nothing can be said of why.".to_owned()
+            }
+            None => "It is gone, and no event of it is left (they are kept for an hour, unless the API server is told \
+                     otherwise): nothing says why. If it never was: check the name and the namespace."
+                .to_owned(),
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! # Human: explanations for people
+//! Room:     one after the other: who it is, what becomes of it, why; what is in the way; events.
+//! Comes in: [`Explanations`]; how they are to be seen.
+//! Goes out: text that fits the paper.
+//! Keeps:    the verdict comes first: who reads on wants to know why.
+//! Not here: forms for programs (`object.rs`).
+
+use super::answer::{Explanations, Story};
+use super::blocks;
+use super::gone::{self, GoneStory};
+use super::node::NodeStory;
+use super::places::{self, Places, listed};
+use super::pod::{Place, PodStory, TaintPart, arrival, since};
+use crate::note::Note;
+use crate::output::{Cell, Column, Table, View};
+use crate::paint::Color;
+use crate::survey::closeup::{EventCloseup, PodCloseup};
+use crate::words::{self, at_moment, bullet, paragraph};
+use taintward_core::taint::{Effect, Meaning};
+use taintward_core::time::{Mono, Now, Wall};
+
+/// Events that are told: the last ones.
+const EVENTS_MOST: usize = 5;
+
+/// Pods that are told of one workload.
+const OTHERS_MOST: usize = 10;
+
+pub(super) fn explanations(all: &Explanations<'_>, view: &View) -> String {
+    let mut text = String::new();
+    for (at, story) in all.stories.iter().enumerate() {
+        if at > 0 {
+            text.push('\n');
+        }
+        match story {
+            Story::Pod(story) => pod(story, view, &mut text),
+            Story::Gone(story) => gone_pod(story, view, &mut text),
+            Story::Node(story) => node(story, view, &mut text),
+        }
+    }
+    let gaps = all.scene.vicinity.survey.gaps.len() + all.missing.len();
+    if gaps > 0 {
+        let things = if gaps == 1 { "one thing".to_owned() } else { format!("{gaps} things") };
+        text.push('\n');
+        paragraph(
+            &mut text,
+            &format!("This answer is partial: {things} could not be read, see above."),
+            view,
+        );
+    }
+    text
+}
+
+/// A heading and a sentence for each; nothing where there is none.
+fn list(text: &mut String, heading: &str, sentences: &[String], view: &View) {
+    if sentences.is_empty() {
+        return;
+    }
+    text.push('\n');
+    paragraph(text, heading, view);
+    sentences.iter().for_each(|sentence| bullet(text, sentence, view.paper.measure()));
+}
+
+fn wall(now: Now, at: Wall) -> String {
+    at_moment(now, Mono::from_micros(at.as_micros()))
+}
+
+fn pod(story: &PodStory<'_>, view: &View, text: &mut String) {
+    let PodCloseup { namespace, name, node, .. } = story.closeup;
+    let on = if node.is_empty() { " without a node".to_owned() } else { format!(" on node {node}") };
+    let of = story.workload().map(|workload| format!(", of {workload}")).unwrap_or_default();
+    paragraph(text, &format!("Pod {namespace}/{name}{on}{of}"), view);
+    paragraph(text, &story.summary(), view);
+    if let (Some(pod), Place::On(_)) = (story.pod, story.place) {
+        let (at, source) = (at_moment(story.now(), pod.arrival.at), arrival(pod.arrival.source));
+        paragraph(text, &format!("It came to its node at {at} ({source})."), view);
+    }
+    let parts: Vec<String> = story.parts().iter().map(|part| taint(part, story.now())).collect();
+    list(text, "NoExecute taints of its node:", &parts, view);
+    list(text, "Taints that send nobody away:", &others(story), view);
+    if let Some(places) = places::of(story) {
+        offers(&places, view, text);
+    }
+    list(text, "In its way:", &blocks::of(story), view);
+    let events = gone::events(story.scene, Some(namespace), name);
+    list(text, "What events tell:", &happened(&events, story.now()), view);
+}
+
+/// Everything about one taint, sentence after sentence.
+fn taint(part: &TaintPart<'_>, now: Now) -> String {
+    let (instance, reason) = (part.instance, part.reason);
+    let mut told = format!("{}, {}: {}", instance.taint, since(&instance.start, now), part.answered());
+    told += &part.follows(now).map(|follows| format!("; {follows}.")).unwrap_or_else(|| ".".to_owned());
+    if reason.counts_from > instance.start.at {
+        told += &format!(" It counts since the pod came, {}.", at_moment(now, reason.counts_from));
+    }
+    if let Some(trap) = part.trapped() {
+        told += &format!(" Mind: {trap}.");
+    }
+    if let Some(note) = &part.note {
+        told += &noted(note, now);
+    }
+    if let Some(meaning) = part.meaning {
+        told += &meant(&meaning);
+    }
+    told
+}
+
+fn meant(Meaning { what, who, then }: &Meaning) -> String {
+    format!(" It means: {what}. Set by: {who}. What to do: {then}.")
+}
+
+fn noted(Note { reason, until }: &Note, now: Now) -> String {
+    let reason = reason.as_ref().map(|reason| format!(" Somebody noted: {reason}.")).unwrap_or_default();
+    let until = until.map(|until| format!(" Meant to stay until {}.", wall(now, until))).unwrap_or_default();
+    reason + &until
+}
+
+fn others(story: &PodStory<'_>) -> Vec<String> {
+    let told = |(taint, bears): (&taintward_core::taint::Taint, bool)| {
+        let does = match &taint.effect {
+            Effect::NoSchedule => "keeps new pods off",
+            Effect::PreferNoSchedule => "keeps new pods off if there is another place",
+            Effect::NoExecute | Effect::Unknown(_) => "has an effect that is not known, and does nothing",
+        };
+        let bears =
+            if bears { "the pod tolerates it" } else { "the pod does not tolerate it, and is there already" };
+        format!("{taint}: {does}; {bears}")
+    };
+    story.others().into_iter().map(told).collect()
+}
+
+fn offers(places: &Places, view: &View, text: &mut String) {
+    let nodes = |names: &[String]| {
+        format!("{} {}: {}", names.len(), if names.len() == 1 { "node" } else { "nodes" }, listed(names))
+    };
+    let tainted: Vec<String> = places
+        .tainted
+        .iter()
+        .map(|(taints, names)| format!("{}: does not tolerate {}", nodes(names), taints.join(", ")))
+        .collect();
+    list(text, "Taints keep it off:", &tainted, view);
+    let unfit: Vec<String> =
+        places.unfit.iter().map(|(why, names)| format!("{}: {why}", nodes(names))).collect();
+    list(text, "No taint, but something else keeps it off:", &unfit, view);
+    text.push('\n');
+    let could = match places.possible.len() {
+        0 => "It could go to no node.".to_owned(),
+        _ => format!("It could go to {}.", nodes(&places.possible)),
+    };
+    paragraph(text, &could, view);
+    if places.beyond {
+        let sentence =
+            "It also has affinity to pods, spread constraints or volumes, which are not looked at.";
+        paragraph(text, sentence, view);
+    }
+}
+
+fn happened(events: &[&EventCloseup], now: Now) -> Vec<String> {
+    let told = |event: &&EventCloseup| {
+        let when = event.last.map(|at| wall(now, at)).unwrap_or_else(|| "at some time".to_owned());
+        let times = if event.count > 1 { format!(", {} times", event.count) } else { String::new() };
+        let by = if event.by.is_empty() { String::new() } else { format!(" ({})", event.by) };
+        format!("{when}{times}: {}{by}: {}", event.reason, event.message)
+    };
+    let left_out = events.len().saturating_sub(EVENTS_MOST);
+    let mut sentences: Vec<String> = events[left_out..].iter().map(told).collect();
+    if left_out > 0 {
+        sentences.insert(0, format!("{left_out} earlier ones"));
+    }
+    sentences
+}
+
+fn gone_pod(story: &GoneStory<'_>, view: &View, text: &mut String) {
+    let now = story.scene.vicinity.survey.snapshot.now();
+    let space = story.scene.namespace.as_ref().map(|space| format!("{space}/")).unwrap_or_default();
+    paragraph(text, &format!("Pod {space}{}", story.name), view);
+    paragraph(text, &story.summary(), view);
+    list(text, "What events tell:", &happened(&story.events, now), view);
+    let other = |pod: &&PodCloseup| {
+        let on =
+            if pod.node.is_empty() { "without a node".to_owned() } else { format!("on node {}", pod.node) };
+        let phase = if pod.deletion.is_some() { "Terminating" } else { &pod.phase };
+        format!("{} {on}, {phase}", pod.name)
+    };
+    let mut others: Vec<String> = story.others.iter().take(OTHERS_MOST).map(other).collect();
+    if story.others.len() > OTHERS_MOST {
+        others.push(format!("{} more", story.others.len() - OTHERS_MOST));
+    }
+    list(text, "Pods of the same workload, by their names:", &others, view);
+}
+
+fn node(story: &NodeStory<'_>, view: &View, text: &mut String) {
+    let node = story.node();
+    let ready = match node.ready {
+        Some(true) => "Ready",
+        Some(false) => "not ready",
+        None => "without a condition Ready",
+    };
+    let cordoned = if node.unschedulable { ", cordoned: no new pods" } else { "" };
+    paragraph(text, &format!("Node {}: {ready}{cordoned}", story.name()), view);
+    paragraph(text, &fares(story), view);
+    taints(story, view, text);
+    let ailments: Vec<String> = story
+        .ailments()
+        .into_iter()
+        .map(|condition| {
+            let since = condition.since.map(|at| format!(" since {}", wall(story.now(), at)));
+            let says = if condition.message.is_empty() { &condition.reason } else { &condition.message };
+            format!("{} is {}{}: {says}", condition.kind, condition.status, since.unwrap_or_default())
+        })
+        .collect();
+    list(text, "Conditions that say that something is wrong:", &ailments, view);
+    leavers(story, view, text);
+    let stays: Vec<String> = words::stays(story.snapshot(), story.fates())
+        .iter()
+        .map(|(why, count)| format!("{count}: {why}"))
+        .collect();
+    list(text, "Who stays:", &stays, view);
+}
+
+fn fares(story: &NodeStory<'_>) -> String {
+    let totals = &story.forecast.totals;
+    let staying = totals.staying + totals.exempt + totals.not_understood;
+    let s = |count: usize| if count == 1 { "s" } else { "" };
+    match story.fates().fates.len() {
+        0 => "It has no pods.".to_owned(),
+        all => format!(
+            "{all} pod{}: {} ha{} to go now, {} count{} down, {staying} stay{}.",
+            if all == 1 { "" } else { "s" },
+            totals.going,
+            if totals.going == 1 { "s" } else { "ve" },
+            totals.later,
+            s(totals.later),
+            s(staying),
+        ),
+    }
+}
+
+fn taints(story: &NodeStory<'_>, view: &View, text: &mut String) {
+    let taints = story.taints();
+    if taints.is_empty() {
+        text.push('\n');
+        return paragraph(text, "It has no taints: nothing sends pods away.", view);
+    }
+    let now = story.now();
+    let one = |(at, each): (usize, &super::node::NodeTaint<'_>)| {
+        let since = match each.taint.effect {
+            Effect::NoExecute => format!(", {}", since(&each.start, now)),
+            _ => each.taint.time_added.map(|at| format!(", since {}", wall(now, at))).unwrap_or_default(),
+        };
+        let mut told = format!("{}{since}.", each.taint);
+        if let Some(note) = &each.note {
+            told += &noted(note, now);
+        }
+        let is_told = taints[..at].iter().any(|before| before.taint.key == each.taint.key);
+        if let Some(meaning) = each.meaning.as_ref().filter(|_| !is_told) {
+            told += &meant(meaning);
+        }
+        told
+    };
+    let told: Vec<String> = taints.iter().enumerate().map(one).collect();
+    list(text, "Its taints:", &told, view);
+    let writers = story.closeup.map(|closeup| &closeup.writers[..]).unwrap_or_default();
+    if let [(last, at), ..] = writers {
+        let at = at.map(|at| format!(", at {}", wall(now, at))).unwrap_or_default();
+        // All taints are one field: its last writer need not have put each of them there.
+        paragraph(text, &format!("The list was last written by {last}{at}."), view);
+    }
+}
+
+fn leavers(story: &NodeStory<'_>, view: &View, text: &mut String) {
+    let leaving = story.leaving();
+    if leaving.is_empty() {
+        return;
+    }
+    let mut table =
+        Table::new(vec![Column::new("LEAVES"), Column::new("POD").shortens(), Column::new("WHY")]);
+    let now = story.now();
+    for (fate, at) in leaving {
+        let time = Cell::new(words::moment(now, at));
+        table.push(vec![
+            if at <= now.mono { time.colored(Color::Red) } else { time },
+            story.snapshot().pods()[fate.pod as usize].name.as_str().into(),
+            words::leaves(story.snapshot(), story.fates(), fate).into(),
+        ]);
+    }
+    text.push('\n');
+    *text += &table.print(view);
+}

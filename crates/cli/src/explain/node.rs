@@ -1,0 +1,95 @@
+//! # Node: its taints, and how its pods fare
+//! Room:     each taint with what it means, since when, who wrote it, what people noted; who leaves and who stays.
+//! Comes in: a scene, a node's position.
+//! Goes out: [`NodeStory`].
+//! Not here: what would happen if the node were changed (`plan`).
+
+use super::Scene;
+use super::pod::note;
+use crate::note::Note;
+use crate::survey::closeup::{Condition, NodeCloseup};
+use taintward_core::forecast::{Fate, Forecast, NodeChange, NodeForecast, PlannedTaint, Question, forecast};
+use taintward_core::snapshot::{Node, Snapshot};
+use taintward_core::start::{Start, of_taint_as_told};
+use taintward_core::taint::{Meaning, Taint};
+use taintward_core::time::{Mono, Now};
+
+/// A node and what is said of it.
+pub(super) struct NodeStory<'s> {
+    pub(super) scene: &'s Scene,
+    pub(super) at: usize,
+    pub(super) closeup: Option<&'s NodeCloseup>,
+    pub(super) forecast: Forecast,
+}
+
+/// A taint of a node.
+pub(super) struct NodeTaint<'s> {
+    pub(super) taint: &'s Taint,
+    pub(super) start: Start,
+    pub(super) meaning: Option<Meaning>,
+    pub(super) note: Option<Note>,
+}
+
+impl<'s> NodeStory<'s> {
+    pub(super) fn of(scene: &'s Scene, at: usize) -> Self {
+        let snapshot = &scene.vicinity.survey.snapshot;
+        let node = &snapshot.nodes()[at];
+        let closeup = scene.vicinity.closeups.nodes.get(node.fact.name.as_str());
+        // As it is: what is there already keeps its start.
+        let now = snapshot.now().mono;
+        let planned = |taint: &Taint| PlannedTaint { taint: taint.clone(), from: now };
+        let taints = node.fact.taints.iter().map(planned).collect();
+        let unchanged = NodeChange { node: at, taints, unschedulable: node.unschedulable };
+        let question = Question { until: Mono::NEVER, places_max: 0 };
+        Self { scene, at, closeup, forecast: forecast(snapshot, &[unchanged], question) }
+    }
+
+    pub(super) fn snapshot(&self) -> &'s Snapshot {
+        &self.scene.vicinity.survey.snapshot
+    }
+
+    pub(super) fn now(&self) -> Now {
+        self.snapshot().now()
+    }
+
+    pub(super) fn node(&self) -> &'s Node {
+        &self.snapshot().nodes()[self.at]
+    }
+
+    pub(super) fn name(&self) -> &'s str {
+        self.node().fact.name.as_str()
+    }
+
+    pub(super) fn taints(&self) -> Vec<NodeTaint<'s>> {
+        let fact = &self.node().fact;
+        let one = |taint: &'s Taint| NodeTaint {
+            taint,
+            start: of_taint_as_told(taint, fact, self.now()),
+            meaning: Meaning::of(&taint.key),
+            note: note(self.scene, self.name(), taint),
+        };
+        fact.taints.iter().map(one).collect()
+    }
+
+    /// Its pods, and what becomes of each.
+    pub(super) fn fates(&self) -> &NodeForecast {
+        self.forecast.nodes.first().expect("a forecast has the nodes that it is asked about")
+    }
+
+    /// Pods that leave, who is first first.
+    pub(super) fn leaving(&self) -> Vec<(&Fate, Mono)> {
+        let mut leaving: Vec<(&Fate, Mono)> =
+            self.fates().fates.iter().filter_map(|fate| Some((fate, fate.at()?))).collect();
+        leaving.sort_by_key(|(_, at)| *at);
+        leaving
+    }
+
+    /// Conditions that say that something is wrong.
+    pub(super) fn ailments(&self) -> Vec<&'s Condition> {
+        let is_wrong = |condition: &&Condition| match condition.kind.as_str() {
+            "Ready" => condition.status != "True",
+            _ => condition.status != "False",
+        };
+        self.closeup.into_iter().flat_map(|closeup| &closeup.conditions).filter(is_wrong).collect()
+    }
+}

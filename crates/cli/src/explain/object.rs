@@ -1,0 +1,260 @@
+//! # Object: explanations for programs
+//! Room:     `Explanation` and `ExplanationList` of `taintward.io/v1alpha1`, as docs/explanation.schema.json describes them.
+//! Comes in: [`Explanations`].
+//! Goes out: JSON.
+//! Keeps:    fields are only added; each is always there unless the schema says otherwise.
+//! Not here: YAML and the other forms (`output`).
+
+use super::answer::{Explanations, Story};
+use super::gone::{self, GoneStory};
+use super::node::NodeStory;
+use super::places;
+use super::pod::{PodStory, TaintPart, miss};
+use super::{Scene, blocks};
+use crate::note::Note;
+use crate::survey::closeup::EventCloseup;
+use crate::words::{self, stamp};
+use serde_json::{Value, json};
+use taintward_core::matching::Answer;
+use taintward_core::start::{ArrivalSource, StartSource};
+use taintward_core::taint::{Effect, Meaning, Taint};
+use taintward_core::time::{Mono, Wall};
+use taintward_core::toleration::Toleration;
+use taintward_core::verdict::Outcome;
+
+pub(super) fn explanations(all: &Explanations<'_>) -> Value {
+    let items: Vec<Value> = all.stories.iter().map(|story| one(all.scene, story)).collect();
+    let missing = all.missing.iter().cloned();
+    let gaps: Vec<String> =
+        all.scene.vicinity.survey.gaps.iter().map(ToString::to_string).chain(missing).collect();
+    let frame = |object: &mut Value| {
+        let survey = &all.scene.vicinity.survey;
+        object["apiVersion"] = json!("taintward.io/v1alpha1");
+        object["complete"] = json!(gaps.is_empty());
+        object["from"] = json!(survey.from);
+        object["asOf"] = stamp(survey.snapshot.now().mono);
+        object["gaps"] = json!(gaps);
+    };
+    match <[Value; 1]>::try_from(items) {
+        Ok([mut item]) if all.missing.is_empty() => {
+            frame(&mut item);
+            item
+        }
+        Ok([item]) => listed(vec![item], frame),
+        Err(items) => listed(items, frame),
+    }
+}
+
+fn listed(items: Vec<Value>, frame: impl Fn(&mut Value)) -> Value {
+    let mut list = json!({ "kind": "ExplanationList", "items": items });
+    frame(&mut list);
+    list
+}
+
+fn one(scene: &Scene, story: &Story<'_>) -> Value {
+    match story {
+        Story::Pod(story) => pod(story),
+        Story::Gone(story) => gone_pod(scene, story),
+        Story::Node(story) => node(story),
+    }
+}
+
+fn wall(at: Option<Wall>) -> Value {
+    at.map_or(Value::Null, |at| stamp(Mono::from_micros(at.as_micros())))
+}
+
+fn pod(story: &PodStory<'_>) -> Value {
+    let closeup = story.closeup;
+    let outcome = match story.outcome() {
+        Some(Outcome::Stays(_)) => "Stays",
+        Some(Outcome::StaysUntil(_)) => "StaysUntil",
+        Some(Outcome::Goes { .. }) => "Goes",
+        None if closeup.node.is_empty() => "Unbound",
+        None => "Unknown",
+    };
+    let leaves = match story.outcome() {
+        Some(Outcome::StaysUntil(at) | Outcome::Goes { due: at }) => Some(at),
+        _ => None,
+    };
+    let parts = story.parts();
+    let events = gone::events(story.scene, Some(&closeup.namespace), &closeup.name);
+    let mut object = json!({
+        "kind": "Explanation",
+        "about": {
+            "kind": "Pod", "namespace": closeup.namespace, "name": closeup.name, "uid": closeup.uid,
+        },
+        "outcome": outcome,
+        "summary": story.summary(),
+        "node": (!closeup.node.is_empty()).then_some(&closeup.node),
+        "workload": story.workload(),
+        "leavesAt": leaves.map(stamp),
+        "inSeconds": leaves.map(|at| (at.as_micros() - story.now().mono.as_micros()) / 1_000_000),
+        "decidedBy": parts.iter().find(|part| part.decides).map(|part| part.instance.taint.to_string()),
+        "arrival": story.pod.filter(|pod| pod.node.is_some()).map(|pod| {
+            json!({ "at": stamp(pod.arrival.at), "source": arrival(pod.arrival.source) })
+        }),
+        "taints": parts.iter().map(taint).collect::<Vec<_>>(),
+        "otherTaints": story
+            .others()
+            .into_iter()
+            .map(|(taint, tolerated)| json!({ "taint": taint.to_string(), "tolerated": tolerated }))
+            .collect::<Vec<_>>(),
+        "inTheWay": blocks::of(story),
+        "events": told(&events),
+    });
+    if let Some(places) = places::of(story) {
+        let tainted =
+            places.tainted.iter().map(|(taints, nodes)| json!({ "taints": taints, "nodes": nodes }));
+        let unfit = places.unfit.iter().map(|(why, nodes)| json!({ "why": why, "nodes": nodes }));
+        object["places"] = json!({
+            "possible": places.possible,
+            "keptOffByTaints": tainted.collect::<Vec<_>>(),
+            "unfit": unfit.collect::<Vec<_>>(),
+            "rulesNotLookedAt": places.beyond,
+        });
+    }
+    object
+}
+
+/// A taint's own words.
+fn named(taint: &Taint) -> Value {
+    json!({
+        "taint": taint.to_string(), "key": taint.key, "value": taint.value, "effect": taint.effect.as_str(),
+    })
+}
+
+fn toleration(tolerations: &[Toleration], at: usize) -> Value {
+    json!({ "index": at, "text": words::toleration(&tolerations[at]) })
+}
+
+fn taint(part: &TaintPart<'_>) -> Value {
+    let (instance, reason) = (part.instance, part.reason);
+    let mut object = named(&instance.taint);
+    object["since"] = stamp(instance.start.at);
+    object["source"] = json!(source(instance.start.source));
+    object["corrected"] = json!(instance.start.clamped);
+    object["countsFrom"] = stamp(reason.counts_from);
+    object["leavesAt"] = reason.due.map_or(Value::Null, stamp);
+    object["decides"] = json!(part.decides);
+    object["toleration"] = match reason.answer {
+        Answer::Tolerated(at) | Answer::NotUnderstood(at) => toleration(part.tolerations, at),
+        Answer::Untolerated => Value::Null,
+    };
+    object["understood"] = json!(!matches!(reason.answer, Answer::NotUnderstood(_)));
+    object["nearest"] = part.near.as_ref().map_or(Value::Null, |near| {
+        let mut nearest = toleration(part.tolerations, near.position);
+        nearest["why"] = json!(miss(near, part.tolerations, &instance.taint));
+        nearest
+    });
+    object["morePatient"] = part.trap.map_or(Value::Null, |at| toleration(part.tolerations, at));
+    object["meaning"] = meaning(part.meaning.as_ref());
+    object["note"] = note(part.note.as_ref());
+    object
+}
+
+const fn source(source: StartSource) -> &'static str {
+    match source {
+        StartSource::SeenLive => "SeenLive",
+        StartSource::TimeAdded => "TimeAdded",
+        StartSource::ManagedFields => "ManagedFields",
+        StartSource::FirstSight => "FirstSight",
+    }
+}
+
+const fn arrival(source: ArrivalSource) -> &'static str {
+    match source {
+        ArrivalSource::SeenLive => "SeenLive",
+        ArrivalSource::PodScheduled => "PodScheduled",
+        ArrivalSource::StartTime => "StartTime",
+        ArrivalSource::Created => "Created",
+        ArrivalSource::FirstSight => "FirstSight",
+    }
+}
+
+fn meaning(meaning: Option<&Meaning>) -> Value {
+    meaning
+        .map_or(Value::Null, |Meaning { what, who, then }| json!({ "what": what, "who": who, "then": then }))
+}
+
+fn note(note: Option<&Note>) -> Value {
+    note.map_or(Value::Null, |Note { reason, until }| json!({ "reason": reason, "until": wall(*until) }))
+}
+
+fn told(events: &[&EventCloseup]) -> Vec<Value> {
+    let one = |event: &&EventCloseup| {
+        json!({
+            "lastAt": wall(event.last), "type": event.kind, "reason": event.reason, "by": event.by,
+            "count": event.count, "message": event.message,
+        })
+    };
+    events.iter().map(one).collect()
+}
+
+fn gone_pod(scene: &Scene, story: &GoneStory<'_>) -> Value {
+    let others = story.others.iter().map(
+        |pod| json!({ "namespace": pod.namespace, "name": pod.name, "node": pod.node, "phase": pod.phase }),
+    );
+    json!({
+        "kind": "Explanation",
+        "about": { "kind": "Pod", "namespace": scene.namespace, "name": story.name, "uid": null },
+        "outcome": "Gone",
+        "summary": story.summary(),
+        "events": told(&story.events),
+        "others": others.collect::<Vec<_>>(),
+    })
+}
+
+fn node(story: &NodeStory<'_>) -> Value {
+    let (node, totals, now) = (story.node(), &story.forecast.totals, story.now().mono);
+    let taints = story.taints();
+    let taint = |each: &super::node::NodeTaint<'_>| {
+        let mut object = named(each.taint);
+        // Nobody counts from the first sight of a taint that sends nobody away.
+        let is_told = each.taint.effect == Effect::NoExecute || each.taint.time_added.is_some();
+        object["since"] = if is_told { stamp(each.start.at) } else { Value::Null };
+        object["source"] = if is_told { json!(source(each.start.source)) } else { Value::Null };
+        object["meaning"] = meaning(each.meaning.as_ref());
+        object["note"] = note(each.note.as_ref());
+        object
+    };
+    let leaving = story.leaving();
+    let pod = |(fate, at): &(&taintward_core::forecast::Fate, Mono)| {
+        let pod = &story.snapshot().pods()[fate.pod as usize];
+        let taint = fate.decisive.map(|at| story.fates().after[at as usize].taint.to_string());
+        json!({
+            "namespace": pod.name.namespace(),
+            "pod": pod.name.name(),
+            "leavesAt": stamp(*at),
+            "inSeconds": (at.as_micros() - now.as_micros()) / 1_000_000,
+            "taint": taint,
+            "why": words::leaves(story.snapshot(), story.fates(), fate),
+        })
+    };
+    let writers = story.closeup.map(|closeup| &closeup.writers[..]).unwrap_or_default();
+    let stays = words::stays(story.snapshot(), story.fates());
+    json!({
+        "kind": "Explanation",
+        "about": { "kind": "Node", "namespace": null, "name": story.name(), "uid": node.fact.uid.to_string() },
+        "outcome": "Node",
+        "unschedulable": node.unschedulable,
+        "ready": node.ready,
+        "taints": taints.iter().map(taint).collect::<Vec<_>>(),
+        "taintsWrittenBy": writers.iter().map(|(who, at)| json!({ "manager": who, "at": wall(*at) })).collect::<Vec<_>>(),
+        "pods": {
+            "all": story.fates().fates.len(),
+            "leavingNow": totals.going,
+            "leavingLater": totals.later,
+            "staying": totals.staying + totals.exempt + totals.not_understood,
+        },
+        "leaving": leaving.iter().map(pod).collect::<Vec<_>>(),
+        "stays": stays.iter().map(|(why, pods)| json!({ "why": why, "pods": pods })).collect::<Vec<_>>(),
+        "conditions": story
+            .ailments()
+            .iter()
+            .map(|one| json!({
+                "type": one.kind, "status": one.status, "reason": one.reason, "message": one.message,
+                "since": wall(one.since),
+            }))
+            .collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,316 @@
+//! # Pod: why a pod leaves or stays
+//! Room:     each NoExecute taint of its node with what the pod answers to it; the verdict; the taints that send nobody away.
+//! Comes in: a scene, a pod in it.
+//! Goes out: [`PodStory`] and sentences.
+//! Not here: what is in the way (`blocks.rs`); a pod without a node (`places.rs`); one that is gone (`gone.rs`).
+
+use super::Scene;
+use crate::note::Note;
+use crate::survey::closeup::PodCloseup;
+use crate::words::{self, at_moment, toleration};
+use taintward_core::matching::{self, Answer, KeyMiss, Near, ValueMiss};
+use taintward_core::snapshot::{Pod, Snapshot};
+use taintward_core::start::{ArrivalSource, Start, StartSource};
+use taintward_core::taint::{Effect, Meaning, Taint};
+use taintward_core::time::{Mono, Now};
+use taintward_core::toleration::Toleration;
+use taintward_core::verdict::{Exemption, Outcome, Reason, Stay, TaintInstance, Verdict};
+
+/// Where a pod is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place<'s> {
+    /// On this node, by its position.
+    On(usize),
+    /// On a node that is not there.
+    Absent(&'s str),
+    /// On a node of which nothing is known.
+    Unknown(&'s str),
+    /// On none.
+    Nowhere,
+}
+
+/// A pod and what is said of it.
+pub(super) struct PodStory<'s> {
+    pub(super) scene: &'s Scene,
+    pub(super) closeup: &'s PodCloseup,
+    /// As verdicts see it; `None` where its node is not known, or it could not be understood.
+    pub(super) pod: Option<&'s Pod>,
+    pub(super) place: Place<'s>,
+    /// The node's NoExecute taints, and what the controller would decide.
+    pub(super) judged: Option<(Vec<TaintInstance>, Verdict)>,
+}
+
+/// One NoExecute taint.
+pub(super) struct TaintPart<'s> {
+    pub(super) instance: &'s TaintInstance,
+    pub(super) reason: &'s Reason,
+    pub(super) tolerations: &'s [Toleration],
+    pub(super) near: Option<Near>,
+    /// A later toleration that is more patient and does not count (MATCH-9).
+    pub(super) trap: Option<usize>,
+    /// The pod is out of reach, whatever it answers.
+    pub(super) exemption: Option<Exemption>,
+    /// It sends the pod away first.
+    pub(super) decides: bool,
+    pub(super) meaning: Option<Meaning>,
+    pub(super) note: Option<Note>,
+}
+
+impl<'s> PodStory<'s> {
+    pub(super) fn of(scene: &'s Scene, closeup: &'s PodCloseup) -> Self {
+        let snapshot = &scene.vicinity.survey.snapshot;
+        let is_it = |pod: &&Pod| pod.name.name() == closeup.name && pod.name.namespace() == closeup.namespace;
+        let pod = snapshot.pods().iter().find(is_it);
+        let place = match closeup.node.as_str() {
+            "" => Place::Nowhere,
+            node => match snapshot.node_at(node) {
+                Some(at) => Place::On(at),
+                None if scene.vicinity.absent.contains(node) => Place::Absent(node),
+                None => Place::Unknown(node),
+            },
+        };
+        let judged = match (pod, place) {
+            (Some(pod), Place::On(node)) => {
+                let instances = snapshot.instances(node);
+                let verdict = snapshot.judge(pod, &instances);
+                Some((instances, verdict))
+            }
+            _ => None,
+        };
+        Self { scene, closeup, pod, place, judged }
+    }
+
+    pub(super) fn snapshot(&self) -> &'s Snapshot {
+        &self.scene.vicinity.survey.snapshot
+    }
+
+    pub(super) fn now(&self) -> Now {
+        self.snapshot().now()
+    }
+
+    pub(super) fn tolerations(&self) -> &'s [Toleration] {
+        self.pod.map_or(&[], |pod| &self.snapshot().shape(pod).wish.tolerations)
+    }
+
+    pub(super) fn outcome(&self) -> Option<Outcome> {
+        self.judged.as_ref().map(|(_, verdict)| verdict.outcome)
+    }
+
+    /// `Deployment shop/web`
+    pub(super) fn workload(&self) -> Option<String> {
+        let pod = self.pod?;
+        let workload = &self.snapshot().workloads()[pod.workload as usize];
+        (workload.kind.as_str() != "Pod").then(|| workload.to_string())
+    }
+
+    /// The NoExecute taints, in the node's order.
+    pub(super) fn parts(&self) -> Vec<TaintPart<'_>> {
+        let Some((instances, verdict)) = &self.judged else { return Vec::new() };
+        let both = instances.iter().zip(&verdict.reasons).enumerate();
+        both.map(|(at, (instance, reason))| self.part(instance, reason, verdict.decisive == Some(at)))
+            .collect()
+    }
+
+    fn part<'p>(&'p self, instance: &'p TaintInstance, reason: &'p Reason, decides: bool) -> TaintPart<'p> {
+        let (tolerations, numeric, taint) = (self.tolerations(), self.snapshot().numeric(), &instance.taint);
+        let (near, trap) = match reason.answer {
+            Answer::Untolerated => (matching::nearest(tolerations, taint, numeric), None),
+            Answer::Tolerated(used) => (None, matching::more_patient(tolerations, used, taint, numeric)),
+            Answer::NotUnderstood(_) => (None, None),
+        };
+        let (meaning, note) = (Meaning::of(&taint.key), self.note(taint));
+        let exemption = self.pod.and_then(|pod| pod.exemption);
+        let decides = decides && exemption.is_none();
+        TaintPart { instance, reason, tolerations, near, trap, exemption, decides, meaning, note }
+    }
+
+    fn note(&self, taint: &Taint) -> Option<Note> {
+        let Place::On(node) = self.place else { return None };
+        note(self.scene, self.snapshot().nodes()[node].fact.name.as_str(), taint)
+    }
+
+    /// The node's other taints, and whether the pod tolerates each.
+    pub(super) fn others(&self) -> Vec<(&'s Taint, bool)> {
+        let Place::On(node) = self.place else { return Vec::new() };
+        let (tolerations, numeric) = (self.tolerations(), self.snapshot().numeric());
+        let others = self.snapshot().nodes()[node].fact.taints.iter();
+        let bears = |taint| matches!(matching::answer(tolerations, taint, numeric), Answer::Tolerated(_));
+        others.filter(|taint| taint.effect != Effect::NoExecute).map(|taint| (taint, bears(taint))).collect()
+    }
+
+    /// What becomes of it, in a sentence.
+    pub(super) fn summary(&self) -> String {
+        let Some((instances, verdict)) = &self.judged else { return self.unjudged() };
+        let why =
+            |at: usize| words::leaves_because(&instances[at], verdict.reasons[at].answer, self.tolerations());
+        match (verdict.outcome, verdict.decisive) {
+            (Outcome::Stays(Stay::Exempt(Exemption::Terminating)), _) => {
+                "It is being deleted already: taints do nothing more to it.".to_owned()
+            }
+            (Outcome::Stays(Stay::Exempt(exemption)), _) => {
+                format!("It is out of reach of taints: it {}.", words::exempt(exemption))
+            }
+            (Outcome::Stays(stay), _) => {
+                format!("It stays: {}.", words::stays_because(stay, verdict, self.tolerations(), instances))
+            }
+            (Outcome::StaysUntil(until), Some(at)) => {
+                format!("It leaves at {}: it {}.", at_moment(self.now(), until), why(at))
+            }
+            (Outcome::Goes { due }, Some(at)) => {
+                format!("It has to go, since {}: it {}.", at_moment(self.now(), due), why(at))
+            }
+            (Outcome::StaysUntil(_) | Outcome::Goes { .. }, None) => {
+                unreachable!("a taint decides whenever a pod leaves")
+            }
+        }
+    }
+
+    fn unjudged(&self) -> String {
+        match self.place {
+            Place::Absent(node) => format!(
+                "Its node {node} is not there any more, and no taint counts. Kubernetes removes pods of nodes that are \
+                 gone (the pod garbage collector)."
+            ),
+            Place::Unknown(node) => {
+                format!("Its node {node} is not known, and so it is not known what its taints do.")
+            }
+            Place::On(_) => "It could not be read, and nobody is evicted on a guess.".to_owned(),
+            Place::Nowhere if crate::survey::near::is_over(self.closeup) => {
+                "It has no node, and looks for none any more: no taint counts.".to_owned()
+            }
+            Place::Nowhere => {
+                "It has no node yet: taints can keep it off nodes, and send it away from none.".to_owned()
+            }
+        }
+    }
+}
+
+/// The note about a taint of a node.
+pub(super) fn note(scene: &Scene, node: &str, taint: &Taint) -> Option<Note> {
+    let annotations = &scene.vicinity.closeups.nodes.get(node)?.annotations;
+    Note::about(taint, |key| annotations.get(key).map(String::as_str))
+}
+
+/// `spec.tolerations[2], maintenance:NoExecute op=Exists for 300s`
+pub(super) fn named(tolerations: &[Toleration], at: usize) -> String {
+    let text = tolerations.get(at).map(toleration).unwrap_or_default();
+    let text = if text.is_empty() { "an empty one".to_owned() } else { text };
+    format!("spec.tolerations[{at}], {text}")
+}
+
+/// `13:59:11, 49s ago (by its timeAdded)`
+pub(super) fn since(start: &Start, now: Now) -> String {
+    let source = match start.source {
+        StartSource::SeenLive => "seen appearing",
+        StartSource::TimeAdded => "by its timeAdded",
+        // They tell when the list of taints changed last, whichever of them it was.
+        StartSource::ManagedFields => "at the latest, by the node's managedFields",
+        StartSource::FirstSight => return "nothing says since when; counted from now".to_owned(),
+    };
+    let clamped = if start.clamped { ", corrected: it said something impossible" } else { "" };
+    format!("since {} ({source}{clamped})", at_moment(now, start.at))
+}
+
+/// Where an arrival was taken from.
+pub(super) const fn arrival(source: ArrivalSource) -> &'static str {
+    match source {
+        ArrivalSource::SeenLive => "seen arriving",
+        ArrivalSource::PodScheduled => "by its condition PodScheduled",
+        ArrivalSource::StartTime => "by its status.startTime",
+        ArrivalSource::Created => "by its creation",
+        ArrivalSource::FirstSight => "nothing says when; counted from now",
+    }
+}
+
+/// `key matches, value web≠db`, for people.
+pub(super) fn miss(near: &Near, tolerations: &[Toleration], taint: &Taint) -> String {
+    let own = &tolerations[near.position];
+    let shown = |text: &str| if text.is_empty() { "\"\"".to_owned() } else { text.to_owned() };
+    let mut parts = vec![match near.miss.key {
+        None if own.key.is_empty() => "no key is asked for".to_owned(),
+        None => "key matches".to_owned(),
+        Some(KeyMiss::Similar | KeyMiss::Other) => format!("key {}≠{}", own.key, taint.key),
+    }];
+    let operator = own.operator.as_str();
+    match near.miss.value {
+        None => {}
+        Some(ValueMiss::Differs) => {
+            parts.push(format!("value {}≠{}", shown(&own.value), shown(&taint.value)))
+        }
+        Some(ValueMiss::GateOff) => {
+            parts.push(format!("operator {operator} without its gate (TaintTolerationComparisonOperators)"))
+        }
+        Some(ValueMiss::TaintNoNumber) => {
+            parts.push(format!(
+                "operator {operator}, but the taint's value {} is no number",
+                shown(&taint.value)
+            ));
+        }
+        Some(ValueMiss::OwnNoNumber) => {
+            parts.push(format!("operator {operator}, but its value {} is no number", shown(&own.value)));
+        }
+        Some(ValueMiss::NotLess) => parts.push(format!("{} is not less than {}", taint.value, own.value)),
+        Some(ValueMiss::NotGreater) => {
+            parts.push(format!("{} is not greater than {}", taint.value, own.value))
+        }
+    }
+    if let (true, Some(effect)) = (near.miss.effect, &own.effect) {
+        parts.push(format!("effect {}, needs {}", effect.as_str(), taint.effect.as_str()));
+    }
+    parts.join(", ")
+}
+
+impl TaintPart<'_> {
+    /// What the pod answers.
+    pub(super) fn answered(&self) -> String {
+        let taint = &self.instance.taint;
+        match (self.reason.answer, &self.near) {
+            (Answer::Tolerated(at), _) => format!("answered by {}", named(self.tolerations, at)),
+            (Answer::NotUnderstood(at), _) => {
+                format!("{} is not understood, and nobody is evicted on a guess", named(self.tolerations, at))
+            }
+            (Answer::Untolerated, None) => "no toleration answers it, and none comes near".to_owned(),
+            (Answer::Untolerated, Some(near)) => format!(
+                "no toleration answers it; the nearest is {}: {}",
+                named(self.tolerations, near.position),
+                miss(near, self.tolerations, taint)
+            ),
+        }
+    }
+
+    /// What follows from it; nothing where it is not understood.
+    pub(super) fn follows(&self, now: Now) -> Option<String> {
+        let due = match (self.reason.answer, self.reason.due) {
+            (Answer::NotUnderstood(_), _) => return None,
+            (_, None) => return Some("it may stay for ever".to_owned()),
+            (_, Some(due)) if due == Mono::NEVER => {
+                return Some("it may stay longer than any calendar goes".to_owned());
+            }
+            (_, Some(due)) => at_moment(now, due),
+        };
+        let is_due = self.reason.due.is_some_and(|due| due <= now.mono);
+        Some(match (self.exemption, is_due) {
+            (Some(exemption), true) => {
+                format!("it would have to go, since {due}, but {}", words::exempt(exemption))
+            }
+            (Some(exemption), false) => format!("it would leave at {due}, but {}", words::exempt(exemption)),
+            (None, true) => format!("it has to go, since {due}{}", self.decisive()),
+            (None, false) => format!("it leaves at {due}{}", self.decisive()),
+        })
+    }
+
+    const fn decisive(&self) -> &'static str {
+        if self.decides { "; this one decides" } else { "" }
+    }
+
+    /// MATCH-9, where it bites.
+    pub(super) fn trapped(&self) -> Option<String> {
+        let (Answer::Tolerated(used), Some(later)) = (self.reason.answer, self.trap) else { return None };
+        let bears = words::patience(self.tolerations[later].patience());
+        Some(format!(
+            "{} matches too and would let it stay for {bears}, but only the first that matches counts: put it before \
+             spec.tolerations[{used}], or keep only the one that is meant",
+            named(self.tolerations, later)
+        ))
+    }
+}

@@ -1,0 +1,136 @@
+//! # Target: what is to be explained
+//! Room:     kubectl's ways to name pods and nodes: `pod/web-1`, `pod web-1 web-2`, `no/n1`.
+//! Comes in: words.
+//! Goes out: [`Target`]s, or what is wrong.
+//! Not here: namespaces (`kube_args.rs`).
+
+/// What kind of object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Pod,
+    Node,
+}
+
+/// One object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Target {
+    pub(crate) kind: Kind,
+    pub(crate) name: String,
+}
+
+/// What is wrong with the words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum TargetError {
+    #[error("name what is to be explained, as in: taintward explain pod/web-1 node/n1")]
+    Nothing,
+    #[error("a {0} cannot be explained, only pods and nodes can: write pod/NAME or node/NAME")]
+    Kind(String),
+    #[error("{0:?} is followed by no name; write {0} NAME or {0}/NAME")]
+    NoName(String),
+    #[error("{0:?} is no name; a namespace is given with -n")]
+    Name(String),
+    #[error("{0:?} says of nothing what it is; write pod/{0} or node/{0}")]
+    Bare(String),
+}
+
+impl Kind {
+    fn of(word: &str) -> Option<Self> {
+        match word.to_ascii_lowercase().as_str() {
+            "pod" | "pods" | "po" => Some(Self::Pod),
+            "node" | "nodes" | "no" => Some(Self::Node),
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pod => "pod",
+            Self::Node => "node",
+        }
+    }
+}
+
+/// Reads the words of the command line; each object once, in the order of the words.
+pub(crate) fn parse(words: &[String]) -> Result<Vec<Target>, TargetError> {
+    let mut targets: Vec<Target> = Vec::new();
+    let mut put = |kind, name: &str| {
+        if name.is_empty() || name.contains(['/', ',', ' ']) || name.starts_with('.') {
+            return Err(TargetError::Name(name.to_owned()));
+        }
+        let target = Target { kind, name: name.to_owned() };
+        if !targets.contains(&target) {
+            targets.push(target);
+        }
+        Ok(())
+    };
+    // `pod web-1 web-2`: what the names are that follow.
+    let (mut kind, mut open) = (None, None);
+    for word in words {
+        match (word.split_once('/'), kind) {
+            (Some((prefix, name)), _) => {
+                let kind = Kind::of(prefix).ok_or_else(|| TargetError::Kind(prefix.to_owned()))?;
+                put(kind, name)?;
+            }
+            (None, Some(kind)) => {
+                put(kind, word)?;
+                open = None;
+            }
+            (None, None) => match Kind::of(word) {
+                Some(named) if words.len() > 1 => (kind, open) = (Some(named), Some(word)),
+                Some(_) => return Err(TargetError::NoName(word.clone())),
+                None if words.len() > 1 => return Err(TargetError::Kind(word.clone())),
+                None => return Err(TargetError::Bare(word.clone())),
+            },
+        }
+    }
+    match (open, targets.is_empty()) {
+        (Some(word), _) => Err(TargetError::NoName(word.clone())),
+        (None, true) => Err(TargetError::Nothing),
+        (None, false) => Ok(targets),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(line: &str) -> Result<String, TargetError> {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let targets = parse(&words)?;
+        let told = targets.iter().map(|target| format!("{}/{}", target.kind.as_str(), target.name));
+        Ok(told.collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn objects_are_named_as_for_kubectl() {
+        for (line, expected) in [
+            ("pod/web-1", "pod/web-1"),
+            ("po/web-1 no/n1", "pod/web-1 node/n1"),
+            ("pod web-1 web-2", "pod/web-1 pod/web-2"),
+            ("Nodes n1", "node/n1"),
+            ("pod/a pod/a node/a", "pod/a node/a"),
+            ("node n1 pod/a", "node/n1 pod/a"),
+            ("pod pod", "pod/pod"),
+        ] {
+            assert_eq!(told(line).as_deref(), Ok(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_names_nothing_is_said_to() {
+        use TargetError::{Bare, Kind, Name, NoName, Nothing};
+        for (line, expected) in [
+            ("", Nothing),
+            ("pod", NoName("pod".into())),
+            ("web-1", Bare("web-1".into())),
+            ("deployment/web", Kind("deployment".into())),
+            ("deployment web", Kind("deployment".into())),
+            ("pod/", Name(String::new())),
+            ("pod/shop/web", Name("shop/web".into())),
+            ("pod a,b", Name("a,b".into())),
+            ("pod pod/a", NoName("pod".into())),
+        ] {
+            assert_eq!(told(line), Err(expected), "{line}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What is said is what happens: on a cluster in this process, in virtual time, with the controller that ships.
+
+use super::answer::Explanations;
+use super::{EXIT_CODES, Scene, object, parse_targets};
+use crate::described::{check, document, schema};
+use crate::kube_args::KubeArgs;
+use crate::sandbox::kube_client;
+use crate::survey::Reach;
+use crate::survey::near::{Wanted, in_cluster, in_files};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use taintward_client::clock::Clock;
+use taintward_client::connect::Connected;
+use taintward_controller::run::run_on;
+use taintward_controller::settings::{Cluster, Controllers, Marking, Mode, Serving, Settings};
+use taintward_controller::shutdown::Shutdown;
+use taintward_core::matching::NumericOperators;
+use taintward_core::time::Wall;
+use taintward_sandbox::api::{On, Server, Wish};
+use taintward_sandbox::resource::known;
+use taintward_sandbox::store::Change;
+use taintward_sandbox::world::{self, World};
+
+const HAND: &str = "kubectl";
+
+/// When each pod's deletion was accepted.
+type Log = Arc<Mutex<BTreeMap<String, Timestamp>>>;
+
+fn world() -> (World, Log) {
+    let start = "2026-01-01T00:00:00.4Z".parse().unwrap();
+    let world =
+        World::new(&world::Settings { start, nodes: 4, roles: Vec::new(), ..world::Settings::default() });
+    let log = Log::default();
+    let (all, clock) = (Arc::clone(&log), world.server().clock().clone());
+    world.server().store().follow(Box::new(move |number, event| {
+        let object = event.object.value();
+        let goes = event.change == Change::Deleted || !object["metadata"]["deletionTimestamp"].is_null();
+        if number == known("", "pods") && goes {
+            let name = object["metadata"]["name"].as_str().unwrap().to_owned();
+            all.lock().unwrap().entry(name).or_insert_with(|| clock.now());
+        }
+    }));
+    tokio::spawn(world.life().run());
+    (world, log)
+}
+
+fn connected(server: &Server) -> Connected {
+    let client = || kube_client(server);
+    Connected {
+        client: client(),
+        streams: client(),
+        heartbeats: client(),
+        lease: client(),
+        where_from: "a cluster in memory".to_owned(),
+        default_namespace: "default".to_owned(),
+    }
+}
+
+fn controller(server: &Server) -> tokio::task::JoinHandle<()> {
+    let settings = Settings {
+        cluster: Cluster { relist_every: None, ..Cluster::default() },
+        controllers: Controllers::default(),
+        mode: Mode::Enforce,
+        marking: Marking::Always,
+        stamp_taints: false,
+        numeric_operators: false,
+        election: None,
+        serving: Serving { bind_address: [127, 0, 0, 1].into(), metrics_port: None, secure: None },
+        seed: Some(7),
+    };
+    let clock = Clock::of_runtime(Wall::from_micros(server.clock().now().as_microsecond()));
+    let (cluster, (request, shutdown)) = (connected(server), Shutdown::pair());
+    tokio::spawn(async move {
+        run_on(cluster, clock, settings, shutdown).await.unwrap();
+        drop(request);
+    })
+}
+
+fn pod(server: &Server, name: &str, node: &str, tolerations: &[(&str, Option<i64>)]) {
+    let toleration = |&(key, seconds): &(&str, Option<i64>)| {
+        let mut one = json!({ "key": key, "operator": "Exists", "effect": "NoExecute" });
+        if let Some(seconds) = seconds {
+            one["tolerationSeconds"] = seconds.into();
+        }
+        one
+    };
+    let object = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name },
+        "spec": {
+            "nodeName": node,
+            "tolerations": tolerations.iter().map(toleration).collect::<Vec<Value>>(),
+            "containers": [{ "name": "c", "image": "i" }],
+        },
+    });
+    server.create(&On::object(known("", "pods"), "default", ""), object, &Wish::by(HAND)).unwrap();
+}
+
+/// The node has these taints from now on; those that it had are told with when they came.
+fn taint(server: &Server, node: &str, taints: &[(&str, Option<Timestamp>)]) {
+    let one = |(key, added): &(&str, Option<Timestamp>)| {
+        let mut taint = json!({ "key": key, "effect": "NoExecute" });
+        if let Some(added) = added {
+            taint["timeAdded"] = format!("{added:.0}").into();
+        }
+        taint
+    };
+    let taints: Vec<Value> = taints.iter().map(one).collect();
+    let on = On::object(known("", "nodes"), "", node);
+    server.change(&on, HAND, |node| node["spec"]["taints"] = taints.into()).unwrap();
+}
+
+/// Outcome and deadline, as `-o json` has them.
+async fn told(server: &Server, names: &[String]) -> BTreeMap<String, (String, Option<Timestamp>)> {
+    let mut cluster = KubeArgs::default().settle();
+    cluster.patience = Duration::from_secs(30);
+    let reach = Reach { cluster: &cluster, connected: connected(server) };
+    let namespace = Some("default".to_owned());
+    let pods = names.iter().cloned().collect();
+    let wanted = Wanted { pods, namespace: namespace.clone(), ..Wanted::default() };
+    let vicinity = in_cluster(&reach, wanted, Some(server.clock().now()), NumericOperators::Off).await;
+    assert_eq!(vicinity.survey.gaps, []);
+    let scene = Scene { vicinity, enforcers: None, namespace };
+    let words: Vec<String> = names.iter().map(|name| format!("pod/{name}")).collect();
+    let targets = parse_targets(&words).unwrap();
+    let list = object::explanations(&Explanations::of(&scene, &targets));
+    let one = |item: &Value| {
+        let text = |pointer: &str| item.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let leaves = text("/leavesAt").map(|at| at.parse().unwrap());
+        (text("/about/name").unwrap(), (text("/outcome").unwrap(), leaves))
+    };
+    list["items"].as_array().unwrap().iter().map(one).collect()
+}
+
+/// D1, TE-17, TE-25, MATCH-9: a deadline that is explained is the second in which the pod goes; who is said to stay, stays.
+/// Where a list of taints was changed again and nothing tells since when one of them is there, it is the latest there can be.
+#[tokio::test(start_paused = true)]
+async fn a_deadline_is_the_second_at_which_the_pod_goes() {
+    let (world, log) = world();
+    let server = world.server();
+    let controller = controller(server);
+    let sleep = |millis| tokio::time::sleep(Duration::from_millis(millis));
+    sleep(1_000).await;
+    // Numbers that are the same each time, and look like none in particular.
+    let seconds = |number: usize| 20 + (number * 37 % 101) as i64;
+    let (mut names, mut first) = (Vec::new(), server.clock().now());
+    for number in 0..80 {
+        let (name, node) = (format!("p{number}"), format!("n{}", number % 4 + 1));
+        let tolerations: &[(&str, Option<i64>)] = match number % 5 {
+            0 => &[("a", None), ("b", None)],
+            1 => &[("a", Some(seconds(number))), ("b", None), ("a", None)],
+            2 => &[("a", None), ("b", Some(seconds(number)))],
+            _ => &[("a", Some(seconds(number))), ("b", Some(seconds(number + 1)))],
+        };
+        // Some come after the first taints.
+        if number == 40 {
+            first = server.clock().now();
+            taint(server, "n1", &[("a", Some(first))]);
+            taint(server, "n3", &[("a", None)]);
+            taint(server, "n4", &[("a", None)]);
+            sleep(2_300).await;
+        }
+        pod(server, &name, &node, tolerations);
+        names.push(name);
+    }
+    sleep(1_200).await;
+    taint(server, "n1", &[("a", Some(first)), ("b", Some(server.clock().now()))]);
+    taint(server, "n2", &[("a", None), ("b", None)]);
+    taint(server, "n4", &[("a", None), ("b", None)]);
+    sleep(100).await;
+    let told = told(server, &names).await;
+    assert_eq!((told.len(), log.lock().unwrap().len()), (80, 0), "nobody has gone yet");
+    sleep(300_000).await;
+    let gone = log.lock().unwrap().clone();
+    let mut earlier = 0;
+    for (number, name) in names.iter().enumerate() {
+        let (outcome, leaves) = &told[name];
+        let (went, leaves) = (gone.get(name).map(|at| at.as_second()), leaves.map(Timestamp::as_second));
+        assert_eq!(outcome == "StaysUntil", went.is_some(), "{name}: {outcome}");
+        match number % 4 {
+            3 => {
+                assert!(went <= leaves, "{name}: {went:?} {leaves:?}");
+                earlier += usize::from(went < leaves);
+            }
+            _ => assert_eq!(went, leaves, "{name}: {outcome}"),
+        }
+    }
+    assert!((40..80).contains(&gone.len()), "some go and some stay: {}", gone.len());
+    assert!(earlier > 0, "the last change of the list is later than the truth");
+    controller.abort();
+}
+
+#[test]
+fn the_schema_describes_what_is_printed() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/explain.in/cluster.yaml");
+    let as_of = Some("2026-11-21T14:00:00Z".parse().unwrap());
+    let pods = "pod/web-7d4b9c6f5d-2xkqp pod/cache-0 pod/odd pod/stuck pod/static-n1 pod/waiting pod/large";
+    for line in
+        [pods, "pod/cache-0", "pod/api-7d4b9c6f5d-x7k2p", "node/n1", "node/n2 node/n3", "pod/odd pod/nobody"]
+    {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let targets = parse_targets(&words).unwrap();
+        let pods = targets.iter().map(|target| target.name.clone()).collect();
+        let wanted = Wanted { pods, ..Wanted::default() };
+        let vicinity = in_files(&[file.into()], wanted, as_of, NumericOperators::Off);
+        let scene = Scene { vicinity, enforcers: None, namespace: None };
+        let all = Explanations::of(&scene, &targets);
+        assert_eq!(all.stories.len() + all.missing.len(), targets.len());
+        check(&schema("explanation.schema.json"), &object::explanations(&all));
+    }
+}
+
+#[test]
+fn the_document_names_the_exit_codes() {
+    let text = document("explain.md");
+    for ((code, of_explain), (same, of_pending)) in EXIT_CODES.iter().zip(crate::pending::EXIT_CODES) {
+        assert_eq!(*code, same);
+        assert!(text.contains(&format!("| {code} | {of_explain} | {of_pending} |")), "{code}");
+    }
+}

@@ -1,0 +1,152 @@
+//! # List: who leaves, at one moment
+//! Room:     a row for each pod; what is known to be in the way of those that should be gone.
+//! Comes in: a survey, who evicts, a namespace.
+//! Goes out: [`PendingList`], which `output` writes in any form.
+//! Not here: watching (`watch.rs`).
+
+use super::row::{Row, Shape, table, toleration};
+use crate::enforcer::Enforcers;
+use crate::output::{Answer, View};
+use crate::survey::Survey;
+use crate::words::{paragraph, stamp};
+use serde_json::{Value, json};
+use taintward_core::forecast::{Fate, NodeForecast, Question, forecast};
+use taintward_core::snapshot::Snapshot;
+use taintward_core::time::Mono;
+
+/// The list.
+pub(super) struct PendingList<'s> {
+    survey: &'s Survey,
+    enforcers: Option<Enforcers>,
+    rows: Vec<Row>,
+    all_namespaces: bool,
+}
+
+/// What is said where nobody leaves.
+pub(super) fn nobody(namespace: &str) -> String {
+    match namespace {
+        "" => "No pods are counting down.".to_owned(),
+        one => format!("No pods are counting down in namespace {one}."),
+    }
+}
+
+impl<'s> PendingList<'s> {
+    pub(super) fn of(survey: &'s Survey, enforcers: Option<Enforcers>, namespace: &str) -> Self {
+        let question = Question { until: Mono::NEVER, places_max: 0 };
+        let forecast = forecast(&survey.snapshot, &[], question);
+        let of_node = |node: &NodeForecast| -> Vec<Row> {
+            node.fates.iter().filter_map(|fate| row(&survey.snapshot, node, fate)).collect()
+        };
+        let mut rows: Vec<Row> = forecast.nodes.iter().flat_map(of_node).collect();
+        rows.retain(|row| namespace.is_empty() || row.namespace == namespace);
+        rows.sort_by(|a, b| a.order().cmp(&b.order()));
+        Self { survey, enforcers, rows, all_namespaces: namespace.is_empty() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Where nobody seems to evict.
+    pub(super) fn remark(&self) -> Option<String> {
+        self.enforcers.as_ref().and_then(Enforcers::remark)
+    }
+
+    fn overdue(&self) -> impl Iterator<Item = &Row> {
+        let now = self.survey.snapshot.now();
+        self.rows.iter().filter(move |row| row.is_overdue(now))
+    }
+
+    /// What is known to be in the way of pods that should be gone.
+    fn in_the_way(&self) -> Option<String> {
+        let (overdue, marked) =
+            (self.overdue().count(), self.overdue().filter(|row| row.marked == Some(true)).count());
+        let first = self.overdue().next()?;
+        let pods = |count: usize| if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") };
+        let marked = match marked {
+            0 => "none of them is marked for deletion: nobody has tried yet".to_owned(),
+            count => format!("{count} of them marked for deletion, which was not accepted yet"),
+        };
+        Some(format!(
+            "{} should be gone. In the way: {marked}. taintward explain pod/{} -n {} says more of the first.",
+            pods(overdue),
+            first.pod,
+            first.namespace
+        ))
+    }
+}
+
+fn row(snapshot: &Snapshot, node: &NodeForecast, fate: &Fate) -> Option<Row> {
+    let at = fate.at()?;
+    let pod = &snapshot.pods()[fate.pod as usize];
+    let decisive = fate.decisive? as usize;
+    let reason = snapshot.judge(pod, &node.after).reasons[decisive];
+    Some(Row {
+        namespace: pod.name.namespace().to_owned(),
+        pod: pod.name.name().to_owned(),
+        uid: pod.uid.to_string(),
+        node: snapshot.nodes()[node.node].fact.name.to_string(),
+        at,
+        taint: node.after[decisive].taint.to_string(),
+        toleration: toleration(&reason),
+        since: reason.counts_from,
+        workload: Some(snapshot.workloads()[pod.workload as usize].to_string()),
+        marked: Some(pod.marked),
+    })
+}
+
+impl Answer for PendingList<'_> {
+    fn object(&self) -> Value {
+        let now = self.survey.snapshot.now();
+        json!({
+            "apiVersion": "taintward.io/v1alpha1",
+            "kind": "PendingList",
+            "complete": self.survey.gaps.is_empty(),
+            "from": self.survey.from,
+            "asOf": stamp(now.mono),
+            "enforcement": self.enforcers.as_ref().map(Enforcers::object),
+            "items": self.rows.iter().map(|row| row.object(now)).collect::<Vec<_>>(),
+            "gaps": self.survey.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.rows.iter().map(|row| format!("pod/{}", row.pod)).collect()
+    }
+
+    fn human(&self, view: &View) -> String {
+        let shape = Shape { event: false, namespace: self.all_namespaces };
+        let rows = view.in_order(&self.rows).into_iter().map(|row| ("", row));
+        let mut text = table(rows, shape, self.survey.snapshot.now()).print(view);
+        if let Some(sentence) = self.in_the_way().filter(|_| view.headers) {
+            text.push('\n');
+            paragraph(&mut text, &sentence, view);
+        }
+        if !self.survey.gaps.is_empty() {
+            text.push('\n');
+            paragraph(&mut text, "This list is partial: not everything could be read, see above.", view);
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::described::{check, schema};
+    use crate::enforcer::Lease;
+    use crate::survey::{Source, survey};
+    use taintward_core::matching::NumericOperators;
+
+    #[test]
+    fn the_schema_describes_what_is_printed() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/explain.in/cluster.yaml");
+        let as_of = Some("2026-11-21T14:00:00Z".parse().unwrap());
+        let survey = survey(&Source::Files(vec![file.into()]), as_of, NumericOperators::Off).unwrap();
+        for enforcers in [None, Some(Enforcers { ours: Lease::Absent, upstreams: Lease::Held("a".into()) })] {
+            let list = PendingList::of(&survey, enforcers, "");
+            assert_eq!(list.rows.len(), 6);
+            check(&schema("pending.schema.json"), &list.object());
+        }
+    }
+}

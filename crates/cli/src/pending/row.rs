@@ -1,0 +1,134 @@
+//! # Row: a pod that leaves, as a line
+//! Room:     columns, cells, fields.
+//! Comes in: facts about the pod.
+//! Goes out: tables, JSON.
+//! Not here: who leaves (`list.rs` of a moment, `ledger.rs` of a stream).
+
+use crate::output::{Cell, Column, Table};
+use crate::paint::Color;
+use crate::words::{at_moment, moment, stamp};
+use serde_json::{Value, json};
+use taintward_core::matching::Answer;
+use taintward_core::time::{Mono, Now};
+use taintward_core::toleration::Patience;
+use taintward_core::verdict::Reason;
+
+/// A pod that leaves. Moments are those of the calendar.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) namespace: String,
+    pub(super) pod: String,
+    pub(super) uid: String,
+    pub(super) node: String,
+    /// When it leaves, or should have left.
+    pub(super) at: Mono,
+    pub(super) taint: String,
+    /// Which toleration holds it until then; empty: none.
+    pub(super) toleration: String,
+    /// Since when the taint counts for it.
+    pub(super) since: Mono,
+    /// `Deployment shop/web`; `None` where that is not known.
+    pub(super) workload: Option<String>,
+    /// The condition of a taint eviction is on it; `None` where that is not known.
+    pub(super) marked: Option<bool>,
+}
+
+/// `spec.tolerations[1] for 300s`; nothing where none answers.
+pub(super) fn toleration(reason: &Reason) -> String {
+    match (reason.answer, reason.patience) {
+        (Answer::Tolerated(at), Some(patience @ Patience::For(_))) => {
+            format!("spec.tolerations[{at}] for {}", crate::words::patience(patience))
+        }
+        _ => String::new(),
+    }
+}
+
+impl Row {
+    pub(super) fn is_overdue(&self, now: Now) -> bool {
+        self.at <= now.mono
+    }
+
+    /// What rows are ordered by: who is due next is first.
+    pub(super) fn order(&self) -> (Mono, &str, &str) {
+        (self.at, &self.namespace, &self.pod)
+    }
+
+    /// `14:04:11, in 4m11s`, `overdue since 13:55:00, 5m ago`
+    fn leaves(&self, now: Now) -> Cell {
+        match self.is_overdue(now) {
+            true => Cell::new(format!("overdue since {}", at_moment(now, self.at))).colored(Color::Red),
+            false => Cell::new(moment(now, self.at)),
+        }
+    }
+
+    /// As programs read it.
+    pub(super) fn object(&self, now: Now) -> Value {
+        json!({
+            "namespace": self.namespace,
+            "pod": self.pod,
+            "uid": self.uid,
+            "node": self.node,
+            "leavesAt": stamp(self.at),
+            "inSeconds": (self.at.as_micros().saturating_sub(now.mono.as_micros())) / 1_000_000,
+            "overdue": self.is_overdue(now),
+            "taint": self.taint,
+            "toleration": (!self.toleration.is_empty()).then_some(&self.toleration),
+            "since": stamp(self.since),
+            "workload": self.workload,
+            "marked": self.marked,
+        })
+    }
+}
+
+/// Which columns there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Shape {
+    pub(super) event: bool,
+    pub(super) namespace: bool,
+}
+
+/// Rows, each with what has happened to it; nothing in a list of a moment.
+pub(super) fn table<'r>(
+    rows: impl IntoIterator<Item = (&'static str, &'r Row)>,
+    shape: Shape,
+    now: Now,
+) -> Table {
+    let mut columns = Vec::new();
+    if shape.event {
+        columns.push(Column::new("EVENT"));
+    }
+    if shape.namespace {
+        columns.push(Column::new("NAMESPACE").shortens());
+    }
+    columns.extend([
+        Column::new("POD").shortens(),
+        Column::new("NODE").shortens(),
+        Column::new("LEAVES"),
+        Column::new("TAINT").shortens(),
+        Column::new("TOLERATION").only_wide(),
+        Column::new("WORKLOAD").only_wide(),
+        Column::new("SINCE").only_wide(),
+    ]);
+    let mut table = Table::new(columns);
+    for (event, row) in rows {
+        let mut cells: Vec<Cell> = Vec::new();
+        if shape.event {
+            cells.push(event.into());
+        }
+        if shape.namespace {
+            cells.push(row.namespace.as_str().into());
+        }
+        let toleration = if row.toleration.is_empty() { "<none>" } else { &row.toleration };
+        cells.extend([
+            row.pod.as_str().into(),
+            row.node.as_str().into(),
+            row.leaves(now),
+            row.taint.as_str().into(),
+            toleration.into(),
+            row.workload.as_deref().unwrap_or("<unknown>").into(),
+            at_moment(now, row.since).into(),
+        ]);
+        table.push(cells);
+    }
+    table
+}

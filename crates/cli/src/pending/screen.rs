@@ -1,0 +1,102 @@
+//! # Screen: the list on a terminal, drawn anew
+//! Room:     another page of the terminal while it lasts; keys.
+//! Comes in: lines; what is typed.
+//! Goes out: a picture of at most the terminal's size.
+//! Keeps:    however it ends, the terminal is given back as it was.
+//! Not here: what the lines say (`watch.rs`).
+
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use tokio::sync::mpsc;
+
+/// What is assumed of a terminal that says nothing.
+const SIZE: (usize, usize) = (80, 24);
+
+/// Another page, without cursor; back again.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l";
+const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+
+/// A terminal that is ours for a while.
+pub(super) struct Screen {
+    before: Option<Termios>,
+}
+
+impl Screen {
+    pub(super) fn enter() -> io::Result<Self> {
+        let before = without_echo();
+        let screen = Self { before };
+        write(ENTER)?;
+        Ok(screen)
+    }
+
+    /// Columns and rows, as they are now.
+    pub(super) fn size() -> (usize, usize) {
+        let found = terminal_size::terminal_size_of(io::stdout());
+        found.map_or(SIZE, |(width, height)| (usize::from(width.0).max(20), usize::from(height.0).max(4)))
+    }
+
+    /// Draws over what is there.
+    pub(super) fn draw(&self, text: &str) -> io::Result<()> {
+        let (_, rows) = Self::size();
+        let lines: Vec<&str> = text.lines().collect();
+        let mut picture = "\x1b[H".to_owned();
+        let room = rows - 1;
+        let shown = if lines.len() > room { room - 1 } else { lines.len() };
+        for line in &lines[..shown] {
+            picture += line;
+            picture += "\x1b[K\r\n";
+        }
+        if lines.len() > shown {
+            picture += &format!("... and {} more\x1b[K\r\n", lines.len() - shown);
+        }
+        write(&(picture + "\x1b[J"))
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // A terminal that is gone needs nothing back.
+        let _ = write(LEAVE);
+        if let Some(before) = &self.before {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
+        }
+    }
+}
+
+fn write(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// Keys come one by one and are not shown; Ctrl-C stays what it is. Tells how it was before.
+fn without_echo() -> Option<Termios> {
+    if !io::stdin().is_terminal() {
+        return None;
+    }
+    let before = tcgetattr(io::stdin()).ok()?;
+    let mut without = before.clone();
+    without.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+    tcsetattr(io::stdin(), OptionalActions::Now, &without).ok()?;
+    Some(before)
+}
+
+/// Told once somebody presses q; never, where nobody can.
+pub(super) fn quit() -> mpsc::Receiver<()> {
+    let (tell, told) = mpsc::channel(1);
+    if io::stdin().is_terminal() {
+        // It waits for a key, and ends with the process.
+        std::thread::spawn(move || {
+            let is_quit = |byte: &u8| matches!(byte, b'q' | b'Q' | 3 | 4);
+            let mut keys = io::stdin().lock().bytes().map_while(Result::ok);
+            if keys.any(|byte| is_quit(&byte)) {
+                let _ = tell.blocking_send(());
+            } else {
+                std::mem::forget(tell);
+            }
+        });
+    } else {
+        std::mem::forget(tell);
+    }
+    told
+}

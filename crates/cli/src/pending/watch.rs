@@ -1,0 +1,278 @@
+//! # Watch: `taintward pending -w`
+//! Room:     listening to nodes and pods; on a terminal the list, elsewhere a line for each change.
+//! Comes in: a cluster.
+//! Goes out: text, until q, Ctrl-C or SIGTERM.
+//! Keeps:    nothing is asked again and again but who evicts; what is shown is what was heard.
+//! Not here: who leaves (`ledger.rs`), drawing (`screen.rs`).
+
+use super::ledger::{Ledger, calendar};
+use super::list::nobody;
+use super::row::{Shape, table};
+use super::screen::{self, Screen};
+use super::{Ask, PendingError};
+use crate::enforcer::Enforcers;
+use crate::output::{Form, View};
+use crate::survey::Reach;
+use crate::words::paragraph;
+use serde_json::json;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::Duration;
+use taintward_client::clock::Clock;
+use taintward_client::decode::Fact;
+use taintward_client::listen::{Heard, Listener, Missing, Phase, Settings, StreamHealth};
+use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::time::Now;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+
+/// How often countdowns are drawn, and looked at.
+const TICK: Duration = Duration::from_secs(1);
+
+/// How often it is asked who evicts.
+const ENFORCERS_EVERY: Duration = Duration::from_secs(15);
+
+/// Batches of news that wait.
+const BATCHES_WAITING: usize = 16;
+
+pub(super) fn run(ask: &Ask) -> Result<(), PendingError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(async {
+        let reach = Reach::of(&ask.cluster).await?;
+        let clock = Clock::system();
+        let (tell, enforcers) = watch::channel(None);
+        let looking = async {
+            loop {
+                let found = Enforcers::of(&reach, clock.now().wall).await;
+                tell.send_replace(Some(found));
+                tokio::time::sleep(ENFORCERS_EVERY).await;
+            }
+        };
+        let namespace = ask.cluster.namespace(&reach.connected);
+        tokio::select! {
+            done = Watching::new(ask, namespace, &clock, enforcers).run(&reach) => done,
+            never = looking => never,
+        }
+    });
+    runtime.shutdown_background();
+    done
+}
+
+/// One kind of object, as it is heard of.
+struct Ear<F> {
+    news: mpsc::Receiver<Vec<Heard<F>>>,
+    health: watch::Receiver<StreamHealth>,
+}
+
+fn listen<F: Fact>(reach: &Reach<'_>) -> Ear<F> {
+    let (out, news) = mpsc::channel(BATCHES_WAITING);
+    let (report, health) = watch::channel(StreamHealth::default());
+    let listener = Listener::<F>::new(reach.connected.streams.clone(), Settings::default());
+    tokio::spawn(listener.run(out, report));
+    Ear { news, health }
+}
+
+/// Where the list goes.
+enum Out {
+    /// A terminal that is ours.
+    Screen(Screen),
+    /// A line for each change; whether the titles were written.
+    Lines { titled: bool },
+    /// An object for each change.
+    Objects,
+}
+
+/// Somebody watches.
+struct Watching<'a> {
+    ledger: Ledger,
+    clock: &'a Clock,
+    view: View,
+    form: &'a Form,
+    namespace: &'a str,
+    enforcers: watch::Receiver<Option<Enforcers>>,
+    /// What was last said of the streams, and of who evicts.
+    said: [Option<String>; 2],
+}
+
+impl<'a> Watching<'a> {
+    fn new(
+        ask: &'a Ask,
+        namespace: &'a str,
+        clock: &'a Clock,
+        enforcers: watch::Receiver<Option<Enforcers>>,
+    ) -> Self {
+        Self {
+            ledger: Ledger::new(ask.numeric, namespace),
+            clock,
+            view: ask.output.view().clone(),
+            form: ask.output.form(),
+            namespace,
+            enforcers,
+            said: [None, None],
+        }
+    }
+
+    async fn run(mut self, reach: &Reach<'_>) -> Result<(), PendingError> {
+        let (mut interrupt, mut end) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let (mut nodes, mut pods) = (listen::<NodeFact>(reach), listen::<PodFact>(reach));
+        let mut out = self.out()?;
+        let mut quit = match &out {
+            Out::Screen(_) => screen::quit(),
+            Out::Lines { .. } | Out::Objects => mpsc::channel(1).1,
+        };
+        let on_screen = matches!(out, Out::Screen(_));
+        let mut tick = tokio::time::interval(TICK);
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => return Ok(()),
+                _ = end.recv() => return Ok(()),
+                Some(()) = quit.recv(), if on_screen => return Ok(()),
+                Some(batch) = nodes.news.recv() => self.ledger.nodes(batch, self.clock.now()),
+                Some(batch) = pods.news.recv() => self.ledger.pods(batch, self.clock.now()),
+                Ok(()) = nodes.health.changed() => {}
+                Ok(()) = pods.health.changed() => {}
+                Ok(()) = self.enforcers.changed() => {}
+                _ = tick.tick() => {}
+            }
+            // What is there already is taken in before anything is shown.
+            while let Ok(batch) = nodes.news.try_recv() {
+                self.ledger.nodes(batch, self.clock.now());
+            }
+            while let Ok(batch) = pods.news.try_recv() {
+                self.ledger.pods(batch, self.clock.now());
+            }
+            let trouble = [trouble(&nodes.health), trouble(&pods.health)].into_iter().flatten().next();
+            if let Some(Trouble::Forbidden(Missing { verb, resource, .. })) = trouble {
+                let place = reach.connected.where_from.clone();
+                return Err(PendingError::Forbidden { place, verb, resource });
+            }
+            let trouble = match trouble {
+                Some(Trouble::Interrupted(why)) => Some(format!("what follows may be old: {why}")),
+                _ => None,
+            };
+            if self.show(&mut out, trouble)?.is_gone() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn out(&self) -> io::Result<Out> {
+        Ok(match self.form {
+            Form::Json => Out::Objects,
+            _ if io::stdout().is_terminal() => Out::Screen(Screen::enter()?),
+            _ => Out::Lines { titled: !self.view.headers },
+        })
+    }
+
+    fn show(&mut self, out: &mut Out, trouble: Option<String>) -> Result<Reader, PendingError> {
+        let now = self.clock.now();
+        let remark = self.enforcers.borrow().as_ref().and_then(Enforcers::remark);
+        match out {
+            Out::Screen(screen) => {
+                let picture = self.picture(now, trouble, remark);
+                return Ok(Reader::of(screen.draw(&picture))?);
+            }
+            Out::Lines { .. } | Out::Objects => self.say([trouble, remark]),
+        }
+        if !self.ledger.is_synced() {
+            return Ok(Reader::There);
+        }
+        let changes = self.ledger.changes(now);
+        let now = calendar(now);
+        let text: String = match out {
+            Out::Lines { titled } if !changes.is_empty() => {
+                let mut view = self.view.clone();
+                view.headers = !std::mem::replace(titled, true);
+                let rows = changes.iter().map(|(event, row)| (event.as_str(), row));
+                table(rows, self.shape(true), now).print(&view)
+            }
+            Out::Objects => changes
+                .iter()
+                .map(|(event, row)| {
+                    let mut object = row.object(now);
+                    object["apiVersion"] = json!("taintward.io/v1alpha1");
+                    object["kind"] = json!("PendingEvent");
+                    object["event"] = json!(event.as_str());
+                    object.to_string() + "\n"
+                })
+                .collect(),
+            _ => String::new(),
+        };
+        let mut standard = io::stdout().lock();
+        Ok(Reader::of(standard.write_all(text.as_bytes()).and_then(|()| standard.flush()))?)
+    }
+
+    fn shape(&self, event: bool) -> Shape {
+        Shape { event, namespace: self.namespace.is_empty() }
+    }
+
+    /// Says what is new on standard error.
+    fn say(&mut self, now: [Option<String>; 2]) {
+        for (said, now) in self.said.iter_mut().zip(now) {
+            if now.is_some() && *said != now {
+                let _ = writeln!(io::stderr(), "note: {}", now.as_deref().unwrap_or_default());
+            }
+            *said = now;
+        }
+    }
+
+    /// All that is shown on a terminal.
+    fn picture(&mut self, now: Now, trouble: Option<String>, remark: Option<String>) -> String {
+        // The terminal may have another size by now.
+        let (width, _) = Screen::size();
+        let mut view = self.view.clone();
+        view.paper.width = width;
+        let mut text = String::new();
+        for sentence in trouble.into_iter().chain(remark) {
+            paragraph(&mut text, &format!("note: {sentence}"), &view);
+        }
+        if !self.ledger.is_synced() {
+            return text + "Listening to nodes and pods ...\n";
+        }
+        let rows = self.ledger.rows(now);
+        match rows.is_empty() {
+            true => paragraph(&mut text, &nobody(self.namespace), &view),
+            false => {
+                text +=
+                    &table(rows.iter().map(|row| ("", row)), self.shape(false), calendar(now)).print(&view)
+            }
+        }
+        text + "\nq ends\n"
+    }
+}
+
+/// Whether somebody still reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reader {
+    There,
+    Gone,
+}
+
+impl Reader {
+    /// A reader who has seen enough (`| head`) is no failure.
+    fn of(written: io::Result<()>) -> io::Result<Self> {
+        match written {
+            Ok(()) => Ok(Self::There),
+            Err(why) if why.kind() == io::ErrorKind::BrokenPipe => Ok(Self::Gone),
+            Err(why) => Err(why),
+        }
+    }
+
+    fn is_gone(self) -> bool {
+        self == Self::Gone
+    }
+}
+
+/// What is wrong with a stream.
+enum Trouble {
+    Forbidden(Missing),
+    Interrupted(String),
+}
+
+fn trouble(health: &watch::Receiver<StreamHealth>) -> Option<Trouble> {
+    let health = health.borrow();
+    match (health.missing, &health.phase) {
+        (Some(missing), _) => Some(Trouble::Forbidden(missing)),
+        (None, Phase::Waiting { why, .. }) => Some(Trouble::Interrupted(why.clone())),
+        (None, _) => None,
+    }
+}

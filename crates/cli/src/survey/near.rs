@@ -1,0 +1,299 @@
+//! # Near: some pods and nodes, and what bears on them
+//! Room:     of a cluster only what is needed to explain them; of files everything, with a closer look at them.
+//! Comes in: names.
+//! Goes out: a [`Vicinity`].
+//! Keeps:    a pod that has a node needs no right beyond its namespace but to read that node; what may not be read is
+//!           a gap, and what is not there is known not to be there.
+//! Not here: what it means (`explain`).
+
+use super::closeup::{EventCloseup, NodeCloseup, PodCloseup};
+use super::cluster::Reach;
+use super::{Gap, Survey, files, moment};
+use crate::manifest::Mark;
+use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use taintward_client::act::Refusal;
+use taintward_client::pages::{self, Listing};
+use taintward_client::snapshot;
+use taintward_core::matching::NumericOperators;
+use taintward_core::snapshot::Builder;
+
+/// What is asked about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Names of pods.
+    pub(crate) pods: BTreeSet<String>,
+    /// Names of nodes.
+    pub(crate) nodes: BTreeSet<String>,
+    /// The namespace of the pods; `None`: any, which only files can answer.
+    pub(crate) namespace: Option<String>,
+}
+
+/// They and what bears on them.
+#[derive(Debug)]
+pub(crate) struct Vicinity {
+    pub(crate) survey: Survey,
+    pub(crate) closeups: Closeups,
+    /// Pods of which it is known that they are not there.
+    pub(crate) gone: BTreeSet<String>,
+    /// Nodes of which it is known that they are not there.
+    pub(crate) absent: BTreeSet<String>,
+    /// Whether the events of the pods are known.
+    pub(crate) knows_events: bool,
+}
+
+/// A closer look at some objects.
+#[derive(Debug, Default)]
+pub(crate) struct Closeups {
+    wanted: Wanted,
+    /// The pods that are wanted.
+    pub(crate) pods: Vec<PodCloseup>,
+    /// Pods that may take the place of one that is gone.
+    pub(crate) others: Vec<PodCloseup>,
+    pub(crate) nodes: BTreeMap<String, NodeCloseup>,
+    /// Events about the pods.
+    pub(crate) events: Vec<EventCloseup>,
+}
+
+impl Closeups {
+    pub(super) fn of(wanted: Wanted) -> Self {
+        Self { wanted, ..Self::default() }
+    }
+
+    pub(super) fn pod(&mut self, json: &[u8], home: &str) {
+        if self.wanted.pods.is_empty() {
+            return;
+        }
+        let Some(pod) = PodCloseup::of(json, home) else { return };
+        let here = self.wanted.namespace.as_ref().is_none_or(|wanted| *wanted == pod.namespace);
+        match here && self.wanted.pods.contains(&pod.name) {
+            true => {
+                self.pods.retain(|known| (&known.namespace, &known.name) != (&pod.namespace, &pod.name));
+                self.pods.push(pod);
+            }
+            false if here && self.wanted.pods.iter().any(|gone| may_follow(&pod, gone)) => {
+                self.others.push(pod);
+            }
+            false => {}
+        }
+    }
+
+    pub(super) fn node(&mut self, json: &[u8]) {
+        // Any node may be that of a pod that is told later.
+        let is_wanted = !self.wanted.pods.is_empty() || !self.wanted.nodes.is_empty();
+        if let Some(node) = is_wanted.then(|| NodeCloseup::of(json)).flatten() {
+            self.nodes.insert(node.name.clone(), node);
+        }
+    }
+
+    pub(super) fn event(&mut self, json: &[u8]) {
+        if !self.wanted.pods.is_empty()
+            && let Some(event) = EventCloseup::of(json)
+            && self.wanted.pods.contains(&event.about)
+        {
+            self.events.push(event);
+        }
+    }
+}
+
+/// Whether the owner of a pod is likely to have made the other one as well: names of pods begin with that of what made
+/// them, and those of ReplicaSets with that of the Deployment.
+pub(crate) fn may_follow(pod: &PodCloseup, gone: &str) -> bool {
+    let Some((kind, owner)) = &pod.owner else { return false };
+    let base = |name: &str| name.rsplit_once('-').map(|(base, _)| base.to_owned());
+    let Some(maker) = base(gone) else { return false };
+    let of_deployment = || kind == "ReplicaSet" && base(owner).is_some_and(|name| base(&maker) == Some(name));
+    *owner == maker || of_deployment()
+}
+
+/// Of files.
+pub(crate) fn in_files(
+    paths: &[PathBuf],
+    wanted: Wanted,
+    as_of: Option<Timestamp>,
+    numeric: NumericOperators,
+) -> Vicinity {
+    let names = wanted.pods.clone();
+    let (survey, closeups) = files::survey_closely(paths, as_of, numeric, Closeups::of(wanted));
+    let is_there = |name: &String| closeups.pods.iter().any(|pod| pod.name == *name);
+    let gone = names.into_iter().filter(|name| !is_there(name)).collect();
+    Vicinity { survey, closeups, gone, absent: BTreeSet::new(), knows_events: true }
+}
+
+/// Of a running cluster.
+pub(crate) async fn in_cluster(
+    reach: &Reach<'_>,
+    wanted: Wanted,
+    as_of: Option<Timestamp>,
+    numeric: NumericOperators,
+) -> Vicinity {
+    let builder = Builder::new(moment(as_of), numeric, true);
+    let closeups = Closeups::of(wanted.clone());
+    let (gaps, gone, absent) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+    let mut look = Look { reach, builder, closeups, gaps, gone, absent };
+    let namespace = wanted.namespace.as_deref().unwrap_or_default();
+    for name in &wanted.pods {
+        look.pod(namespace, name).await;
+    }
+    look.nodes(&wanted).await;
+    for name in &wanted.nodes {
+        look.pods("", &format!("spec.nodeName={name}"), "its pods are left out or incomplete").await;
+    }
+    if !look.gone.is_empty() {
+        look.pods(namespace, "", "other pods of the same workload are left out").await;
+    }
+    let mut knows_events = true;
+    for name in &wanted.pods {
+        knows_events &= look.events(namespace, name).await;
+    }
+    let Look { builder, closeups, gaps, gone, absent, .. } = look;
+    let survey = Survey { snapshot: builder.finish(), from: reach.connected.where_from.clone(), gaps };
+    Vicinity { survey, closeups, gone, absent, knows_events }
+}
+
+/// Looking around.
+struct Look<'r, 'c> {
+    reach: &'r Reach<'c>,
+    builder: Builder,
+    closeups: Closeups,
+    gaps: Vec<Gap>,
+    gone: BTreeSet<String>,
+    absent: BTreeSet<String>,
+}
+
+impl Look<'_, '_> {
+    fn lacks(&mut self, why: &str, what: &str) {
+        self.gaps.push(Gap { file: String::new(), at: Mark::default(), why: format!("{why}; {what}") });
+    }
+
+    async fn object(
+        &self,
+        plural: &'static str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Vec<u8>>, Refusal> {
+        let (client, limit) = (&self.reach.connected.client, self.reach.cluster.patience);
+        let body = pages::object(client, ("", plural), namespace, name, limit).await?;
+        Ok(body.map(|body| body.to_vec()))
+    }
+
+    async fn pod(&mut self, namespace: &str, name: &str) {
+        match self.object("pods", namespace, name).await {
+            Ok(Some(json)) => {
+                self.closeups.pod(&json, namespace);
+                if let Err(why) = snapshot::pod(&json, namespace, &mut self.builder) {
+                    self.lacks(
+                        &format!("pod {namespace}/{name}: {why}"),
+                        "nothing is said of when it leaves",
+                    );
+                }
+            }
+            Ok(None) => drop(self.gone.insert(name.to_owned())),
+            Err(why) => self.lacks(&why.to_string(), &format!("pod {namespace}/{name} is left out")),
+        }
+    }
+
+    /// The nodes that are asked about, and those of the pods; all of them, with all their pods, for a pod that looks
+    /// for one.
+    async fn nodes(&mut self, wanted: &Wanted) {
+        let looks_for_one = self.closeups.pods.iter().any(|pod| pod.node.is_empty() && !is_over(pod));
+        if looks_for_one {
+            self.all_nodes().await;
+            self.pods("", "", "what room there is on nodes is not known").await;
+        }
+        let of_pods = self.closeups.pods.iter().map(|pod| pod.node.clone()).filter(|node| !node.is_empty());
+        let names: BTreeSet<String> = wanted.nodes.iter().cloned().chain(of_pods).collect();
+        for name in names {
+            if !self.closeups.nodes.contains_key(&name) {
+                self.node(name).await;
+            }
+        }
+    }
+
+    async fn node(&mut self, name: String) {
+        match self.object("nodes", "", &name).await {
+            Ok(Some(json)) => {
+                self.closeups.node(&json);
+                match snapshot::node(&json) {
+                    Ok(node) => drop(self.builder.node(node)),
+                    Err(why) => self.lacks(&format!("node {name}: {why}"), "its taints are not known"),
+                }
+            }
+            Ok(None) => drop(self.absent.insert(name)),
+            Err(why) => self.lacks(&why.to_string(), &format!("the taints of node {name} are not known")),
+        }
+    }
+
+    async fn all_nodes(&mut self) {
+        let listing = Listing { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
+        let Self { reach, builder, closeups, .. } = self;
+        let mut tell = |json: &[u8]| {
+            closeups.node(json);
+            builder.node(snapshot::node(json)?);
+            Ok(())
+        };
+        if let Err(why) = reach.each(listing, &mut tell).await {
+            self.lacks(&why.to_string(), "nodes are left out or incomplete");
+        }
+    }
+
+    async fn pods(&mut self, namespace: &str, fields: &str, lacking: &str) {
+        let listing = Listing { group: "", plural: "pods", namespace, selector: "", fields };
+        let Self { reach, builder, closeups, .. } = self;
+        let mut tell = |json: &[u8]| {
+            closeups.pod(json, "");
+            snapshot::pod(json, "", builder).map(drop)
+        };
+        if let Err(why) = reach.each(listing, &mut tell).await {
+            self.lacks(&why.to_string(), lacking);
+        }
+    }
+
+    /// Whether they could be read. Events of `events.k8s.io` are kept as the same objects, and are in this list.
+    async fn events(&mut self, namespace: &str, name: &str) -> bool {
+        let fields = format!("involvedObject.kind=Pod,involvedObject.name={name}");
+        let listing = Listing { group: "", plural: "events", namespace, selector: "", fields: &fields };
+        let Self { reach, closeups, .. } = self;
+        let mut tell = |json: &[u8]| {
+            closeups.event(json);
+            Ok(())
+        };
+        let read = reach.each(listing, &mut tell).await;
+        if let Err(why) = &read {
+            self.lacks(&why.to_string(), &format!("events about pod {namespace}/{name} are left out"));
+        }
+        read.is_ok()
+    }
+}
+
+/// Whether it has ended, and looks for no node any more.
+pub(crate) fn is_over(pod: &PodCloseup) -> bool {
+    matches!(pod.phase.as_str(), "Succeeded" | "Failed") || pod.deletion.is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heirs_of_a_pod_are_known_by_their_names() {
+        let pod = |kind: &str, owner: &str| PodCloseup {
+            owner: Some((kind.to_owned(), owner.to_owned())),
+            ..PodCloseup::default()
+        };
+        for (kind, owner, gone, expected) in [
+            ("ReplicaSet", "web-7d4b9c6f5d", "web-7d4b9c6f5d-2xkqp", true),
+            ("ReplicaSet", "web-6c8bb4d5f7", "web-7d4b9c6f5d-2xkqp", true),
+            ("ReplicaSet", "web-api-6c8bb4d5f7", "web-7d4b9c6f5d-2xkqp", false),
+            ("StatefulSet", "cache", "cache-0", true),
+            ("StatefulSet", "cache", "cache-2-0", false),
+            ("DaemonSet", "logs", "logs-x2vkz", true),
+            ("Job", "web-6c8bb4d5f7", "web-7d4b9c6f5d-2xkqp", false),
+            ("StatefulSet", "cache", "cache", false),
+        ] {
+            assert_eq!(may_follow(&pod(kind, owner), gone), expected, "{owner} {gone}");
+        }
+        assert!(!may_follow(&PodCloseup::default(), "debug-1"));
+    }
+}

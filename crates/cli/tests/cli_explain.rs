@@ -1,0 +1,297 @@
+//! # CLI explain: `taintward explain` and `taintward pending` against clusters
+//! Room:     a sandbox in which pods leave; a terminal; an API server that permits little.
+//! Comes in: the built program.
+//! Goes out: answers, exit codes, what a terminal shows.
+//! Not here: files (`golden.rs`); to the second, in virtual time (`src/explain/tests.rs`).
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+mod cli {
+    pub(crate) mod running;
+}
+mod taint {
+    pub(crate) mod terminal;
+}
+use cli::running::{Folder, Running, text};
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
+use std::net::TcpListener;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use taint::terminal::Terminal;
+
+const OBJECTS: &str = "\
+apiVersion: v1
+kind: Node
+metadata:
+  name: n1
+  labels: {disk: ssd}
+  managedFields:
+  - {manager: kubelet, operation: Update, apiVersion: v1, time: '2026-01-01T00:00:00Z', fieldsType: FieldsV1, fieldsV1: {
+      f:metadata: {f:labels: {f:disk: {}}}}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: n2}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: shop}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: patient, namespace: shop}
+spec:
+  nodeName: n1
+  terminationGracePeriodSeconds: 0
+  tolerations: [{key: maintenance, operator: Exists, effect: NoExecute, tolerationSeconds: 20}]
+  containers: [{name: a, image: a}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: lasting, namespace: shop}
+spec:
+  nodeName: n1
+  tolerations: [{key: maintenance, operator: Exists, effect: NoExecute, tolerationSeconds: 3000}]
+  containers: [{name: a, image: a}]
+";
+
+struct Stage {
+    folder: Folder,
+    _sandbox: Running,
+}
+
+impl Stage {
+    fn set(test: &str) -> Self {
+        let folder = Folder::named(test);
+        let objects = folder.write("objects.yaml", OBJECTS);
+        let kubeconfig = folder.file("kubeconfig");
+        let mut sandbox = Running::start(&["--plain", "--load", &objects, "--kubeconfig-out", &kubeconfig]);
+        sandbox.until("KUBECONFIG");
+        Self { folder, _sandbox: sandbox }
+    }
+
+    fn command(&self, typed: &str) -> Command {
+        command(&self.folder.file("kubeconfig"), typed)
+    }
+
+    fn run(&self, typed: &str) -> (i32, String, String) {
+        ended(self.command(typed))
+    }
+
+    /// The answer as JSON.
+    fn object(&self, typed: &str) -> Value {
+        let (code, out, said) = self.run(&format!("{typed} -o json"));
+        assert_eq!(code, 0, "{typed}: {said}");
+        serde_json::from_str(&out).unwrap()
+    }
+}
+
+fn command(kubeconfig: &str, typed: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    command.args(typed.split(' ')).stdin(Stdio::null());
+    command.env("KUBECONFIG", kubeconfig).env("TZ", "UTC").env("TERM", "xterm");
+    command
+}
+
+fn ended(mut command: Command) -> (i32, String, String) {
+    let done = command.output().unwrap();
+    (done.status.code().unwrap(), text(&done.stdout), text(&done.stderr))
+}
+
+/// Events of a running `pending -w -o json`; it ends with the test.
+struct Events {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Events {
+    fn of(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    fn next(&mut self) -> Value {
+        serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn seconds(moment: &str) -> i64 {
+    moment.parse::<jiff::Timestamp>().unwrap().as_second()
+}
+
+#[test]
+fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
+    let stage = Stage::set("explain");
+    let (code, out, said) = stage.run("pending -A");
+    assert_eq!((code, out.as_str()), (0, ""));
+    assert!(said.ends_with("No pods are counting down.\n"), "{said}");
+    let mut events = Events::of(stage.command("pending -w -A -o json"));
+    assert_eq!(stage.run("taint node n1 maintenance:NoExecute --reason disks").0, 0);
+    let told = stage.object("explain pod/patient -n shop");
+    assert_eq!(
+        (&told["outcome"], &told["decidedBy"]),
+        (&"StaysUntil".into(), &"maintenance:NoExecute".into())
+    );
+    assert_eq!(
+        (&told["taints"][0]["source"], &told["taints"][0]["note"]["reason"]),
+        (&"ManagedFields".into(), &"disks".into())
+    );
+    let leaves = seconds(told["leavesAt"].as_str().unwrap());
+    let list = stage.object("pending -n shop");
+    let listed: Vec<&str> =
+        list["items"].as_array().unwrap().iter().map(|row| row["pod"].as_str().unwrap()).collect();
+    assert_eq!(listed, ["patient", "lasting"], "who is due next is first");
+    assert_eq!(seconds(list["items"][0]["leavesAt"].as_str().unwrap()), leaves);
+    assert!(list["enforcement"]["taintward"].is_string(), "{list}");
+    let node = stage.object("explain node/n1");
+    assert_eq!(node["pods"]["leavingLater"], 2, "{node}");
+    // The stream says the same, each once, and then that the first has gone.
+    let mut seen = Vec::new();
+    let gone = loop {
+        let event = events.next();
+        let (kind, pod) =
+            (event["event"].as_str().unwrap().to_owned(), event["pod"].as_str().unwrap().to_owned());
+        if kind == "Gone" {
+            break pod;
+        }
+        let at = seconds(event["leavesAt"].as_str().unwrap());
+        assert!(pod != "patient" || (leaves..=leaves + 1).contains(&at), "{at} {leaves}");
+        seen.push((kind, pod));
+    };
+    assert_eq!(gone, "patient");
+    let counting = |pod: &str| ("Counting".to_owned(), pod.to_owned());
+    assert_eq!(seen, [counting("lasting"), counting("patient")]);
+    // Its event comes after the deletion.
+    let told = loop {
+        let told = stage.object("explain pod/patient -n shop");
+        if told["outcome"] == "Gone" && told["events"].as_array().is_some_and(|events| !events.is_empty()) {
+            break told;
+        }
+    };
+    assert_eq!(told["summary"], "It is gone: a NoExecute taint sent it away, as its events say.");
+    let message = told["events"][0]["message"].as_str().unwrap();
+    let until = seconds(message.rsplit_once(" until ").unwrap().1);
+    assert!((leaves..=leaves + 1).contains(&until), "explained: {leaves}; {message}");
+    // Taken back: the other one stays.
+    assert_eq!(stage.run("taint node n1 maintenance-").0, 0);
+    let event = events.next();
+    assert_eq!((&event["event"], &event["pod"]), (&"Cancelled".into(), &"lasting".into()));
+    let (code, _, said) = stage.run("explain pod/nobody -n shop");
+    assert_eq!((code, said.as_str()), (0, ""), "what is gone without a trace is told to be");
+    let (code, out, said) = stage.run("explain node/n9");
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert_eq!(said, "error: there is no node n9; kubectl get nodes lists those there are\n");
+}
+
+#[test]
+fn lines_follow_where_there_is_no_terminal() {
+    let stage = Stage::set("pending-lines");
+    assert_eq!(stage.run("taint node n1 maintenance:NoExecute").0, 0);
+    let mut child =
+        stage.command("pending -w -n shop").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let head = lines.next().unwrap();
+    assert_eq!(head.split_whitespace().collect::<Vec<_>>(), ["EVENT", "POD", "NODE", "LEAVES", "TAINT"]);
+    let first = lines.next().unwrap();
+    assert!(first.starts_with("Counting ") && first.ends_with("maintenance:NoExecute"), "{first}");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_terminal_shows_the_list_and_is_given_back() {
+    let stage = Stage::set("pending-terminal");
+    let mut terminal = Terminal::whole(stage.command("pending -w -A"));
+    terminal.until("No pods are counting down.");
+    assert_eq!(stage.run("taint node n1 maintenance:NoExecute").0, 0);
+    let shown = terminal.until("lasting");
+    assert!(!shown.contains("\x1b[?25h"), "the cursor is hidden: {shown:?}");
+    terminal.until("maintenance:NoExecute");
+    assert_eq!(stage.run("taint node n1 maintenance-").0, 0);
+    terminal.until("No pods are counting down.");
+    terminal.types("q");
+    let (code, shown, _) = terminal.ends();
+    assert!(code == 0 && shown.ends_with("\x1b[?25h\x1b[?1049l"), "{code} {shown:?}");
+    let mut terminal = Terminal::whole(stage.command("pending -w -A"));
+    terminal.until("q ends");
+    terminal.interrupt();
+    let (code, shown, _) = terminal.ends();
+    assert!(code == 0 && shown.ends_with("\x1b[?25h\x1b[?1049l"), "{code} {shown:?}");
+}
+
+const POD: &str = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop", "uid": "u"},
+    "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}"#;
+
+/// An API server that shows pods of one namespace and nothing else; ends with the test.
+fn reluctant(folder: &Folder) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            let asked = lines.by_ref().next().unwrap_or_default();
+            lines.take_while(|line| !line.is_empty()).for_each(drop);
+            let path = asked.split([' ', '?']).nth(1).unwrap_or_default();
+            let (status, body) = match path {
+                "/version" => ("200 OK", r#"{"gitVersion": "v1.36.0"}"#),
+                "/api/v1/namespaces/shop/pods/web" => ("200 OK", POD),
+                "/api/v1/namespaces/shop/pods/gone" => (
+                    "404 Not Found",
+                    r#"{"kind": "Status", "reason": "NotFound", "message": "there is none"}"#,
+                ),
+                "/api/v1/namespaces/shop/pods" => {
+                    ("200 OK", r#"{"kind": "PodList", "metadata": {}, "items": []}"#)
+                }
+                _ => (
+                    "403 Forbidden",
+                    r#"{"kind": "Status", "reason": "Forbidden", "message": "eve cannot do that"}"#,
+                ),
+            };
+            let length = body.len();
+            let head = "content-type: application/json\r\nconnection: close";
+            let _ = write!(stream, "HTTP/1.1 {status}\r\n{head}\r\ncontent-length: {length}\r\n\r\n{body}");
+        }
+    });
+    let kubeconfig = format!(
+        "apiVersion: v1\nkind: Config\nclusters: [{{name: x, cluster: {{server: 'http://{address}'}}}}]\nusers: [{{name: x, \
+         user: {{}}}}]\ncontexts: [{{name: x, context: {{cluster: x, user: x, namespace: shop}}}}]\ncurrent-context: x\n"
+    );
+    folder.write("kubeconfig", &kubeconfig)
+}
+
+#[test]
+fn what_may_not_be_read_makes_the_answer_partial() {
+    let folder = Folder::named("explain-rbac");
+    let kubeconfig = reluctant(&folder);
+    let (code, out, said) = ended(command(&kubeconfig, "explain pod/web"));
+    assert_eq!(code, 1);
+    assert!(
+        said.contains("grant the verb get on nodes") && said.contains("the taints of node n1 are not known"),
+        "{said}"
+    );
+    assert!(out.contains("Its node n1 is not known") && out.contains("This answer is partial"), "{out}");
+    let (code, out, _) = ended(command(&kubeconfig, "explain pod/web -o json"));
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &told["complete"], &told["outcome"]), (1, &false.into(), &"Unknown".into()));
+    let (code, out, said) = ended(command(&kubeconfig, "explain pod/gone"));
+    assert!(code == 1 && out.contains("its events may not be read"), "{out} {said}");
+    let (code, out, said) = ended(command(&kubeconfig, "pending"));
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(
+        said.contains("grant the verb list on nodes")
+            && said.contains("whether anybody evicts cannot be told"),
+        "{said}"
+    );
+    assert!(
+        said.ends_with("As far as it could be read: No pods are counting down in namespace shop.\n"),
+        "{said}"
+    );
+    let (code, out, said) = ended(command(&kubeconfig, "pending -w"));
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(said.contains("in all namespaces, which -w needs: grant the verb"), "{said}");
+}
