@@ -14,22 +14,27 @@ use std::process::Command;
 const LETTER: (f64, usize) = (7.83, 18);
 const MARGIN: usize = 16;
 
-/// The cluster that `plan` and `explain` are shown with.
-const CLUSTER: &str = "crates/cli/tests/cmd/plan.in";
-
-/// What is drawn besides the tour: the file, and what is typed.
-const SHOTS: [(&str, &str); 1] = [(
-    "plan",
-    "taintward plan -f cluster.yaml --as-of 2026-11-21T14:00:00Z --taint n1 dedicated=db:NoExecute",
-)];
+/// What is drawn besides the tour: the file, where the cluster is that it is shown with, and what is typed.
+const SHOTS: [(&str, &str, &str); 2] = [
+    (
+        "plan",
+        "crates/cli/tests/cmd/plan.in",
+        "taintward plan -f cluster.yaml --as-of 2026-11-21T14:00:00Z --taint n1 dedicated=db:NoExecute",
+    ),
+    (
+        "explain",
+        "crates/cli/tests/cmd/explain.in",
+        "taintward explain pod/cache-0 -f cluster.yaml --as-of 2026-11-21T14:00:00Z",
+    ),
+];
 
 pub(crate) fn run() -> Result<()> {
     let program = sources::build_taintward(false)?;
-    for (name, typed) in SHOTS {
+    for (name, folder, typed) in SHOTS {
         let words = typed.split(' ').skip(1).chain(["--color", "always"]);
         let done = Command::new(&program)
             .args(words)
-            .current_dir(sources::root().join(CLUSTER))
+            .current_dir(sources::root().join(folder))
             .env("TZ", "UTC")
             .output()
             .with_context(|| format!("starting {typed}"))?;

@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if !names.is_empty() {
         let names: Vec<&str> = names.lines().collect();
         eprintln!(
-            "\nSKIPPED {} tests, for want of a real API server or of KWOK: {}",
+            "\nSKIPPED {} tests, for want of a real API server, of KWOK or of a shell: {}",
             names.len(),
             names.join(", ")
         );

@@ -27,10 +27,16 @@ const WIDTH: usize = 80;
 
 /// Who would leave if these nodes got these taints.
 pub(crate) fn preview(cluster: &Cluster, nodes: &[(String, Vec<Taint>)]) -> String {
-    match told(cluster, nodes) {
-        Ok(text) => text,
-        Err(why) => format!("Who would leave cannot be told: {why}\n"),
-    }
+    let told = told(cluster, nodes).unwrap_or_else(|why| format!("Who would leave cannot be told: {why}\n"));
+    opening(nodes) + &told
+}
+
+/// `3 nodes get a=b:NoExecute:`
+fn opening(nodes: &[(String, Vec<Taint>)]) -> String {
+    let taints = nodes.first().map(|(_, taints)| taints.as_slice()).unwrap_or_default();
+    let taints: Vec<String> = taints.iter().map(ToString::to_string).collect();
+    let (noun, verb) = if nodes.len() == 1 { ("node", "gets") } else { ("nodes", "get") };
+    format!("{} {noun} {verb} {}:\n", nodes.len(), taints.join(", "))
 }
 
 fn told(cluster: &Cluster, nodes: &[(String, Vec<Taint>)]) -> Result<String, String> {
