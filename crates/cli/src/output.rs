@@ -15,10 +15,8 @@ mod sort;
 mod table;
 
 pub(crate) use form::{FORMS, Form};
-#[allow(unused_imports, reason = "for commands that tell of times")]
-pub(crate) use moment::{age, when};
+pub(crate) use moment::when;
 pub(crate) use paper::{Paper, harmless, width, wrap};
-#[allow(unused_imports, reason = "for commands with tables of their own")]
 pub(crate) use table::{Cell, Column, Table};
 
 use crate::paint::ColorChoice;

@@ -3,7 +3,6 @@
 //! Comes in: moments, a time zone.
 //! Goes out: words.
 //! Not here: reading a clock (`taintward_client::clock`).
-#![allow(dead_code, reason = "for commands that tell of times")]
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;

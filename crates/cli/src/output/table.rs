@@ -4,7 +4,6 @@
 //! Goes out: text.
 //! Keeps:    only on a terminal, and only in columns that say so, anything is shortened, and `…` shows where.
 //! Not here: what the columns are (each command); `custom-columns` (`columns.rs`).
-#![allow(dead_code, reason = "for commands with tables of their own")]
 
 use super::paper::{columns, harmless, width};
 use super::{Paper, View};

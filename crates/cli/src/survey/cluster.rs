@@ -10,6 +10,7 @@ use super::{Gap, Survey, SurveyError, lost, moment};
 use crate::kube_args::Cluster;
 use crate::manifest::Mark;
 use jiff::Timestamp;
+use std::collections::BTreeSet;
 use taintward_client::act::Refusal;
 use taintward_client::connect::{Connected, connect, probe};
 use taintward_client::pages::{Listing, pages};
@@ -126,6 +127,8 @@ const NODE_BY_NODE: usize = 8;
 
 /// All nodes, and the pods on some of them.
 pub(crate) fn of_nodes(cluster: &Cluster, names: &[&str]) -> Result<Survey, SurveyError> {
+    // Who is named twice has his pods once.
+    let names: BTreeSet<&str> = names.iter().copied().collect();
     let fields: Vec<String> = match names.len() {
         0..=NODE_BY_NODE => names.iter().map(|name| format!("spec.nodeName={name}")).collect(),
         _ => vec![String::new()],
