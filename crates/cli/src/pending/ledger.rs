@@ -9,10 +9,9 @@ use super::row::{Row, toleration};
 use std::collections::BTreeMap;
 use taintward_client::listen::Heard;
 use taintward_controller::hear;
-use taintward_core::engine::{Config, Engine, Pending, PodRef};
+use taintward_core::engine::{Config, Engine, PodRef};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::matching::NumericOperators;
-use taintward_core::names::NodeName;
 use taintward_core::names::Uid;
 use taintward_core::time::{Mono, Now, Span};
 use taintward_core::verdict::{Exemption, Outcome, Stay};
@@ -130,17 +129,18 @@ impl Ledger {
         self.engine.tick(now.mono);
         // Nobody reads them here.
         drop(self.engine.notices());
-        let all = self.engine.pending().chain(self.engine.waiting());
-        all.filter_map(|pending| self.told(&pending, now)).collect()
+        self.engine.concerned().filter_map(|pod| self.told(pod, now)).collect()
     }
 
-    fn told(&self, pending: &Pending<'_>, now: Now) -> Option<(Uid, Told)> {
-        let name = pending.name;
+    /// Nothing of a pod that stays.
+    fn told(&self, pod: PodRef, now: Now) -> Option<(Uid, Told)> {
+        let (name, verdict, taints) = self.engine.explain(&pod, now)?;
         if !self.namespace.is_empty() && name.namespace() != self.namespace {
             return None;
         }
-        let pod = PodRef { node: NodeName::new(pending.node.as_str()), uid: pending.uid.clone() };
-        let (_, verdict, taints) = self.engine.explain(&pod, now)?;
+        let (Outcome::StaysUntil(until) | Outcome::Goes { due: until }) = verdict.outcome else {
+            return None;
+        };
         let decisive = verdict.decisive?;
         let reason = &verdict.reasons[decisive];
         let at = |moment| Mono::from_micros(now.wall_of(moment).as_micros());
@@ -149,7 +149,7 @@ impl Ledger {
             pod: name.name().to_owned(),
             uid: pod.uid.to_string(),
             node: pod.node.to_string(),
-            at: to_second(at(pending.until)),
+            at: to_second(at(until)),
             taint: taints[decisive].taint.to_string(),
             toleration: toleration(reason),
             since: to_second(at(reason.counts_from)),
@@ -169,4 +169,111 @@ fn to_second(at: Mono) -> Mono {
 /// The same moment, with the calendar in the place of the clock for waiting: what rows are compared with.
 pub(super) const fn calendar(now: Now) -> Now {
     Now { mono: Mono::from_micros(now.wall.as_micros()), wall: now.wall }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+    use taintward_client::decode::{Decoded, Fact};
+    use taintward_core::time::Wall;
+
+    /// This many seconds after the taint.
+    fn after(seconds: f64) -> Now {
+        #[allow(clippy::cast_possible_truncation, reason = "tenths of seconds")]
+        let micros = (seconds * 1e6) as i64;
+        Now {
+            mono: Mono::from_micros(micros),
+            wall: Wall::from_micros(1_767_225_600_000_000).plus(Span::from_micros(micros)),
+        }
+    }
+
+    fn fact<F: Fact>(object: &Value) -> F {
+        let Decoded::Fact(fact) = F::from_json(object.to_string().as_bytes()) else { panic!("{object}") };
+        fact
+    }
+
+    fn listed<F>(fact: F) -> Vec<Heard<F>> {
+        vec![Heard::SyncBegins { silent_for: None }, Heard::Seen { fact, listed: true }, Heard::SyncEnds]
+    }
+
+    fn node(effect: Option<&str>) -> NodeFact {
+        let taint =
+            effect.map(|effect| json!({"key": "k", "effect": effect, "timeAdded": "2026-01-01T00:00:00Z"}));
+        let taints: Vec<Value> = taint.into_iter().collect();
+        fact(
+            &json!({"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n", "uid": "n"}, "spec": {"taints": taints}}),
+        )
+    }
+
+    /// It tolerates the taint for 20 seconds.
+    fn pod(marked: bool, finished: bool) -> PodFact {
+        let mark = json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"});
+        let conditions: Vec<Value> = marked.then_some(mark).into_iter().collect();
+        fact(&json!({
+            "kind": "Pod", "apiVersion": "v1",
+            "metadata": {"name": "p", "namespace": "shop", "uid": "u", "creationTimestamp": "2025-12-31T00:00:00Z"},
+            "spec": {"nodeName": "n", "tolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 20}]},
+            "status": {"phase": if finished { "Failed" } else { "Running" }, "conditions": conditions},
+        }))
+    }
+
+    /// A ledger that knows one node and one pod that counts down, and has told of it.
+    fn counting() -> Ledger {
+        let mut ledger = Ledger::new(NumericOperators::Off, "");
+        ledger.nodes(listed(node(Some("NoExecute"))), after(0.0));
+        ledger.pods(listed(pod(false, false)), after(0.0));
+        assert!(ledger.is_synced());
+        assert_eq!(told(&mut ledger, 0.1), ["Counting"]);
+        ledger
+    }
+
+    fn told(ledger: &mut Ledger, seconds: f64) -> Vec<&'static str> {
+        ledger.changes(after(seconds)).into_iter().map(|(event, _)| event.as_str()).collect()
+    }
+
+    fn seen(ledger: &mut Ledger, pod: PodFact, seconds: f64) {
+        ledger.pods(vec![Heard::Seen { fact: pod, listed: false }], after(seconds));
+    }
+
+    fn gone(ledger: &mut Ledger, seconds: f64) {
+        let identity = pod(true, false).identity();
+        ledger.pods(vec![Heard::Gone { uid: Uid::new("u"), identity }], after(seconds));
+    }
+
+    #[test]
+    fn a_pod_marked_by_a_clock_ahead_of_ours_counts_until_it_is_gone() {
+        let mut ledger = counting();
+        seen(&mut ledger, pod(true, false), 19.9);
+        assert_eq!(told(&mut ledger, 19.95), [""; 0], "marked is not cancelled");
+        assert_eq!(ledger.rows(after(19.95)).len(), 1);
+        gone(&mut ledger, 19.97);
+        assert_eq!(told(&mut ledger, 19.98), ["Gone"]);
+    }
+
+    #[test]
+    fn a_marked_pod_that_nobody_deletes_is_overdue_and_may_yet_stay() {
+        let mut ledger = counting();
+        seen(&mut ledger, pod(true, false), 19.9);
+        assert_eq!(told(&mut ledger, 24.0), [""; 0]);
+        assert_eq!(told(&mut ledger, 26.0), ["Overdue"]);
+        assert_eq!(told(&mut ledger, 90.0), [""; 0], "once");
+        ledger.nodes(vec![Heard::Seen { fact: node(None), listed: false }], after(91.0));
+        assert_eq!(told(&mut ledger, 91.0), ["Cancelled"]);
+    }
+
+    #[test]
+    fn what_ends_a_countdown_is_told_apart() {
+        let mut ledger = counting();
+        seen(&mut ledger, pod(false, true), 10.0);
+        assert_eq!(told(&mut ledger, 10.0), ["Gone"], "finished");
+        let mut ledger = counting();
+        gone(&mut ledger, 25.0);
+        assert_eq!(told(&mut ledger, 25.0), ["Gone"], "never overdue: it was gone when this was asked");
+        let mut ledger = counting();
+        ledger.nodes(vec![Heard::Seen { fact: node(None), listed: false }], after(5.0));
+        assert_eq!(told(&mut ledger, 5.0), ["Cancelled"]);
+        ledger.nodes(vec![Heard::Seen { fact: node(Some("NoExecute")), listed: false }], after(6.0));
+        assert_eq!(told(&mut ledger, 6.0), ["Counting"]);
+    }
 }

@@ -33,7 +33,7 @@ pub struct Census {
     pub oldest_due: Option<Mono>,
 }
 
-/// A pod with a deadline, or one that goes.
+/// A pod with a deadline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending<'a> {
     /// Its node.
@@ -42,7 +42,7 @@ pub struct Pending<'a> {
     pub uid: &'a Uid,
     /// Its name.
     pub name: &'a PodName,
-    /// The deadline; when it was due, for one that goes.
+    /// The deadline.
     pub until: Mono,
 }
 
@@ -104,26 +104,23 @@ impl Engine {
 
     /// All pods with a deadline, in no particular order of time.
     pub fn pending(&self) -> impl Iterator<Item = Pending<'_>> {
-        self.at_stage(|stage| match stage {
-            Stage::Counting(until) => Some(until),
-            _ => None,
-        })
-    }
-
-    /// All pods that go and were not tried, in no particular order of time. For who watches and pulls nothing, these are
-    /// all that are late.
-    pub fn waiting(&self) -> impl Iterator<Item = Pending<'_>> {
-        self.at_stage(|stage| match stage {
-            Stage::Due(due) => Some(due),
-            _ => None,
-        })
-    }
-
-    fn at_stage(&self, moment: impl Fn(Stage) -> Option<Mono> + Copy) -> impl Iterator<Item = Pending<'_>> {
-        self.nodes.iter().flat_map(move |(node, seat)| {
-            seat.pods().filter_map(move |pod| {
-                Some(Pending { node, uid: &pod.uid, name: &pod.name, until: moment(pod.stage())? })
+        self.nodes.iter().flat_map(|(node, seat)| {
+            seat.pods().filter_map(move |pod| match pod.stage() {
+                Stage::Counting(until) => Some(Pending { node, uid: &pod.uid, name: &pod.name, until }),
+                _ => None,
             })
+        })
+    }
+
+    /// All pods that have a deadline, a turn or an attempt, in no particular order. Whether one goes, and when, its verdict
+    /// tells ([`Engine::explain`]): a pod whose mark is to be withdrawn (S9) may count down all the same, and one whose
+    /// mark nobody withdraws in time goes.
+    pub fn concerned(&self) -> impl Iterator<Item = PodRef> {
+        self.nodes.iter().flat_map(|(node, seat)| {
+            let concerned = |stage| matches!(stage, Stage::Counting(_) | Stage::Due(_) | Stage::InHand);
+            seat.pods()
+                .filter(move |pod| concerned(pod.stage()))
+                .map(|pod| PodRef { node: node.clone(), uid: pod.uid.clone() })
         })
     }
 
