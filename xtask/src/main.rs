@@ -16,8 +16,8 @@ mod picture;
 mod schema;
 mod sources;
 mod test;
+mod within;
 
-use anyhow::Result;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -45,13 +45,19 @@ enum Command {
     Columns,
     /// Draw the sandbox's tour anew for the README
     Picture,
+    /// Run a program, but not for ever: how `test` starts every test program
+    #[command(hide = true)]
+    Within(within::Arguments),
     /// Compare with kube-controller-manager and with the floor; writes docs/benchmarks.md
     Bench(bench::Arguments),
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let done: Result<()> = match Arguments::parse().command {
+    let done = match Arguments::parse().command {
+        Command::Within(arguments) => {
+            return within::run(&arguments, None).await.unwrap_or_else(|error| failed(&error));
+        }
         Command::Test(arguments) => test::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments).await,
         Command::Cluster(arguments) => cluster::run(arguments).await,
@@ -61,11 +67,10 @@ async fn main() -> ExitCode {
         Command::Columns => columns::run(),
         Command::Bench(arguments) => bench::run(&arguments).await,
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    done.map_or_else(|error| failed(&error), |()| ExitCode::SUCCESS)
+}
+
+fn failed(error: &anyhow::Error) -> ExitCode {
+    eprintln!("error: {error:#}");
+    ExitCode::FAILURE
 }

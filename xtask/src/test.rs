@@ -4,7 +4,7 @@
 //! Goes out: cargo's words; how many tests were skipped.
 //! Not here: formatting, lints, dependency checks (.ci/run).
 
-use crate::sources;
+use crate::{sources, within};
 use anyhow::Result;
 use std::{env, fs, process};
 use taintward_cluster::{Tools, tools};
@@ -33,7 +33,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     }
     let skipped = env::temp_dir().join(format!("taintward-skipped-{}", process::id()));
     let mut command = sources::cargo();
-    command.args(["test", "--workspace"]).args(&arguments.rest).env("TAINTWARD_SKIPPED", &skipped);
+    command
+        .args(["test", "--config", &within::runner()?, "--workspace"])
+        .args(&arguments.rest)
+        .env("TAINTWARD_SKIPPED", &skipped);
     let done = sources::run(&mut command);
     let names = fs::read_to_string(&skipped).unwrap_or_default();
     let _ = fs::remove_file(&skipped);

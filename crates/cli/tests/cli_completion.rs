@@ -6,14 +6,15 @@
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {
+    pub(crate) mod patience;
     pub(crate) mod running;
 }
+use cli::patience::Said;
 use cli::running::{Folder, Running, text};
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use taintward_cluster::tools;
 
@@ -32,9 +33,6 @@ metadata: {name: shop}
 ";
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_taintward");
-
-/// On a busy machine everything that comes at all comes within this.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A sandbox; a folder with the program under all its names.
 struct Stage {
@@ -87,7 +85,7 @@ fn is_there(program: &str) -> bool {
 struct Typed {
     shell: Child,
     keys: ChildStdin,
-    shown: Receiver<Vec<u8>>,
+    shown: Said,
     seen: String,
 }
 
@@ -95,32 +93,21 @@ impl Typed {
     fn start(mut command: Command) -> Self {
         let mut shell =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let (keys, mut screen) = (shell.stdin.take().unwrap(), shell.stdout.take().unwrap());
-        let (tell, shown) = channel();
-        std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(count @ 1..) = screen.read(&mut bytes) {
-                if tell.send(bytes[..count].to_vec()).is_err() {
-                    break;
-                }
-            }
-        });
+        let (keys, shown) = (shell.stdin.take().unwrap(), Said::of(shell.stdout.take().unwrap()));
         Self { shell, keys, shown, seen: String::new() }
     }
 
     /// Reads on until this is on the screen; what was before it.
     fn until(&mut self, what: &str) -> String {
-        let began = Instant::now();
         loop {
             if let Some(at) = self.seen.find(what) {
                 let before = self.seen[..at].to_owned();
                 self.seen.drain(..at + what.len());
                 return before;
             }
-            assert!(began.elapsed() < PATIENCE, "in vain: {what:?} in {:?}", self.seen);
-            if let Ok(bytes) = self.shown.recv_timeout(Duration::from_millis(100)) {
-                self.seen += &String::from_utf8_lossy(&bytes);
-            }
+            let more = self.shown.more(&self.seen);
+            let more = more.unwrap_or_else(|| panic!("in vain: {what:?} in {:?}", self.seen));
+            self.seen += &String::from_utf8_lossy(&more);
         }
     }
 

@@ -6,17 +6,17 @@
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {
+    pub(crate) mod patience;
+    pub(crate) mod reluctant;
     pub(crate) mod running;
-}
-mod taint {
     pub(crate) mod terminal;
 }
+use cli::patience::{Lines, eventually};
+use cli::reluctant::{There, serve};
 use cli::running::{Folder, Running, text};
+use cli::terminal::Terminal;
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader, Lines, Write as _};
-use std::net::TcpListener;
-use std::process::{Child, ChildStdout, Command, Stdio};
-use taint::terminal::Terminal;
+use std::process::{Child, Command, Stdio};
 
 const OBJECTS: &str = "\
 apiVersion: v1
@@ -96,18 +96,18 @@ fn ended(mut command: Command) -> (i32, String, String) {
 /// Events of a running `pending -w -o json`; it ends with the test.
 struct Events {
     child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
+    lines: Lines,
 }
 
 impl Events {
     fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let lines = Lines::of(child.stdout.take().unwrap());
         Self { child, lines }
     }
 
     fn next(&mut self) -> Value {
-        serde_json::from_str(&self.lines.next().unwrap().unwrap()).unwrap()
+        serde_json::from_str(&self.lines.next().unwrap()).unwrap()
     }
 }
 
@@ -157,6 +157,7 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
         if kind == "Gone" {
             break pod;
         }
+        assert_eq!(kind, "Counting", "{event}");
         let at = seconds(event["leavesAt"].as_str().unwrap());
         assert!(pod != "patient" || (leaves..=leaves + 1).contains(&at), "{at} {leaves}");
         seen.push((kind, pod));
@@ -165,12 +166,11 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     let counting = |pod: &str| ("Counting".to_owned(), pod.to_owned());
     assert_eq!(seen, [counting("lasting"), counting("patient")]);
     // Its event comes after the deletion.
-    let told = loop {
+    let told = eventually("the pod is gone, and its events are there", || {
         let told = stage.object("explain pod/patient -n shop");
-        if told["outcome"] == "Gone" && told["events"].as_array().is_some_and(|events| !events.is_empty()) {
-            break told;
-        }
-    };
+        let events = told["events"].as_array().is_some_and(|events| !events.is_empty());
+        (told["outcome"] == "Gone" && events).then_some(told)
+    });
     assert_eq!(told["summary"], "It is gone: a NoExecute taint sent it away, as its events say.");
     let message = told["events"][0]["message"].as_str().unwrap();
     let until = seconds(message.rsplit_once(" until ").unwrap().1);
@@ -192,7 +192,7 @@ fn lines_follow_where_there_is_no_terminal() {
     assert_eq!(stage.run("taint node n1 maintenance:NoExecute").0, 0);
     let mut child =
         stage.command("pending -w -n shop").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut lines = Lines::of(child.stdout.take().unwrap());
     let head = lines.next().unwrap();
     assert_eq!(head.split_whitespace().collect::<Vec<_>>(), ["EVENT", "POD", "NODE", "LEAVES", "TAINT"]);
     let first = lines.next().unwrap();
@@ -226,48 +226,17 @@ fn a_terminal_shows_the_list_and_is_given_back() {
 const POD: &str = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop", "uid": "u"},
     "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}"#;
 
-/// An API server that shows pods of one namespace and nothing else; ends with the test.
-fn reluctant(folder: &Folder) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
-            let asked = lines.by_ref().next().unwrap_or_default();
-            lines.take_while(|line| !line.is_empty()).for_each(drop);
-            let path = asked.split([' ', '?']).nth(1).unwrap_or_default();
-            let (status, body) = match path {
-                "/version" => ("200 OK", r#"{"gitVersion": "v1.36.0"}"#),
-                "/api/v1/namespaces/shop/pods/web" => ("200 OK", POD),
-                "/api/v1/namespaces/shop/pods/gone" => (
-                    "404 Not Found",
-                    r#"{"kind": "Status", "reason": "NotFound", "message": "there is none"}"#,
-                ),
-                "/api/v1/namespaces/shop/pods" => {
-                    ("200 OK", r#"{"kind": "PodList", "metadata": {}, "items": []}"#)
-                }
-                _ => (
-                    "403 Forbidden",
-                    r#"{"kind": "Status", "reason": "Forbidden", "message": "eve cannot do that"}"#,
-                ),
-            };
-            let length = body.len();
-            let head = "content-type: application/json\r\nconnection: close";
-            let _ = write!(stream, "HTTP/1.1 {status}\r\n{head}\r\ncontent-length: {length}\r\n\r\n{body}");
-        }
-    });
-    let kubeconfig = format!(
-        "apiVersion: v1\nkind: Config\nclusters: [{{name: x, cluster: {{server: 'http://{address}'}}}}]\nusers: [{{name: x, \
-         user: {{}}}}]\ncontexts: [{{name: x, context: {{cluster: x, user: x, namespace: shop}}}}]\ncurrent-context: x\n"
-    );
-    folder.write("kubeconfig", &kubeconfig)
-}
-
 #[test]
 fn what_may_not_be_read_makes_the_answer_partial() {
     let folder = Folder::named("explain-rbac");
-    let kubeconfig = reluctant(&folder);
+    let kubeconfig = serve(&folder, |path| match path {
+        "/api/v1/namespaces/shop/pods/web" => There::Object(POD),
+        "/api/v1/namespaces/shop/pods/gone" => There::Nothing,
+        "/api/v1/namespaces/shop/pods" => {
+            There::Object(r#"{"kind": "PodList", "metadata": {}, "items": []}"#)
+        }
+        _ => There::Hidden,
+    });
     let (code, out, said) = ended(command(&kubeconfig, "explain pod/web"));
     assert_eq!(code, 1);
     assert!(

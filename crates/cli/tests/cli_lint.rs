@@ -6,12 +6,13 @@
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {
+    pub(crate) mod patience;
+    pub(crate) mod reluctant;
     pub(crate) mod running;
 }
+use cli::reluctant::{There, kubeconfig, serve};
 use cli::running::{Folder, Running, text};
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpListener;
 use std::process::Command;
 
 const OBJECTS: &str = "\
@@ -144,46 +145,13 @@ fn files_are_held_against_a_cluster() {
     assert!(code == 1 && said.contains("--filename"), "{said}");
 }
 
-/// An API server with empty lists that refuses some; ends with the test.
-fn reluctant(folder: &Folder, refused: &'static [&'static str]) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
-            let asked = lines.by_ref().next().unwrap_or_default();
-            lines.take_while(|line| !line.is_empty()).for_each(drop);
-            let resource = asked.split([' ', '?']).nth(1).unwrap_or_default().rsplit('/').next().unwrap();
-            let (status, body) = match resource {
-                "version" => ("200 OK", r#"{"gitVersion": "v1.36.0"}"#.to_owned()),
-                no if refused.contains(&no) => (
-                    "403 Forbidden",
-                    format!(
-                        r#"{{"kind": "Status", "message": "User \"eve\" cannot list resource \"{no}\""}}"#
-                    ),
-                ),
-                _ => ("200 OK", r#"{"kind": "List", "metadata": {}, "items": []}"#.to_owned()),
-            };
-            let length = body.len();
-            let head = "content-type: application/json\r\nconnection: close";
-            let _ = write!(stream, "HTTP/1.1 {status}\r\n{head}\r\ncontent-length: {length}\r\n\r\n{body}");
-        }
-    });
-    folder.write("kubeconfig", &kubeconfig(&format!("http://{address}")))
-}
-
-fn kubeconfig(server: &str) -> String {
-    format!(
-        "apiVersion: v1\nkind: Config\nclusters: [{{name: x, cluster: {{server: '{server}'}}}}]\nusers: [{{name: x, user: \
-         {{}}}}]\ncontexts: [{{name: x, context: {{cluster: x, user: x}}}}]\ncurrent-context: x\n"
-    )
-}
-
 #[test]
 fn what_may_not_be_read_makes_the_report_partial() {
     let folder = Folder::named("lint-rbac");
-    let kubeconfig = reluctant(&folder, &["nodes", "daemonsets"]);
+    let kubeconfig = serve(&folder, |path| match path.rsplit('/').next() {
+        Some("nodes" | "daemonsets") => There::Hidden,
+        _ => There::Object(r#"{"kind": "List", "metadata": {}, "items": []}"#),
+    });
     let (code, out, said) = lint(&kubeconfig, &["-o", "json"]);
     assert_eq!(code, 1);
     let report: Value = serde_json::from_str(&out).unwrap();

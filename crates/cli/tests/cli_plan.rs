@@ -6,15 +6,16 @@
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {
+    pub(crate) mod patience;
+    pub(crate) mod reluctant;
     pub(crate) mod running;
 }
+use cli::patience::eventually;
+use cli::reluctant::{There, serve};
 use cli::running::{Folder, Running, text};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpListener;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 /// `taintward ...` with nothing of the machine around it: exit code, standard output, standard error.
 fn taintward(kubeconfig: &str, arguments: &[&str]) -> (i32, String, String) {
@@ -91,14 +92,11 @@ fn a_plan_and_then_doing_it() {
     let (code, out, said) = taintward(&kubeconfig, &["taint", "node", "n1", "x=y:NoExecute"]);
     assert_eq!((code, out.as_str(), said.as_str()), (0, "node/n1 tainted\n", ""), "no terminal, no question");
     // It takes its graceful seconds to go; of the plan for now, nobody is left after that.
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let left = loop {
+    let left = eventually("nobody has to go any more", || {
         let (_, left) = plan(&kubeconfig, &[]);
-        if left["summary"]["leavingNow"] == 0 && left["summary"]["outOfReach"] == 0 {
-            break left;
-        }
-        assert!(Instant::now() < deadline, "{left}");
-    };
+        let counts = &left["summary"];
+        (counts["leavingNow"] == 0 && counts["outOfReach"] == 0).then_some(left)
+    });
     assert_eq!(left["items"].as_array().unwrap().len(), 1);
     let waits = &left["items"][0];
     assert_eq!((&waits["pod"], &waits["uid"]), (&"waits".into(), &told["items"][1]["uid"]));
@@ -123,48 +121,15 @@ fn a_large_cluster_answers_in_pages() {
     assert_eq!((code, told["nodes"].as_array().unwrap().len()), (0, 5_000));
 }
 
-/// An API server with two nodes and without the right to list pods or budgets; ends with the test.
-fn reluctant(folder: &Folder) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
-            let asked = lines.by_ref().next().unwrap_or_default();
-            lines.take_while(|line| !line.is_empty()).for_each(drop);
-            let resource = asked.split([' ', '?']).nth(1).unwrap_or_default().rsplit('/').next().unwrap();
-            let (status, body) = match resource {
-                "version" => ("200 OK", r#"{"gitVersion": "v1.36.0"}"#.to_owned()),
-                "nodes" => (
-                    "200 OK",
-                    r#"{"kind": "NodeList", "items": [{"metadata": {"name": "n1", "uid": "u"}}]}"#.to_owned(),
-                ),
-                no => (
-                    "403 Forbidden",
-                    format!(
-                        r#"{{"kind": "Status", "message": "User \"eve\" cannot list resource \"{no}\""}}"#
-                    ),
-                ),
-            };
-            let length = body.len();
-            let head = "content-type: application/json\r\nconnection: close";
-            let _ = write!(stream, "HTTP/1.1 {status}\r\n{head}\r\ncontent-length: {length}\r\n\r\n{body}");
-        }
-    });
-    folder.write(
-        "kubeconfig",
-        &format!(
-            "apiVersion: v1\nkind: Config\nclusters: [{{name: x, cluster: {{server: 'http://{address}'}}}}]\nusers: [{{name: x, \
-             user: {{}}}}]\ncontexts: [{{name: x, context: {{cluster: x, user: x}}}}]\ncurrent-context: x\n"
-        ),
-    )
-}
-
 #[test]
 fn what_may_not_be_read_makes_the_plan_partial() {
     let folder = Folder::named("plan-rbac");
-    let kubeconfig = reluctant(&folder);
+    let kubeconfig = serve(&folder, |path| match path.rsplit('/').next() {
+        Some("nodes") => {
+            There::Object(r#"{"kind": "NodeList", "items": [{"metadata": {"name": "n1", "uid": "u"}}]}"#)
+        }
+        _ => There::Hidden,
+    });
     let (code, told) = plan(&kubeconfig, &["--taint", "n1", "x:NoExecute"]);
     assert_eq!((code, &told["complete"]), (1, &false.into()));
     let gaps: Vec<&str> = told["gaps"].as_array().unwrap().iter().map(|gap| gap.as_str().unwrap()).collect();

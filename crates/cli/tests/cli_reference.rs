@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod cli {
+    pub(crate) mod patience;
     pub(crate) mod running;
 }
 use cli::running::Folder;

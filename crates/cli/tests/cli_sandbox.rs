@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 mod cli {
+    pub(crate) mod patience;
     pub(crate) mod running;
 }
 use cli::running::{File, Running, ask, output, text};

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {
+    pub(crate) mod patience;
     pub(crate) mod running;
 }
 use cli::running::{Folder, Running, ask, output, text};

@@ -6,16 +6,15 @@
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod cli {
+    pub(crate) mod patience;
     pub(crate) mod running;
-}
-mod taint {
     pub(crate) mod terminal;
 }
 
 use cli::running::{Folder, Running, text};
+use cli::terminal::Terminal;
 use serde_json::Value;
 use std::process::{Command, Stdio};
-use taint::terminal::Terminal;
 
 /// A sandbox with a few quiet nodes.
 struct Stage {

@@ -5,7 +5,8 @@
 //! Not here: what is expected of it.
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use super::patience::Lines;
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -28,7 +29,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 /// A running sandbox, stopped when the test ends however it ends.
 pub(crate) struct Running {
     pub(crate) child: Child,
-    lines: BufReader<std::process::ChildStdout>,
+    lines: Lines,
 }
 
 impl Running {
@@ -38,16 +39,15 @@ impl Running {
 
     pub(crate) fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap());
+        let lines = Lines::of(child.stdout.take().unwrap());
         Self { child, lines }
     }
 
     /// Reads on until a line has this in it.
     pub(crate) fn until(&mut self, what: &str) -> String {
-        let mut line = String::new();
         loop {
-            line.clear();
-            assert!(self.lines.read_line(&mut line).unwrap() > 0, "it ended without saying {what:?}");
+            let line = self.lines.next();
+            let line = line.unwrap_or_else(|| panic!("it ended without saying {what:?}"));
             if line.contains(what) {
                 return line;
             }

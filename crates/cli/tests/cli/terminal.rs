@@ -1,6 +1,11 @@
-//! A command at a pseudo-terminal: its input and what it says on standard error are the terminal's.
+//! # Terminal: a command at a pseudo-terminal
+//! Room:     what a person at a terminal sees, types and interrupts.
+//! Comes in: a command; which of its streams are the terminal's.
+//! Goes out: what was shown, the exit code.
+//! Not here: shells (`cli_completion.rs`).
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
+use super::patience::Said;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
@@ -17,7 +22,8 @@ fn pair() -> (File, File) {
 }
 
 pub(crate) struct Terminal {
-    screen: File,
+    keys: File,
+    screen: Said,
     child: Child,
     shown: String,
 }
@@ -32,7 +38,7 @@ impl Terminal {
         let (screen, end) = pair();
         command.stdin(Stdio::from(end.try_clone().unwrap())).stderr(Stdio::from(end.try_clone().unwrap()));
         let child = command.stdout(Stdio::from(end)).spawn().unwrap();
-        Self { screen, child, shown: String::new() }
+        Self::at(screen, child)
     }
 
     /// Only its input is the terminal.
@@ -46,7 +52,12 @@ impl Terminal {
             command.stderr(Stdio::from(end.try_clone().unwrap()));
         }
         let child = command.stdin(Stdio::from(end)).stdout(Stdio::piped()).spawn().unwrap();
-        Self { screen, child, shown: String::new() }
+        Self::at(screen, child)
+    }
+
+    fn at(screen: File, child: Child) -> Self {
+        let keys = screen.try_clone().unwrap();
+        Self { keys, screen: Said::of(screen), child, shown: String::new() }
     }
 
     /// Waits until this is shown; tells everything that was shown up to then.
@@ -63,7 +74,7 @@ impl Terminal {
     }
 
     pub(crate) fn types(&mut self, keys: &str) {
-        self.screen.write_all(keys.as_bytes()).unwrap();
+        self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
     /// The exit code, what was shown since it was last asked, and all of standard output.
@@ -74,18 +85,20 @@ impl Terminal {
         }
         let code = self.child.wait().unwrap().code().unwrap();
         while self.more() {}
-        (code, self.shown, out)
+        (code, std::mem::take(&mut self.shown), out)
     }
 
     /// Whether more was shown; a terminal that nobody holds any more is at its end.
     fn more(&mut self) -> bool {
-        let mut bytes = [0; 1024];
-        match self.screen.read(&mut bytes) {
-            Ok(0) | Err(_) => false,
-            Ok(count) => {
-                self.shown.push_str(&String::from_utf8_lossy(&bytes[..count]));
-                true
-            }
-        }
+        let more = self.screen.more(&self.shown);
+        self.shown += &more.as_ref().map(|bytes| String::from_utf8_lossy(bytes)).unwrap_or_default();
+        more.is_some()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }

@@ -1,0 +1,89 @@
+//! # Patience: waiting that ends
+//! Room:     what a program says, piece by piece and line by line; asking until the answer is there.
+//! Comes in: a child's output; a question.
+//! Goes out: the answer, or a failed test: nothing that does not happen holds up the others.
+//! Not here: how soon something has to happen; tests that care measure that themselves.
+#![allow(dead_code, reason = "each test binary uses some of it")]
+
+use std::io::Read;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// On a busy machine everything that comes at all comes within this.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What a program says, taken in at once, so that it is never held up by a full pipe. Locked, as tests share what they
+/// stand on between threads.
+pub(crate) struct Said(Mutex<Receiver<Vec<u8>>>);
+
+impl Said {
+    pub(crate) fn of(mut from: impl Read + Send + 'static) -> Self {
+        let (tell, said) = channel();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = from.read(&mut bytes) {
+                if tell.send(bytes[..count].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Self(Mutex::new(said))
+    }
+
+    /// The next piece; `None` at the end.
+    ///
+    /// # Panics
+    /// If nothing is said for [`PATIENCE`]; `before` is what was said before.
+    pub(crate) fn more(&self, before: impl AsRef<[u8]>) -> Option<Vec<u8>> {
+        match self.0.lock().unwrap().recv_timeout(PATIENCE) {
+            Ok(bytes) => Some(bytes),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => {
+                panic!("nothing more was said after {:?}", String::from_utf8_lossy(before.as_ref()))
+            }
+        }
+    }
+}
+
+/// The same, line by line.
+pub(crate) struct Lines {
+    said: Said,
+    rest: Vec<u8>,
+    last: String,
+}
+
+impl Lines {
+    pub(crate) fn of(from: impl Read + Send + 'static) -> Self {
+        Self { said: Said::of(from), rest: Vec::new(), last: String::new() }
+    }
+
+    /// The next line, without its end; `None` after the last.
+    pub(crate) fn next(&mut self) -> Option<String> {
+        let end = loop {
+            if let Some(at) = self.rest.iter().position(|byte| *byte == b'\n') {
+                break at + 1;
+            }
+            match self.said.more(&self.last) {
+                Some(bytes) => self.rest.extend(bytes),
+                None if self.rest.is_empty() => return None,
+                None => break self.rest.len(),
+            }
+        };
+        let line: Vec<u8> = self.rest.drain(..end).collect();
+        self.last = String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned();
+        Some(self.last.clone())
+    }
+}
+
+/// Asks until there is an answer.
+pub(crate) fn eventually<T>(what: &str, mut asked: impl FnMut() -> Option<T>) -> T {
+    let began = Instant::now();
+    loop {
+        if let Some(answer) = asked() {
+            return answer;
+        }
+        assert!(began.elapsed() < PATIENCE, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,58 @@
+//! # Reluctant: an API server that shows little
+//! Room:     a listener on loopback that answers GETs as it is told to, each on a connection of its own.
+//! Comes in: what there is at a path.
+//! Goes out: a kubeconfig that leads to it. It ends with the test.
+//! Not here: a server that keeps anything (the sandbox), or the real one.
+#![allow(dead_code, reason = "each test binary uses some of it")]
+
+use super::running::Folder;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+
+/// What stands at a path.
+pub(crate) enum There {
+    /// This object.
+    Object(&'static str),
+    /// Nothing.
+    Nothing,
+    /// Something that this user may not see.
+    Hidden,
+}
+
+/// Serves what `there` says of each path; `/version` is always there.
+pub(crate) fn serve(folder: &Folder, there: impl Fn(&str) -> There + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || listener.incoming().for_each(|stream| answer(stream.unwrap(), &there)));
+    folder.write("kubeconfig", &kubeconfig(&format!("http://{address}")))
+}
+
+fn answer(mut stream: TcpStream, there: &impl Fn(&str) -> There) {
+    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+    let asked = lines.by_ref().next().unwrap_or_default();
+    lines.take_while(|line| !line.is_empty()).for_each(drop);
+    let path = asked.split([' ', '?']).nth(1).unwrap_or_default();
+    let refused = |reason: &str, message: &str| {
+        format!(r#"{{"kind": "Status", "reason": "{reason}", "message": "{message}"}}"#)
+    };
+    let (status, body) = match there(path) {
+        _ if path == "/version" => ("200 OK", r#"{"gitVersion": "v1.36.0"}"#.to_owned()),
+        There::Object(body) => ("200 OK", body.to_owned()),
+        There::Nothing => ("404 Not Found", refused("NotFound", "there is none")),
+        There::Hidden => {
+            let resource = path.rsplit('/').next().unwrap_or_default();
+            ("403 Forbidden", refused("Forbidden", &format!("eve cannot list resource {resource}")))
+        }
+    };
+    let length = body.len();
+    let head = "content-type: application/json\r\nconnection: close";
+    let _ = write!(stream, "HTTP/1.1 {status}\r\n{head}\r\ncontent-length: {length}\r\n\r\n{body}");
+}
+
+/// Of a server anybody may speak to, and the namespace `shop`.
+pub(crate) fn kubeconfig(server: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Config\nclusters: [{{name: x, cluster: {{server: '{server}'}}}}]\nusers: [{{name: x, user: \
+         {{}}}}]\ncontexts: [{{name: x, context: {{cluster: x, user: x, namespace: shop}}}}]\ncurrent-context: x\n"
+    )
+}

@@ -1,0 +1,102 @@
+//! # Within: a test program that does not end is ended
+//! Room:     cargo's runner of test programs: each has its time, and what it started goes with it.
+//! Comes in: a program with its arguments.
+//! Goes out: its exit code; after [`LIMIT`], its name, and a failure.
+//! Keeps:    one test that waits for ever costs its own time, not that of everything.
+//! Not here: how long one test may take; tests that wait say for how long themselves.
+
+use anyhow::{Context as _, Result, bail};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+use std::{env, io};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The longest program takes four minutes on two free cores.
+const LIMIT: Duration = Duration::from_secs(20 * 60);
+
+/// How often it is looked whether it has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The program and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
+    program: Vec<OsString>,
+}
+
+/// The setting that makes cargo start all test programs like this.
+pub(crate) fn runner() -> Result<String> {
+    let own = env::current_exe().context("finding this program")?;
+    let own = own.to_str().context("this program's path is no text")?;
+    Ok(format!("target.'cfg(all())'.runner=[{own:?}, \"within\"]"))
+}
+
+pub(crate) async fn run(arguments: &Arguments, limit: Option<Duration>) -> Result<ExitCode> {
+    let limit = limit.unwrap_or(LIMIT);
+    let [program, rest @ ..] = &arguments.program[..] else { bail!("no program") };
+    let name = program.display();
+    let (mut interrupt, mut end) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut command = Command::new(program);
+    let mut child =
+        command.args(rest).process_group(0).spawn().with_context(|| format!("starting {name}"))?;
+    let group = Pid::from_child(&child);
+    let ended = async {
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok::<_, io::Error>(status);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    };
+    let why = tokio::select! {
+        status = ended => {
+            let code = status?.code().and_then(|code| u8::try_from(code).ok());
+            return Ok(code.map_or(ExitCode::FAILURE, ExitCode::from));
+        }
+        () = tokio::time::sleep(limit) => format!("{name} did not end within {} minutes", limit.as_secs() / 60),
+        _ = interrupt.recv() => format!("{name}: interrupted"),
+        _ = end.recv() => format!("{name}: told to end"),
+    };
+    kill_process_group(group, Signal::KILL)?;
+    bail!(why);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    async fn ended(script: &str, limit: Duration) -> Result<ExitCode> {
+        let program = ["sh", "-c", script].map(OsString::from).into();
+        run(&Arguments { program }, Some(limit)).await
+    }
+
+    #[tokio::test]
+    async fn exit_codes_are_handed_on() {
+        let minute = Duration::from_secs(60);
+        assert_eq!(ended("exit 0", minute).await.unwrap(), ExitCode::SUCCESS);
+        assert_eq!(ended("exit 101", minute).await.unwrap(), ExitCode::from(101));
+        assert_eq!(ended("kill -9 $$", minute).await.unwrap(), ExitCode::FAILURE);
+    }
+
+    #[tokio::test]
+    async fn what_does_not_end_is_ended_with_all_it_started() {
+        let file = env::temp_dir().join(format!("taintward-within-{}", std::process::id()));
+        let script = format!("sleep 600 & echo $! > {}; wait", file.display());
+        let began = Instant::now();
+        let why = ended(&script, Duration::from_secs(2)).await.unwrap_err().to_string();
+        assert!(why.contains("sh did not end within"), "{why}");
+        assert!(began.elapsed() < Duration::from_secs(30));
+        let child: i32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
+        std::fs::remove_file(&file).unwrap();
+        // Whoever takes in orphans may need a moment for this one.
+        let state = || std::fs::read_to_string(format!("/proc/{child}/stat"));
+        while state().is_ok_and(|state| !state.contains(") Z ")) {
+            assert!(began.elapsed() < Duration::from_secs(30), "the child goes on");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+}
