@@ -21,10 +21,10 @@ use std::time::Duration;
 use taintward_client::clock::Clock;
 use taintward_client::connect::Connected;
 use taintward_controller::run::run_on;
-use taintward_controller::settings::Settings;
+use taintward_controller::settings::{Election, Settings};
 use taintward_controller::shutdown::Shutdown;
 use taintward_core::time::Wall;
-use taintward_sandbox::api::Server;
+use taintward_sandbox::api::{self, Server};
 use taintward_sandbox::resource::known;
 use taintward_sandbox::sample;
 use taintward_sandbox::serve::Listening;
@@ -245,9 +245,23 @@ async fn controller(server: Server, speed: f64, settings: Settings, shutdown: Sh
         default_namespace: "default".to_owned(),
     };
     let clock = Clock::of_runtime_at(Wall::from_micros(wall), speed);
+    if let Some(election) = &settings.election {
+        vacate(&server, election);
+    }
     if let Err(error) = run_on(cluster, clock, settings, shutdown).await {
         tracing::error!(err = &error as &dyn Error, "taintward cannot go on in the sandbox");
     }
+}
+
+/// Whoever held the lease in the cluster that was loaded is not in this one: nobody need wait for him.
+fn vacate(server: &Server, election: &Election) {
+    let leases = known("coordination.k8s.io", "leases");
+    let key = api::key(&election.namespace, &election.name);
+    let removed = server.store().write(|store| {
+        let lease = store.get(leases, &key);
+        Ok(lease.map(|lease| store.remove(leases, &key, lease.value())))
+    });
+    debug_assert!(removed.is_ok(), "nothing in it refuses");
 }
 
 pub(crate) fn kube_client(server: &Server) -> kube::Client {

@@ -12,7 +12,7 @@ use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
-use taintward_controller::settings::{Controllers, Marking, Mode, Serving, Settings};
+use taintward_controller::settings::{Controllers, Election, Marking, Mode, Serving, Settings};
 use taintward_core::health;
 use taintward_sandbox::fleet::NODES_MOST;
 use taintward_sandbox::life::Role;
@@ -169,7 +169,8 @@ fn start(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
         marking: Marking::Always,
         stamp_taints: false,
         numeric_operators: false,
-        election: None,
+        // Alone on the tour; elsewhere a Taintward may come beside it, and `pending` asks who evicts.
+        election: (!args.tour).then(Election::default),
         serving: Serving { bind_address: args.listen.ip(), metrics_port: None, secure: None },
         seed: None,
     });
