@@ -20,7 +20,7 @@ pub use stamp::Stamped;
 pub(crate) use answer::{Answer, Ask, Heard, ask, hear};
 pub(crate) use bodies::{micro_time, second_time};
 pub(crate) use path::{Resource, push_encoded, quiet};
-pub(crate) use refusal::chain;
+pub(crate) use refusal::{Caution, chain};
 pub(crate) use stamp::JSON_PATCH;
 
 use crate::decode::{Decoded, Fact, ObjectBody, object_from_body};
@@ -29,7 +29,6 @@ use bodies::{ACCEPT_METADATA, ACCEPT_PROTOBUF, STRATEGIC};
 use bytes::Bytes;
 use http::Method;
 use kube::Client;
-use refusal::Caution;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;

@@ -2,12 +2,13 @@
 //! Room:     one list, page by page, as JSON; one object.
 //! Comes in: which objects; how long a page may take.
 //! Goes out: objects as they were written, one at a time; a [`Refusal`] that names the missing permission.
-//! Keeps:    one page is in memory; nothing is asked twice.
+//! Keeps:    one page is in memory; nothing is asked twice. A list that takes longer than the server remembers goes on
+//!           where it was, as the server offers: its later part is then of a later moment, and no object is told twice.
 //! Not here: the controller's lists and watches (`listen.rs`); what stands in the pages (whoever asks).
 
-use crate::act::{Ask, Refusal, Resource, ask, push_encoded};
+use crate::act::{Ask, Caution, Refusal, Resource, ask, hear, push_encoded};
 use bytes::Bytes;
-use http::Method;
+use http::{Method, StatusCode};
 use kube::Client;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -35,7 +36,7 @@ pub struct Listing<'a> {
     pub fields: &'a str,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Page<'a> {
     #[serde(default)]
     metadata: PageMetadata,
@@ -61,8 +62,18 @@ pub async fn pages(
 ) -> Result<(), Refusal> {
     let on = Resource::collection(listing.group, listing.plural, listing.namespace)?;
     let mut next = String::new();
+    let mut expired = false;
     loop {
-        let body = page(client, &on, listing, &next, limit).await?;
+        let body = match page(client, &on, listing, &next, limit).await? {
+            Turned::Page(body) => body,
+            // Twice in a row is no way forward.
+            Turned::Expired { onward, .. } if !expired && !onward.is_empty() => {
+                (next, expired) = (onward, true);
+                continue;
+            }
+            Turned::Expired { refusal, .. } => return Err(refusal),
+        };
+        expired = false;
         let unreadable = |why: String| Refusal::unreadable(&on, &why);
         let page: Page<'_> = serde_json::from_slice(&body).map_err(|why| unreadable(why.to_string()))?;
         for item in page.items.iter().flatten() {
@@ -75,13 +86,23 @@ pub async fn pages(
     }
 }
 
+/// What came of asking for a page.
+enum Turned {
+    Page(Bytes),
+    /// The moment of the list is forgotten; `onward` leads to the rest of it as it is now, if the server offers that.
+    Expired {
+        onward: String,
+        refusal: Refusal,
+    },
+}
+
 async fn page(
     client: &Client,
     on: &Resource<'_>,
     listing: Listing<'_>,
     next: &str,
     limit: Duration,
-) -> Result<Bytes, Refusal> {
+) -> Result<Turned, Refusal> {
     let mut uri = format!("{}?limit={PAGE}", on.path());
     for (name, value) in
         [("labelSelector", listing.selector), ("fieldSelector", listing.fields), ("continue", next)]
@@ -91,11 +112,19 @@ async fn page(
             push_encoded(&mut uri, value);
         }
     }
-    let asked = ask(client, &Method::GET, on, uri, Ask { most: BYTES_MOST, ..Ask::default() });
-    match tokio::time::timeout(limit, asked).await {
-        Ok(answer) => Ok(answer?.body),
-        Err(_) => Err(Refusal::silence(&Method::GET, on, limit)),
+    let asked = hear(client, &Method::GET, on, uri, Ask { most: BYTES_MOST, ..Ask::default() });
+    let heard = tokio::time::timeout(limit, asked).await;
+    let heard = heard.map_err(|_| Refusal::silence(&Method::GET, on, limit))??;
+    let (status, body) = (heard.head.status, heard.body);
+    if status.is_success() {
+        return Ok(Turned::Page(body));
     }
+    let refusal = Refusal::from_answer(&Method::GET, on, status, &heard.head.headers, &body, Caution::None);
+    if status != StatusCode::GONE {
+        return Err(refusal);
+    }
+    let said: Page<'_> = serde_json::from_slice(&body).unwrap_or_default();
+    Ok(Turned::Expired { onward: said.metadata.next, refusal })
 }
 
 /// One object, as it was written; `None` if there is none.

@@ -136,3 +136,29 @@ fn a_file_is_known_by_what_is_in_it() {
     assert_eq!(of("{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod}]}"), (false, true));
     assert_eq!(of("a: ["), (false, true), "what is broken is no change");
 }
+
+/// A list of 600 nodes, in pages; the server forgets the moment of the list while it is read.
+#[tokio::test]
+async fn a_list_goes_on_when_its_moment_is_forgotten() {
+    use std::time::Duration;
+    use taintward_client::pages::{Listing, pages};
+    use taintward_sandbox::world::{Settings, World};
+    let world = World::new(&Settings { nodes: 600, roles: Vec::new(), ..Settings::default() });
+    let client = crate::sandbox::kube_client(world.server());
+    let listing = Listing { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
+    let mut names = std::collections::BTreeSet::new();
+    let mut told = 0;
+    let mut tell = |object: &[u8]| {
+        let object: serde_json::Value = serde_json::from_slice(object).map_err(|why| why.to_string())?;
+        names.insert(object["metadata"]["name"].to_string());
+        told += 1;
+        if told == 100 {
+            let name = serde_json::json!({"metadata": {"name": "a-namespace"}});
+            world.create("", "namespaces", "", name);
+            world.server().store().compact();
+        }
+        Ok(())
+    };
+    pages(&client, listing, Duration::from_secs(30), &mut tell).await.expect("it goes on");
+    assert_eq!((told, names.len()), (600, 600));
+}

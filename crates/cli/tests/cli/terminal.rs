@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 
 /// Both ends of a terminal: that of who looks at it, and that of the program.
 fn pair() -> (File, File) {
-    let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&screen).unwrap();
     unlockpt(&screen).unwrap();
     let name = ptsname(&screen, Vec::new()).unwrap().into_string().unwrap();
