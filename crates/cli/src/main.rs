@@ -20,6 +20,7 @@ mod paint;
 mod pending;
 mod plan;
 mod program;
+mod progress;
 mod sandbox;
 mod survey;
 mod taint;

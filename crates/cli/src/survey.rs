@@ -11,7 +11,6 @@ mod cluster;
 mod files;
 pub(crate) mod near;
 mod objects;
-mod progress;
 #[cfg(test)]
 pub(crate) mod tests;
 

@@ -8,6 +8,7 @@
 use super::object::{self, Name, Object, Places, What};
 use crate::manifest::files::{self, Found};
 use crate::manifest::{self, Mark, Tree};
+use crate::progress::Progress;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
@@ -73,11 +74,15 @@ pub(crate) struct Basket {
     objects: Vec<(Option<String>, Object)>,
     entries: usize,
     other_kinds: usize,
+    told: usize,
+    progress: Progress,
 }
 
 impl Basket {
     /// Takes what rules look at; `false` if there is no more room.
     pub(crate) fn put(&mut self, file: Option<&str>, tree: &Tree) -> bool {
+        self.told += 1;
+        self.progress.at(self.told, "objects");
         let Some(object) = object::read(tree) else {
             self.other_kinds += 1;
             return true;

@@ -5,10 +5,10 @@
 //! Keeps:    one page is in memory.
 //! Not here: connecting, pages (the client).
 
-use super::progress::Progress;
 use super::{Gap, Survey, SurveyError, lost, moment};
 use crate::kube_args::Cluster;
 use crate::manifest::Mark;
+use crate::progress::Progress;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 use taintward_client::act::Refusal;
@@ -72,7 +72,7 @@ impl<'c> Reach<'c> {
         numeric: NumericOperators,
     ) -> Survey {
         let mut builder = Builder::new(moment(as_of), numeric, false);
-        let (mut gaps, mut progress) = (Vec::new(), Progress::start());
+        let (mut gaps, mut progress) = (Vec::new(), Progress::default());
         let mut lacking = |why: Refusal, what: &str| {
             gaps.push(Gap { file: String::new(), at: Mark::default(), why: format!("{why}; {what}") });
         };

@@ -7,10 +7,10 @@
 
 use super::near::Closeups;
 use super::objects::{self, Kind, Object};
-use super::progress::Progress;
 use super::{Gap, Survey, lost, moment};
 use crate::manifest::files::{Found, each};
 use crate::manifest::{self, Mark};
+use crate::progress::Progress;
 use jiff::Timestamp;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -61,7 +61,7 @@ impl Texts {
     pub(super) fn new(as_of: Option<Timestamp>, numeric: NumericOperators) -> Self {
         let builder = Builder::new(moment(as_of), numeric, true);
         let (gaps, closeups, others) = (Vec::new(), Closeups::default(), BTreeSet::new());
-        Self { builder, gaps, objects: 0, closeups, progress: Progress::start(), others }
+        Self { builder, gaps, objects: 0, closeups, progress: Progress::default(), others }
     }
 
     pub(super) fn take(&mut self, Found { name, text }: Found) {

@@ -20,13 +20,15 @@ pub(crate) struct Progress {
     terminal: bool,
 }
 
-impl Progress {
-    /// Begins now.
-    pub(crate) fn start() -> Self {
+/// Begins now.
+impl Default for Progress {
+    fn default() -> Self {
         let terminal = io::stderr().is_terminal();
         Self { next: Instant::now() + QUIET, said: false, terminal }
     }
+}
 
+impl Progress {
     /// So many are read. Nobody is left to tell if the terminal is gone.
     pub(crate) fn at(&mut self, count: usize, what: &str) {
         // The clock is asked now and then, not for each object.
