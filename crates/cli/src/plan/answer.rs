@@ -12,6 +12,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use taintward_core::forecast::{Fate, Forecast, Home, NodeForecast, WorkloadImpact};
 use taintward_core::snapshot::{Pod, Return, Snapshot};
+use taintward_core::start::StartSource;
 use taintward_core::time::Mono;
 
 /// A plan.
@@ -30,6 +31,16 @@ pub(super) struct Row<'p> {
     pub(super) node: &'p NodeForecast,
     pub(super) fate: &'p Fate,
     pub(super) at: Mono,
+}
+
+impl Row<'_> {
+    /// Whether it may leave earlier than told: nothing says since when the taint is there, only until when it was not, so
+    /// that a controller that saw it come counts from earlier (D1).
+    pub(super) fn is_at_the_latest(&self, now: Mono) -> bool {
+        let decisive = self.fate.decisive.and_then(|at| self.node.after.get(at as usize));
+        let source = decisive.map(|instance| instance.start.source);
+        self.at > now && matches!(source, Some(StartSource::ManagedFields | StartSource::FirstSight))
+    }
 }
 
 impl<'p> PlanAnswer<'p> {
@@ -77,6 +88,12 @@ impl<'p> PlanAnswer<'p> {
             self.snapshot().workloads()[impact.workload as usize].kind.returns() == Return::Never
         };
         self.forecast.workloads.iter().filter(is_lost).map(|impact| impact.going + impact.later).sum()
+    }
+
+    /// Pods that may leave earlier than told.
+    pub(super) fn at_the_latest(&self) -> usize {
+        let now = self.snapshot().now().mono;
+        self.rows().iter().filter(|row| row.is_at_the_latest(now)).count()
     }
 
     /// Pods that leave and have rules that are not looked at.

@@ -250,6 +250,18 @@ fn closing(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
         );
         paragraph(text, &sentence, view);
     }
+    let latest = answer.at_the_latest();
+    if latest > 0 {
+        text.push('\n');
+        let told = match latest {
+            1 => "The time of 1 pod is".to_owned(),
+            count => format!("The times of {count} pods are"),
+        };
+        let sentence = format!(
+            "{told} the latest: its taint has no timeAdded, and whoever saw it come counts from earlier."
+        );
+        paragraph(text, &sentence, view);
+    }
     let beyond = answer.beyond();
     if beyond > 0 {
         text.push('\n');

@@ -64,6 +64,7 @@ fn item(answer: &PlanAnswer<'_>, row: &Row<'_>, home: Option<&Home>) -> Value {
         "workload": named(&snapshot.workloads()[pod.workload as usize]),
         "leavesAt": stamp(row.at.max(now)),
         "inSeconds": row.at.since(now).as_micros() / 1_000_000,
+        "atTheLatest": row.is_at_the_latest(now),
         "anyway": row.fate.leaves_anyway(),
         "taint": taint,
         "why": answer.why(row),
