@@ -29,20 +29,22 @@ pub(crate) struct Unwritable {
     why: io::Error,
 }
 
-/// Writes what is asked for; the text that is to be printed.
+/// Writes what is asked for; what there is to print: the reference, or what was written.
 pub(crate) fn write(plan: &DocsPlan) -> Result<String, Unwritable> {
     let into = |folder: &Path, fill: &dyn Fn(&Path) -> io::Result<()>| {
         let filled = std::fs::create_dir_all(folder).and_then(|()| fill(folder));
         filled.map_err(|why| Unwritable { place: folder.to_owned(), why })
     };
+    let mut written = String::new();
     if let Some(folder) = &plan.cli {
         into(folder, &|folder| {
             pages::pages().into_iter().try_for_each(|(name, text)| std::fs::write(folder.join(name), text))
         })?;
+        written += &format!("a page for each command: {}\n", folder.display());
     }
     if let Some(folder) = &plan.man {
         into(folder, &|folder| clap_mangen::generate_to(args::description(), folder))?;
+        written += &format!("a man page for each command: {}\n", folder.display());
     }
-    let is_asked_to_print = plan.cli.is_none() && plan.man.is_none();
-    Ok(if is_asked_to_print { reference::reference() } else { String::new() })
+    Ok(if written.is_empty() { reference::reference() } else { written })
 }

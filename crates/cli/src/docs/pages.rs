@@ -1,8 +1,8 @@
 //! # Pages: a page for each command
 //! Room:     `docs/cli`: usage, an example, flags, exit codes.
-//! Comes in: the command line's description; what golden tests hold the program to.
+//! Comes in: the command line's description; what tests hold the program to.
 //! Goes out: names of files and Markdown.
-//! Keeps:    an example is what the program prints: the golden tests run the very same text.
+//! Keeps:    an example is what the program prints: tests run the very same text.
 //! Not here: what is behind the words (`docs/lint.md`, `docs/sandbox.md` and so on).
 
 use super::cells::{cell, default, line, meaning, names};
@@ -13,7 +13,7 @@ use clap::Command;
 /// What a page says that the description of the command line does not know.
 struct Page {
     verb: &'static str,
-    /// A golden test, and the line that is typed in it.
+    /// Where an example stands that tests hold the program to, and the line that is typed in it.
     example: Option<(&'static str, &'static str)>,
     exit_codes: &'static [(u8, &'static str)],
     /// What to read besides.
@@ -24,10 +24,13 @@ struct Page {
 const PRINTING: [(u8, &str); 3] =
     [(0, "It is done"), (1, "It could not be written"), (2, "The command line makes no sense")];
 
+/// Played in a sandbox by `tests/cli_examples.rs`, as docs/taint.md is.
+const COMMANDS: &str = include_str!("../../tests/examples/commands.md");
+
 const PAGES: [Page; 10] = [
     Page {
         verb: "run",
-        example: None,
+        example: Some((COMMANDS, "taintward taint node n3 power:NoExecute --yes --no-preview")),
         exit_codes: &program::EXIT_CODES,
         besides: "Every flag stands with its environment variable in [the reference](../reference.md).",
     },
@@ -67,7 +70,10 @@ const PAGES: [Page; 10] = [
     },
     Page {
         verb: "taint",
-        example: None,
+        example: Some((
+            include_str!("../../../../docs/taint.md"),
+            "taintward taint node n1 dedicated=db:NoSchedule",
+        )),
         exit_codes: &taint::EXIT_CODES,
         besides: "More, and where it differs from `kubectl taint`: [docs/taint.md](../taint.md).",
     },
@@ -89,7 +95,12 @@ const PAGES: [Page; 10] = [
         exit_codes: &PRINTING,
         besides: "",
     },
-    Page { verb: "docs", example: None, exit_codes: &PRINTING, besides: "" },
+    Page {
+        verb: "docs",
+        example: Some((COMMANDS, "taintward docs --man man")),
+        exit_codes: &PRINTING,
+        besides: "",
+    },
 ];
 
 /// Each file, and what is in it.
@@ -156,9 +167,11 @@ fn text(command: &Command, page: Option<&Page>) -> String {
 /// What is typed and what is printed, from a golden test. The exit code stands in it as tests write it.
 fn shown((golden, typed): (&str, &str)) -> String {
     let blocks = golden.split("```").skip(1).step_by(2);
-    let block = blocks.map(str::trim_start).find(|block| block.starts_with(&format!("$ {typed}\n")));
+    let block = blocks
+        .map(str::trim_start)
+        .find(|block| block.trim_start_matches("console\n").starts_with(&format!("$ {typed}\n")));
     let block = block.expect("the golden tests have this example").trim_end();
-    let lines = block.lines().filter(|line| !line.starts_with("? "));
+    let lines = block.trim_start_matches("console\n").lines().filter(|line| !line.starts_with("? "));
     let text = lines.collect::<Vec<_>>().join("\n").replace("[VERSION]", env!("CARGO_PKG_VERSION"));
     format!("```console\n{text}\n```\n")
 }
