@@ -17,6 +17,7 @@ mod run;
 mod sandbox;
 mod sandbox_node;
 mod settle;
+mod survey;
 mod switch;
 mod taint;
 #[cfg(test)]

@@ -4,13 +4,11 @@
 //! Goes out: an [`Ask`].
 //! Not here: what the choices do (`explain.rs`).
 
-use super::gates::{self, Setting};
+use super::survey::{Survey, SurveyArgs};
 use crate::complete::Kind;
 use crate::explain::{Ask, TargetError, parse_targets};
-use crate::kube_args::KubeArgs;
-use crate::output::{OutputArgs, OutputError};
+use crate::output::OutputError;
 use clap::Args;
-use jiff::Timestamp;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -22,17 +20,8 @@ pub(crate) struct ExplainArgs {
     /// input; may be repeated. Without it the current cluster is read
     #[arg(short, long, value_name = "FILE|FOLDER|-", conflicts_with_all = ["kubeconfig", "context"])]
     filename: Vec<PathBuf>,
-    /// Judge as if it were this time; without it by now. For files that were written a while ago
-    #[arg(long, value_name = "TIME")]
-    as_of: Option<Timestamp>,
-    /// Feature gates of the cluster, as Name=true; TaintTolerationComparisonOperators (false by default) is the one that
-    /// counts here
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = gates::parse)]
-    feature_gates: Vec<Setting>,
     #[command(flatten)]
-    output: OutputArgs,
-    #[command(flatten)]
-    kube: KubeArgs,
+    survey: SurveyArgs,
 }
 
 /// What is wrong with the flags.
@@ -50,16 +39,11 @@ pub(super) enum ExplainArgsError {
 
 impl ExplainArgs {
     pub(super) fn settle(self) -> Result<Ask, ExplainArgsError> {
-        if self.kube.chooses() {
+        if self.survey.kube.chooses() {
             return Err(ExplainArgsError::Chosen);
         }
-        Ok(Ask {
-            targets: parse_targets(&self.objects)?,
-            files: self.filename,
-            cluster: self.kube.settle(),
-            as_of: self.as_of,
-            numeric: gates::numeric(&self.feature_gates),
-            output: self.output.settle()?,
-        })
+        let targets = parse_targets(&self.objects)?;
+        let Survey { as_of, numeric, output, cluster } = self.survey.settle()?;
+        Ok(Ask { targets, files: self.filename, cluster, as_of, numeric, output })
     }
 }

@@ -4,12 +4,10 @@
 //! Goes out: an [`Ask`].
 //! Not here: what the choices do (`plan.rs`).
 
-use super::gates::{self, Setting};
-use crate::kube_args::KubeArgs;
-use crate::output::{OutputArgs, OutputError};
+use super::survey::{Survey, SurveyArgs};
+use crate::output::OutputError;
 use crate::plan::{Ask, At, Edit, NodeSet, Silence};
 use clap::{ArgAction, Args};
-use jiff::Timestamp;
 use std::path::PathBuf;
 use std::time::Duration;
 use taintward_core::change::{self, Change};
@@ -48,20 +46,11 @@ pub(crate) struct PlanArgs {
     /// How things are at this moment: +10m, or a time such as 2026-11-21T14:00:00Z
     #[arg(long, value_name = "MOMENT", value_parser = moment, allow_hyphen_values = true)]
     at: Option<At>,
-    /// Judge as if it were this time; without it by now. For files that were written a while ago
-    #[arg(long, value_name = "TIME")]
-    as_of: Option<Timestamp>,
     /// How long a node may be silent before node health taints it
     #[arg(long, value_name = "DURATION", default_value = "50s", value_parser = super::duration)]
     node_monitor_grace_period: Duration,
-    /// Feature gates of the cluster, as Name=true; TaintTolerationComparisonOperators (false by default) is the one that
-    /// counts here
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = gates::parse)]
-    feature_gates: Vec<Setting>,
     #[command(flatten)]
-    output: OutputArgs,
-    #[command(flatten)]
-    kube: KubeArgs,
+    survey: SurveyArgs,
 }
 
 /// What is wrong with the flags.
@@ -122,16 +111,17 @@ impl PlanArgs {
         all.extend(self.zone_dead.into_iter().map(|zone| Edit::Silence(Silence::Zone(zone))));
         let grace = i64::try_from(self.node_monitor_grace_period.as_micros()).unwrap_or(i64::MAX);
         let health = Config::new(&Flags { monitor_grace_micros: grace, ..Flags::default() })?;
+        let Survey { as_of, numeric, output, cluster } = self.survey.settle()?;
         Ok(Ask {
             files: self.filename,
             change_files: self.change,
-            cluster: self.kube.settle(),
+            cluster,
             edits: all,
             at: self.at.unwrap_or(At::Now),
-            as_of: self.as_of,
-            numeric: gates::numeric(&self.feature_gates),
+            as_of,
+            numeric,
             health,
-            output: self.output.settle()?,
+            output,
         })
     }
 }

@@ -14,7 +14,9 @@ use std::time::Duration;
 /// The heading of flags kubectl does not have.
 const OWN: &str = "Beyond kubectl";
 
+// Nodes are in no namespace: -n and -A are taken as kubectl takes them, and do nothing.
 #[derive(Debug, Args)]
+#[command(mut_arg("namespace", |arg| arg.hide(true)), mut_arg("all_namespaces", |arg| arg.hide(true)))]
 pub(crate) struct TaintArgs {
     /// node, names of nodes, then taints: key=value:Effect or key:Effect to add, the same with - at the end or key- to
     /// remove

@@ -1,0 +1,46 @@
+//! # Survey: the flags of all commands that judge a cluster as it is, or as files say it was
+//! Room:     the moment, feature gates, the cluster, the form of the answer.
+//! Comes in: arguments.
+//! Goes out: [`Survey`].
+//! Not here: `-f`, which each command takes in its own way.
+
+use super::gates::{self, Setting};
+use crate::kube_args::{Cluster, KubeArgs};
+use crate::output::{Output, OutputArgs, OutputError};
+use clap::Args;
+use jiff::Timestamp;
+use taintward_core::matching::NumericOperators;
+
+#[derive(Debug, Args)]
+pub(super) struct SurveyArgs {
+    /// Judge as if it were this time; without it by now. For files that were written a while ago
+    #[arg(long, value_name = "TIME")]
+    as_of: Option<Timestamp>,
+    /// Feature gates of the cluster, as Name=true; TaintTolerationComparisonOperators (false by default) is the one that
+    /// counts here
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = gates::parse)]
+    feature_gates: Vec<Setting>,
+    #[command(flatten)]
+    output: OutputArgs,
+    #[command(flatten)]
+    pub(super) kube: KubeArgs,
+}
+
+/// What they come to.
+pub(super) struct Survey {
+    pub(super) as_of: Option<Timestamp>,
+    pub(super) numeric: NumericOperators,
+    pub(super) output: Output,
+    pub(super) cluster: Cluster,
+}
+
+impl SurveyArgs {
+    pub(super) fn settle(self) -> Result<Survey, OutputError> {
+        Ok(Survey {
+            as_of: self.as_of,
+            numeric: gates::numeric(&self.feature_gates),
+            output: self.output.settle()?,
+            cluster: self.kube.settle(),
+        })
+    }
+}
