@@ -5,7 +5,7 @@
 //! Goes out: nothing; a crash is the finding.
 //! Not here: what is read and found: the files of the command line that are compiled in here, and the core.
 #![cfg_attr(feature = "libfuzzer", no_main)]
-#![allow(dead_code, reason = "files and answers of API servers are not fuzzed")]
+#![allow(dead_code, unused_imports, reason = "files and answers of API servers are not fuzzed")]
 
 #[path = "../../crates/cli/src"]
 mod program {
