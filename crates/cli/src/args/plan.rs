@@ -92,7 +92,7 @@ fn read(taint: &str, removes: bool) -> Result<Change, String> {
     let spec = if removes && !taint.ends_with('-') { format!("{taint}-") } else { taint.to_owned() };
     let change = change::parse(&[&spec]).map_err(|why| {
         let before = spec.get(..why.at).map_or(0, |before| before.chars().count());
-        format!("{why}\n  {spec}\n  {:before$}^", "")
+        format!("{why}\n  {spec}\n  {:before$}^ {}", "", why.hint())
     })?;
     match (removes, change.add.is_empty()) {
         (false, true) => Err("that takes a taint off; use --untaint".to_owned()),
