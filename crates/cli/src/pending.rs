@@ -49,10 +49,10 @@ enum PendingError {
     Print(#[from] PrintError),
     #[error("the operating system refuses what the program needs to go on: {0}")]
     System(#[from] io::Error),
-    #[error(
-        "{place}: may not {verb} {resource} in all namespaces, which -w needs: grant the verb {verb} on {resource}"
-    )]
-    Forbidden { place: String, verb: &'static str, resource: &'static str },
+    #[error("{place}: may not {verb} {what}, which -w needs: grant the verb {verb} on {resource}")]
+    Forbidden { place: String, verb: &'static str, resource: &'static str, what: String },
+    #[error("{0}")]
+    Rejected(String),
 }
 
 pub(crate) fn run(ask: &Ask) -> ExitCode {

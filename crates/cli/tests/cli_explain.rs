@@ -35,7 +35,7 @@ metadata:
 ---
 apiVersion: v1
 kind: Pod
-metadata: {name: patient, namespace: shop}
+metadata: {name: patient, namespace: shop, labels: {app: ward}}
 spec:
   nodeName: n1
   terminationGracePeriodSeconds: 0
@@ -205,6 +205,11 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
 fn lines_follow_where_there_is_no_terminal() {
     let stage = Stage::set("pending-lines");
     assert_eq!(stage.run("taint node n1 maintenance:NoExecute").0, 0);
+    let (code, out, said) = stage.run("pending -w -n shop -l app=(");
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(said.starts_with("error: list pods in shop: 400"), "{said}");
+    let mut events = Events::of(stage.command("pending -w -n shop -l app=ward -o json"));
+    assert_eq!(events.next()["pod"], "patient", "the other one has other labels");
     let mut child =
         stage.command("pending -w -n shop").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = Lines::of(child.stdout.take().unwrap());
@@ -215,6 +220,7 @@ fn lines_follow_where_there_is_no_terminal() {
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(events.next()["event"], "Gone", "and nothing was told of it");
 }
 
 #[test]
@@ -277,5 +283,5 @@ fn what_may_not_be_read_makes_the_answer_partial() {
     );
     let (code, out, said) = ended(command(&kubeconfig, "pending -w"));
     assert_eq!((code, out.as_str()), (1, ""));
-    assert!(said.contains("in all namespaces, which -w needs: grant the verb"), "{said}");
+    assert!(said.contains("may not watch nodes, which -w needs: grant the verb watch on nodes"), "{said}");
 }

@@ -66,9 +66,22 @@ pub enum Heard<F> {
     Quiet,
 }
 
+/// A part of all objects. One that leaves it is heard of as gone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// Only of this namespace; of all if empty. It is the only part that needs fewer permissions.
+    pub namespace: String,
+    /// Only with these labels, as in `app=web,tier!=cache`; with any if empty.
+    pub labels: String,
+    /// Only with these fields, as in `spec.nodeName=n1`; with any if empty.
+    pub fields: String,
+}
+
 /// How a listener behaves; the default is meant for real servers.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// Which of the objects.
+    pub scope: Scope,
     /// Whether to try a streamed list before a paged one.
     pub watch_list: bool,
     /// Objects on a page of a paged list.
@@ -95,6 +108,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            scope: Scope::default(),
             watch_list: true,
             page_limit: 500,
             watch_timeout: Duration::from_secs(290),

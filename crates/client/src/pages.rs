@@ -86,6 +86,33 @@ pub async fn pages(
     }
 }
 
+/// Asks for one object of a list, to learn whether the server understands the question; waits at most `limit`.
+///
+/// # Errors
+/// What speaks against it.
+pub async fn one(client: &Client, listing: Listing<'_>, limit: Duration) -> Result<(), Refusal> {
+    let on = Resource::collection(listing.group, listing.plural, listing.namespace)?;
+    let uri = uri(&on, listing, 1, "");
+    let asked = ask(client, &Method::GET, &on, uri, Ask { most: BYTES_MOST, ..Ask::default() });
+    tokio::time::timeout(limit, asked)
+        .await
+        .map_err(|_| Refusal::silence(&Method::GET, &on, limit))?
+        .map(drop)
+}
+
+fn uri(on: &Resource<'_>, listing: Listing<'_>, count: usize, next: &str) -> String {
+    let mut uri = format!("{}?limit={count}", on.path());
+    for (name, value) in
+        [("labelSelector", listing.selector), ("fieldSelector", listing.fields), ("continue", next)]
+    {
+        if !value.is_empty() {
+            uri += &format!("&{name}=");
+            push_encoded(&mut uri, value);
+        }
+    }
+    uri
+}
+
 /// What came of asking for a page.
 enum Turned {
     Page(Bytes),
@@ -103,16 +130,13 @@ async fn page(
     next: &str,
     limit: Duration,
 ) -> Result<Turned, Refusal> {
-    let mut uri = format!("{}?limit={PAGE}", on.path());
-    for (name, value) in
-        [("labelSelector", listing.selector), ("fieldSelector", listing.fields), ("continue", next)]
-    {
-        if !value.is_empty() {
-            uri += &format!("&{name}=");
-            push_encoded(&mut uri, value);
-        }
-    }
-    let asked = hear(client, &Method::GET, on, uri, Ask { most: BYTES_MOST, ..Ask::default() });
+    let asked = hear(
+        client,
+        &Method::GET,
+        on,
+        uri(on, listing, PAGE, next),
+        Ask { most: BYTES_MOST, ..Ask::default() },
+    );
     let heard = tokio::time::timeout(limit, asked).await;
     let heard = heard.map_err(|_| Refusal::silence(&Method::GET, on, limit))??;
     let (status, body) = (heard.head.status, heard.body);

@@ -32,10 +32,6 @@ pub(crate) struct PendingArgs {
 /// What is wrong with the flags.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PendingArgsError {
-    #[error(
-        "with -w pods are chosen by namespace only, because labels are not watched: leave -l and --field-selector out"
-    )]
-    WatchChosen,
     #[error("with -w the answer is written as table, wide or json; leave -w out for the other forms")]
     WatchForm,
     #[error(transparent)]
@@ -45,13 +41,8 @@ pub(super) enum PendingArgsError {
 impl PendingArgs {
     pub(super) fn settle(self) -> Result<Ask, PendingArgsError> {
         let Survey { as_of, numeric, output, cluster } = self.survey.settle()?;
-        if self.watch {
-            if !cluster.selector.is_empty() || !cluster.fields.is_empty() {
-                return Err(PendingArgsError::WatchChosen);
-            }
-            if !matches!(output.form(), Form::Table | Form::Wide | Form::Json) {
-                return Err(PendingArgsError::WatchForm);
-            }
+        if self.watch && !matches!(output.form(), Form::Table | Form::Wide | Form::Json) {
+            return Err(PendingArgsError::WatchForm);
         }
         Ok(Ask { watch: self.watch, files: self.filename, cluster, as_of, numeric, output })
     }

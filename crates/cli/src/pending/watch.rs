@@ -19,7 +19,9 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 use taintward_client::clock::Clock;
 use taintward_client::decode::Fact;
-use taintward_client::listen::{Heard, Listener, Missing, Phase, Settings, StreamHealth};
+use taintward_client::listen::{Heard, Listener, Missing, Phase, Scope, Settings, StreamHealth};
+use taintward_client::pages::{self, Listing};
+use taintward_core::effect::Failure;
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::time::Now;
 use tokio::signal::unix::{SignalKind, signal};
@@ -48,8 +50,14 @@ pub(super) fn run(ask: &Ask) -> Result<(), PendingError> {
             }
         };
         let namespace = ask.cluster.namespace(&reach.connected);
+        let scope = Scope {
+            namespace: namespace.to_owned(),
+            labels: ask.cluster.selector.clone(),
+            fields: ask.cluster.fields.clone(),
+        };
+        understood(&reach, &scope).await?;
         tokio::select! {
-            done = Watching::new(ask, namespace, &clock, enforcers).run(&reach) => done,
+            done = Watching::new(ask, namespace, &clock, enforcers).run(&reach, scope) => done,
             never = looking => never,
         }
     });
@@ -63,10 +71,22 @@ struct Ear<F> {
     health: watch::Receiver<StreamHealth>,
 }
 
-fn listen<F: Fact>(reach: &Reach<'_>) -> Ear<F> {
+/// Whether the server can make sense of what was typed: a stream would try for ever.
+async fn understood(reach: &Reach<'_>, scope: &Scope) -> Result<(), PendingError> {
+    let Scope { namespace, labels, fields } = scope;
+    let listing = Listing { group: "", plural: "pods", namespace, selector: labels, fields };
+    match pages::one(&reach.connected.client, listing, reach.cluster.patience).await {
+        Err(refusal) if refusal.failure == Failure::Rejected => Err(PendingError::Rejected(refusal.message)),
+        // The stream says it better, and goes on where there is hope.
+        _ => Ok(()),
+    }
+}
+
+fn listen<F: Fact>(reach: &Reach<'_>, scope: Scope) -> Ear<F> {
     let (out, news) = mpsc::channel(BATCHES_WAITING);
     let (report, health) = watch::channel(StreamHealth::default());
-    let listener = Listener::<F>::new(reach.connected.streams.clone(), Settings::default());
+    let listener =
+        Listener::<F>::new(reach.connected.streams.clone(), Settings { scope, ..Settings::default() });
     tokio::spawn(listener.run(out, report));
     Ear { news, health }
 }
@@ -111,9 +131,10 @@ impl<'a> Watching<'a> {
         }
     }
 
-    async fn run(mut self, reach: &Reach<'_>) -> Result<(), PendingError> {
+    async fn run(mut self, reach: &Reach<'_>, scope: Scope) -> Result<(), PendingError> {
         let (mut interrupt, mut end) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        let (mut nodes, mut pods) = (listen::<NodeFact>(reach), listen::<PodFact>(reach));
+        let (mut nodes, mut pods) =
+            (listen::<NodeFact>(reach, Scope::default()), listen::<PodFact>(reach, scope));
         let mut out = self.out()?;
         let mut quit = match &out {
             Out::Screen(_) => screen::quit(),
@@ -143,7 +164,12 @@ impl<'a> Watching<'a> {
             let trouble = [trouble(&nodes.health), trouble(&pods.health)].into_iter().flatten().next();
             if let Some(Trouble::Forbidden(Missing { verb, resource, .. })) = trouble {
                 let place = reach.connected.where_from.clone();
-                return Err(PendingError::Forbidden { place, verb, resource });
+                let what = match (resource, self.namespace) {
+                    ("pods", "") => "pods in all namespaces".to_owned(),
+                    ("pods", namespace) => format!("pods in namespace {namespace}"),
+                    _ => resource.to_owned(),
+                };
+                return Err(PendingError::Forbidden { place, verb, resource, what });
             }
             let trouble = match trouble {
                 Some(Trouble::Interrupted(why)) => Some(format!("what follows may be old: {why}")),

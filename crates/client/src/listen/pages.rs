@@ -17,7 +17,7 @@ impl<F: Fact> Session<F> {
     pub(super) async fn page(&mut self, after: Option<(String, Position)>) -> Result<Done, Stop> {
         let limit = (!self.in_one_go).then_some(self.settings.page_limit);
         let onward = after.as_ref().map(|(onward, _)| onward.as_str());
-        let request = query::page::<F>(limit, onward)?;
+        let request = query::page::<F>(&self.settings.scope, limit, onward)?;
         let patience = self.patience();
         let mut incoming = talk::open(&self.client, request, patience, Self::source("list")).await?;
         self.agreed(Phase::Listing);

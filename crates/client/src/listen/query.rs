@@ -4,9 +4,9 @@
 //! Goes out: requests without body.
 //! Not here: sending (`talk.rs`).
 
-use super::Settings;
 use super::session::Position;
 use super::trouble::Trouble;
+use super::{Scope, Settings};
 use crate::decode::Fact;
 use http::{Request, header};
 use kube::client::Body;
@@ -29,8 +29,12 @@ pub(super) fn watch_from<F: Fact>(settings: &Settings, from: &Position) -> Resul
 }
 
 /// One page of a consistent list; all of it if `limit` is `None`.
-pub(super) fn page<F: Fact>(limit: Option<u32>, onward: Option<&str>) -> Result<Request<Body>, Trouble> {
-    let mut path = path::<F>();
+pub(super) fn page<F: Fact>(
+    scope: &Scope,
+    limit: Option<u32>,
+    onward: Option<&str>,
+) -> Result<Request<Body>, Trouble> {
+    let mut path = path::<F>(scope);
     if let Some(limit) = limit {
         let _ = write!(path, "&limit={limit}");
     }
@@ -42,12 +46,24 @@ pub(super) fn page<F: Fact>(limit: Option<u32>, onward: Option<&str>) -> Result<
 
 fn watch<F: Fact>(settings: &Settings) -> String {
     let seconds = settings.watch_timeout.as_secs().max(1);
-    format!("{}&watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}", path::<F>())
+    format!("{}&watch=true&allowWatchBookmarks=true&timeoutSeconds={seconds}", path::<F>(&settings.scope))
 }
 
-fn path<F: Fact>() -> String {
-    let selector = F::FIELD_SELECTOR.map(|selector| format!("fieldSelector={}", encoded(selector)));
-    format!("{}?{}", F::PATH, selector.unwrap_or_default())
+fn path<F: Fact>(scope: &Scope) -> String {
+    let mut path = match (F::PATH.rsplit_once('/'), scope.namespace.as_str()) {
+        (Some((group, plural)), namespace) if !namespace.is_empty() => {
+            format!("{group}/namespaces/{}/{plural}?", encoded(namespace))
+        }
+        _ => format!("{}?", F::PATH),
+    };
+    let fields = [F::FIELD_SELECTOR.unwrap_or_default(), &scope.fields];
+    let fields = fields.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(",");
+    for (name, value) in [("fieldSelector", fields.as_str()), ("labelSelector", &scope.labels)] {
+        if !value.is_empty() {
+            let _ = write!(path, "&{name}={}", encoded(value));
+        }
+    }
+    path
 }
 
 fn request(path: String, accept: &str) -> Result<Request<Body>, Trouble> {
@@ -70,4 +86,22 @@ fn encoded(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taintward_core::fact::{NodeFact, PodFact};
+
+    #[test]
+    fn a_part_of_all_objects_is_asked_for() {
+        let scope =
+            Scope { namespace: "shop".into(), labels: "a=b,c!=d".into(), fields: "spec.nodeName=n1".into() };
+        assert_eq!(
+            path::<PodFact>(&scope),
+            "/api/v1/namespaces/shop/pods?&fieldSelector=spec.nodeName%21%3D%2Cspec.nodeName%3Dn1&labelSelector=a%3Db%2Cc%21%3Dd"
+        );
+        assert_eq!(path::<PodFact>(&Scope::default()), "/api/v1/pods?&fieldSelector=spec.nodeName%21%3D");
+        assert_eq!(path::<NodeFact>(&Scope::default()), "/api/v1/nodes?");
+    }
 }
