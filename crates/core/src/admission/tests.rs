@@ -6,7 +6,10 @@ use alloc::vec;
 use proptest::prelude::*;
 
 mod extended;
+mod guard;
+mod nodes;
 mod policy;
+mod pools;
 mod restriction;
 
 fn toleration(key: &str, operator: &str, value: &str, effect: &str, seconds: Option<i64>) -> Toleration {
