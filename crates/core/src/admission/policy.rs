@@ -20,7 +20,8 @@
 //! **Recognition.** Upstream's plugin runs before webhooks, so its tolerations are there already although nobody wrote
 //! them. The list is completed as the plugin would complete it. Then what stands at its end is upstream's if it is just
 //! what the plugin would have appended to the rest: same shape, same seconds, same order. What upstream's other plugins
-//! append behind it (AD-1) is looked past. On update, only what the pod did not have before can be upstream's. These get
+//! append behind it (AD-1) is looked past, unless a namespace's own defaults (AD-8) are for these very taints: then what
+//! upstream has made of the two stands. On update, only what the pod did not have before can be upstream's. These get
 //! the seconds decided here. An author who writes the very same by hand, at the end, cannot be told from the
 //! plugin and gets them, too; who means 300 s says so in the workload's annotation, where it can be seen to be meant, or
 //! writes it before another toleration of his own.
@@ -160,20 +161,19 @@ pub fn with_defaults(
     let theirs =
         if upstream.may_run { injected(&tolerations, old, behind, upstream.seconds) } else { ours.clone() };
     let (mut changed, mut warnings) = (0, Vec::new());
-    for at in ours.start.min(theirs.start)..theirs.end.max(ours.end) {
-        if !ours.contains(&at) && !theirs.contains(&at) {
+    for (at, toleration) in tolerations.iter_mut().enumerate() {
+        let is_new = ours.contains(&at);
+        if !is_new && !theirs.contains(&at) {
             continue;
         }
-        let toleration = &mut tolerations[at];
         let chosen = decision.of(&toleration.key);
         let differs = toleration.seconds != chosen.stay.seconds();
         toleration.seconds = chosen.stay.seconds();
-        changed += usize::from(differs && !ours.contains(&at));
-        if differs || ours.contains(&at) {
+        changed += usize::from(differs && !is_new);
+        if differs || is_new {
             warnings.extend(chosen.warnings.iter().cloned());
         }
     }
-    warnings.dedup();
     Defaulted { tolerations, added, changed, warnings }
 }
 
@@ -186,7 +186,9 @@ fn injected(
 ) -> Range<usize> {
     let behind: BTreeSet<&Toleration> = behind.iter().collect();
     let had: BTreeSet<&Toleration> = old.unwrap_or_default().iter().collect();
-    let end = tolerations.iter().rposition(|one| !behind.contains(one)).map_or(0, |last| last + 1);
+    let looked_past =
+        |one: &Toleration| behind.contains(one) && ![keys::NOT_READY, keys::UNREACHABLE].contains(&&*one.key);
+    let end = tolerations.iter().rposition(|one| !looked_past(one)).map_or(0, |last| last + 1);
     for length in [2, 1] {
         let Some(start) = end.checked_sub(length) else { continue };
         let tail = &tolerations[start..end];

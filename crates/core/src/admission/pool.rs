@@ -62,7 +62,8 @@ pub struct Members {
     /// By name.
     pub names: Vec<Box<str>>,
     /// By labels, not counting those that a pool itself has put there. `None` selects no node, an empty selector every
-    /// one.
+    /// one. A kubelet may set most labels of its own node, and so join; not those under
+    /// `node-restriction.kubernetes.io/`.
     pub selector: Option<Selector>,
 }
 

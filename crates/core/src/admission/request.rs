@@ -6,7 +6,7 @@
 //! Not here: any rule.
 
 use super::policy::{Asked, Policy};
-use super::pool::Pool;
+use super::pool::{Pool, Who};
 use super::restriction::NamespaceLists;
 use crate::fact::Owner;
 use crate::scheduling::{Labels, NodeTerm};
@@ -120,6 +120,27 @@ pub struct PodRequest {
     pub pod: PodAsked,
     /// The tolerations it had before a change; `None` on creation.
     pub old: Option<Vec<Toleration>>,
+}
+
+impl PodRequest {
+    /// Whose the pod is, as far as it is known.
+    pub fn who<'a>(&'a self, namespace: Option<&'a NamespaceFacts>) -> Who<'a> {
+        Who {
+            identity: &self.pod.identity,
+            namespace: namespace.map(|namespace| &namespace.labels),
+            requester: self.requester.as_ref(),
+            operation: Some(self.operation),
+        }
+    }
+
+    /// The tolerations it had before, if it was there before. Where those of a change are not told, nothing about it
+    /// counts as new.
+    pub(super) fn before(&self) -> Option<&[Toleration]> {
+        match self.operation {
+            Operation::Create => None,
+            Operation::Update => Some(self.old.as_deref().unwrap_or(&self.pod.tolerations)),
+        }
+    }
 }
 
 /// A namespace, as far as admission asks.

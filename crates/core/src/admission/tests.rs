@@ -5,12 +5,14 @@ use alloc::boxed::Box;
 use alloc::vec;
 use proptest::prelude::*;
 
+mod brake;
 mod extended;
 mod guard;
 mod nodes;
 mod policy;
 mod pools;
 mod restriction;
+mod review;
 
 fn toleration(key: &str, operator: &str, value: &str, effect: &str, seconds: Option<i64>) -> Toleration {
     let effect = (!effect.is_empty()).then(|| Effect::new(effect));

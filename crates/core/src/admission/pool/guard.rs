@@ -20,7 +20,7 @@ use super::{Enforcement, Placement, Pool};
 use crate::admission::request::{NodePool, Operation, PodAsked};
 use crate::admission::words::{few, text_of, toleration_of};
 use crate::matching::{Match, NumericOperators, tolerates};
-use crate::scheduling::{NodeTerm, kept_off_by};
+use crate::scheduling::NodeTerm;
 use crate::toleration::Toleration;
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -128,15 +128,11 @@ pub fn trespass(
 /// The tolerations that let a pod onto a pool's nodes, by position, if it is let; one is told for each taint. Nobody is
 /// let in by what is not understood, or where nothing keeps anybody off.
 fn keys_to(pool: &Pool, tolerations: &[Toleration], numeric: NumericOperators) -> Option<Vec<usize>> {
-    let barrier = pool.barrier();
-    if barrier.is_empty() || !kept_off_by(tolerations, &barrier, numeric).is_empty() {
-        return None;
-    }
     let first = |taint| tolerations.iter().position(|one| tolerates(one, taint, numeric) == Match::Yes);
-    let mut places: Vec<usize> = barrier.iter().filter_map(first).collect();
+    let mut places: Vec<usize> = pool.barrier().iter().map(first).collect::<Option<_>>()?;
     places.sort_unstable();
     places.dedup();
-    Some(places)
+    (!places.is_empty()).then_some(places)
 }
 
 fn ways(places: &[usize], tolerations: &[Toleration]) -> String {

@@ -8,7 +8,7 @@ use super::{Act, Deed, Missing, Mutation, Rule, Settings, Unknown};
 use crate::admission::exists;
 use crate::admission::extended::extended_tolerations;
 use crate::admission::policy::{Upstream, decide, policy_for, with_defaults};
-use crate::admission::pool::{Who, gift};
+use crate::admission::pool::gift;
 use crate::admission::request::{NamespaceFacts, Operation, PodRequest, Surroundings};
 use crate::admission::restriction::{Listed, Restriction};
 use crate::taint::{Effect, keys};
@@ -70,7 +70,7 @@ impl Giving<'_> {
         };
         let policy = policy_for(policies, &namespace.labels);
         let decision = decide(&self.request.pod.asked, &namespace.asked, policy, upstream.seconds);
-        let (old, behind) = (self.request.old.as_deref(), self.behind(namespace));
+        let (old, behind) = (self.request.before(), self.behind(namespace));
         let defaulted = with_defaults(&self.made.tolerations, old, &behind, upstream, &decision);
         self.made.tolerations = defaulted.tolerations;
         for (number, deed) in [
@@ -125,12 +125,7 @@ impl Giving<'_> {
         if pools.is_empty() || self.settings.exemptions.as_claimed(&pod.identity).is_some() {
             return;
         }
-        let who = Who {
-            identity: &pod.identity,
-            namespace: self.around.namespace.map(|namespace| &namespace.labels),
-            requester: self.request.requester.as_ref(),
-            operation: Some(self.request.operation),
-        };
+        let who = self.request.who(self.around.namespace);
         let gift = gift(pools, pod, &self.made.tolerations, who, self.settings.numeric);
         self.append(Rule::Pools, gift.tolerations);
         if gift.required.is_some() {

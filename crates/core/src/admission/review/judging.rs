@@ -7,8 +7,8 @@
 
 use super::advice::{WARNINGS_MOST, of_pod};
 use super::{Act, Deed, Missing, Rule, Ruling, Settings, Unknown};
-use crate::admission::pool::{Enforcement, Who, trespass};
-use crate::admission::request::{Operation, PodRequest, Surroundings};
+use crate::admission::pool::{Enforcement, trespass};
+use crate::admission::request::{PodRequest, Surroundings};
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -19,7 +19,7 @@ pub(super) fn validate(request: &PodRequest, around: &Surroundings<'_>, settings
     let mut ruling = Ruling::default();
     restriction(request, around, settings, &mut ruling);
     pools(request, around, settings, &mut ruling);
-    let changed = request.old.as_ref() != Some(&request.pod.tolerations);
+    let changed = request.before() != Some(&request.pod.tolerations[..]);
     if let Some(advice) = settings.advice.as_ref().filter(|_| changed) {
         ruling.warn(
             Rule::Advice,
@@ -35,8 +35,7 @@ fn restriction(request: &PodRequest, around: &Surroundings<'_>, settings: &Setti
     let Some(namespace) = around.namespace else {
         return ruling.unknown.push(Unknown { rule: Rule::Restriction, missing: Missing::Namespace });
     };
-    let (now, old) = (&request.pod.tolerations, request.old.as_deref());
-    if let Err(message) = restriction.allows(now, old, &namespace.lists) {
+    if let Err(message) = restriction.allows(&request.pod.tolerations, request.before(), &namespace.lists) {
         ruling.refuse(Rule::Restriction, message);
     }
 }
@@ -45,16 +44,9 @@ fn pools(request: &PodRequest, around: &Surroundings<'_>, settings: &Settings, r
     let Some(pools) = around.pools else {
         return ruling.unknown.push(Unknown { rule: Rule::Pools, missing: Missing::Pools });
     };
-    let pod = &request.pod;
-    let who = Who {
-        identity: &pod.identity,
-        namespace: around.namespace.map(|namespace| &namespace.labels),
-        requester: request.requester.as_ref(),
-        operation: Some(request.operation),
-    };
-    let old =
-        request.old.as_deref().or((request.operation == Operation::Update).then_some(&pod.tolerations[..]));
-    let (found, unknown) = trespass(pools, pod, old, around.node_pool, who, settings.numeric);
+    let who = request.who(around.namespace);
+    let (found, unknown) =
+        trespass(pools, &request.pod, request.before(), around.node_pool, who, settings.numeric);
     if found.is_empty() && unknown == 0 {
         return;
     }

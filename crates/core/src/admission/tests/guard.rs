@@ -293,3 +293,17 @@ fn a_pod_that_names_a_node_of_the_pool_needs_no_toleration_to_get_there() {
     assert_eq!(said(NodePool::Pool("a"), Some(&[]), &namespace), Vec::<String>::new());
     assert_eq!(said(NodePool::Pool("a"), None, &labels("team=a")), Vec::<String>::new());
 }
+
+#[test]
+fn a_hostile_pod_before_many_pools_is_judged_in_time() {
+    let pools: Vec<Pool> = (0..100).map(|at| pool(&alloc::format!("p{at}"), at)).collect();
+    let one = |at: usize| tolerations(&alloc::format!("k{at} Equal v NoExecute")).remove(0);
+    let pod = PodAsked { tolerations: (0..50_000).map(one).collect(), ..PodAsked::default() };
+    let (own, namespace) = (identity("shop", ""), labels("team=p7"));
+    let asks = who(&own, Some(&namespace), None);
+    assert_eq!(trespass(&pools, &pod, None, NodePool::Unknown, asks, OFF), (Vec::new(), 0));
+    assert_eq!(
+        gift(&pools, &pod, &pod.tolerations, asks, OFF).tolerations,
+        tolerations("dedicated Equal p7")
+    );
+}
