@@ -12,7 +12,9 @@ use super::record::Trust;
 use super::{Pool, is_control_plane, keeps_off};
 use crate::admission::words::few;
 use crate::taint::keys;
+use alloc::collections::BTreeSet;
 use alloc::format;
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -89,7 +91,7 @@ struct Spot<'n> {
     plain: Plain<'n>,
     /// Position of the pool that has it.
     taken: Option<usize>,
-    /// Nothing but pools keeps pods off it.
+    /// Before anything is given out, nothing keeps pods off it.
     open: bool,
 }
 
@@ -138,7 +140,6 @@ impl<'p> Survey<'p> {
             for spot in &mut self.spots {
                 if new(spot) {
                     spot.taken = Some(at);
-                    spot.open &= !closes;
                 }
             }
             self.open -= closed;
@@ -158,10 +159,14 @@ impl<'p> Survey<'p> {
                            its pods find no node of the pool";
             assessment.say(Finding::new(Reason::SelectsNothing, message));
         }
-        let others = self.named(&|spot| asked(spot) && spot.taken.is_some_and(|owner| owner != at));
+        let other = |spot: &Spot<'p>| spot.taken.filter(|&owner| asked(spot) && owner != at);
+        let others = self.named(&|spot| other(spot).is_some());
         if !others.is_empty() {
+            let owners: BTreeSet<&str> =
+                self.spots.iter().filter_map(other).map(|at| &*self.pools[at].name).collect();
             let message = format!(
-                "these nodes belong to another pool and stay there: {}; let only one pool ask for each",
+                "these nodes belong to another pool ({}) and stay there: {}; let only one pool ask for each",
+                few(owners),
                 few(others)
             );
             assessment.say(Finding::new(Reason::NodesOverlap, message));
@@ -176,11 +181,16 @@ impl<'p> Survey<'p> {
             );
             assessment.say(Finding::new(Reason::ControlPlaneNodes, message));
         }
+        self.tell_conflicts(at, assessment);
+    }
+
+    fn tell_conflicts(&self, at: usize, assessment: &mut Assessment) {
+        let pool = &self.pools[at];
         let mine = self.spots.iter().filter(|spot| spot.taken == Some(at));
         let conflicts: Vec<_> = mine.filter_map(|spot| spot.plain.conflict(at, pool)).collect();
         if let Some(first) = conflicts.first() {
             let more = match conflicts.len() - 1 {
-                0 => alloc::string::String::new(),
+                0 => String::new(),
                 more => format!(" (and {more} more nodes)"),
             };
             assessment.say(Finding::new(Reason::NodeConflict, format!("{}{more}", first.message)));
@@ -188,7 +198,7 @@ impl<'p> Survey<'p> {
     }
 }
 
-fn locks_out(names: &[&str]) -> alloc::string::String {
+fn locks_out(names: &[&str]) -> String {
     format!(
         "no more nodes are taken, because these are the last that are open to everybody and the pods of kube-system need \
          one: {}; leave one out, or add a node",

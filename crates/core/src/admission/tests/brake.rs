@@ -131,6 +131,10 @@ fn a_node_that_is_lost_already_is_nobodys_loss() {
         ..asked()
     };
     assert_eq!(Asked { fleet: LAST, ..pool }.pass(), None);
+    // With another value it sends away those who bore it.
+    let pool =
+        Asked { old: Some("p=a:NoExecute"), new: "p=b:NoExecute", dedicated: "p=a:NoExecute", ..asked() };
+    assert_eq!(Asked { fleet: LAST, ..pool }.pass(), None);
 }
 
 #[test]

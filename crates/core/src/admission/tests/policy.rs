@@ -208,6 +208,12 @@ fn ad_1_what_upstreams_other_plugins_append_is_looked_past() {
 }
 
 #[test]
+fn ad_8_what_a_namespace_gives_for_these_taints_hides_nothing_of_the_authors() {
+    let list = tolerations("ur Exists - NoExecute 300 | nr Exists - NoExecute 60");
+    assert_eq!(made(&list, None, "nr Exists - NoExecute 60", true).tolerations, list);
+}
+
+#[test]
 fn ad_4_on_update_only_what_is_new_can_be_upstreams() {
     let old = tolerations(UPSTREAM);
     assert_eq!(made(&old, Some(&old), "", true).tolerations, old);

@@ -139,6 +139,15 @@ fn what_is_wrong_with_a_pool_on_these_nodes() {
 }
 
 #[test]
+fn who_has_the_nodes_is_named() {
+    let nodes = [node("n", "pool=a", ""), node("open", "", "")];
+    let both = Pool { members: Members { names: vec!["n".into()], ..Members::default() }, ..pool("b", 2) };
+    let all = assess(&[both, pool("a", 1)], Some(&nodes), Trust::Pools);
+    let expected = "these nodes belong to another pool (a) and stay there: n; let only one pool ask for each";
+    assert_eq!(all[0].findings[0].message, expected);
+}
+
+#[test]
 fn some_node_stays_open_to_everybody() {
     let standing = |pools: &[Pool], nodes: &[NodeFacts]| -> Vec<Standing> {
         assess(pools, Some(nodes), Trust::Pools).iter().map(|one| one.standing).collect()
