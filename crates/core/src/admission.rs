@@ -1,16 +1,31 @@
 //! # Admission: tolerations and taints that nobody asked for
-//! Room:     what an API server adds to pods (AD-2) and nodes (AD-6), and what a DaemonSet adds to its pods (DS-1).
+//! Room:     what an API server adds to pods (AD-2) and nodes (AD-6), and what a DaemonSet adds to its pods (DS-1); in
+//!           the folder, everything that Taintward's own admission gives, refuses and says.
 //! Comes in: the tolerations or taints as they were sent: the core's own types, which keep every text as it was written,
 //!           so that a caller who works on JSON converts there and back without loss.
-//! Goes out: what to append (AD-2, AD-6), or the whole new list (DS-1).
-//! Not here: when they are asked: AD-2 on creation and update, AD-6 on creation of a node only.
+//! Goes out: what to append (AD-2, AD-6), or the whole new list (DS-1). A whole request is answered by
+//!           [`review::mutate`], [`review::validate`] and [`review::change_of_node`].
+//! Keeps:    who says the same twice gets the same; no toleration that somebody wrote is taken away or changed, but as
+//!           [`policy`] and [`restriction::Merging::AsUpstream`] say.
+//! Not here: when they are asked: AD-2 on creation and update, AD-6 on creation of a node only; JSON, servers, watches.
 
 use crate::taint::{Effect, Taint, keys};
 use crate::toleration::{Operator, Toleration};
 use alloc::vec::Vec;
 
+pub mod brake;
+pub mod extended;
+pub mod policy;
+pub mod pool;
+pub mod request;
+pub mod restriction;
+pub mod review;
+mod selector;
 #[cfg(test)]
 mod tests;
+mod words;
+
+pub use selector::Selector;
 
 /// For how long a pod bears a node that is gone, if it does not say itself (AD-3). Any number is legal; zero and
 /// negative ones send the pod away at once.

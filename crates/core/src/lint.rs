@@ -25,7 +25,7 @@ mod words;
 mod workload;
 
 pub use rule::{Rule, Severity};
-pub(crate) use words::distance;
+pub(crate) use words::{Quoted, distance};
 
 /// A toleration as somebody wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,6 +5,15 @@ use alloc::boxed::Box;
 use alloc::vec;
 use proptest::prelude::*;
 
+mod brake;
+mod extended;
+mod guard;
+mod nodes;
+mod policy;
+mod pools;
+mod restriction;
+mod review;
+
 fn toleration(key: &str, operator: &str, value: &str, effect: &str, seconds: Option<i64>) -> Toleration {
     let effect = (!effect.is_empty()).then(|| Effect::new(effect));
     Toleration { key: key.into(), operator: Operator::new(operator), value: value.into(), effect, seconds }
@@ -12,6 +21,22 @@ fn toleration(key: &str, operator: &str, value: &str, effect: &str, seconds: Opt
 
 fn taint(key: &str, value: &str, effect: &str) -> Taint {
     Taint { key: key.into(), value: value.into(), effect: Effect::new(effect), time_added: None }
+}
+
+/// `key operator value effect seconds`, with `|` between tolerations; `-` is empty, and what is missing at the end too.
+fn tolerations(rows: &str) -> Vec<Toleration> {
+    let one = |row: &str| {
+        let mut words = row.split_whitespace().map(|word| if word == "-" { "" } else { word });
+        let mut next = || words.next().unwrap_or("");
+        let (key, operator, value, effect, seconds) = (next(), next(), next(), next(), next());
+        let key = match key {
+            "nr" => READY,
+            "ur" => REACH,
+            other => other,
+        };
+        toleration(key, operator, value, effect, seconds.parse().ok())
+    };
+    rows.split('|').filter(|row| !row.trim().is_empty()).map(one).collect()
 }
 
 const READY: &str = "node.kubernetes.io/not-ready";

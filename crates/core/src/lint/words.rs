@@ -14,7 +14,7 @@ const SHOWN_MOST: usize = 80;
 const KEY_MOST: usize = 253 + 1 + 63;
 
 /// Text in quotes, on one line, of bounded length.
-pub(super) struct Quoted<'t>(pub(super) &'t str);
+pub(crate) struct Quoted<'t>(pub(crate) &'t str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -42,6 +42,19 @@ impl NodeOperator {
             other => Self::Unknown(other.into()),
         }
     }
+
+    /// The operator as the API writes it.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::In => "In",
+            Self::NotIn => "NotIn",
+            Self::Exists => "Exists",
+            Self::DoesNotExist => "DoesNotExist",
+            Self::Gt => "Gt",
+            Self::Lt => "Lt",
+            Self::Unknown(text) => text,
+        }
+    }
 }
 
 /// One requirement of a term.

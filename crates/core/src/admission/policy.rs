@@ -1,0 +1,215 @@
+//! # Policy: for how long pods bear a node that is gone, if they do not say so themselves
+//! Room:     the default tolerations of AD-2 to AD-4 with seconds of our own: from whom, and within which bounds.
+//! Comes in: annotations of the workload and the namespace, policies, and what upstream's plugin adds.
+//! Goes out: the whole new list of tolerations; warnings for what was asked for and not granted.
+//! Keeps:    what a pod's author wrote is never touched. The result is the same whether upstream's plugin has run
+//!           before, will run after, or does not run at all.
+//! Not here: which toleration keeps a default away (AD-2): [`default_tolerations`] alone says so.
+//!
+//! **Who decides**, for each of the two taints by itself: the annotation on the pod (from its workload's template);
+//! else the annotation on its namespace; else the policy of the namespace; else 300 s. An annotation is a whole number
+//! of seconds as JSON would write it (any 64-bit one, AD-3), or `forever`. One that is neither is warned about, and the
+//! next in line decides: a slip of the pen refuses nothing.
+//!
+//! **Which policy**: of those whose selector means the namespace, the one with the highest `priority`; of several of
+//! these, the first by name. It alone counts, whole: what it does not say is not looked up in the next.
+//!
+//! **Bounds** are that policy's, and hold for wishes of workloads and namespaces; one outside is moved to the bound,
+//! with a warning. If they contradict each other, the upper one counts. The policy's own seconds are not bound.
+//!
+//! **Recognition.** Upstream's plugin runs before webhooks, so its tolerations are there already although nobody wrote
+//! them. The list is completed as the plugin would complete it. Then what stands at its end is upstream's if it is just
+//! what the plugin would have appended to the rest: same shape, same seconds, same order. What upstream's other plugins
+//! append behind it (AD-1) is looked past, unless a namespace's own defaults (AD-8) are for these very taints: then what
+//! upstream has made of the two stands. On update, only what the pod did not have before can be upstream's. These get
+//! the seconds decided here. An author who writes the very same by hand, at the end, cannot be told from the
+//! plugin and gets them, too; who means 300 s says so in the workload's annotation, where it can be seen to be meant, or
+//! writes it before another toleration of his own.
+
+use super::{DefaultSeconds, Selector, default_tolerations};
+use crate::matching::canonical_integer;
+use crate::scheduling::Labels;
+use crate::taint::keys;
+use crate::toleration::{Operator, Toleration};
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::ops::Range;
+
+mod decide;
+
+pub use decide::{Chosen, Decision, PolicyFault, Source, decide};
+
+/// The annotation, on a pod or a namespace, for a node that is not ready.
+pub const NOT_READY_SECONDS: &str = "taintward.io/not-ready-seconds";
+
+/// The annotation, on a pod or a namespace, for a node that is not heard of.
+pub const UNREACHABLE_SECONDS: &str = "taintward.io/unreachable-seconds";
+
+/// For how long to stay. `Forever` is longer than any number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stay {
+    /// So many seconds; zero or fewer: not at all.
+    For(i64),
+    /// A toleration without seconds.
+    Forever,
+}
+
+impl Stay {
+    /// Reads `60` or `forever`.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "forever" => Some(Self::Forever),
+            number => canonical_integer(number).map(Self::For),
+        }
+    }
+
+    /// As a toleration has it.
+    pub const fn seconds(self) -> Option<i64> {
+        match self {
+            Self::For(seconds) => Some(seconds),
+            Self::Forever => None,
+        }
+    }
+}
+
+/// What the two annotations say, as written; `None` where there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Of [`NOT_READY_SECONDS`].
+    pub not_ready: Option<Box<str>>,
+    /// Of [`UNREACHABLE_SECONDS`].
+    pub unreachable: Option<Box<str>>,
+}
+
+/// What workloads and namespaces may ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Not fewer seconds.
+    pub least: Option<i64>,
+    /// Not more seconds, and not for ever.
+    pub most: Option<i64>,
+}
+
+/// A `TaintwardPolicy`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// `metadata.name`.
+    pub name: Box<str>,
+    /// Of several for one namespace, the highest counts.
+    pub priority: i32,
+    /// For which namespaces; an empty selector is for all.
+    pub namespaces: Selector,
+    /// For a node that is not ready.
+    pub not_ready: Option<Stay>,
+    /// For a node that is not heard of.
+    pub unreachable: Option<Stay>,
+    /// What may be asked for.
+    pub bounds: Bounds,
+}
+
+/// The policy of a namespace with these labels.
+pub fn policy_for<'p>(policies: &'p [Policy], labels: &Labels) -> Option<&'p Policy> {
+    let meant = policies.iter().filter(|policy| policy.namespaces.selects(labels));
+    meant.min_by_key(|policy| (Reverse(policy.priority), &policy.name))
+}
+
+/// What upstream's plugin is known to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Upstream {
+    /// The seconds of the API server's two flags; also the last resort here, where nobody says anything else.
+    pub seconds: DefaultSeconds,
+    /// The plugin is on, or may be. If it is known to be off, nothing is taken for its work.
+    pub may_run: bool,
+}
+
+impl Default for Upstream {
+    fn default() -> Self {
+        Self { seconds: DefaultSeconds::default(), may_run: true }
+    }
+}
+
+/// Tolerations with their defaults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Defaulted {
+    /// The whole list.
+    pub tolerations: Vec<Toleration>,
+    /// How many were appended.
+    pub added: usize,
+    /// How many of upstream's have other seconds now.
+    pub changed: usize,
+    /// What the author of the request should know.
+    pub warnings: Vec<String>,
+}
+
+/// A pod's tolerations with the default ones (AD-2, AD-3, AD-4). `old` are those it had before an update; `behind` are
+/// those that upstream's other plugins append.
+pub fn with_defaults(
+    existing: &[Toleration],
+    old: Option<&[Toleration]>,
+    behind: &[Toleration],
+    upstream: Upstream,
+    decision: &Decision,
+) -> Defaulted {
+    let missing = default_tolerations(existing, upstream.seconds);
+    let added = missing.len();
+    let mut tolerations = existing.to_vec();
+    tolerations.extend(missing);
+    let ours = existing.len()..tolerations.len();
+    let theirs =
+        if upstream.may_run { injected(&tolerations, old, behind, upstream.seconds) } else { ours.clone() };
+    let (mut changed, mut warnings) = (0, Vec::new());
+    for (at, toleration) in tolerations.iter_mut().enumerate() {
+        let is_new = ours.contains(&at);
+        if !is_new && !theirs.contains(&at) {
+            continue;
+        }
+        let chosen = decision.of(&toleration.key);
+        let differs = toleration.seconds != chosen.stay.seconds();
+        toleration.seconds = chosen.stay.seconds();
+        changed += usize::from(differs && !is_new);
+        if differs || is_new {
+            warnings.extend(chosen.warnings.iter().cloned());
+        }
+    }
+    Defaulted { tolerations, added, changed, warnings }
+}
+
+/// Where upstream's own defaults stand in a list that lacks none.
+fn injected(
+    tolerations: &[Toleration],
+    old: Option<&[Toleration]>,
+    behind: &[Toleration],
+    seconds: DefaultSeconds,
+) -> Range<usize> {
+    let behind: BTreeSet<&Toleration> = behind.iter().collect();
+    let had: BTreeSet<&Toleration> = old.unwrap_or_default().iter().collect();
+    let looked_past =
+        |one: &Toleration| behind.contains(one) && ![keys::NOT_READY, keys::UNREACHABLE].contains(&&*one.key);
+    let end = tolerations.iter().rposition(|one| !looked_past(one)).map_or(0, |last| last + 1);
+    for length in [2, 1] {
+        let Some(start) = end.checked_sub(length) else { continue };
+        let tail = &tolerations[start..end];
+        if !tail.iter().all(|one| has_shape(one, seconds) && !had.contains(one)) {
+            continue;
+        }
+        let mut rest = tolerations[..start].to_vec();
+        rest.extend_from_slice(&tolerations[end..]);
+        if default_tolerations(&rest, seconds) == tail {
+            return start..end;
+        }
+    }
+    end..end
+}
+
+/// Asked first, because it costs nothing.
+fn has_shape(one: &Toleration, seconds: DefaultSeconds) -> bool {
+    let wanted = match &*one.key {
+        keys::NOT_READY => seconds.not_ready,
+        keys::UNREACHABLE => seconds.unreachable,
+        _ => return false,
+    };
+    one.operator == Operator::Exists && one.seconds == Some(wanted)
+}

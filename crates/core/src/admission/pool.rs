@@ -1,0 +1,236 @@
+//! # Pool: dedicated nodes as one object
+//! Room:     what a `DedicatedPool` says.
+//! Comes in: its fields, already read.
+//! Goes out: [`Pool`], and through the files of the folder: what is wrong with it ([`assess`]), what a pod gets and
+//!           whether it is refused ([`gift`], [`trespass`]), what is done to a node ([`reconcile`]), how it stands
+//!           ([`status`]).
+//! Keeps:    a pool takes nothing that Kubernetes or another pool owns; it takes back exactly what it put there.
+//! Not here: reading and writing objects.
+
+use super::Selector;
+use super::selector::is_in;
+use crate::scheduling::{Labels, NodeRequirement};
+use crate::taint::{Effect, Taint, keys};
+use crate::time::Wall;
+use crate::toleration::{Operator, Toleration};
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+mod affinity;
+mod assess;
+mod belongs;
+mod fault;
+mod guard;
+mod node;
+mod record;
+mod status;
+
+pub use affinity::{alternatives, narrowed};
+pub use assess::{Assessment, Standing, assess};
+pub use belongs::{Belongs, Exempt, Exemptions, Who, belongs};
+pub use fault::{Finding, Reason};
+pub use guard::{Gift, Trespass, gift, trespass};
+pub use node::{Conflict, NodeEdits, NodeFacts, NodeOutcome, RecordEdit, reconcile};
+pub use record::{Mark, RECORD, Record, Trust};
+pub use status::{OFFENDERS_MOST, Offender, PoolStatus, Resident, remembered, status};
+
+/// What keeps others off: one taint of this key and value for each effect.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolTaint {
+    /// The key.
+    pub key: Box<str>,
+    /// The value; may be empty.
+    pub value: Box<str>,
+    /// The effects; none given means `NoSchedule`, which sends no running pod away.
+    pub effects: Vec<Effect>,
+}
+
+/// What leads the pool's own pods to its nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolLabel {
+    /// The key.
+    pub key: Box<str>,
+    /// The value.
+    pub value: Box<str>,
+}
+
+/// Which nodes belong to it: those that are named and those that are selected. Nodes of the control plane never do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Members {
+    /// By name.
+    pub names: Vec<Box<str>>,
+    /// By labels, not counting those that a pool itself has put there. `None` selects no node, an empty selector every
+    /// one. A kubelet may set most labels of its own node, and so join; not those under
+    /// `node-restriction.kubernetes.io/`.
+    pub selector: Option<Selector>,
+}
+
+/// A service account.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ServiceAccount {
+    /// Its namespace.
+    pub namespace: Box<str>,
+    /// Its name.
+    pub name: Box<str>,
+}
+
+/// Who may use it; one of them is enough. [`belongs`] says how each is understood.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Users {
+    /// Pods in these namespaces. `None` selects none, an empty selector all.
+    pub namespaces: Option<Selector>,
+    /// Pods that run as one of these.
+    pub service_accounts: Vec<ServiceAccount>,
+    /// Pods that one of these users makes by himself.
+    pub users: Vec<Box<str>>,
+    /// Pods that somebody of one of these groups makes by himself.
+    pub groups: Vec<Box<str>>,
+}
+
+/// Where the pool's own pods may run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// On its nodes only: they get the toleration and the node affinity.
+    #[default]
+    Exclusive,
+    /// On its nodes, too: they get the toleration.
+    Allowed,
+}
+
+/// What becomes of pods of others that would be let onto its nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Enforcement {
+    /// They are refused.
+    Deny,
+    /// Their authors are warned.
+    #[default]
+    Warn,
+    /// Nothing.
+    Off,
+}
+
+/// A `DedicatedPool`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pool {
+    /// `metadata.name`.
+    pub name: Box<str>,
+    /// `metadata.creationTimestamp`: of two pools that want the same, the older one has it.
+    pub created: Option<Wall>,
+    /// `metadata.deletionTimestamp` is set: it wants nothing any more.
+    pub leaving: bool,
+    /// What keeps others off.
+    pub taint: PoolTaint,
+    /// What leads its own pods there; `None` means key and value of the taint.
+    pub label: Option<PoolLabel>,
+    /// Which nodes.
+    pub members: Members,
+    /// Whose pods.
+    pub users: Users,
+    /// Where these may run.
+    pub placement: Placement,
+    /// What becomes of others.
+    pub enforcement: Enforcement,
+    /// What it has stood for and may be on nodes, as its status remembers it ([`remembered`]); see [`Trust::Pools`].
+    pub past: Vec<Mark>,
+}
+
+impl Pool {
+    /// The taints it puts on its nodes, in the order of its effects.
+    pub fn taints(&self) -> Vec<Taint> {
+        let default = [Effect::NoSchedule];
+        let effects = if self.taint.effects.is_empty() { &default[..] } else { &self.taint.effects };
+        let taint = |effect: &Effect| Taint {
+            key: self.taint.key.clone(),
+            value: self.taint.value.clone(),
+            effect: effect.clone(),
+            time_added: None,
+        };
+        let new = |&(at, effect): &(usize, &Effect)| !effects[..at].contains(effect);
+        effects.iter().enumerate().filter(new).map(|(_, effect)| taint(effect)).collect()
+    }
+
+    /// Those of them that keep pods off; `PreferNoSchedule` does not.
+    pub fn barrier(&self) -> Vec<Taint> {
+        let mut taints = self.taints();
+        taints.retain(|taint| keeps_off(&taint.effect));
+        taints
+    }
+
+    /// The label it puts on its nodes.
+    pub fn label(&self) -> PoolLabel {
+        let of_taint = || PoolLabel { key: self.taint.key.clone(), value: self.taint.value.clone() };
+        self.label.clone().unwrap_or_else(of_taint)
+    }
+
+    /// What its own pods get: one toleration for every effect, so that a pool whose effects are changed later does not
+    /// send away its own.
+    pub fn toleration(&self) -> Toleration {
+        let (key, value) = (self.taint.key.clone(), self.taint.value.clone());
+        Toleration { key, operator: Operator::Equal, value, effect: None, seconds: None }
+    }
+
+    /// What its own pods ask of a node, if they may run nowhere else.
+    pub fn requirement(&self) -> NodeRequirement {
+        let label = self.label();
+        is_in(&label.key, vec![label.value])
+    }
+
+    /// Everything it puts on a node.
+    pub fn marks(&self) -> Vec<Mark> {
+        let label = self.label();
+        let taints = self.taints().into_iter();
+        let taints =
+            taints.map(|taint| Mark::Taint { key: taint.key, value: taint.value, effect: taint.effect });
+        taints.chain([Mark::Label { key: label.key, value: label.value }]).collect()
+    }
+
+    /// Whether it asks for a node of this name and with these labels, from which those that pools put there have been
+    /// taken off.
+    pub fn selects(&self, name: &str, labels: &Labels) -> bool {
+        !self.leaving && !is_control_plane(labels) && self.names_or_matches(name, labels)
+    }
+
+    pub(super) fn names_or_matches(&self, name: &str, labels: &Labels) -> bool {
+        self.members.names.iter().any(|own| **own == *name)
+            || self.members.selector.as_ref().is_some_and(|selector| selector.selects(labels))
+    }
+
+    /// Who comes first of those that want the same: the older one, then the first by name.
+    pub(super) fn rank(&self) -> (Wall, &str) {
+        (self.created.unwrap_or(Wall::from_micros(i64::MAX)), &self.name)
+    }
+}
+
+/// A label that nodes of the control plane have; the second is of old releases.
+const CONTROL_PLANE: [&str; 2] = [keys::CONTROL_PLANE, "node-role.kubernetes.io/master"];
+
+/// Whether the node carries the control plane.
+pub(super) fn is_control_plane(labels: &Labels) -> bool {
+    CONTROL_PLANE.iter().any(|key| labels.contains_key(*key))
+}
+
+/// Whether a taint with this effect keeps pods off (SC-1).
+pub(super) fn keeps_off(effect: &Effect) -> bool {
+    matches!(effect, Effect::NoSchedule | Effect::NoExecute)
+}
+
+/// Whether a key is Kubernetes' own to set, on nodes: a pool that took it would fight with a controller. Labels that
+/// kubelets may not set (`node-restriction.kubernetes.io/`) and roles other than the control plane's are for people.
+pub(super) fn is_reserved(key: &str) -> bool {
+    let Some((domain, _)) = key.split_once('/') else { return false };
+    let of_kubernetes = ["kubernetes.io", "k8s.io"]
+        .iter()
+        .any(|own| domain.strip_suffix(own).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')));
+    let for_people = domain == "node-restriction.kubernetes.io"
+        || domain.ends_with(".node-restriction.kubernetes.io")
+        || (domain == "node-role.kubernetes.io" && !CONTROL_PLANE.contains(&key));
+    of_kubernetes && !for_people
+}
+
+impl fmt::Display for ServiceAccount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}

@@ -1,0 +1,59 @@
+//! # Affinity: leading pods to a pool's nodes, and nowhere else
+//! Room:     what is added to a required node affinity.
+//! Comes in: the terms as they stand in the pod; the pools it has to stay in.
+//! Goes out: the terms to have instead.
+//! Keeps:    the nodes that are asked for afterwards are those asked for before that also have the label of one of the
+//!           pools. Adding twice is adding once.
+//! Not here: which pools those are (`guard.rs`).
+
+use super::Pool;
+use crate::admission::selector::is_in;
+use crate::scheduling::{NodeOperator, NodeRequirement, NodeTerm};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+/// What a node must have one of: pools that share a label's key make one requirement of several values.
+pub fn alternatives<'p>(pools: impl IntoIterator<Item = &'p Pool>) -> Vec<NodeRequirement> {
+    let mut values: BTreeMap<Box<str>, BTreeSet<Box<str>>> = BTreeMap::new();
+    for pool in pools {
+        let label = pool.label();
+        values.entry(label.key).or_default().insert(label.value);
+    }
+    values.into_iter().map(|(key, values)| is_in(&key, values.into_iter().collect())).collect()
+}
+
+/// The terms of a required node affinity, narrowed to nodes that have one of these.
+///
+/// Terms are ORed, and what is within one is ANDed: so every term gets the requirement, and is there once for each of
+/// several. One that asks for no less already stays as it is. An empty term matches nothing and stays empty: with a
+/// requirement in it, it would match. A pod without affinity gets one term for each.
+pub fn narrowed(terms: Option<&[NodeTerm]>, alternatives: &[NodeRequirement]) -> Option<Vec<NodeTerm>> {
+    let Some(terms) = terms else {
+        let term = |one: &NodeRequirement| NodeTerm { expressions: [one.clone()].into(), fields: Vec::new() };
+        return (!alternatives.is_empty()).then(|| alternatives.iter().map(term).collect());
+    };
+    let mut narrow = Vec::with_capacity(terms.len());
+    for term in terms {
+        let empty = term.expressions.is_empty() && term.fields.is_empty();
+        if empty || alternatives.is_empty() || alternatives.iter().any(|one| asks_for_no_less(term, one)) {
+            narrow.push(term.clone());
+            continue;
+        }
+        for one in alternatives {
+            let mut term = term.clone();
+            term.expressions.push(one.clone());
+            narrow.push(term);
+        }
+    }
+    Some(narrow)
+}
+
+fn asks_for_no_less(term: &NodeTerm, one: &NodeRequirement) -> bool {
+    term.expressions.iter().any(|own| {
+        own.key == one.key
+            && own.operator == NodeOperator::In
+            && !own.values.is_empty()
+            && own.values.iter().all(|value| one.values.contains(value))
+    })
+}

@@ -1,0 +1,175 @@
+//! # Status: how a pool is doing
+//! Room:     counts of nodes and pods, and who is on its nodes that should not be.
+//! Comes in: pools and how they stand, nodes, pods that have a node.
+//! Goes out: a [`PoolStatus`] for each pool, in their order.
+//! Keeps:    bounded: offenders are counted, and only the first of them named.
+//! Not here: findings about the pool itself (`assess.rs`).
+
+use super::assess::Standing;
+use super::belongs::{Belongs, Exemptions, Who, belongs};
+use super::node::{NodeFacts, reconcile};
+use super::record::{Mark, Record, Trust};
+use super::{Placement, Pool};
+use crate::admission::request::Identity;
+use crate::admission::words::{text_of, toleration_of};
+use crate::matching::{Match, NumericOperators, tolerates};
+use crate::names::PodName;
+use crate::scheduling::Labels;
+use crate::toleration::Toleration;
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// So many offenders are named.
+pub const OFFENDERS_MOST: usize = 10;
+
+/// A pod that has a node and is not over.
+#[derive(Clone, Debug)]
+pub struct Resident<'r> {
+    /// Namespace and name.
+    pub name: PodName,
+    /// Whose it is.
+    pub identity: Identity,
+    /// The labels of its namespace, if they are known.
+    pub namespace: Option<&'r Labels>,
+    /// Its node.
+    pub node: Box<str>,
+    /// Its tolerations.
+    pub tolerations: Vec<Toleration>,
+}
+
+/// A pod of somebody else on the pool's nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offender {
+    /// Namespace and name.
+    pub pod: PodName,
+    /// Its node.
+    pub node: Box<str>,
+    /// How it comes to be there.
+    pub message: String,
+}
+
+/// How a pool is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolStatus {
+    /// Nodes it has.
+    pub nodes: u32,
+    /// Nodes it should have, where something of somebody else's is in the way.
+    pub conflicts: u32,
+    /// Its own pods on its nodes.
+    pub pods: u32,
+    /// Its own pods on other nodes, where they should not be ([`Placement::Exclusive`]): they were there before.
+    pub elsewhere: u32,
+    /// Pods on its nodes that are exempt.
+    pub exempt: u32,
+    /// Pods on its nodes of which it cannot be told whose they are: who made them is forgotten, or their namespace is
+    /// not known.
+    pub unknown: u32,
+    /// Pods of others on its nodes.
+    pub offenders: u32,
+    /// The first of them, by node and name.
+    pub named: Vec<Offender>,
+}
+
+/// How each pool is doing.
+pub fn status(
+    pools: &[Pool],
+    standing: &[Standing],
+    nodes: &[NodeFacts],
+    residents: &[Resident<'_>],
+    exemptions: &Exemptions,
+    trust: Trust,
+) -> Vec<PoolStatus> {
+    let mut all = vec![PoolStatus::default(); pools.len()];
+    let mut pool_of: BTreeMap<&str, usize> = BTreeMap::new();
+    for node in nodes {
+        let outcome = reconcile(pools, standing, node, trust);
+        if let Some(pool) = outcome.pool {
+            all[pool].nodes += 1;
+            pool_of.insert(&node.name, pool);
+        } else if let Some(conflict) = outcome.conflict {
+            all[conflict.pool].conflicts += 1;
+        }
+    }
+    let mut sorted: Vec<&Resident<'_>> = residents.iter().collect();
+    sorted.sort_by_key(|resident| (&resident.node, resident.name.as_str()));
+    for resident in sorted {
+        let place = pool_of.get(&*resident.node).copied();
+        let exempt = exemptions.as_claimed(&resident.identity).is_some();
+        if let Some(at) = place {
+            count_on_node(&pools[at], resident, exempt, &mut all[at]);
+        }
+        if !exempt {
+            count_elsewhere(pools, resident, place, &mut all);
+        }
+    }
+    all
+}
+
+fn whose(pool: &Pool, resident: &Resident<'_>) -> Belongs {
+    let Resident { identity, namespace, .. } = resident;
+    belongs(pool, Who { identity, namespace: *namespace, requester: None, operation: None })
+}
+
+fn count_on_node(pool: &Pool, resident: &Resident<'_>, exempt: bool, status: &mut PoolStatus) {
+    if exempt {
+        status.exempt += 1;
+        return;
+    }
+    match whose(pool, resident) {
+        Belongs::Yes => status.pods += 1,
+        Belongs::Unknown => status.unknown += 1,
+        Belongs::No => {
+            status.offenders += 1;
+            if status.named.len() < OFFENDERS_MOST {
+                let (pod, node) = (resident.name.clone(), resident.node.clone());
+                status.named.push(Offender { pod, node, message: how(pool, resident) });
+            }
+        }
+    }
+}
+
+fn how(pool: &Pool, resident: &Resident<'_>) -> String {
+    let let_in = |one: &Toleration| {
+        pool.barrier().iter().any(|taint| tolerates(one, taint, NumericOperators::On) == Match::Yes)
+    };
+    match resident.tolerations.iter().position(let_in) {
+        Some(at) => {
+            format!("toleration {at} ({}) lets it stay", toleration_of(&resident.tolerations[at]))
+        }
+        None => format!(
+            "it was on {} before the taint, or was put there by name; an effect NoExecute would send it away",
+            text_of(&resident.node)
+        ),
+    }
+}
+
+/// Counts a pod for each exclusive pool it has to stay in and does not: being in one of several is enough.
+fn count_elsewhere(pools: &[Pool], resident: &Resident<'_>, place: Option<usize>, all: &mut [PoolStatus]) {
+    let has_to = |at: &usize| {
+        let pool = &pools[*at];
+        !pool.leaving && pool.placement == Placement::Exclusive && whose(pool, resident) == Belongs::Yes
+    };
+    let homes: Vec<usize> = (0..pools.len()).filter(has_to).collect();
+    if !place.is_some_and(|place| homes.contains(&place)) {
+        homes.into_iter().for_each(|at| all[at].elsewhere += 1);
+    }
+}
+
+/// What a pool's status has to remember, for [`Pool::past`]: what it stands for, and what it stood for and is still on
+/// nodes. To be written before a node is touched; a pool that is being deleted may go when this is empty.
+pub fn remembered(pool: &Pool, nodes: &[NodeFacts]) -> Vec<Mark> {
+    let mut marks = if pool.leaving { Vec::new() } else { pool.marks() };
+    let records = nodes.iter().filter_map(|node| node.record.as_deref()).map(Record::parse);
+    let out: Vec<Mark> = records.flat_map(|record| record.marks).collect();
+    let stood = pool.past.iter().cloned().chain(pool.marks());
+    for mark in stood {
+        if out.contains(&mark) && !marks.contains(&mark) {
+            marks.push(mark);
+        }
+    }
+    marks
+}

@@ -1,0 +1,180 @@
+//! # Request: what is known when somebody asks
+//! Room:     a request for a pod as an API server sends it on, and what there is around it.
+//! Comes in: an admission review, already read; what watches have brought so far.
+//! Goes out: the types that every rule of admission asks.
+//! Keeps:    what is not known is `None`, never empty: a rule that needs it does nothing.
+//! Not here: any rule.
+
+use super::policy::{Asked, Policy};
+use super::pool::{Pool, Who};
+use super::restriction::NamespaceLists;
+use crate::fact::Owner;
+use crate::scheduling::{Labels, NodeTerm};
+use crate::toleration::Toleration;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+/// What is done to the object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operation {
+    /// It is made.
+    Create,
+    /// It is changed.
+    Update,
+}
+
+/// Who asks, as the API server has authenticated them (`userInfo`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requester {
+    /// `username`.
+    pub user: Box<str>,
+    /// `groups`.
+    pub groups: Vec<Box<str>>,
+}
+
+/// The controllers of Kubernetes that make pods, by the accounts they use: who asks says nothing about for whom.
+const MAKERS: [&str; 6] = [
+    "system:kube-controller-manager",
+    "system:serviceaccount:kube-system:daemon-set-controller",
+    "system:serviceaccount:kube-system:replicaset-controller",
+    "system:serviceaccount:kube-system:replication-controller",
+    "system:serviceaccount:kube-system:statefulset-controller",
+    "system:serviceaccount:kube-system:job-controller",
+];
+
+impl Requester {
+    /// One of the controllers that make pods for others.
+    pub fn makes_pods_for_others(&self) -> bool {
+        MAKERS.contains(&&*self.user)
+    }
+
+    /// The controller that makes the pods of DaemonSets.
+    pub fn makes_daemons(&self) -> bool {
+        MAKERS[..2].contains(&&*self.user)
+    }
+
+    /// A kubelet.
+    pub fn is_kubelet(&self) -> bool {
+        self.is_in("system:nodes")
+    }
+
+    /// Whether it is in a group.
+    pub fn is_in(&self, group: &str) -> bool {
+        self.groups.iter().any(|own| **own == *group)
+    }
+}
+
+/// Whose a pod is: what exemptions and membership in pools are decided by, for pods that are asked for and pods that
+/// run already.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// `metadata.namespace`; of a request, that of the request.
+    pub namespace: Box<str>,
+    /// `spec.serviceAccountName`; empty means `default`.
+    pub service_account: Box<str>,
+    /// `spec.priorityClassName`.
+    pub priority_class: Box<str>,
+    /// Which kind of controller owns it.
+    pub owner: Owner,
+    /// The annotation `kubernetes.io/config.mirror` is there.
+    pub mirror: bool,
+}
+
+/// A pod as it is asked for. Everything that is not needed is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodAsked {
+    /// Whose it is.
+    pub identity: Identity,
+    /// `spec.tolerations`.
+    pub tolerations: Vec<Toleration>,
+    /// `spec.nodeSelector`.
+    pub node_selector: Labels,
+    /// The terms of the required node affinity; `None` where there is none.
+    pub required: Option<Vec<NodeTerm>>,
+    /// It prefers some nodes (`preferredDuringScheduling...`).
+    pub prefers: bool,
+    /// `spec.nodeName`, if it is set.
+    pub node: Option<Box<str>>,
+    /// `spec.schedulingGates` is not empty: its affinity may still be narrowed.
+    pub gated: bool,
+    /// `spec.hostNetwork`.
+    pub host_network: bool,
+    /// Labelled `tier: control-plane`.
+    pub control_plane: bool,
+    /// Names of the resources that containers and init containers request; ephemeral containers do not count (AD-7).
+    pub resources: Vec<Box<str>>,
+    /// No container has a request or limit of CPU or memory: its class of service is BestEffort (AD-9).
+    pub best_effort: bool,
+    /// Its annotations about seconds.
+    pub asked: Asked,
+}
+
+/// A request for a pod, on the resource itself: no subresource asks any of these rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodRequest {
+    /// Creation or change.
+    pub operation: Operation,
+    /// Who asks; `None` where that is not known.
+    pub requester: Option<Requester>,
+    /// The pod. To [`super::review::validate`] it is the final one.
+    pub pod: PodAsked,
+    /// The tolerations it had before a change; `None` on creation.
+    pub old: Option<Vec<Toleration>>,
+}
+
+impl PodRequest {
+    /// Whose the pod is, as far as it is known.
+    pub fn who<'a>(&'a self, namespace: Option<&'a NamespaceFacts>) -> Who<'a> {
+        Who {
+            identity: &self.pod.identity,
+            namespace: namespace.map(|namespace| &namespace.labels),
+            requester: self.requester.as_ref(),
+            operation: Some(self.operation),
+        }
+    }
+
+    /// The tolerations it had before, if it was there before. Where those of a change are not told, nothing about it
+    /// counts as new.
+    pub(super) fn before(&self) -> Option<&[Toleration]> {
+        match self.operation {
+            Operation::Create => None,
+            Operation::Update => Some(self.old.as_deref().unwrap_or(&self.pod.tolerations)),
+        }
+    }
+}
+
+/// A namespace, as far as admission asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamespaceFacts {
+    /// `metadata.labels`.
+    pub labels: Labels,
+    /// Its annotations about seconds.
+    pub asked: Asked,
+    /// Its annotations about tolerations (AD-8).
+    pub lists: NamespaceLists,
+}
+
+/// Which pool's node a pod names in `spec.nodeName`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NodePool<'s> {
+    /// The node is not known, or the pod names none.
+    #[default]
+    Unknown,
+    /// The node is nobody's.
+    Nobody,
+    /// The pool of this name.
+    Pool(&'s str),
+}
+
+/// What there is around a request. `None` is what watches have not brought yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Surroundings<'s> {
+    /// The pod's namespace.
+    pub namespace: Option<&'s NamespaceFacts>,
+    /// All policies.
+    pub policies: Option<&'s [Policy]>,
+    /// All pools that stand ([`super::pool::Standing`]); in the order of their names.
+    pub pools: Option<&'s [Pool]>,
+    /// Whose the node is that the pod names.
+    pub node_pool: NodePool<'s>,
+}

@@ -1,0 +1,309 @@
+//! What pools give pods, and whom they keep out.
+
+use super::pools::{labels, pool};
+use super::tolerations;
+use crate::admission::pool::*;
+use crate::admission::request::*;
+use crate::fact::Owner;
+use crate::matching::NumericOperators;
+use crate::scheduling::{Labels, NodeOperator, NodeRequirement, NodeTerm};
+use crate::taint::Effect;
+use crate::toleration::Toleration;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+const OFF: NumericOperators = NumericOperators::Off;
+
+pub(super) fn requester(user: &str, groups: &[&str]) -> Requester {
+    Requester { user: user.into(), groups: groups.iter().map(|&group| group.into()).collect() }
+}
+
+fn identity(namespace: &str, account: &str) -> Identity {
+    Identity { namespace: namespace.into(), service_account: account.into(), ..Identity::default() }
+}
+
+fn who<'a>(
+    identity: &'a Identity,
+    namespace: Option<&'a Labels>,
+    requester: Option<&'a Requester>,
+) -> Who<'a> {
+    Who { identity, namespace, requester, operation: Some(Operation::Create) }
+}
+
+#[test]
+fn whose_a_pod_is() {
+    let ann = requester("ann", &["devs"]);
+    let maker = requester(
+        "system:serviceaccount:kube-system:replicaset-controller",
+        &["devs", "system:authenticated"],
+    );
+    let users = |users: Users| Pool { users, ..pool("a", 1) };
+    let by_namespace = pool("a", 1);
+    let account = ServiceAccount { namespace: "shop".into(), name: "web".into() };
+    let default = ServiceAccount { namespace: "shop".into(), name: "default".into() };
+    let by_account = users(Users { service_accounts: vec![account, default], ..Users::default() });
+    let by_user = users(Users { users: vec!["ann".into()], ..Users::default() });
+    let by_group = users(Users { groups: vec!["devs".into()], ..Users::default() });
+    let (team_a, team_b) = (labels("team=a"), labels("team=b"));
+    use Belongs::{No, Unknown, Yes};
+    let (web, bare, other) = (identity("shop", "web"), identity("shop", ""), identity("other", "web"));
+    assert_eq!(belongs(&by_namespace, who(&web, Some(&team_a), None)), Yes);
+    assert_eq!(belongs(&by_namespace, who(&web, Some(&team_b), None)), No);
+    assert_eq!(belongs(&by_namespace, who(&web, None, None)), Unknown);
+    assert_eq!(belongs(&by_account, who(&web, None, None)), Yes);
+    assert_eq!(belongs(&by_account, who(&bare, None, None)), Yes);
+    assert_eq!(belongs(&by_account, who(&other, None, None)), No);
+    assert_eq!(belongs(&by_account, who(&identity("shop", "db"), None, None)), No);
+    for by_maker in [&by_user, &by_group] {
+        assert_eq!(belongs(by_maker, who(&web, None, Some(&ann))), Yes);
+        assert_eq!(belongs(by_maker, who(&web, None, Some(&maker))), No);
+        assert_eq!(belongs(by_maker, who(&web, None, Some(&requester("bob", &[])))), No);
+        assert_eq!(belongs(by_maker, who(&web, None, None)), Unknown);
+        // Who changes a pod says nothing about who made it.
+        for operation in [Some(Operation::Update), None] {
+            assert_eq!(belongs(by_maker, Who { operation, ..who(&web, None, Some(&ann)) }), Unknown);
+        }
+    }
+    assert_eq!(belongs(&users(Users::default()), who(&web, None, None)), No);
+}
+
+#[test]
+fn what_is_exempt_and_who_is_believed() {
+    let rules = Exemptions::default();
+    let daemon = Identity { owner: Owner::DaemonSet, ..identity("shop", "") };
+    let mirror = Identity { mirror: true, ..identity("shop", "") };
+    let critical = Identity { priority_class: "system-cluster-critical".into(), ..identity("shop", "") };
+    let system = identity("kube-system", "");
+    let ann = requester("ann", &[]);
+    let makes = requester("system:serviceaccount:kube-system:daemon-set-controller", &[]);
+    let kubelet = requester("system:node:n", &["system:nodes"]);
+    for (identity, asks, expected) in [
+        (&daemon, Some(&makes), Some(Exempt::DaemonSet)),
+        (&daemon, None, Some(Exempt::DaemonSet)),
+        (&daemon, Some(&ann), None),
+        (&mirror, Some(&kubelet), Some(Exempt::Mirror)),
+        (&mirror, Some(&ann), None),
+        (&critical, Some(&ann), Some(Exempt::SystemCritical)),
+        (&system, Some(&ann), Some(Exempt::SystemNamespace)),
+        (&identity("shop", ""), Some(&makes), None),
+    ] {
+        for operation in [Operation::Create, Operation::Update] {
+            let who = Who { operation: Some(operation), ..who(identity, None, asks) };
+            assert_eq!(rules.of(who), expected, "{identity:?} {asks:?}");
+        }
+    }
+    assert_eq!(rules.as_claimed(&daemon), Some(Exempt::DaemonSet));
+    assert_eq!(rules.as_claimed(&identity("shop", "")), None);
+    let fewer = Exemptions { rules: vec![Exempt::DaemonSet], namespaces: Vec::new() };
+    assert_eq!(fewer.as_claimed(&critical), None);
+    let names = rules.rules.iter().map(|rule| rule.name()).collect::<Vec<_>>();
+    assert_eq!(names, ["daemon-set", "mirror", "system-namespace", "system-critical"]);
+}
+
+fn given(pools: &[Pool], pod: &PodAsked, operation: Operation) -> Gift {
+    let (identity, namespace) = (identity("shop", ""), labels("team=a"));
+    let who = Who { operation: Some(operation), ..who(&identity, Some(&namespace), None) };
+    gift(pools, pod, &pod.tolerations, who, OFF)
+}
+
+fn led_to(values: &[&str]) -> NodeTerm {
+    let values = values.iter().map(|&value| value.into()).collect();
+    let one = NodeRequirement { key: "dedicated".into(), operator: NodeOperator::In, values };
+    NodeTerm { expressions: vec![one], fields: Vec::new() }
+}
+
+#[test]
+fn its_own_pods_get_toleration_and_affinity() {
+    let exclusive = [pool("a", 1)];
+    let allowed = [Pool { placement: Placement::Allowed, ..pool("a", 1) }];
+    let bare = PodAsked::default();
+    let tolerated = tolerations("dedicated Equal a");
+    let made = given(&exclusive, &bare, Operation::Create);
+    assert_eq!((made.tolerations, made.required), (tolerated.clone(), Some(vec![led_to(&["a"])])));
+    let made = given(&allowed, &bare, Operation::Create);
+    assert_eq!((made.tolerations, made.required), (tolerated.clone(), None));
+    // Nothing twice, and nothing that the author has seen to.
+    for own in ["dedicated Equal a", "dedicated - a NoSchedule", "dedicated Exists", "- Exists"] {
+        let pod = PodAsked {
+            tolerations: tolerations(own),
+            required: Some(vec![led_to(&["a"])]),
+            ..PodAsked::default()
+        };
+        assert_eq!(given(&exclusive, &pod, Operation::Create), Gift::default(), "{own}");
+    }
+    // A second effect is not borne by a toleration for the first.
+    let mut harder = pool("a", 1);
+    harder.taint.effects = vec![Effect::NoSchedule, Effect::NoExecute];
+    let pod = PodAsked { tolerations: tolerations("dedicated - a NoSchedule"), ..PodAsked::default() };
+    assert_eq!(given(&[harder], &pod, Operation::Create).tolerations, tolerated);
+}
+
+#[test]
+fn what_is_given_when() {
+    let pools = [pool("a", 1)];
+    let with =
+        |node: Option<&str>, gated| PodAsked { node: node.map(Into::into), gated, ..PodAsked::default() };
+    for (operation, node, gated, toleration, affinity) in [
+        (Operation::Create, None, false, true, true),
+        (Operation::Create, None, true, true, true),
+        (Operation::Create, Some("n"), false, true, false),
+        (Operation::Update, None, true, true, true),
+        (Operation::Update, None, false, true, false),
+        (Operation::Update, Some("n"), false, false, false),
+    ] {
+        let made = given(&pools, &with(node, gated), operation);
+        assert_eq!(
+            (!made.tolerations.is_empty(), made.required.is_some()),
+            (toleration, affinity),
+            "{operation:?} {node:?}"
+        );
+    }
+}
+
+#[test]
+fn a_pod_of_several_pools_stays_within_all_of_them() {
+    let of_a = |name: &str| Pool { users: pool("a", 1).users, ..pool(name, 1) };
+    let made = given(&[of_a("a"), of_a("b"), pool("c", 1)], &PodAsked::default(), Operation::Create);
+    assert_eq!(made.tolerations, tolerations("dedicated Equal a | dedicated Equal b"));
+    assert_eq!(made.required, Some(vec![led_to(&["a", "b"])]));
+    let other = Pool { label: Some(PoolLabel { key: "z".into(), value: "1".into() }), ..of_a("b") };
+    let pools = [of_a("a"), other];
+    let pod = PodAsked { required: Some(vec![led_to(&["x"])]), gated: true, ..PodAsked::default() };
+    assert_eq!(given(&pools, &pod, Operation::Create).required.map(|terms| terms.len()), Some(2));
+    // On update no terms may be added to those that are there.
+    assert_eq!(given(&pools, &pod, Operation::Update).required, None);
+    assert!(given(&pools, &PodAsked { required: None, ..pod }, Operation::Update).required.is_some());
+    let nobody = identity("shop", "");
+    let unknown = who(&nobody, None, None);
+    let made = gift(&pools, &PodAsked::default(), &[], unknown, OFF);
+    assert_eq!((made.tolerations.len(), made.required, made.unknown), (0, None, 2));
+}
+
+#[test]
+fn terms_are_narrowed_one_by_one() {
+    let need = alternatives([&pool("a", 1)]);
+    let asks = |key: &str| NodeTerm {
+        expressions: vec![NodeRequirement {
+            key: key.into(),
+            operator: NodeOperator::Exists,
+            values: Vec::new(),
+        }],
+        fields: Vec::new(),
+    };
+    let by_name = NodeTerm { expressions: Vec::new(), fields: led_to(&["n"]).expressions };
+    let terms = [asks("x"), NodeTerm::default(), led_to(&["a"]), led_to(&["a", "b"]), by_name];
+    let after = narrowed(Some(&terms), &need).unwrap();
+    let sizes: Vec<(usize, usize)> =
+        after.iter().map(|term| (term.expressions.len(), term.fields.len())).collect();
+    assert_eq!(sizes, [(2, 0), (0, 0), (1, 0), (2, 0), (1, 1)]);
+    assert_eq!(narrowed(Some(&after), &need).as_deref(), Some(&after[..]));
+    assert_eq!(narrowed(Some(&[]), &need), Some(Vec::new()));
+    assert_eq!(narrowed(None, &[]), None);
+}
+
+fn caught(pool: &Pool, now: &str, old: Option<&str>) -> (Vec<Trespass>, usize) {
+    let (identity, namespace) = (identity("shop", ""), labels("team=b"));
+    let pod = PodAsked { tolerations: tolerations(now), ..PodAsked::default() };
+    let old: Option<Vec<Toleration>> = old.map(tolerations);
+    let operation = Some(if old.is_some() { Operation::Update } else { Operation::Create });
+    let who = Who { operation, ..who(&identity, Some(&namespace), None) };
+    trespass(core::slice::from_ref(pool), &pod, old.as_deref(), NodePool::Unknown, who, OFF)
+}
+
+#[test]
+fn others_are_told_which_toleration_lets_them_in() {
+    let mut hard = pool("a", 1);
+    hard.taint.effects = vec![Effect::NoSchedule, Effect::NoExecute];
+    for (pool, own, places) in [
+        (&pool("a", 1), "", None),
+        (&pool("a", 1), "x Exists | dedicated Equal a NoSchedule", Some(vec![1])),
+        (&pool("a", 1), "dedicated Equal b | dedicated Exists", Some(vec![1])),
+        (&pool("a", 1), "- Exists", Some(vec![0])),
+        (&pool("a", 1), "- Exists - NoExecute", None),
+        (&pool("a", 1), "dedicated Like a", None),
+        (&hard, "dedicated Equal a NoSchedule", None),
+        (&hard, "dedicated Equal a NoSchedule | - Exists - NoExecute 5", Some(vec![0, 1])),
+        (&hard, "dedicated Equal a", Some(vec![0])),
+    ] {
+        let (found, unknown) = caught(pool, own, None);
+        assert_eq!((found.first().map(|one| one.tolerations.clone()), unknown), (places, 0), "{own}");
+    }
+    let soft =
+        Pool { taint: PoolTaint { effects: vec![Effect::PreferNoSchedule], ..hard.taint }, ..pool("a", 1) };
+    assert_eq!(caught(&soft, "- Exists", None).0, []);
+    let off = Pool { enforcement: Enforcement::Off, ..pool("a", 1) };
+    assert_eq!(caught(&off, "- Exists", None).0, []);
+}
+
+#[test]
+fn the_sentence_says_which_pool_who_may_and_what_to_do() {
+    let mut one = pool("a", 1);
+    let said = |pool: &Pool| caught(pool, "x Exists | - Exists", None).0.remove(0).message;
+    assert_eq!(
+        said(&one),
+        "the nodes of pool a are for pods in namespaces with team=a; toleration 1 (every taint) lets this pod onto them: \
+         take it out, or have the pool let you in"
+    );
+    let account = |name: &str| ServiceAccount { namespace: "s".into(), name: name.into() };
+    one.users.service_accounts = ["1", "2", "3", "4"].map(account).into();
+    one.users.groups = vec!["system:masters".into()];
+    let (found, unknown) = caught(&one, "- Exists", None);
+    assert_eq!((found.len(), unknown), (0, 1));
+    let (identity, namespace, ann) = (identity("shop", ""), labels("team=b"), requester("ann", &[]));
+    let pod = PodAsked { tolerations: tolerations("- Exists"), ..PodAsked::default() };
+    let asks = who(&identity, Some(&namespace), Some(&ann));
+    let (found, _) = trespass(core::slice::from_ref(&one), &pod, None, NodePool::Unknown, asks, OFF);
+    let who_may = "pods in namespaces with team=a, or of service account s/1, s/2, s/3 and 1 more, or made by group \
+                   system:masters";
+    assert!(found[0].message.contains(who_may), "{}", found[0].message);
+    one.users = Users::default();
+    assert!(said(&one).contains("are for nobody"));
+}
+
+#[test]
+fn an_old_pod_stays_updatable() {
+    let one = pool("a", 1);
+    for (now, old, refused) in [
+        ("- Exists", Some("- Exists"), false),
+        ("- Exists | x Exists", Some("- Exists"), false),
+        ("dedicated Exists | - Exists", Some("- Exists"), false),
+        ("x Exists | - Exists", Some("x Exists"), true),
+        ("", Some(""), false),
+    ] {
+        assert_eq!(!caught(&one, now, old).0.is_empty(), refused, "{now}");
+    }
+}
+
+#[test]
+fn a_pod_that_names_a_node_of_the_pool_needs_no_toleration_to_get_there() {
+    let one = pool("a", 1);
+    let (own, namespace) = (identity("shop", ""), labels("team=b"));
+    let pod = PodAsked { node: Some("n1".into()), ..PodAsked::default() };
+    let said = |node_pool, old: Option<&[Toleration]>, team: &Labels| -> Vec<String> {
+        let who = who(&own, Some(team), None);
+        let (found, _) = trespass(core::slice::from_ref(&one), &pod, old, node_pool, who, OFF);
+        found.into_iter().map(|found| found.message).collect()
+    };
+    let told = said(NodePool::Pool("a"), None, &namespace);
+    assert!(told[0].contains("spec.nodeName puts this pod on n1"), "{told:?}");
+    assert_eq!(said(NodePool::Pool("b"), None, &namespace), Vec::<String>::new());
+    assert_eq!(said(NodePool::Nobody, None, &namespace), Vec::<String>::new());
+    assert_eq!(said(NodePool::Unknown, None, &namespace), Vec::<String>::new());
+    assert_eq!(said(NodePool::Pool("a"), Some(&[]), &namespace), Vec::<String>::new());
+    assert_eq!(said(NodePool::Pool("a"), None, &labels("team=a")), Vec::<String>::new());
+}
+
+#[test]
+fn a_hostile_pod_before_many_pools_is_judged_in_time() {
+    let pools: Vec<Pool> = (0..100).map(|at| pool(&alloc::format!("p{at}"), at)).collect();
+    let one = |at: usize| tolerations(&alloc::format!("k{at} Equal v NoExecute")).remove(0);
+    let pod = PodAsked { tolerations: (0..50_000).map(one).collect(), ..PodAsked::default() };
+    let (own, namespace) = (identity("shop", ""), labels("team=p7"));
+    let asks = who(&own, Some(&namespace), None);
+    assert_eq!(trespass(&pools, &pod, None, NodePool::Unknown, asks, OFF), (Vec::new(), 0));
+    assert_eq!(
+        gift(&pools, &pod, &pod.tolerations, asks, OFF).tolerations,
+        tolerations("dedicated Equal p7")
+    );
+}

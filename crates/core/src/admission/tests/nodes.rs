@@ -1,0 +1,256 @@
+//! What pools do to nodes, step by step.
+
+use super::pools::{labels, node, pool};
+use super::taint;
+use crate::admission::pool::*;
+use crate::admission::request::Identity;
+use crate::fact::Owner;
+use crate::names::PodName;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// Carries out the edits.
+fn apply(node: &mut NodeFacts, edits: &NodeEdits) {
+    for gone in &edits.remove_taints {
+        let at = node.taints.iter().position(|one| one == gone).expect("it is there");
+        node.taints.remove(at);
+    }
+    node.taints.extend(edits.add_taints.iter().cloned());
+    for gone in &edits.remove_labels {
+        assert_eq!(node.labels.remove(&gone.key).as_ref(), Some(&gone.value));
+    }
+    for new in &edits.add_labels {
+        assert_eq!(node.labels.insert(new.key.clone(), new.value.clone()), None);
+    }
+    match &edits.record {
+        Some(RecordEdit::Write(text)) => node.record = Some(text.clone()),
+        Some(RecordEdit::Remove) => node.record = None,
+        None => {}
+    }
+}
+
+fn settle(pools: &[Pool], node: &mut NodeFacts) -> NodeOutcome {
+    let standing = vec![Standing::Applied; pools.len()];
+    let outcome = reconcile(pools, &standing, node, Trust::Pools);
+    apply(node, &outcome.edits);
+    assert!(reconcile(pools, &standing, node, Trust::Pools).edits.is_empty(), "{node:?}");
+    outcome
+}
+
+fn leaving(pool: &Pool) -> Pool {
+    Pool { leaving: true, ..pool.clone() }
+}
+
+#[test]
+fn a_node_joins_and_leaves() {
+    let a = pool("a", 1);
+    let plain = node("n", "pool=a", "mine:NoSchedule");
+    let mut one = plain.clone();
+    assert_eq!(settle(core::slice::from_ref(&a), &mut one).pool, Some(0));
+    assert_eq!(one.taints, [taint("mine", "", "NoSchedule"), taint("dedicated", "a", "NoSchedule")]);
+    assert_eq!(one.labels, labels("pool=a dedicated=a"));
+    assert_eq!(one.record.as_deref(), Some("a taint:dedicated=a:NoSchedule label:dedicated=a"));
+    // It leaves the selection.
+    let mut left = one.clone();
+    left.labels.remove("pool");
+    assert_eq!(settle(core::slice::from_ref(&a), &mut left).pool, None);
+    assert_eq!((left.taints, left.record), (plain.taints.clone(), None));
+    // The pool goes.
+    settle(&[leaving(&a)], &mut one);
+    assert_eq!(one, plain);
+}
+
+#[test]
+fn what_was_there_before_stays() {
+    let a = pool("a", 1);
+    let before = node("n", "pool=a dedicated=a", "dedicated=a:NoSchedule");
+    let mut one = before.clone();
+    settle(core::slice::from_ref(&a), &mut one);
+    assert_eq!(one, NodeFacts { record: Some("a".into()), ..before.clone() });
+    settle(&[leaving(&a)], &mut one);
+    assert_eq!(one, before);
+    // Only the label was there.
+    let mut half = node("n", "pool=a dedicated=a", "");
+    settle(core::slice::from_ref(&a), &mut half);
+    assert_eq!(half.record.as_deref(), Some("a taint:dedicated=a:NoSchedule"));
+    settle(&[leaving(&a)], &mut half);
+    assert_eq!(half, node("n", "pool=a dedicated=a", ""));
+}
+
+#[test]
+fn what_somebody_takes_off_comes_back_and_what_he_overwrites_is_his() {
+    let a = pool("a", 1);
+    let mut one = node("n", "pool=a", "");
+    settle(core::slice::from_ref(&a), &mut one);
+    one.taints.clear();
+    settle(core::slice::from_ref(&a), &mut one);
+    assert_eq!(one.taints, [taint("dedicated", "a", "NoSchedule")]);
+    one.taints[0].value = "theirs".into();
+    let outcome = settle(core::slice::from_ref(&a), &mut one);
+    let message = outcome.conflict.expect("somebody else's").message;
+    assert!(message.contains("dedicated=theirs:NoSchedule") && message.contains("node n"), "{message}");
+    assert_eq!(one, node("n", "pool=a", "dedicated=theirs:NoSchedule"));
+    settle(&[leaving(&a)], &mut one);
+    assert_eq!(one, node("n", "pool=a", "dedicated=theirs:NoSchedule"));
+    // A label of another value is a conflict, too.
+    let mut labelled = node("n", "pool=a dedicated=b", "");
+    assert!(settle(core::slice::from_ref(&a), &mut labelled).conflict.is_some());
+    assert_eq!(labelled, node("n", "pool=a dedicated=b", ""));
+}
+
+#[test]
+fn a_changed_pool_and_a_changed_owner() {
+    let a = pool("a", 1);
+    let mut one = node("n", "pool=a", "");
+    settle(core::slice::from_ref(&a), &mut one);
+    let mut changed = a.clone();
+    changed.taint.value = "new".into();
+    changed.past = a.marks();
+    settle(core::slice::from_ref(&changed), &mut one);
+    assert_eq!(
+        (&one.taints[..], &one.labels),
+        (&[taint("dedicated", "new", "NoSchedule")][..], &labels("pool=a dedicated=new"))
+    );
+    // The node goes over to another pool in one step.
+    let b = pool("b", 2);
+    one.labels.insert("pool".into(), "b".into());
+    assert_eq!(settle(&[changed, b.clone()], &mut one).pool, Some(1));
+    assert_eq!(one.taints, [taint("dedicated", "b", "NoSchedule")]);
+    settle(&[leaving(&b)], &mut one);
+    assert_eq!(one, node("n", "pool=b", ""));
+}
+
+#[test]
+fn a_pools_own_label_does_not_keep_a_node_in_it() {
+    let mut a = pool("a", 1);
+    a.members = Members { names: vec!["n".into()], selector: None };
+    let mut one = node("n", "", "");
+    settle(core::slice::from_ref(&a), &mut one);
+    a.members = Members { names: Vec::new(), selector: pool("a", 1).members.selector };
+    a.label = Some(PoolLabel { key: "pool".into(), value: "a".into() });
+    a.past = pool("a", 1).marks();
+    settle(core::slice::from_ref(&a), &mut one);
+    assert_eq!(one, node("n", "", ""));
+}
+
+#[test]
+fn nl_61_a_kubelet_cannot_have_a_taint_taken_off_by_claiming_it() {
+    let a = pool("a", 1);
+    let quarantined = |record: &str| NodeFacts {
+        record: Some(record.into()),
+        ..node("n", "", "quarantine=yes:NoExecute node.kubernetes.io/not-ready:NoExecute")
+    };
+    for record in [
+        "a taint:quarantine=yes:NoExecute taint:node.kubernetes.io/not-ready=:NoExecute",
+        "gone taint:quarantine=yes:NoExecute",
+    ] {
+        let node = quarantined(record);
+        let outcome = reconcile(&[a.clone(), leaving(&a)], &[Standing::Applied; 2], &node, Trust::Pools);
+        assert_eq!(outcome.edits.remove_taints, []);
+        // Believed wholly, it frees what is not Kubernetes' own.
+        let believed = reconcile(&[], &[], &node, Trust::Record).edits.remove_taints;
+        assert_eq!(believed, [taint("quarantine", "yes", "NoExecute")]);
+    }
+}
+
+#[test]
+fn a_pool_that_nobody_knows_any_more_is_cleaned_up_by_the_record() {
+    let mut one = node("n", "pool=a", "");
+    settle(&[pool("a", 1)], &mut one);
+    let edits = reconcile(&[], &[], &one, Trust::Record).edits;
+    apply(&mut one, &edits);
+    assert_eq!(one, node("n", "pool=a", ""));
+}
+
+#[test]
+fn a_refused_pool_opens_its_nodes_to_nobody() {
+    let a = pool("a", 1);
+    let mut one = node("n", "pool=a", "");
+    settle(core::slice::from_ref(&a), &mut one);
+    let mut broken = a.clone();
+    broken.taint.key = "a b".into();
+    broken.past = a.marks();
+    let standing = [Standing::Refused];
+    assert_eq!(
+        reconcile(core::slice::from_ref(&broken), &standing, &one, Trust::Pools),
+        NodeOutcome::default()
+    );
+    // Nor does it take new ones; and it can go.
+    let new = node("m", "pool=a", "");
+    assert_eq!(
+        reconcile(core::slice::from_ref(&broken), &standing, &new, Trust::Pools),
+        NodeOutcome::default()
+    );
+    settle(&[leaving(&broken)], &mut one);
+    assert_eq!(one, node("n", "pool=a", ""));
+}
+
+#[test]
+fn a_record_is_read_as_it_is_written_and_nonsense_is_left_out() {
+    let text = "a taint:dedicated=a:NoSchedule taint:x.com/y=:NoExecute label:dedicated=a";
+    let record = Record::parse(text);
+    assert_eq!((record.to_string(), record.marks.len()), (text.to_string(), 3));
+    for odd in
+        ["", " ", "a", "a taint", "a taint:x", "a taint:x=y", "a label:x", "a lable:x=y", "a =", "a :=:"]
+    {
+        assert_eq!(Record::parse(odd).marks, [], "{odd}");
+    }
+    assert_eq!(Record::parse(" a  label:x=y nonsense").to_string(), "a label:x=y");
+}
+
+#[test]
+fn what_the_status_has_to_remember() {
+    let a = Pool { past: vec![Mark::Label { key: "old".into(), value: "1".into() }], ..pool("a", 1) };
+    assert_eq!(remembered(&a, &[]), a.marks());
+    let with = |record: &str| NodeFacts { record: Some(record.into()), ..node("n", "", "") };
+    let both = remembered(&a, &[with("a label:old=1 label:never=2")]);
+    assert_eq!(both.len(), 3);
+    let going = leaving(&a);
+    assert_eq!(
+        remembered(&going, &[with("a label:dedicated=a")]),
+        [Mark::Label { key: "dedicated".into(), value: "a".into() }]
+    );
+    assert_eq!(remembered(&going, &[node("n", "", "")]), []);
+}
+
+fn resident<'r>(name: &str, node: &str, namespace: Option<&'r crate::scheduling::Labels>) -> Resident<'r> {
+    Resident {
+        name: PodName::new("ns", name),
+        identity: Identity { namespace: "ns".into(), ..Identity::default() },
+        namespace,
+        node: node.into(),
+        tolerations: Vec::new(),
+    }
+}
+
+#[test]
+fn a_status_counts_and_names_some() {
+    let pools = [pool("a", 1), Pool { placement: Placement::Allowed, ..pool("b", 2) }];
+    let mut nodes = vec![node("a1", "pool=a", ""), node("b1", "pool=b", ""), node("free", "", "")];
+    nodes.push(node("a2", "pool=a dedicated=x", ""));
+    let (a, b, other) = (labels("team=a"), labels("team=b"), labels("team=c"));
+    let mut pods = vec![
+        resident("own", "a1", Some(&a)),
+        resident("astray", "free", Some(&a)),
+        resident("allowed", "free", Some(&b)),
+        resident("unknown", "a1", None),
+        Resident {
+            identity: Identity { owner: Owner::DaemonSet, ..Identity::default() },
+            ..resident("agent", "a1", Some(&other))
+        },
+        Resident { tolerations: super::tolerations("- Exists"), ..resident("smuggled", "b1", Some(&other)) },
+    ];
+    let names: Vec<String> = (0..12).map(|at| alloc::format!("other-{at:02}")).collect();
+    pods.extend(names.iter().map(|name| resident(name, "a1", Some(&other))));
+    let standing = [Standing::Applied; 2];
+    let told = status(&pools, &standing, &nodes, &pods, &Exemptions::default(), Trust::Pools);
+    let counts = |one: &PoolStatus| {
+        [one.nodes, one.conflicts, one.pods, one.elsewhere, one.exempt, one.unknown, one.offenders]
+    };
+    assert_eq!(counts(&told[0]), [1, 1, 1, 1, 1, 1, 12]);
+    assert_eq!(counts(&told[1]), [1, 0, 0, 0, 0, 0, 1]);
+    assert_eq!((told[0].named.len(), told[0].named[0].pod.name()), (OFFENDERS_MOST, "other-00"));
+    assert!(told[0].named[0].message.contains("before the taint"));
+    assert!(told[1].named[0].message.contains("toleration 0 (every taint)"), "{:?}", told[1].named);
+}

@@ -1,0 +1,264 @@
+//! Tables for default tolerations with seconds of our own (AD-2 to AD-4).
+
+use super::tolerations;
+use crate::admission::policy::*;
+use crate::admission::{DefaultSeconds, Selector};
+use crate::scheduling::{Labels, NodeOperator, NodeRequirement};
+use crate::toleration::Toleration;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+fn asked(not_ready: &str, unreachable: &str) -> Asked {
+    let text = |text: &str| (!text.is_empty()).then(|| text.into());
+    Asked { not_ready: text(not_ready), unreachable: text(unreachable) }
+}
+
+fn policy(name: &str, not_ready: Option<i64>, least: Option<i64>, most: Option<i64>) -> Policy {
+    Policy {
+        name: name.into(),
+        not_ready: not_ready.map(Stay::For),
+        unreachable: not_ready.map(Stay::For),
+        bounds: Bounds { least, most },
+        ..Policy::default()
+    }
+}
+
+#[test]
+fn ad_3_whose_seconds_count() {
+    let own = policy("p", Some(30), None, None);
+    for (workload, namespace, policy, stay, source) in [
+        ("60", "50", Some(&own), Stay::For(60), Source::Workload),
+        ("", "50", Some(&own), Stay::For(50), Source::Namespace),
+        ("", "", Some(&own), Stay::For(30), Source::Policy("p".into())),
+        ("", "", None, Stay::For(300), Source::BuiltIn),
+        ("forever", "50", None, Stay::Forever, Source::Workload),
+        ("0", "50", None, Stay::For(0), Source::Workload),
+        ("-9223372036854775808", "", None, Stay::For(i64::MIN), Source::Workload),
+        ("5m", "50", None, Stay::For(50), Source::Namespace),
+        ("5m", "1e3", Some(&own), Stay::For(30), Source::Policy("p".into())),
+    ] {
+        let decision = decide(&asked(workload, ""), &asked(namespace, ""), policy, DefaultSeconds::default());
+        assert_eq!(
+            (decision.not_ready.stay, &decision.not_ready.source),
+            (stay, &source),
+            "{workload} {namespace}"
+        );
+        // The other taint goes its own way.
+        let other = policy.map_or(Stay::For(300), |_| Stay::For(30));
+        assert_eq!(decision.unreachable.stay, other);
+        let odd = [workload, namespace].iter().filter(|text| ["5m", "1e3"].contains(text)).count();
+        assert_eq!(decision.not_ready.warnings.len(), odd, "{workload} {namespace}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_passed_over() {
+    for text in ["", "5m", "60s", " 60", "+60", "060", "1.5", "Forever", "9223372036854775808", "\u{1b}[31m"]
+    {
+        assert_eq!(Stay::parse(text), None, "{text}");
+    }
+    let decision = decide(&asked("\u{1b}[31m", ""), &asked("", "5m"), None, DefaultSeconds::default());
+    let said = &decision.not_ready.warnings[0];
+    assert!(
+        said.contains(NOT_READY_SECONDS) && said.contains("of the pod") && !said.contains('\u{1b}'),
+        "{said}"
+    );
+    let said = &decision.unreachable.warnings[0];
+    assert!(said.contains(UNREACHABLE_SECONDS) && said.contains("of the namespace is \"5m\""), "{said}");
+}
+
+#[test]
+fn bounds_move_wishes_and_say_so_but_not_the_policys_own_seconds() {
+    for (wish, least, most, expected, words) in [
+        ("60", None, None, Stay::For(60), ""),
+        ("60", Some(60), Some(60), Stay::For(60), ""),
+        ("5", Some(60), None, Stay::For(60), "at least 60 s"),
+        ("500", Some(60), Some(100), Stay::For(100), "at most 100 s"),
+        ("forever", None, Some(100), Stay::For(100), "asks for forever"),
+        ("forever", Some(100), None, Stay::Forever, ""),
+        ("50", Some(60), Some(10), Stay::For(10), "at most 10 s"),
+    ] {
+        let policy = policy("p", Some(1_000), least, most);
+        for (workload, namespace) in [(wish, "7"), ("", wish)] {
+            let chosen =
+                decide(&asked(workload, ""), &asked(namespace, ""), Some(&policy), DefaultSeconds::default())
+                    .not_ready;
+            assert_eq!(chosen.stay, expected, "{wish} {least:?} {most:?}");
+            assert_eq!(chosen.warnings.len(), usize::from(!words.is_empty()));
+            assert!(chosen.warnings.iter().all(|text| text.contains(words)), "{:?}", chosen.warnings);
+        }
+        let own = decide(&asked("", ""), &asked("", ""), Some(&policy), DefaultSeconds::default());
+        assert_eq!(own.not_ready.stay, Stay::For(1_000));
+    }
+}
+
+fn in_team(team: &str) -> Labels {
+    [("team".into(), team.into())].into()
+}
+
+#[test]
+fn one_policy_answers_for_a_namespace() {
+    let with = |name: &str, priority, selector| Policy {
+        priority,
+        namespaces: selector,
+        ..policy(name, None, None, None)
+    };
+    let a = || Selector::of_labels([("team", "a")]);
+    let odd = Selector(vec![NodeRequirement {
+        key: "team".into(),
+        operator: NodeOperator::Gt,
+        values: vec!["1".into()],
+    }]);
+    let policies = [
+        with("z", 0, Selector::default()),
+        with("y", 0, Selector::default()),
+        with("x", 5, a()),
+        with("w", 5, a()),
+        with("v", 9, odd),
+    ];
+    let name = |team| policy_for(&policies, &in_team(team)).map(|policy| &*policy.name);
+    assert_eq!(name("a"), Some("w"));
+    assert_eq!(name("2"), Some("y"));
+    assert!(policy_for(&policies[2..], &in_team("b")).is_none());
+}
+
+#[test]
+fn what_is_wrong_with_a_policy() {
+    let reasons = |policy: &Policy| policy.faults().iter().map(|fault| fault.reason).collect::<Vec<_>>();
+    assert_eq!(reasons(&policy("p", Some(60), Some(10), Some(100))), Vec::<&str>::new());
+    assert_eq!(reasons(&policy("p", None, Some(100), Some(10))), ["BoundsContradict"]);
+    assert_eq!(reasons(&policy("p", Some(60), None, Some(10))), ["OutsideOwnBounds", "OutsideOwnBounds"]);
+    let odd = Policy { namespaces: Selector::of_labels([("a b", "")]), ..Policy::default() };
+    assert_eq!(reasons(&odd), ["BadSelector"]);
+}
+
+const SIXTY: &str = "nr Exists - NoExecute 60 | ur Exists - NoExecute 60";
+const UPSTREAM: &str = "nr Exists - NoExecute 300 | ur Exists - NoExecute 300";
+
+fn made(existing: &[Toleration], old: Option<&[Toleration]>, behind: &str, may_run: bool) -> Defaulted {
+    let upstream = Upstream { may_run, ..Upstream::default() };
+    let decision = decide(&asked("60", "60"), &asked("", ""), None, upstream.seconds);
+    with_defaults(existing, old, &tolerations(behind), upstream, &decision)
+}
+
+#[test]
+fn ad_2_upstreams_defaults_are_recognised_and_only_they() {
+    for (existing, expected) in [
+        ("", SIXTY),
+        (UPSTREAM, SIXTY),
+        ("own Exists", &*alloc::format!("own Exists | {SIXTY}")),
+        // Nothing of these can be upstream's work.
+        (
+            "nr Exists - NoExecute 300 | ur Exists - NoExecute 300 | own Exists",
+            "nr Exists - NoExecute 300 | ur Exists - NoExecute 300 | own Exists",
+        ),
+        (
+            "nr Exists - NoExecute 301 | ur Exists - NoExecute 299",
+            "nr Exists - NoExecute 301 | ur Exists - NoExecute 299",
+        ),
+        ("nr Exists - NoExecute | ur Exists - - -", "nr Exists - NoExecute | ur Exists - - -"),
+        ("- Exists | nr Exists - NoExecute 300", "- Exists | nr Exists - NoExecute 300"),
+        (
+            "nr Exists | ur Exists | nr Exists - NoExecute 300",
+            "nr Exists | ur Exists | nr Exists - NoExecute 300",
+        ),
+        // The second of upstream's two, behind a first of the author's own.
+        ("nr Exists | ur Exists - NoExecute 300", "nr Exists | ur Exists - NoExecute 60"),
+        (
+            "nr Equal x NoExecute | ur Exists - NoExecute 300",
+            "nr Equal x NoExecute | ur Exists - NoExecute 60",
+        ),
+        // Upstream's come in this order only: the first is the author's.
+        (
+            "ur Exists - NoExecute 300 | nr Exists - NoExecute 300",
+            "ur Exists - NoExecute 300 | nr Exists - NoExecute 60",
+        ),
+        ("ur Exists - NoExecute 300", "ur Exists - NoExecute 300 | nr Exists - NoExecute 60"),
+        // What the author wrote by hand is the same as upstream's work, also before upstream has done its own.
+        ("nr Exists - NoExecute 300", SIXTY),
+        // Before another one of his own, it is not.
+        (
+            "nr Exists - NoExecute 300 | own Exists",
+            "nr Exists - NoExecute 300 | own Exists | ur Exists - NoExecute 60",
+        ),
+    ] {
+        let made = made(&tolerations(existing), None, "", true);
+        assert_eq!(made.tolerations, tolerations(expected), "{existing}");
+    }
+}
+
+#[test]
+fn ad_2_with_upstream_off_nothing_is_taken_for_its_work() {
+    assert_eq!(made(&tolerations(UPSTREAM), None, "", false).tolerations, tolerations(UPSTREAM));
+    let half = made(&tolerations("nr Exists - NoExecute 300"), None, "", false);
+    assert_eq!(half.tolerations, tolerations("nr Exists - NoExecute 300 | ur Exists - NoExecute 60"));
+    assert_eq!((half.added, half.changed), (1, 0));
+}
+
+#[test]
+fn ad_1_what_upstreams_other_plugins_append_is_looked_past() {
+    let gpu = "gpu.com/x Exists - NoSchedule";
+    let list = alloc::format!("{UPSTREAM} | {gpu}");
+    assert_eq!(
+        made(&tolerations(&list), None, gpu, true).tolerations,
+        tolerations(&alloc::format!("{SIXTY} | {gpu}"))
+    );
+    assert_eq!(made(&tolerations(&list), None, "", true).tolerations, tolerations(&list));
+}
+
+#[test]
+fn ad_8_what_a_namespace_gives_for_these_taints_hides_nothing_of_the_authors() {
+    let list = tolerations("ur Exists - NoExecute 300 | nr Exists - NoExecute 60");
+    assert_eq!(made(&list, None, "nr Exists - NoExecute 60", true).tolerations, list);
+}
+
+#[test]
+fn ad_4_on_update_only_what_is_new_can_be_upstreams() {
+    let old = tolerations(UPSTREAM);
+    assert_eq!(made(&old, Some(&old), "", true).tolerations, old);
+    assert_eq!(made(&old, Some(&[]), "", true).tolerations, tolerations(SIXTY));
+    assert_eq!(made(&old, Some(&old[..1]), "", true).tolerations[..1], old[..1]);
+    assert_eq!(made(&[], Some(&[]), "", true).tolerations, tolerations(SIXTY));
+}
+
+#[test]
+fn it_is_said_only_where_it_matters() {
+    let upstream = Upstream::default();
+    let decision = decide(&asked("5m", "5m"), &asked("", ""), None, upstream.seconds);
+    let warnings =
+        |existing: &str| with_defaults(&tolerations(existing), None, &[], upstream, &decision).warnings.len();
+    assert_eq!(warnings(""), 2);
+    assert_eq!(warnings("nr Exists"), 1);
+    assert_eq!(warnings("- Exists"), 0);
+}
+
+#[test]
+fn a_selector_as_it_is_shown_and_what_is_wrong_with_it() {
+    let one = |operator: &str, values: &[&str]| NodeRequirement {
+        key: "k".into(),
+        operator: NodeOperator::new(operator),
+        values: values.iter().map(|&value| value.into()).collect(),
+    };
+    for (requirement, text, right) in [
+        (one("In", &["a"]), "k=a", true),
+        (one("In", &["a", "b"]), "k in (a, b)", true),
+        (one("NotIn", &["a"]), "k!=a", true),
+        (one("Exists", &[]), "k", true),
+        (one("DoesNotExist", &[]), "!k", true),
+        (one("In", &[]), "k in ()", false),
+        (one("NotIn", &[]), "k notin ()", false),
+        (one("Exists", &["a"]), "k exists (a)", false),
+        (one("Gt", &["1"]), "k gt (1)", false),
+        (one("In", &["a b"]), "k=a b", false),
+    ] {
+        let selector = Selector(vec![requirement]);
+        assert_eq!(alloc::format!("{selector}"), text);
+        assert_eq!(selector.faults().is_empty(), right, "{text}");
+        let everything = [Labels::new(), [("k".into(), "a".into())].into()];
+        assert!(right || !everything.iter().any(|labels| selector.selects(labels)), "{text}");
+    }
+    assert_eq!(alloc::format!("{}", Selector::default()), "any label");
+    let two: String = alloc::format!("{}", Selector::of_labels([("a", "1"), ("b", "2")]));
+    assert_eq!(two, "a=1,b=2");
+}

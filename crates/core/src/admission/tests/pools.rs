@@ -1,0 +1,224 @@
+//! What is wrong with pools, and how they stand.
+
+use super::taint;
+use crate::admission::Selector;
+use crate::admission::pool::*;
+use crate::scheduling::Labels;
+use crate::taint::Effect;
+use crate::time::Wall;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// `dedicated=<name>`, for nodes labelled `pool=<name>` and namespaces labelled `team=<name>`.
+pub(super) fn pool(name: &str, age: i64) -> Pool {
+    Pool {
+        name: name.into(),
+        created: Some(Wall::from_secs(age)),
+        taint: PoolTaint { key: "dedicated".into(), value: name.into(), effects: Vec::new() },
+        members: Members { selector: Some(Selector::of_labels([("pool", name)])), ..Members::default() },
+        users: Users { namespaces: Some(Selector::of_labels([("team", name)])), ..Users::default() },
+        ..Pool::default()
+    }
+}
+
+pub(super) fn labels(text: &str) -> Labels {
+    let pairs = text.split_whitespace().map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs.map(|(key, value)| (key.into(), value.into())).collect()
+}
+
+/// Labels, and taints as `key=value:Effect`.
+pub(super) fn node(name: &str, own: &str, taints: &str) -> NodeFacts {
+    let taint = |text: &str| {
+        let (rest, effect) = text.split_once(':').unwrap();
+        let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
+        taint(key, value, effect)
+    };
+    let taints = taints.split_whitespace().map(taint).collect();
+    NodeFacts { name: name.into(), labels: labels(own), taints, record: None }
+}
+
+fn reasons(assessment: &Assessment) -> String {
+    let reasons: Vec<&str> = assessment.findings.iter().map(|finding| finding.reason.as_str()).collect();
+    for finding in &assessment.findings {
+        assert!(!finding.message.is_empty() && !finding.message.ends_with('.'), "{finding:?}");
+    }
+    alloc::format!("{:?} {}", assessment.standing, reasons.join(" ")).trim().into()
+}
+
+fn alone(pool: Pool) -> String {
+    reasons(&assess(&[pool], None, Trust::Pools)[0])
+}
+
+#[test]
+fn what_is_wrong_with_a_pool_by_itself() {
+    let changed = |change: &dyn Fn(&mut Pool)| {
+        let mut one = pool("a", 1);
+        change(&mut one);
+        alone(one)
+    };
+    assert_eq!(changed(&|_| {}), "Applied");
+    for key in ["", "a b", "/x", "a/b/c"] {
+        assert_eq!(changed(&|pool| pool.taint.key = key.into()), "Refused BadTaint", "{key}");
+    }
+    assert_eq!(changed(&|pool| pool.taint.value = "a b".into()), "Refused BadTaint");
+    assert_eq!(changed(&|pool| pool.taint.effects = vec![Effect::new("noschedule")]), "Refused BadTaint");
+    assert_eq!(
+        changed(&|pool| pool.taint.effects = vec![Effect::PreferNoSchedule]),
+        "Applied KeepsNobodyOff"
+    );
+    for (key, reserved) in [
+        ("node.kubernetes.io/not-ready", true),
+        ("node-role.kubernetes.io/control-plane", true),
+        ("node-role.kubernetes.io/master", true),
+        ("kubernetes.io/x", true),
+        ("x.k8s.io/y", true),
+        ("node-role.kubernetes.io/gpu", false),
+        ("node-restriction.kubernetes.io/pool", false),
+        ("example.com.node-restriction.kubernetes.io/pool", false),
+        ("mykubernetes.io/x", false),
+        ("nvidia.com/gpu", false),
+    ] {
+        let taint = changed(&|pool| pool.taint.key = key.into());
+        assert_eq!(taint, if reserved { "Refused ReservedTaint" } else { "Applied" }, "{key}");
+        let label = PoolLabel { key: key.into(), value: "v".into() };
+        let label = changed(&|pool| pool.label = Some(label.clone()));
+        assert_eq!(label, if reserved { "Refused ReservedLabel" } else { "Applied" }, "{key}");
+    }
+    let label = |key: &str, value: &str| PoolLabel { key: key.into(), value: value.into() };
+    assert_eq!(changed(&|pool| pool.label = Some(label("a b", ""))), "Refused BadLabel");
+    assert_eq!(changed(&|pool| pool.label = Some(label("a", "/"))), "Refused BadLabel");
+    assert_eq!(changed(&|pool| pool.members = Members::default()), "Refused NoMembers");
+    let odd = || Some(Selector::of_labels([("a b", "")]));
+    assert_eq!(changed(&|pool| pool.members.selector = odd()), "Refused BadSelector");
+    assert_eq!(changed(&|pool| pool.users.namespaces = odd()), "Refused BadSelector");
+    assert_eq!(changed(&|pool| pool.users = Users::default()), "Applied NoUsers");
+    let all = || Some(Selector::default());
+    assert_eq!(changed(&|pool| pool.users.namespaces = all()), "Applied EverybodyMayUse");
+    assert_eq!(changed(&|pool| (pool.leaving, pool.taint.key) = (true, "".into())), "Applied");
+}
+
+#[test]
+fn of_two_that_want_the_same_the_older_one_has_it() {
+    let same_taint = Pool {
+        taint: pool("a", 1).taint,
+        label: Some(PoolLabel { key: "other".into(), value: "x".into() }),
+        ..pool("b", 2)
+    };
+    let same_label = Pool { label: Some(pool("a", 1).label()), ..pool("c", 3) };
+    let all = assess(&[same_label, same_taint.clone(), pool("a", 1)], None, Trust::Pools);
+    let told: Vec<String> = all.iter().map(reasons).collect();
+    assert_eq!(told, ["Refused LabelOverlaps", "Refused TaintOverlaps", "Applied"]);
+    // The same age: by name. What is refused or going is in nobody's way.
+    let twin = Pool { created: Some(Wall::from_secs(1)), ..same_taint.clone() };
+    let told: Vec<String> = assess(&[twin, pool("a", 1)], None, Trust::Pools).iter().map(reasons).collect();
+    assert_eq!(told, ["Refused TaintOverlaps", "Applied"]);
+    let gone = Pool { leaving: true, ..pool("a", 1) };
+    assert_eq!(reasons(&assess(&[gone, same_taint.clone()], None, Trust::Pools)[1]), "Applied");
+    let broken = Pool { members: Members::default(), ..pool("a", 1) };
+    assert_eq!(reasons(&assess(&[broken, same_taint], None, Trust::Pools)[1]), "Applied");
+}
+
+#[test]
+fn what_is_wrong_with_a_pool_on_these_nodes() {
+    let open = node("open", "", "");
+    let told = |pools: &[Pool], nodes: &[NodeFacts]| -> Vec<String> {
+        assess(pools, Some(nodes), Trust::Pools).iter().map(reasons).collect()
+    };
+    assert_eq!(told(&[pool("a", 1)], &[open.clone(), node("n", "pool=a", "")]), ["Applied"]);
+    assert_eq!(told(&[pool("a", 1)], core::slice::from_ref(&open)), ["Applied SelectsNothing"]);
+    let control = node("c", "pool=a node-role.kubernetes.io/control-plane", "");
+    assert_eq!(told(&[pool("a", 1)], &[open.clone(), control]), ["Applied SelectsNothing ControlPlaneNodes"]);
+    let foreign = node("n", "pool=a", "dedicated=x:NoSchedule");
+    assert_eq!(told(&[pool("a", 1)], &[open.clone(), foreign]), ["Applied NodeConflict"]);
+    let both = Pool { members: Members { names: vec!["n".into()], ..Members::default() }, ..pool("b", 2) };
+    assert_eq!(
+        told(&[both, pool("a", 1)], &[open, node("n", "pool=a", "")]),
+        ["Applied NodesOverlap", "Applied"]
+    );
+}
+
+#[test]
+fn who_has_the_nodes_is_named() {
+    let nodes = [node("n", "pool=a", ""), node("open", "", "")];
+    let both = Pool { members: Members { names: vec!["n".into()], ..Members::default() }, ..pool("b", 2) };
+    let all = assess(&[both, pool("a", 1)], Some(&nodes), Trust::Pools);
+    let expected = "these nodes belong to another pool (a) and stay there: n; let only one pool ask for each";
+    assert_eq!(all[0].findings[0].message, expected);
+}
+
+#[test]
+fn some_node_stays_open_to_everybody() {
+    let standing = |pools: &[Pool], nodes: &[NodeFacts]| -> Vec<Standing> {
+        assess(pools, Some(nodes), Trust::Pools).iter().map(|one| one.standing).collect()
+    };
+    let (a, b) = (node("a", "pool=a", ""), node("b", "pool=b", ""));
+    let control = node(
+        "c",
+        "node-role.kubernetes.io/control-plane",
+        "node-role.kubernetes.io/control-plane:NoSchedule",
+    );
+    let by_hand = node("h", "", "mine=x:NoSchedule");
+    let shaky = node("s", "", "node.kubernetes.io/not-ready:NoExecute");
+    let pools = [pool("a", 1), pool("b", 2)];
+    use Standing::{Applied, Frozen};
+    // The older pool is served first; the one that would take the last node takes none.
+    assert_eq!(standing(&pools, &[a.clone(), b.clone()]), [Applied, Frozen]);
+    assert_eq!(standing(&pools, &[a.clone(), b.clone(), control, by_hand.clone()]), [Applied, Frozen]);
+    assert_eq!(standing(&pools, &[a.clone(), b.clone(), shaky]), [Applied, Applied]);
+    assert_eq!(standing(&pools[..1], core::slice::from_ref(&a)), [Frozen]);
+    // A control plane that anybody may use, as on a small cluster, is a place to run.
+    let small = node("c", "node-role.kubernetes.io/control-plane", "");
+    assert_eq!(standing(&pools, &[a.clone(), b.clone(), small]), [Applied, Applied]);
+    // Who keeps nobody off takes nothing from anybody.
+    let soft = Pool {
+        taint: PoolTaint { effects: vec![Effect::PreferNoSchedule], ..pool("a", 1).taint },
+        ..pool("a", 1)
+    };
+    assert_eq!(standing(&[soft], core::slice::from_ref(&a)), [Applied]);
+    // No node was open before: no pool is to blame.
+    assert_eq!(standing(&pools[..1], &[NodeFacts { taints: by_hand.taints, ..a }]), [Applied]);
+}
+
+#[test]
+fn a_pool_keeps_what_it_has_when_the_last_open_node_goes() {
+    let held =
+        NodeFacts { record: Some("a".into()), ..node("n", "pool=a dedicated=a", "dedicated=a:NoSchedule") };
+    let new = node("m", "pool=a", "");
+    let pools = [pool("a", 1)];
+    let nodes = [held.clone(), new.clone()];
+    let all = assess(&pools, Some(&nodes), Trust::Pools);
+    assert_eq!(reasons(&all[0]), "Frozen LocksOutSystem");
+    assert!(all[0].findings[0].message.contains(": m;"), "{:?}", all[0].findings);
+    let standing = [all[0].standing];
+    assert_eq!(reconcile(&pools, &standing, &held, Trust::Pools).pool, Some(0));
+    assert_eq!(reconcile(&pools, &standing, &new, Trust::Pools), NodeOutcome::default());
+    assert_eq!(assess(&pools, Some(&[held]), Trust::Pools)[0].standing, Standing::Applied);
+}
+
+#[test]
+fn who_has_a_node_keeps_it_from_an_older_pool() {
+    let older = Pool { members: Members { names: vec!["n".into()], ..Members::default() }, ..pool("old", 0) };
+    let pools = [pool("a", 1), older];
+    let held = NodeFacts { record: Some("a".into()), ..node("n", "pool=a", "dedicated=a:NoSchedule") };
+    let free = NodeFacts { record: None, ..held.clone() };
+    let owner = |node: &NodeFacts| reconcile(&pools, &[Standing::Applied; 2], node, Trust::Pools);
+    assert_eq!(owner(&held).pool, Some(0));
+    assert_eq!(owner(&free).conflict.map(|conflict| conflict.pool), Some(1));
+    let nodes = [held, node("open", "", "")];
+    let all = assess(&pools, Some(&nodes), Trust::Pools);
+    assert_eq!([reasons(&all[0]), reasons(&all[1])], ["Applied", "Applied NodesOverlap"]);
+}
+
+#[test]
+fn effects_are_put_once_and_the_label_is_the_taints_if_none_is_named() {
+    let mut one = pool("a", 1);
+    assert_eq!(one.taints(), [taint("dedicated", "a", "NoSchedule")]);
+    assert_eq!(one.label(), PoolLabel { key: "dedicated".into(), value: "a".into() });
+    one.taint.effects = ["NoExecute", "PreferNoSchedule", "NoExecute"].map(Effect::new).into();
+    assert_eq!(
+        one.taints(),
+        [taint("dedicated", "a", "NoExecute"), taint("dedicated", "a", "PreferNoSchedule")]
+    );
+    assert_eq!(one.barrier(), [taint("dedicated", "a", "NoExecute")]);
+}

@@ -1,0 +1,185 @@
+//! Pools and nodes over time: create, edit by others, delete.
+
+use crate::runs;
+use crate::worlds::any_pool;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use std::collections::BTreeSet;
+use taintward_core::admission::pool::{
+    Mark, NodeEdits, NodeFacts, Pool, Record, RecordEdit, Standing, Trust, assess, reconcile, remembered,
+};
+use taintward_core::taint::{Effect, Taint};
+
+fn taint(key: &str, value: &str, effect: &str) -> Taint {
+    Taint { key: key.into(), value: value.into(), effect: Effect::new(effect), time_added: None }
+}
+
+/// What somebody else does to the node.
+#[derive(Clone, Debug)]
+enum Foreign {
+    Taint(Taint),
+    Untaint(&'static str, &'static str),
+    Label(&'static str, &'static str),
+    Unlabel(&'static str),
+}
+
+fn any_foreign() -> impl Strategy<Value = Foreign> {
+    let key = || select(vec!["dedicated", "mine"]);
+    let value = || select(vec!["a", "b", "x"]);
+    let effect = || select(vec!["NoSchedule", "NoExecute"]);
+    prop_oneof![
+        (key(), value(), effect()).prop_map(|(key, value, effect)| Foreign::Taint(taint(key, value, effect))),
+        (key(), effect()).prop_map(|(key, effect)| Foreign::Untaint(key, effect)),
+        (select(vec!["dedicated", "zone", "pool"]), value())
+            .prop_map(|(key, value)| Foreign::Label(key, value)),
+        select(vec!["dedicated", "zone", "pool"]).prop_map(Foreign::Unlabel),
+    ]
+}
+
+fn disturb(node: &mut NodeFacts, foreign: &Foreign) {
+    match foreign {
+        Foreign::Taint(new) => {
+            node.taints.retain(|one| !one.is_same(new) || one.value == new.value);
+            if !node.taints.contains(new) {
+                node.taints.push(new.clone());
+            }
+        }
+        Foreign::Untaint(key, effect) => {
+            node.taints.retain(|one| *one.key != **key || one.effect != Effect::new(effect));
+        }
+        Foreign::Label(key, value) => _ = node.labels.insert((*key).into(), (*value).into()),
+        Foreign::Unlabel(key) => _ = node.labels.remove(*key),
+    }
+}
+
+fn apply(node: &mut NodeFacts, edits: &NodeEdits) {
+    for gone in &edits.remove_taints {
+        let at = node.taints.iter().position(|one| one == gone).expect("only what is there is taken off");
+        node.taints.remove(at);
+    }
+    for new in &edits.add_taints {
+        assert!(!node.taints.iter().any(|one| one.is_same(new)), "an API server would refuse {new}");
+        node.taints.push(new.clone());
+    }
+    for gone in &edits.remove_labels {
+        assert_eq!(node.labels.remove(&gone.key).as_ref(), Some(&gone.value));
+    }
+    for new in &edits.add_labels {
+        assert_eq!(node.labels.insert(new.key.clone(), new.value.clone()), None);
+    }
+    match &edits.record {
+        Some(RecordEdit::Write(text)) => node.record = Some(text.clone()),
+        Some(RecordEdit::Remove) => node.record = None,
+        None => {}
+    }
+}
+
+/// Everything on a node, as marks.
+fn marks(node: &NodeFacts) -> BTreeSet<Mark> {
+    let taint = |one: &Taint| Mark::Taint {
+        key: one.key.clone(),
+        value: one.value.clone(),
+        effect: one.effect.clone(),
+    };
+    let labels =
+        node.labels.iter().map(|(key, value)| Mark::Label { key: key.clone(), value: value.clone() });
+    node.taints.iter().map(taint).chain(labels).collect()
+}
+
+/// What a record says that pools have put there, as far as it is there.
+fn ours(node: &NodeFacts) -> BTreeSet<Mark> {
+    let record = node.record.as_deref().map(Record::parse).unwrap_or_default();
+    let there = marks(node);
+    record.marks.into_iter().filter(|mark| there.contains(mark)).collect()
+}
+
+fn theirs(node: &NodeFacts) -> BTreeSet<Mark> {
+    marks(node).difference(&ours(node)).cloned().collect()
+}
+
+/// One round of the controller, with what it has to remember.
+fn round(pools: &mut [Pool], node: &mut NodeFacts, trust: Trust) {
+    for pool in pools.iter_mut() {
+        pool.past = remembered(pool, core::slice::from_ref(node));
+    }
+    let around = [node.clone(), NodeFacts { name: "open".into(), ..NodeFacts::default() }];
+    let standing: Vec<Standing> =
+        assess(pools, Some(&around), trust).iter().map(|one| one.standing).collect();
+    let before = node.clone();
+    let outcome = reconcile(pools, &standing, node, trust);
+    apply(node, &outcome.edits);
+    // What others have put there is there, and nothing but a pool's own was added. A pool that is refused since it was
+    // changed keeps what it had.
+    assert_eq!(theirs(node), theirs(&before));
+    let own: BTreeSet<Mark> =
+        pools.iter().flat_map(|pool| [pool.marks(), pool.past.clone()].concat()).collect();
+    assert!(ours(node).is_subset(&own), "{node:?}");
+    let again = reconcile(pools, &standing, node, trust);
+    assert!(again.edits.is_empty() && again.pool == outcome.pool, "{again:?}");
+    // A node that is a pool's has everything that the pool puts on it.
+    if let Some(pool) = outcome.pool {
+        assert!(pools[pool].marks().iter().all(|mark| marks(node).contains(mark)));
+    }
+}
+
+proptest! {
+    #![proptest_config(runs())]
+
+    /// From creation to deletion no trace is left, whatever was there before and whatever others do in between.
+    #[test]
+    fn nothing_is_left_and_nothing_is_taken(
+        before in vec(any_foreign(), 0..4),
+        mut pools in vec(any_pool(), 1..3),
+        meanwhile in vec((any_foreign(), any::<bool>()), 0..6),
+        edited in prop::option::of(any_pool()),
+        trust in select(vec![Trust::Pools, Trust::Record]),
+    ) {
+        pools.dedup_by(|one, other| one.name == other.name);
+        let mut node = NodeFacts { name: "n".into(), ..NodeFacts::default() };
+        node.labels.insert("pool".into(), "a".into());
+        before.iter().for_each(|foreign| disturb(&mut node, foreign));
+        let untouched = node.clone();
+        round(&mut pools, &mut node, trust);
+        prop_assert_eq!(theirs(&node), marks(&untouched));
+        for (foreign, rests) in &meanwhile {
+            let kept = theirs(&node);
+            disturb(&mut node, foreign);
+            // What somebody puts where ours is just the same cannot be told from ours.
+            let mut expected = kept;
+            expected.extend(theirs(&node));
+            let there = marks(&node);
+            expected.retain(|mark| there.contains(mark));
+            prop_assert_eq!(&theirs(&node), &expected);
+            if *rests {
+                round(&mut pools, &mut node, trust);
+            }
+        }
+        if let Some(edited) = edited {
+            let past = pools[0].past.clone();
+            let name = pools[0].name.clone();
+            pools[0] = Pool { past, name, ..edited };
+            pools.dedup_by(|one, other| one.name == other.name);
+            round(&mut pools, &mut node, trust);
+        }
+        let expected = theirs(&node);
+        pools.iter_mut().for_each(|pool| pool.leaving = true);
+        round(&mut pools, &mut node, trust);
+        prop_assert_eq!(marks(&node), expected);
+        prop_assert_eq!(node.record, None);
+        prop_assert!(pools.iter().all(|pool| remembered(pool, &[]).is_empty()));
+    }
+
+    /// Any text in the annotation is read, and never takes away what is Kubernetes' own.
+    #[test]
+    fn any_record_is_harmless(record in "\\PC{0,60}|a( (taint|label):[a-z./]{0,30}=[a-z]{0,3}(:NoExecute)?){0,3}", pools in vec(any_pool(), 0..2)) {
+        let mut node = NodeFacts { name: "n".into(), record: Some(record.into()), ..NodeFacts::default() };
+        node.taints.push(taint("node.kubernetes.io/not-ready", "", "NoExecute"));
+        node.taints.push(taint("quarantine", "", "NoExecute"));
+        let standing = vec![Standing::Applied; pools.len()];
+        let edits = reconcile(&pools, &standing, &node, Trust::Pools).edits;
+        prop_assert_eq!(edits.remove_taints, vec![]);
+        let edits = reconcile(&pools, &standing, &node, Trust::Record).edits;
+        prop_assert!(edits.remove_taints.iter().all(|one| *one.key == *"quarantine"));
+    }
+}

@@ -1,0 +1,199 @@
+//! Whole requests: twice is once, nothing of the author's is lost, and it does not matter when upstream's plugins run
+//! (AD-1).
+
+use crate::runs;
+use crate::worlds::{World, any_world};
+use proptest::prelude::*;
+use taintward_core::admission::extended::extended_tolerations;
+use taintward_core::admission::policy::Upstream;
+use taintward_core::admission::request::{NodePool, PodRequest, Surroundings};
+use taintward_core::admission::restriction::{Merging, Restriction, is_superset};
+use taintward_core::admission::review::{Advice, Mutation, Settings, mutate, review, validate};
+use taintward_core::admission::{DefaultSeconds, default_tolerations};
+use taintward_core::taint::keys;
+use taintward_core::toleration::{Operator, Toleration};
+
+fn settings(merging: Merging) -> Settings {
+    Settings {
+        defaults: Some(Upstream::default()),
+        restriction: Some(Restriction { merging, ..Restriction::default() }),
+        extended: true,
+        advice: Some(Advice::default()),
+        ..Settings::default()
+    }
+}
+
+impl World {
+    fn around(&self) -> Surroundings<'_> {
+        Surroundings {
+            namespace: Some(&self.namespace),
+            policies: Some(&self.policies),
+            pools: Some(&self.pools),
+            node_pool: NodePool::Unknown,
+        }
+    }
+
+    fn made(&self, request: &PodRequest, settings: &Settings) -> Mutation {
+        mutate(request, &self.around(), settings)
+    }
+
+    fn with(&self, tolerations: Vec<Toleration>) -> PodRequest {
+        let mut request = self.request.clone();
+        request.pod.tolerations = tolerations;
+        request
+    }
+
+    /// The request as it is after a mutation.
+    fn after(&self, made: &Mutation) -> PodRequest {
+        let mut request = self.with(made.tolerations.clone());
+        request.pod.required.clone_from(&made.required);
+        request
+    }
+
+    /// What upstream's plugins make of it, in their order.
+    fn upstream(&self, request: &PodRequest, plugins: Plugins) -> Vec<Toleration> {
+        let mut all = request.pod.tolerations.clone();
+        if plugins.defaults {
+            all.extend(default_tolerations(&all, DefaultSeconds::default()));
+        }
+        if let Some(merging) = plugins.restriction {
+            let rule = Restriction { merging, ..Restriction::default() };
+            all = rule
+                .merged(&all, &self.namespace.lists, request.operation, request.pod.best_effort)
+                .tolerations;
+        }
+        if plugins.extended {
+            all.extend(extended_tolerations(&all, request.pod.resources.iter().map(AsRef::as_ref)));
+        }
+        all
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Plugins {
+    defaults: bool,
+    restriction: Option<Merging>,
+    extended: bool,
+}
+
+/// Whether it can be upstream's own default, which gets other seconds.
+fn is_upstreams(one: &Toleration) -> bool {
+    [keys::NOT_READY, keys::UNREACHABLE].contains(&&*one.key)
+        && one.operator == Operator::Exists
+        && one.seconds == Some(300)
+}
+
+fn covers(whole: &[Toleration], part: &[Toleration]) -> bool {
+    part.iter().all(|one| whole.iter().any(|other| is_superset(other, one)))
+}
+
+proptest! {
+    #![proptest_config(runs())]
+
+    /// Reinvocation changes nothing (S13).
+    #[test]
+    fn twice_is_once(world in any_world(true)) {
+        let rules = settings(Merging::KeepsOwn);
+        let once = world.made(&world.request, &rules);
+        let twice = world.made(&world.after(&once), &rules);
+        prop_assert_eq!(&twice.tolerations, &once.tolerations);
+        prop_assert_eq!(&twice.required, &once.required);
+        prop_assert!(twice.acts.is_empty(), "{:?}", twice.acts);
+    }
+
+    /// All that was there is there, in its order and as it was, but for the seconds of upstream's defaults (S13).
+    #[test]
+    fn nothing_of_the_authors_is_lost_or_changed(world in any_world(true)) {
+        let made = world.made(&world.request, &settings(Merging::KeepsOwn));
+        let before = &world.request.pod.tolerations;
+        prop_assert!(made.tolerations.len() >= before.len());
+        for (before, after) in before.iter().zip(&made.tolerations) {
+            let reset = Toleration { seconds: before.seconds, ..after.clone() };
+            prop_assert_eq!(before, &reset);
+            prop_assert!(before == after || is_upstreams(before), "{:?} {:?}", before, after);
+        }
+        // On update, not even of those that were there before.
+        if let Some(old) = &world.request.old {
+            prop_assert!(old.iter().all(|one| made.tolerations.contains(one)));
+        }
+    }
+
+    /// As upstream merges, what goes is covered by what stays (AD-10).
+    #[test]
+    fn ad_10_what_goes_is_covered(world in any_world(true)) {
+        let rules = Settings { defaults: None, ..settings(Merging::AsUpstream) };
+        let made = world.made(&world.request, &rules);
+        prop_assert!(covers(&made.tolerations, &world.request.pod.tolerations), "{:?}", made.tolerations);
+    }
+
+    /// With nobody asking for other seconds, and no pools, we do what upstream's plugins do (AD-2, AD-7 to AD-10).
+    #[test]
+    fn ad_1_without_wishes_the_result_is_upstreams(mut world in any_world(true)) {
+        world.pools.clear();
+        world.policies.clear();
+        world.namespace.asked = Default::default();
+        world.request.pod.asked = Default::default();
+        let all = Plugins { defaults: true, restriction: Some(Merging::AsUpstream), extended: true };
+        let ours = world.made(&world.request, &settings(Merging::AsUpstream)).tolerations;
+        prop_assert_eq!(ours, world.upstream(&world.request, all));
+    }
+
+    /// Upstream's plugins, whichever of them run beside the default one, before us or after us or both: the same.
+    #[test]
+    fn ad_1_the_order_does_not_matter(
+        world in any_world(false),
+        extended: bool,
+        restricting: bool,
+        merging in prop_oneof![Just(Merging::KeepsOwn), Just(Merging::AsUpstream)],
+        like_ours: bool,
+    ) {
+        let theirs = if like_ours { merging } else { Merging::AsUpstream };
+        let restriction = restricting.then_some(theirs);
+        let plugins = Plugins { defaults: true, restriction, extended };
+        let rules = settings(merging);
+        let plain = world.made(&world.request, &rules);
+        let before = world.upstream(&world.request, plugins);
+        if !before.starts_with(&world.request.pod.tolerations) {
+            // Of what upstream's merge has taken from the author there is no trace.
+            return Ok(());
+        }
+        let behind = world.made(&world.with(before), &rules);
+        // Called again, a merge as upstream's drops what the tolerations for hardware cover by now; and these stand
+        // before those of the namespace where upstream has put them but not those.
+        if !extended || (restriction.is_some() && merging == Merging::KeepsOwn) {
+            prop_assert_eq!(&behind.tolerations, &plain.tolerations);
+        } else {
+            prop_assert!(covers(&behind.tolerations, &plain.tolerations));
+            prop_assert!(covers(&plain.tolerations, &behind.tolerations));
+        }
+        prop_assert_eq!(&behind.required, &plain.required);
+        let single = Plugins { restriction: None, ..plugins };
+        let after = world.upstream(&world.after(&plain), single);
+        prop_assert_eq!(&after, &plain.tolerations);
+        if merging == Merging::KeepsOwn && restriction != Some(Merging::AsUpstream) {
+            prop_assert_eq!(&world.upstream(&world.after(&plain), plugins), &plain.tolerations);
+        }
+    }
+
+    /// Whatever is asked for: there is an answer, the same one each time, and what is unknown refuses nobody.
+    #[test]
+    fn what_is_not_known_refuses_nobody(world in any_world(true)) {
+        let rules = settings(Merging::KeepsOwn);
+        let known = review(world.request.clone(), &world.around(), &rules);
+        prop_assert_eq!(&known, &review(world.request.clone(), &world.around(), &rules));
+        let cold = review(world.request.clone(), &Surroundings::default(), &rules);
+        prop_assert!(cold.ruling.denial.is_none());
+        prop_assert!(cold.mutation.tolerations.starts_with(&world.request.pod.tolerations));
+        let lost = Surroundings { namespace: None, ..world.around() };
+        prop_assert!(review(world.request.clone(), &lost, &rules).ruling.denial.is_none());
+    }
+
+    /// An update that adds nothing is never refused (VAL-6): an old pod stays updatable.
+    #[test]
+    fn an_update_that_adds_nothing_is_never_refused(mut world in any_world(true)) {
+        world.request.operation = taintward_core::admission::request::Operation::Update;
+        world.request.old = Some(world.request.pod.tolerations.clone());
+        let ruling = validate(&world.request, &world.around(), &settings(Merging::KeepsOwn));
+        prop_assert!(ruling.denial.is_none() && ruling.warnings.is_empty(), "{:?}", ruling);
+    }
+}

@@ -1,0 +1,175 @@
+//! Random requests and what is around them; few keys and values, so that they often meet.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use taintward_core::admission::Selector;
+use taintward_core::admission::policy::{Asked, Bounds, Policy, Stay};
+use taintward_core::admission::pool::{Enforcement, Members, Placement, Pool, PoolLabel, PoolTaint, Users};
+use taintward_core::admission::request::{Identity, NamespaceFacts, Operation, PodAsked, PodRequest};
+use taintward_core::admission::restriction::{Listed, NamespaceLists};
+use taintward_core::scheduling::{Labels, NodeOperator, NodeRequirement, NodeTerm};
+use taintward_core::taint::{Effect, keys};
+use taintward_core::time::Wall;
+use taintward_core::toleration::{Operator, Toleration};
+
+pub(crate) const GPU: &str = "gpu.com/x";
+
+pub(crate) fn toleration(
+    key: &str,
+    operator: &str,
+    value: &str,
+    effect: &str,
+    seconds: Option<i64>,
+) -> Toleration {
+    let effect = (!effect.is_empty()).then(|| Effect::new(effect));
+    Toleration { key: key.into(), operator: Operator::new(operator), value: value.into(), effect, seconds }
+}
+
+fn some_seconds() -> impl Strategy<Value = Option<i64>> {
+    select(vec![None, Some(0), Some(60), Some(300), Some(400)])
+}
+
+fn any_toleration() -> impl Strategy<Value = Toleration> {
+    let key =
+        select(vec!["", "own", "dedicated", GPU, keys::NOT_READY, keys::UNREACHABLE, keys::MEMORY_PRESSURE]);
+    let operator = select(vec!["", "Equal", "Exists", "Exists", "Lt", "?"]);
+    let effect = select(vec!["", "NoExecute", "NoExecute", "NoSchedule", "?"]);
+    let odd = (key, operator, select(vec!["", "", "a", "b"]), effect, some_seconds()).prop_map(
+        |(key, operator, value, effect, seconds)| toleration(key, operator, value, effect, seconds),
+    );
+    let upstreams = select(vec![
+        toleration(keys::NOT_READY, "Exists", "", "NoExecute", Some(300)),
+        toleration(keys::UNREACHABLE, "Exists", "", "NoExecute", Some(300)),
+        toleration(GPU, "Exists", "", "NoSchedule", None),
+    ]);
+    prop_oneof![3 => odd, 1 => upstreams]
+}
+
+/// What a namespace gives; nothing that has to do with a node that is gone.
+fn other_default() -> impl Strategy<Value = Toleration> {
+    let key = select(vec!["own", "dedicated", GPU]);
+    let operator = select(vec!["Equal", "Exists"]);
+    (key, operator, select(vec!["", "a"]), select(vec!["", "NoSchedule", "NoExecute"]))
+        .prop_map(|(key, operator, value, effect)| toleration(key, operator, value, effect, None))
+}
+
+fn any_asked() -> impl Strategy<Value = Asked> {
+    let text = || select(vec![None, None, Some("60"), Some("300"), Some("forever"), Some("5m")]);
+    let boxed = |text: Option<&str>| text.map(Into::into);
+    (text(), text()).prop_map(move |(not_ready, unreachable)| Asked {
+        not_ready: boxed(not_ready),
+        unreachable: boxed(unreachable),
+    })
+}
+
+fn any_policy() -> impl Strategy<Value = Policy> {
+    let stay = || select(vec![None, Some(Stay::For(60)), Some(Stay::For(300)), Some(Stay::Forever)]);
+    let bound = || select(vec![None, None, Some(100), Some(400)]);
+    let meant = select(vec![Selector::default(), Selector::of_labels([("team", "a")])]);
+    (stay(), stay(), bound(), bound(), meant, 0..2_i32).prop_map(
+        |(not_ready, unreachable, least, most, namespaces, priority)| Policy {
+            name: "p".into(),
+            priority,
+            namespaces,
+            not_ready,
+            unreachable,
+            bounds: Bounds { least, most },
+        },
+    )
+}
+
+fn any_requirement() -> impl Strategy<Value = NodeRequirement> {
+    let operator = select(vec!["In", "NotIn", "Exists", "DoesNotExist", "Gt", "?"]);
+    let values = vec(select(vec!["a", "b", "5"]), 0..3);
+    (select(vec!["dedicated", "zone", "metadata.name"]), operator, values).prop_map(
+        |(key, operator, values)| NodeRequirement {
+            key: key.into(),
+            operator: NodeOperator::new(operator),
+            values: values.into_iter().map(Into::into).collect(),
+        },
+    )
+}
+
+pub(crate) fn any_terms() -> impl Strategy<Value = Option<Vec<NodeTerm>>> {
+    let term = (vec(any_requirement(), 0..3), vec(any_requirement(), 0..2))
+        .prop_map(|(expressions, fields)| NodeTerm { expressions, fields });
+    prop::option::of(vec(term, 0..3))
+}
+
+/// `dedicated=<value>` and, sometimes, a label of its own, for namespaces with `team=<value>`.
+pub(crate) fn any_pool() -> impl Strategy<Value = Pool> {
+    let effects = vec(select(vec!["NoSchedule", "NoExecute", "PreferNoSchedule"]), 0..3);
+    let label = select(vec![None, None, Some(("zone", "a")), Some(("zone", "b"))]);
+    let placement = select(vec![Placement::Exclusive, Placement::Exclusive, Placement::Allowed]);
+    let enforcement = select(vec![Enforcement::Deny, Enforcement::Warn]);
+    (select(vec!["a", "b"]), select(vec!["a", "b"]), effects, label, placement, enforcement, 0..3_i64)
+        .prop_map(|(value, team, effects, label, placement, enforcement, age)| Pool {
+            name: value.into(),
+            created: Some(Wall::from_secs(age)),
+            taint: PoolTaint {
+                key: "dedicated".into(),
+                value: value.into(),
+                effects: effects.into_iter().map(Effect::new).collect(),
+            },
+            label: label.map(|(key, value): (&str, &str)| PoolLabel { key: key.into(), value: value.into() }),
+            members: Members { names: Vec::new(), selector: Some(Selector::of_labels([("pool", value)])) },
+            users: Users { namespaces: Some(Selector::of_labels([("team", team)])), ..Users::default() },
+            placement,
+            enforcement,
+            ..Pool::default()
+        })
+}
+
+fn any_pod() -> impl Strategy<Value = PodAsked> {
+    let node = select(vec![None, None, None, Some("n")]);
+    let resources = select(vec![vec![], vec!["cpu"], vec![GPU, "cpu", "net.com/y"]]);
+    (vec(any_toleration(), 0..6), any_terms(), node, any::<(bool, bool)>(), resources, any_asked()).prop_map(
+        |(tolerations, required, node, (gated, best_effort), resources, asked)| PodAsked {
+            identity: Identity { namespace: "shop".into(), ..Identity::default() },
+            tolerations,
+            required,
+            node: node.map(Into::into),
+            gated,
+            resources: resources.into_iter().map(Into::into).collect(),
+            best_effort,
+            asked,
+            ..PodAsked::default()
+        },
+    )
+}
+
+/// A request, and all around it.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(crate) request: PodRequest,
+    pub(crate) namespace: NamespaceFacts,
+    pub(crate) policies: Vec<Policy>,
+    pub(crate) pools: Vec<Pool>,
+}
+
+/// With `touching`, a namespace's defaults may be about the very taints that default tolerations are about.
+pub(crate) fn any_world(touching: bool) -> impl Strategy<Value = World> {
+    let default = if touching { any_toleration().boxed() } else { other_default().boxed() };
+    let defaults = prop_oneof![Just(Listed::Absent), vec(default, 0..3).prop_map(Listed::Present)];
+    let whitelist = prop_oneof![
+        3 => Just(Listed::Absent),
+        1 => vec(any_toleration(), 0..4).prop_map(Listed::Present),
+        1 => Just(Listed::Unreadable("odd".into())),
+    ];
+    let team = select(vec![Labels::new(), [("team".into(), "a".into())].into()]);
+    let around = (team, any_asked(), defaults, whitelist);
+    (any_pod(), any::<bool>(), 0..6_usize, around, vec(any_policy(), 0..2), vec(any_pool(), 0..3)).prop_map(
+        |(pod, update, had, (labels, asked, defaults, whitelist), policies, pools)| {
+            let old = update.then(|| pod.tolerations[..had.min(pod.tolerations.len())].to_vec());
+            let operation = if update { Operation::Update } else { Operation::Create };
+            let lists = NamespaceLists { defaults, whitelist };
+            World {
+                request: PodRequest { operation, requester: None, pod, old },
+                namespace: NamespaceFacts { labels, asked, lists },
+                policies,
+                pools,
+            }
+        },
+    )
+}
