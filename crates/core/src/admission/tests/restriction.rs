@@ -56,7 +56,7 @@ fn ad_10_what_is_covered_is_left_out() {
         ("a Exists", "a Exists", "a Exists"),
         ("a Exists", "a Equal v", "a Exists"),
         ("a Equal v | b Exists", "a Exists", "b Exists | a Exists"),
-        ("a Equal v | b Exists | a Equal v", "b Exists", "a Equal v | b Exists"),
+        ("a Equal v | b Exists | a Equal v", "", "a Equal v | b Exists"),
         ("a Equal v | a Exists | a Equal v", "", "a Exists"),
         // Each covers the other's identity: the first stays.
         ("a Exists | - Exists", "a Exists", "- Exists"),
