@@ -76,7 +76,11 @@ impl Drop for Proxy {
 }
 
 fn connect(guest: TcpStream, target: u16, cut: &Arc<AtomicBool>) {
-    let Ok(host) = TcpStream::connect((Ipv4Addr::LOCALHOST, target)) else { return };
+    let Ok(host) = TcpStream::connect((Ipv4Addr::LOCALHOST, target)) else {
+        // Who is open is remembered: letting go of it here would not end it.
+        let _ = guest.shutdown(Shutdown::Both);
+        return;
+    };
     if guest.set_nonblocking(false).is_err() {
         return;
     }
