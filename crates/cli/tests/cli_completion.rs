@@ -7,9 +7,11 @@
 
 mod cli {
     pub(crate) mod patience;
+    pub(crate) mod reluctant;
     pub(crate) mod running;
 }
 use cli::patience::Said;
+use cli::reluctant::kubeconfig;
 use cli::running::{Folder, Running, text};
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -230,11 +232,7 @@ fn nobody_waits_for_a_server_that_does_not_answer() {
     // It listens, and says nothing.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("http://{}", mute.local_addr().unwrap());
-    let kubeconfig = format!(
-        "apiVersion: v1\nkind: Config\nclusters: [{{name: x, cluster: {{server: '{server}'}}}}]\nusers: [{{name: x, user: \
-         {{}}}}]\ncontexts: [{{name: x, context: {{cluster: x, user: x}}}}]\ncurrent-context: x\n"
-    );
-    let file = stage.folder.write("mute", &kubeconfig);
+    let file = stage.folder.write("mute", &kubeconfig(&server));
     let began = Instant::now();
     assert_eq!(stage.offered(&["lint", "--kubeconfig", &file, "-n", ""]), [":4"]);
     let waited = began.elapsed();

@@ -10,17 +10,17 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 use taintward_cluster::tools;
 
+mod cli {
+    pub(crate) mod patience;
+}
 mod kubectl {
     pub(crate) mod changing;
     pub(crate) mod moving;
     pub(crate) mod reading;
 }
-
-/// On a busy machine everything that comes at all comes within this.
-const PATIENCE: Duration = Duration::from_secs(60);
+use cli::patience::eventually;
 
 /// A sandbox and a kubectl that talks to it.
 struct Stage {
@@ -123,16 +123,5 @@ impl Drop for Stage {
         let _ = self.sandbox.kill();
         let _ = self.sandbox.wait();
         let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-fn eventually<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = found() {
-            return found;
-        }
-        assert!(began.elapsed() < PATIENCE, "in vain: {what}");
-        std::thread::sleep(Duration::from_millis(50));
     }
 }

@@ -74,6 +74,9 @@ struct Ear<F> {
 /// Whether the server can make sense of what was typed: a stream would try for ever.
 async fn understood(reach: &Reach<'_>, scope: &Scope) -> Result<(), PendingError> {
     let Scope { namespace, labels, fields } = scope;
+    if labels.is_empty() && fields.is_empty() {
+        return Ok(());
+    }
     let listing = Listing { group: "", plural: "pods", namespace, selector: labels, fields };
     match pages::one(&reach.connected.client, listing, reach.cluster.patience).await {
         Err(refusal) if refusal.failure == Failure::Rejected => Err(PendingError::Rejected(refusal.message)),

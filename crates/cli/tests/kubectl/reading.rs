@@ -4,7 +4,8 @@
 //! Goes out: nothing but pass or fail.
 //! Not here: changes (`changing.rs`, `moving.rs`).
 
-use crate::{Stage, eventually};
+use crate::Stage;
+use crate::cli::patience::eventually;
 use std::fs::{self, File};
 
 #[test]
