@@ -10,6 +10,7 @@ use taintward_core::health::LeaseFact;
 use taintward_core::names::{NodeName, Uid, Version};
 use taintward_core::time::Wall;
 
+mod admission;
 pub(crate) mod event;
 mod facts;
 mod fault;
@@ -24,8 +25,10 @@ mod protobuf;
 mod status;
 #[cfg(test)]
 mod tests;
+mod tolerations;
 mod wire;
 
+pub use admission::{Condition, GROUP, SeenMember, SeenNamespace, SeenPolicy, SeenPool, Told};
 pub use facts::{NODE_LEASES, SeenNode, SeenPod};
 pub(crate) use fault::{Fault, harmless};
 pub use status::ApiStatus;
@@ -214,6 +217,10 @@ pub fn fuzz_entry(bytes: &[u8]) -> usize {
         understood += usize::from(matches!(decoded::<SeenPod>(encoding, bytes), Decoded::Fact(_)));
         understood += usize::from(matches!(decoded::<SeenNode>(encoding, bytes), Decoded::Fact(_)));
         understood += usize::from(matches!(decoded::<LeaseFact>(encoding, bytes), Decoded::Fact(_)));
+        understood += usize::from(matches!(decoded::<SeenPool>(encoding, bytes), Decoded::Fact(_)));
+        understood += usize::from(matches!(decoded::<SeenPolicy>(encoding, bytes), Decoded::Fact(_)));
+        understood += usize::from(matches!(decoded::<SeenNamespace>(encoding, bytes), Decoded::Fact(_)));
+        understood += usize::from(matches!(decoded::<SeenMember>(encoding, bytes), Decoded::Fact(_)));
         understood +=
             usize::from(matches!(object_from_body::<SeenPod>(content_type, bytes), ObjectBody::Object(_)));
         understood += usize::from(status_from_body(content_type, bytes).is_some());

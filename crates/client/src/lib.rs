@@ -16,4 +16,5 @@ pub mod lease;
 pub mod listen;
 pub mod nodes;
 pub mod pages;
+pub mod pools;
 pub mod snapshot;

@@ -16,6 +16,7 @@ use thiserror::Error;
 mod object;
 
 pub use object::{NodeObject, Note};
+pub(crate) use object::{test, written};
 
 /// Reads and changes nodes. Each request asks once.
 #[derive(Clone)]

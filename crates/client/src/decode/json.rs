@@ -2,7 +2,7 @@
 //! Room:     pods, leases, bookmarks and list heads in JSON; everything else is skipped without being kept.
 //! Comes in: the bytes of one object.
 //! Goes out: facts equal to those of `protobuf.rs`; a [`Fault`] with the field's path where the bytes are wrong.
-//! Not here: nodes (`json/node.rs`); the shapes serde reads into (`json/shape.rs`); splitting bodies (`frames.rs`, `list.rs`).
+//! Not here: nodes (`json/node.rs`); admission's objects (`json/pool.rs` and its neighbours); the shapes serde reads into (`json/shape.rs`); splitting bodies (`frames.rs`, `list.rs`).
 
 use super::{Decoded, Fault, Identity, SeenPod, harmless, meaning, moment};
 use serde::Deserialize;
@@ -18,9 +18,16 @@ use taintward_core::toleration::{Operator, Toleration};
 
 mod node;
 mod place;
+mod policy;
+mod pool;
 mod shape;
+mod status;
+mod surroundings;
 
 pub(super) use node::{node, taints_changed};
+pub(super) use policy::policy;
+pub(super) use pool::pool;
+pub(super) use surroundings::{member, namespace};
 
 /// Reads an object into a shape; a fault carries the path of the place serde stopped at.
 pub(super) fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, Fault> {
@@ -118,7 +125,7 @@ pub(super) fn lease(bytes: &[u8]) -> Result<Decoded<LeaseFact>, Fault> {
     }))
 }
 
-fn uid<L>(meta: &Meta<'_, L>) -> Result<Uid, Fault> {
+fn uid<L, A>(meta: &Meta<'_, L, A>) -> Result<Uid, Fault> {
     match (Text::or_empty(meta.name.as_ref()), Text::or_empty(meta.uid.as_ref())) {
         ("", _) => Err(Fault::new("missing").at("metadata.name")),
         (_, "") => Err(Fault::new("missing").at("metadata.uid")),
@@ -126,7 +133,7 @@ fn uid<L>(meta: &Meta<'_, L>) -> Result<Uid, Fault> {
     }
 }
 
-fn version<L>(meta: &Meta<'_, L>) -> Option<Version> {
+fn version<L, A>(meta: &Meta<'_, L, A>) -> Option<Version> {
     Version::parse(Text::or_empty(meta.resource_version.as_ref()))
 }
 

@@ -19,9 +19,11 @@ use taintward_core::time::Wall;
 
 mod node;
 mod pod;
+mod surroundings;
 
 pub(super) use node::node;
 pub(super) use pod::pod;
+pub(super) use surroundings::{member, namespace};
 
 /// The four bytes before every Kubernetes protobuf body.
 pub(super) const MAGIC: [u8; 4] = *b"k8s\0";

@@ -167,11 +167,11 @@ impl NodeObject {
     }
 }
 
-fn test(path: &str, value: &Value) -> Value {
+pub(crate) fn test(path: &str, value: &Value) -> Value {
     json!({ "op": "test", "path": path, "value": value })
 }
 
-fn written(taint: &Taint) -> Value {
+pub(crate) fn written(taint: &Taint) -> Value {
     let mut object = json!({ "key": &*taint.key, "effect": taint.effect.as_str() });
     if !taint.value.is_empty() {
         object["value"] = json!(&*taint.value);

@@ -43,12 +43,16 @@ pub(in crate::decode) fn node(bytes: &[u8]) -> Result<Decoded<SeenNode>, Fault> 
     }))
 }
 
-fn each<E, T>(entries: &[E], path: &str, read: impl Fn(&E) -> Result<T, Fault>) -> Result<Vec<T>, Fault> {
+pub(super) fn each<E, T>(
+    entries: &[E],
+    path: &str,
+    read: impl Fn(&E) -> Result<T, Fault>,
+) -> Result<Vec<T>, Fault> {
     let numbered = entries.iter().enumerate();
     numbered.map(|(at, entry)| read(entry).map_err(|fault| fault.index(at).at(path))).collect()
 }
 
-fn taint(entry: &TaintEntry<'_>) -> Result<Taint, Fault> {
+pub(super) fn taint(entry: &TaintEntry<'_>) -> Result<Taint, Fault> {
     Ok(Taint {
         key: Text::or_empty(entry.key.as_ref()).into(),
         value: Text::or_empty(entry.value.as_ref()).into(),

@@ -2,7 +2,7 @@
 //! Room:     narrow structs that borrow from the bytes; unknown fields are skipped, `null` is "not set" as in Go.
 //! Comes in: serde_json's events.
 //! Goes out: raw values for `json.rs` to make facts of.
-//! Not here: nodes (`shape/node.rs`); meaning. A known field given twice is a fault: which of the two holds is anybody's guess.
+//! Not here: nodes (`shape/node.rs`); pools and policies (`shape/pool.rs`); meaning. A known field given twice is a fault: which of the two holds is anybody's guess.
 
 use crate::decode::meaning::{INITIAL_EVENTS_END, LONGEST_LIST, MIRROR, owner_of};
 use serde::de::value::MapAccessDeserializer;
@@ -15,8 +15,14 @@ use std::marker::PhantomData;
 use taintward_core::fact::Owner;
 
 mod node;
+mod pool;
+mod selector;
 
 pub(super) use node::{FieldSet, Managed, NodeConditionEntry, NodeObject, TaintEntry};
+pub(super) use pool::{
+    Custom, Kept, MarkEntry, MemberObject, MembersEntry, NamespaceObject, PastStatus, PolicySpec, PoolSpec,
+    PoolTaintEntry, ToldStatus, UsersEntry,
+};
 
 /// Text, borrowed unless it has escapes in it.
 #[derive(Deserialize)]
@@ -99,6 +105,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Capped<T> {
 }
 
 /// The two annotations that matter.
+#[derive(Default)]
 pub(super) struct Annotations {
     pub(super) mirror: bool,
     pub(super) initial_events_end: bool,
@@ -158,10 +165,10 @@ impl<'de> Deserialize<'de> for Owners {
     }
 }
 
-/// Metadata; labels only if somebody wants them.
+/// Metadata; labels, and annotations beyond those that matter, only if somebody wants them.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Meta<'a, L = IgnoredAny> {
+pub(super) struct Meta<'a, L = IgnoredAny, A = Annotations> {
     #[serde(borrow)]
     pub(super) name: Option<Text<'a>>,
     #[serde(borrow)]
@@ -175,7 +182,7 @@ pub(super) struct Meta<'a, L = IgnoredAny> {
     pub(super) creation_timestamp: Option<Text<'a>>,
     pub(super) deletion_timestamp: Option<IgnoredAny>,
     pub(super) labels: Option<L>,
-    pub(super) annotations: Option<Annotations>,
+    pub(super) annotations: Option<A>,
     pub(super) owner_references: Option<Owners>,
 }
 

@@ -72,7 +72,7 @@ impl Spec {
 }
 
 /// Reads one more entry of a list.
-fn push<T>(
+pub(super) fn push<T>(
     list: &mut Vec<T>,
     value: Value<'_>,
     read: impl Fn(Value<'_>) -> Result<T, Fault>,
@@ -84,7 +84,7 @@ fn push<T>(
     Ok(())
 }
 
-fn taint(value: Value<'_>) -> Result<Taint, Fault> {
+pub(super) fn taint(value: Value<'_>) -> Result<Taint, Fault> {
     let (mut key, mut text, mut effect, mut time_added) = ("", "", "", None);
     for field in Fields::of(value.bytes()?) {
         let (number, value) = field?;

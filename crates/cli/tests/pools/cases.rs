@@ -1,0 +1,125 @@
+//! A pool and a policy that are taken, and what is put in them that is not.
+
+use serde_json::{Value, json};
+
+pub(crate) const POOL: &str = r#"{
+    "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": "team-a"},
+    "spec": {
+        "taint": {"key": "example.com/pool", "value": "a"},
+        "nodes": {"names": ["n1"]},
+        "users": {"groups": ["team-a"]}
+    }
+}"#;
+
+pub(crate) const POLICY: &str = r#"{
+    "apiVersion": "taintward.io/v1alpha1", "kind": "TaintwardPolicy", "metadata": {"name": "web"},
+    "spec": {
+        "namespaceSelector": {"matchLabels": {"tier": "web"}},
+        "notReadySeconds": 30, "unreachableSeconds": "forever",
+        "bounds": {"least": 5, "most": 600}
+    }
+}"#;
+
+/// A value that is refused, and what is said of it.
+pub(crate) struct Wrong {
+    pub(crate) at: &'static str,
+    pub(crate) value: Value,
+    pub(crate) said: &'static str,
+}
+
+fn wrong(at: &'static str, value: Value, said: &'static str) -> Wrong {
+    Wrong { at, value, said }
+}
+
+pub(crate) fn pools() -> Vec<Wrong> {
+    let long_domain = format!("{}.example/pool", "a.".repeat(125) + "a");
+    let expressions = |one: Value| json!({"selector": {"matchExpressions": [one]}});
+    let labels = |labels: Value| json!({"selector": {"matchLabels": labels}});
+    let of_taint = "cannot be the key of a taint: write a name";
+    let reserved = "belongs to Kubernetes: write a key of your own";
+    vec![
+        wrong("/spec/taint", json!({"key": "a/b/c"}), of_taint),
+        wrong("/spec/taint", json!({"key": ""}), of_taint),
+        wrong("/spec/taint", json!({"key": "Example.com/x"}), of_taint),
+        wrong("/spec/taint", json!({"key": "a".repeat(64)}), of_taint),
+        wrong("/spec/taint", json!({"key": long_domain}), of_taint),
+        wrong("/spec/taint", json!({"key": "node.kubernetes.io/not-ready"}), reserved),
+        wrong("/spec/taint", json!({"key": "k8s.io/x"}), reserved),
+        wrong("/spec/taint", json!({"key": "node-role.kubernetes.io/control-plane"}), reserved),
+        wrong(
+            "/spec/taint",
+            json!({"key": "a", "value": "-b"}),
+            "cannot be the value of a taint: write at most 63",
+        ),
+        wrong("/spec/taint", json!({"key": "a", "effects": ["NoRun"]}), "supported values: \"NoSchedule\""),
+        wrong("/spec/taint", json!({"key": "a", "effects": []}), "at least 1 items"),
+        wrong("/spec/taint", json!({"key": "a", "effects": ["NoExecute", "NoExecute"]}), "Duplicate value"),
+        wrong("/spec/taint", json!({}), "spec.taint.key: Required value"),
+        wrong("/spec/label", json!({"key": "a b"}), "cannot be the key of a label: write a name"),
+        wrong(
+            "/spec/label",
+            json!({"key": "a", "value": "b/c"}),
+            "cannot be the value of a label: write at most 63",
+        ),
+        wrong("/spec/label", json!({"key": "kubernetes.io/hostname"}), "which kubelets cannot set"),
+        wrong("/spec/nodes", json!({}), "no node can belong to it: write names, or a selector"),
+        wrong("/spec/nodes", json!({"names": []}), "no node can belong to it"),
+        wrong(
+            "/spec/nodes",
+            labels(json!({"a b": "c"})),
+            "has what cannot be the key of a label: write names",
+        ),
+        wrong(
+            "/spec/nodes",
+            labels(json!({"a": "b c"})),
+            "has what cannot be the value of a label: write at most 63",
+        ),
+        wrong("/spec/nodes", expressions(json!({"key": "a", "operator": "In"})), "In and NotIn need values"),
+        wrong(
+            "/spec/nodes",
+            expressions(json!({"key": "a", "operator": "Exists", "values": ["b"]})),
+            "Exists and DoesNotExist take no values",
+        ),
+        wrong(
+            "/spec/nodes",
+            expressions(json!({"key": "a", "operator": "Gt", "values": ["1"]})),
+            "supported values",
+        ),
+        wrong(
+            "/spec/nodes",
+            expressions(json!({"key": "!", "operator": "Exists"})),
+            "cannot be the key of a label",
+        ),
+        wrong(
+            "/spec/nodes",
+            expressions(json!({"key": "a", "operator": "In", "values": ["b", "-"]})),
+            "has what cannot be the value of a label",
+        ),
+        wrong("/spec/users", json!({}), "nobody may use it: write a namespaceSelector"),
+        wrong("/spec/users", json!({"groups": [], "users": [], "serviceAccounts": []}), "nobody may use it"),
+        wrong("/spec/users", json!({"serviceAccounts": [{"name": "x"}]}), "namespace: Required value"),
+        wrong("/spec/users", json!({"users": [""]}), "users[0]"),
+        wrong("/spec/placement", json!("Sometimes"), "supported values: \"Exclusive\", \"Allowed\""),
+        wrong("/spec/enforcement", json!("off"), "supported values: \"Deny\", \"Warn\", \"Off\""),
+        wrong("/spec/effects", json!([]), "unknown field \"spec.effects\""),
+        wrong("/spec", json!({}), "spec.taint: Required value"),
+    ]
+}
+
+pub(crate) fn policies() -> Vec<Wrong> {
+    let seconds = "write a whole number of seconds without quotes, or forever";
+    vec![
+        wrong("/spec", json!({}), "spec.namespaceSelector: Required value"),
+        wrong("/spec/notReadySeconds", json!("30"), seconds),
+        wrong("/spec/unreachableSeconds", json!("Forever"), seconds),
+        wrong("/spec/unreachableSeconds", json!(1.5), "must be of type integer,string"),
+        wrong("/spec/bounds", json!({"least": 3, "most": 2}), "least is above most: exchange them"),
+        wrong("/spec/bounds", json!({"least": "3"}), "spec.bounds.least"),
+        wrong("/spec/priority", json!(3_000_000_000_u32), "spec.priority"),
+        wrong(
+            "/spec/namespaceSelector",
+            json!({"matchLabels": {"a": "b c"}}),
+            "has what cannot be the value of a label",
+        ),
+    ]
+}

@@ -1,0 +1,203 @@
+//! # Admission's objects: pools, policies, and what they look at
+//! Room:     where each kind is found, which reader reads it, and what it is read into.
+//! Comes in: the bytes of one object.
+//! Goes out: [`SeenPool`], [`SeenPolicy`], [`SeenNamespace`], [`SeenMember`].
+//! Keeps:    a field of a spec that is not known, or says what is not known, makes the object unreadable: what its
+//!           author wants is not guessed.
+//! Not here: reading (`json/pool.rs` and its neighbours); whether what is wanted makes sense (the core says so).
+
+use super::{Decoded, Fact, Fault, Identity, Unreadable, json, protobuf, settled};
+use taintward_core::admission::policy::Policy;
+use taintward_core::admission::pool::{NodeFacts, Pool, PoolStatus};
+use taintward_core::admission::request::NamespaceFacts;
+use taintward_core::names::{Uid, Version};
+use taintward_core::time::Wall;
+
+/// The group of the custom resources.
+pub const GROUP: &str = "taintward.io";
+
+/// A `DedicatedPool`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenPool {
+    /// Which incarnation.
+    pub uid: Uid,
+    /// `metadata.resourceVersion`.
+    pub version: Option<Version>,
+    /// `metadata.generation`.
+    pub generation: i64,
+    /// `metadata.finalizers`.
+    pub finalizers: Vec<Box<str>>,
+    /// What it says; [`Pool::past`] is from its status.
+    pub pool: Pool,
+    /// What its status says; `None` where nothing is written there that can be understood, so that it is written anew.
+    pub told: Option<Told>,
+}
+
+/// What the status of a pool says of how it is doing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// The generation that this is about.
+    pub observed: i64,
+    /// Counts and offenders.
+    pub status: PoolStatus,
+    /// Conditions, in their order.
+    pub conditions: Vec<Condition>,
+}
+
+/// A condition of a custom resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// `Ready`
+    pub kind: Box<str>,
+    /// `True`, `False` or `Unknown`.
+    pub status: Box<str>,
+    /// One word.
+    pub reason: Box<str>,
+    /// A sentence.
+    pub message: Box<str>,
+    /// Since when it has this status.
+    pub since: Wall,
+    /// The generation that this is about.
+    pub observed: i64,
+}
+
+/// A `TaintwardPolicy`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenPolicy {
+    /// Which incarnation.
+    pub uid: Uid,
+    /// `metadata.resourceVersion`.
+    pub version: Option<Version>,
+    /// What it says.
+    pub policy: Policy,
+}
+
+/// A namespace, as admission wants it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenNamespace {
+    /// Which incarnation.
+    pub uid: Uid,
+    /// `metadata.resourceVersion`.
+    pub version: Option<Version>,
+    /// `metadata.name`.
+    pub name: Box<str>,
+    /// What it says.
+    pub facts: NamespaceFacts,
+}
+
+/// A node, as pools want it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenMember {
+    /// Which incarnation.
+    pub uid: Uid,
+    /// `metadata.resourceVersion`.
+    pub version: Option<Version>,
+    /// What it says.
+    pub node: NodeFacts,
+}
+
+fn identity(uid: &Uid, name: &str, version: Option<Version>) -> Identity {
+    Identity { uid: Some(uid.clone()), name: name.to_owned(), version, ..Identity::default() }
+}
+
+/// Custom resources have no protobuf form.
+fn never_binary<F>(kind: &str) -> Decoded<F> {
+    let fault = Fault::new(format!("a {kind} in protobuf, which no API server writes"));
+    Decoded::Unreadable(Unreadable { identity: None, why: fault.to_string() })
+}
+
+impl Fact for SeenPool {
+    const GROUP: &'static str = GROUP;
+    const PATH: &'static str = "/apis/taintward.io/v1alpha1/dedicatedpools";
+    const RESOURCE: &'static str = "dedicatedpools";
+    const KIND: &'static str = "DedicatedPool";
+    const FIELD_SELECTOR: Option<&'static str> = None;
+
+    fn from_protobuf(_: &[u8]) -> Decoded<Self> {
+        never_binary(Self::KIND)
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        settled(json::pool(bytes), || json::identity(bytes))
+    }
+
+    fn identity(&self) -> Identity {
+        identity(&self.uid, &self.pool.name, self.version)
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.version
+    }
+}
+
+impl Fact for SeenPolicy {
+    const GROUP: &'static str = GROUP;
+    const PATH: &'static str = "/apis/taintward.io/v1alpha1/taintwardpolicies";
+    const RESOURCE: &'static str = "taintwardpolicies";
+    const KIND: &'static str = "TaintwardPolicy";
+    const FIELD_SELECTOR: Option<&'static str> = None;
+
+    fn from_protobuf(_: &[u8]) -> Decoded<Self> {
+        never_binary(Self::KIND)
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        settled(json::policy(bytes), || json::identity(bytes))
+    }
+
+    fn identity(&self) -> Identity {
+        identity(&self.uid, &self.policy.name, self.version)
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.version
+    }
+}
+
+impl Fact for SeenNamespace {
+    const GROUP: &'static str = "";
+    const PATH: &'static str = "/api/v1/namespaces";
+    const RESOURCE: &'static str = "namespaces";
+    const KIND: &'static str = "Namespace";
+    const FIELD_SELECTOR: Option<&'static str> = None;
+
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        settled(protobuf::namespace(bytes), || protobuf::identity(bytes))
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        settled(json::namespace(bytes), || json::identity(bytes))
+    }
+
+    fn identity(&self) -> Identity {
+        identity(&self.uid, &self.name, self.version)
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.version
+    }
+}
+
+impl Fact for SeenMember {
+    const GROUP: &'static str = "";
+    const PATH: &'static str = "/api/v1/nodes";
+    const RESOURCE: &'static str = "nodes";
+    const KIND: &'static str = "Node";
+    const FIELD_SELECTOR: Option<&'static str> = None;
+
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        settled(protobuf::member(bytes), || protobuf::identity(bytes))
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        settled(json::member(bytes), || json::identity(bytes))
+    }
+
+    fn identity(&self) -> Identity {
+        identity(&self.uid, &self.node.name, self.version)
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.version
+    }
+}

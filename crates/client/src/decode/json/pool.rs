@@ -1,0 +1,90 @@
+//! # JSON pools
+//! Room:     `DedicatedPool`: metadata and spec.
+//! Comes in: the bytes of one pool.
+//! Goes out: a [`SeenPool`]; a [`Fault`] with the field's path where a spec says what is not known.
+//! Not here: the status (`json/status.rs`); whether what is wanted makes sense: the core's `assess` says so, of what is
+//!           missing, too.
+
+use super::shape::{Custom, Kept, MembersEntry, Object, PoolSpec, PoolTaintEntry, Text, UsersEntry};
+use super::{read, status, time, uid, version};
+use crate::decode::{Decoded, Fault, SeenPool, harmless};
+use taintward_core::admission::pool::{
+    Enforcement, Members, Placement, Pool, PoolLabel, PoolTaint, ServiceAccount, Users,
+};
+use taintward_core::taint::Effect;
+
+/// Reads a `DedicatedPool`.
+pub(in crate::decode) fn pool(bytes: &[u8]) -> Result<Decoded<SeenPool>, Fault> {
+    let object: Custom<'_, PoolSpec<'_>> = read(bytes)?;
+    let Object(meta) = object.metadata.unwrap_or_default();
+    let Some(Object(spec)) = object.spec else { return Err(Fault::new("missing").at("spec")) };
+    let uid = uid(&meta)?;
+    let label = spec.label.map(|Object(label)| PoolLabel {
+        key: Text::or_empty(label.key.as_ref()).into(),
+        value: Text::or_empty(label.value.as_ref()).into(),
+    });
+    let pool = Pool {
+        name: Text::or_empty(meta.name.as_ref()).into(),
+        created: time(meta.creation_timestamp.as_ref(), "metadata.creationTimestamp")?,
+        leaving: meta.deletion_timestamp.is_some(),
+        taint: taint(spec.taint.unwrap_or_default().0),
+        label,
+        members: members(spec.nodes.unwrap_or_default().0),
+        users: users(spec.users.unwrap_or_default().0),
+        placement: word(spec.placement.as_ref(), &PLACEMENTS).map_err(|fault| fault.at("spec.placement"))?,
+        enforcement: word(spec.enforcement.as_ref(), &ENFORCEMENTS)
+            .map_err(|fault| fault.at("spec.enforcement"))?,
+        past: object.status.map_or(Ok(Vec::new()), |raw| status::past(raw.get().as_bytes()))?,
+    };
+    let told = object.status.and_then(|raw| status::told(raw.get().as_bytes()));
+    let finalizers = read::<Kept>(bytes)?.metadata.unwrap_or_default().0.finalizers.unwrap_or_default().0;
+    let (version, generation) = (version(&meta), meta.generation.unwrap_or_default());
+    Ok(Decoded::Fact(SeenPool { uid, version, generation, finalizers, pool, told }))
+}
+
+const PLACEMENTS: [(&str, Placement); 2] =
+    [("Exclusive", Placement::Exclusive), ("Allowed", Placement::Allowed)];
+
+const ENFORCEMENTS: [(&str, Enforcement); 3] =
+    [("Deny", Enforcement::Deny), ("Warn", Enforcement::Warn), ("Off", Enforcement::Off)];
+
+/// One of these words; the default where there is none.
+fn word<T: Copy + Default>(text: Option<&Text<'_>>, words: &[(&str, T)]) -> Result<T, Fault> {
+    let Some(text) = text else { return Ok(T::default()) };
+    let found = words.iter().find(|(word, _)| *word == text.as_str());
+    found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        Fault::new(format!("{:?} is none of {}", harmless(text.as_str(), 32), known.join(", ")))
+    })
+}
+
+fn taint(entry: PoolTaintEntry<'_>) -> PoolTaint {
+    PoolTaint {
+        key: Text::or_empty(entry.key.as_ref()).into(),
+        value: Text::or_empty(entry.value.as_ref()).into(),
+        effects: entry.effects.unwrap_or_default().0.iter().map(|effect| Effect::new(effect)).collect(),
+    }
+}
+
+fn members(entry: MembersEntry<'_>) -> Members {
+    Members {
+        names: entry.names.unwrap_or_default().0,
+        selector: entry.selector.map(|Object(selector)| selector.selector()),
+    }
+}
+
+fn users(entry: UsersEntry<'_>) -> Users {
+    let accounts = entry.service_accounts.unwrap_or_default().0;
+    Users {
+        namespaces: entry.namespace_selector.map(|Object(selector)| selector.selector()),
+        service_accounts: accounts
+            .iter()
+            .map(|account| ServiceAccount {
+                namespace: account.namespace.as_str().into(),
+                name: account.name.as_str().into(),
+            })
+            .collect(),
+        users: entry.users.unwrap_or_default().0,
+        groups: entry.groups.unwrap_or_default().0,
+    }
+}

@@ -1,0 +1,77 @@
+//! # JSON status of a pool
+//! Room:     what it has stood for, and what is told of it.
+//! Comes in: the bytes of a pool's status.
+//! Goes out: marks, or a [`Fault`] with the field's path: what may be taken off nodes is not guessed; [`Told`], or
+//!           nothing where that cannot be read: it decides nothing, and is written anew.
+//! Not here: writing it (`pools/status.rs`).
+
+use super::shape::{MarkEntry, Object, PastStatus, Text, ToldStatus};
+use super::{read, time};
+use crate::decode::{Condition, Fault, Told, harmless};
+use taintward_core::admission::pool::{Mark, Offender, PoolStatus};
+use taintward_core::names::PodName;
+use taintward_core::taint::Effect;
+
+/// What the pool has stood for.
+pub(super) fn past(bytes: &[u8]) -> Result<Vec<Mark>, Fault> {
+    if bytes == b"null" {
+        return Ok(Vec::new());
+    }
+    let status: PastStatus<'_> = read(bytes).map_err(|fault| fault.at("status"))?;
+    let marks = status.past.unwrap_or_default().0;
+    let numbered = marks.iter().enumerate();
+    numbered.map(|(at, entry)| mark(entry).map_err(|fault| fault.index(at).at("status.past"))).collect()
+}
+
+fn mark(entry: &MarkEntry<'_>) -> Result<Mark, Fault> {
+    let (key, value) =
+        (Text::or_empty(entry.key.as_ref()).into(), Text::or_empty(entry.value.as_ref()).into());
+    match (Text::or_empty(entry.kind.as_ref()), &entry.effect) {
+        ("Taint", Some(effect)) => Ok(Mark::Taint { key, value, effect: Effect::new(effect.as_str()) }),
+        ("Taint", None) => Err(Fault::new("missing").at("effect")),
+        ("Label", _) => Ok(Mark::Label { key, value }),
+        (kind, _) => {
+            Err(Fault::new(format!("{:?} is neither Taint nor Label", harmless(kind, 32))).at("kind"))
+        }
+    }
+}
+
+/// What is told of it.
+pub(super) fn told(bytes: &[u8]) -> Option<Told> {
+    let Object(status) = serde_json::from_slice::<Object<ToldStatus<'_>>>(bytes).ok()?;
+    let offenders = status.offenders.unwrap_or_default().0;
+    let named = offenders.iter().map(|one| Offender {
+        pod: PodName::new(one.namespace.as_str(), one.name.as_str()),
+        node: one.node.as_str().into(),
+        message: one.message.as_str().to_owned(),
+    });
+    let conditions = status.conditions.unwrap_or_default().0;
+    let conditions: Result<Vec<Condition>, Fault> = conditions
+        .iter()
+        .map(|one| {
+            Ok(Condition {
+                kind: one.kind.as_str().into(),
+                status: one.status.as_str().into(),
+                reason: one.reason.as_str().into(),
+                message: one.message.as_str().into(),
+                since: time(Some(&one.last_transition_time), "lastTransitionTime")?
+                    .ok_or_else(|| Fault::new("missing").at("lastTransitionTime"))?,
+                observed: one.observed_generation,
+            })
+        })
+        .collect();
+    Some(Told {
+        observed: status.observed_generation,
+        status: PoolStatus {
+            nodes: status.nodes,
+            conflicts: status.conflicts,
+            pods: status.pods,
+            elsewhere: status.elsewhere,
+            exempt: status.exempt,
+            unknown: status.unknown,
+            offenders: status.offender_count,
+            named: named.collect(),
+        },
+        conditions: conditions.ok()?,
+    })
+}

@@ -1,0 +1,83 @@
+//! # Protobuf namespaces and members of pools
+//! Room:     what admission wants of namespaces, and pools of nodes: all labels, a few annotations, taints.
+//! Comes in: the bytes of one message.
+//! Goes out: a [`SeenNamespace`] or [`SeenMember`] equal to that of `json/surroundings.rs`.
+//! Not here: nodes as the engines want them (`protobuf/node.rs`).
+
+use super::node::{push, taint};
+use super::{Meta, entry};
+use crate::decode::tolerations::namespace_facts;
+use crate::decode::wire::{Fields, Value};
+use crate::decode::{Decoded, Fault, SeenMember, SeenNamespace};
+use taintward_core::admission::pool::{NodeFacts, RECORD};
+use taintward_core::names::Version;
+use taintward_core::scheduling::Labels;
+use taintward_core::taint::Taint;
+
+/// The two maps of an `ObjectMeta`, whole.
+#[derive(Default)]
+struct Maps {
+    labels: Labels,
+    annotations: Labels,
+}
+
+impl Maps {
+    fn read(&mut self, message: &[u8]) -> Result<(), Fault> {
+        for field in Fields::of(message) {
+            let (map, name, value) = match field? {
+                (11, value) => (&mut self.labels, "labels", value),
+                (12, value) => (&mut self.annotations, "annotations", value),
+                _ => continue,
+            };
+            let (key, value) = entry(value).map_err(|fault| fault.at(name))?;
+            map.insert(key.into(), value.into());
+        }
+        Ok(())
+    }
+}
+
+fn metadata<'a>(part: Value<'a>, meta: &mut Meta<'a>, maps: &mut Maps) -> Result<(), Fault> {
+    let part = part.bytes()?;
+    meta.read(part, None)?;
+    maps.read(part)
+}
+
+/// Reads a `Namespace`.
+pub(in crate::decode) fn namespace(message: &[u8]) -> Result<Decoded<SeenNamespace>, Fault> {
+    let (mut meta, mut maps) = (Meta::default(), Maps::default());
+    for field in Fields::of(message) {
+        if let (1, part) = field? {
+            metadata(part, &mut meta, &mut maps).map_err(|fault| fault.at("metadata"))?;
+        }
+    }
+    let (uid, version, name) = (meta.uid()?, Version::parse(meta.version), meta.name.into());
+    let facts = namespace_facts(maps.labels, maps.annotations);
+    Ok(Decoded::Fact(SeenNamespace { uid, version, name, facts }))
+}
+
+/// Reads a `Node`, for pools.
+pub(in crate::decode) fn member(message: &[u8]) -> Result<Decoded<SeenMember>, Fault> {
+    let (mut meta, mut maps, mut taints) = (Meta::default(), Maps::default(), Vec::new());
+    for field in Fields::of(message) {
+        let (number, part) = field?;
+        let (name, read) = match number {
+            1 => ("metadata", metadata(part, &mut meta, &mut maps)),
+            2 => ("spec", part.bytes().and_then(|part| spec(part, &mut taints))),
+            _ => continue,
+        };
+        read.map_err(|fault| fault.at(name))?;
+    }
+    let (uid, version) = (meta.uid()?, Version::parse(meta.version));
+    let record = maps.annotations.remove(RECORD);
+    let node = NodeFacts { name: meta.name.into(), labels: maps.labels, taints, record };
+    Ok(Decoded::Fact(SeenMember { uid, version, node }))
+}
+
+fn spec(message: &[u8], taints: &mut Vec<Taint>) -> Result<(), Fault> {
+    for field in Fields::of(message) {
+        if let (5, value) = field? {
+            push(taints, value, taint).map_err(|fault| fault.at("taints"))?;
+        }
+    }
+    Ok(())
+}

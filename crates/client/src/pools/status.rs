@@ -1,0 +1,137 @@
+//! # Status of a pool
+//! Room:     conditions, from how a pool stands and what its author should know; the merge patch of its status.
+//! Comes in: the pool as it was read; the core's assessment, counts and memory.
+//! Goes out: [`Told`]; a patch, or none where the status says just that.
+//! Keeps:    the patch applies to the version that was read only, and names every field that it once wrote.
+//! Not here: reading it (`decode/json/status.rs`); sending, to the subresource `status`.
+
+use crate::act::second_time;
+use crate::decode::{Condition, SeenPool, Told};
+use bytes::Bytes;
+use serde_json::{Value, json};
+use taintward_core::admission::pool::{Assessment, Finding, Mark, Offender, PoolStatus, Reason, Standing};
+use taintward_core::time::Wall;
+
+/// The longest message of a condition, in characters.
+const MESSAGE_MOST: usize = 4_096;
+
+/// What to tell of a pool. A condition that has the status it had has had it since then.
+pub fn told(seen: &SeenPool, assessment: &Assessment, status: PoolStatus, at: Wall) -> Told {
+    let before = seen.told.as_ref().map(|told| told.conditions.as_slice()).unwrap_or_default();
+    let conditions = [
+        ("Ready", ready(seen, assessment)),
+        ("Offended", offended(&status)),
+        ("Advised", advised(assessment)),
+    ];
+    let conditions = conditions.into_iter().map(|(kind, (is, reason, message))| {
+        let status = if is { "True" } else { "False" };
+        let same = before.iter().find(|one| *one.kind == *kind && *one.status == *status);
+        Condition {
+            kind: kind.into(),
+            status: status.into(),
+            reason: reason.into(),
+            message: message.chars().take(MESSAGE_MOST).collect::<String>().into(),
+            since: same.map_or(whole_second(at), |one| one.since),
+            observed: seen.generation,
+        }
+    });
+    Told { observed: seen.generation, conditions: conditions.collect(), status }
+}
+
+/// Status, reason and message of a condition.
+type Saying = (bool, &'static str, String);
+
+/// Whether a finding keeps a pool from doing what its spec says.
+fn hinders(finding: &&Finding) -> bool {
+    finding.reason.refuses() || matches!(finding.reason, Reason::LocksOutSystem | Reason::NodeConflict)
+}
+
+fn ready(seen: &SeenPool, assessment: &Assessment) -> Saying {
+    if seen.pool.leaving {
+        return (false, "Leaving", "it is being deleted, and its nodes are given back".to_owned());
+    }
+    let findings: Vec<&Finding> = assessment.findings.iter().filter(hinders).collect();
+    match (findings.first(), assessment.standing) {
+        (Some(first), _) => (false, first.reason.as_str(), joined(&findings)),
+        (None, Standing::Applied) => (true, "Applied", "its nodes are dedicated".to_owned()),
+        (None, Standing::Frozen) => (false, "Frozen", "it takes no more nodes".to_owned()),
+        (None, Standing::Refused) => (false, "Refused", "it does nothing until it is corrected".to_owned()),
+    }
+}
+
+fn offended(status: &PoolStatus) -> Saying {
+    match status.offenders {
+        0 => (false, "NoOffenders", "no pods of others are known to be on its nodes".to_owned()),
+        1 => (true, "Offenders", "a pod of somebody else is on its nodes: see offenders".to_owned()),
+        many => (true, "Offenders", format!("{many} pods of others are on its nodes: see offenders")),
+    }
+}
+
+fn advised(assessment: &Assessment) -> Saying {
+    let findings: Vec<&Finding> = assessment.findings.iter().filter(|finding| !hinders(finding)).collect();
+    match findings.first() {
+        Some(first) => (true, first.reason.as_str(), joined(&findings)),
+        None => (false, "NoAdvice", "nothing to say".to_owned()),
+    }
+}
+
+fn joined(findings: &[&Finding]) -> String {
+    let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
+    messages.join("; ")
+}
+
+/// As it can be written, so that what is read back is equal.
+fn whole_second(at: Wall) -> Wall {
+    Wall::from_secs(at.as_micros().div_euclid(1_000_000))
+}
+
+/// The merge patch that makes the status say this; `None` if it does.
+pub fn status_patch(seen: &SeenPool, told: &Told, past: &[Mark]) -> Option<Bytes> {
+    if seen.told.as_ref() == Some(told) && seen.pool.past == past {
+        return None;
+    }
+    let mut metadata = json!({ "uid": seen.uid.to_string() });
+    if let Some(version) = seen.version {
+        metadata["resourceVersion"] = json!(version.to_string());
+    }
+    let counts = &told.status;
+    let status = json!({
+        "observedGeneration": told.observed,
+        "nodes": counts.nodes,
+        "conflicts": counts.conflicts,
+        "pods": counts.pods,
+        "elsewhere": counts.elsewhere,
+        "exempt": counts.exempt,
+        "unknown": counts.unknown,
+        "offenderCount": counts.offenders,
+        "offenders": counts.named.iter().map(offender).collect::<Vec<_>>(),
+        "past": past.iter().map(mark).collect::<Vec<_>>(),
+        "conditions": told.conditions.iter().map(condition).collect::<Vec<_>>(),
+    });
+    Some(Bytes::from(json!({ "metadata": metadata, "status": status }).to_string()))
+}
+
+fn offender(one: &Offender) -> Value {
+    let (namespace, name) = (one.pod.namespace(), one.pod.name());
+    json!({ "namespace": namespace, "name": name, "node": one.node, "message": one.message })
+}
+
+fn mark(mark: &Mark) -> Value {
+    match mark {
+        Mark::Taint { key, value, effect } => {
+            json!({ "kind": "Taint", "key": key, "value": value, "effect": effect.as_str() })
+        }
+        Mark::Label { key, value } => json!({ "kind": "Label", "key": key, "value": value }),
+    }
+}
+
+fn condition(one: &Condition) -> Value {
+    json!({
+        "type": one.kind,
+        "status": one.status,
+        "reason": one.reason,
+        "message": one.message,
+        "lastTransitionTime": second_time(one.since),
+        "observedGeneration": one.observed,
+    })
+}

@@ -1,0 +1,12 @@
+//! Pools, policies, and what admission looks at: read from bytes, written for a server.
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+mod pools {
+    mod mangled;
+    mod node;
+    mod policies;
+    mod reading;
+    pub(crate) mod sample;
+    mod status;
+    mod surroundings;
+}
