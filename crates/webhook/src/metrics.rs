@@ -94,20 +94,24 @@ impl Metrics {
     pub fn new(clock: MonoClock, version: &'static str, started: Wall, rules: &[&'static str]) -> Self {
         let mut registry = Registry::default();
         let mut shelf = Shelf::new(&mut registry, clock);
-        let reviews = shelf
-            .counters("taintward_webhook_reviews", "Questions of API servers, by path and by what became of them");
+        let reviews = shelf.counters(
+            "taintward_webhook_reviews",
+            "Questions of API servers, by path and by what became of them",
+        );
         let duration = shelf.histograms(
             "taintward_webhook_review_duration",
             "How long it took to answer a question that had arrived",
             buckets,
         );
-        let panics = shelf.counter("taintward_webhook_panics", "Rules that broke down; the objects came in unchanged");
+        let panics =
+            shelf.counter("taintward_webhook_panics", "Rules that broke down; the objects came in unchanged");
         let refused = shelf
             .counters("taintward_webhook_refused_requests", "Requests that were not looked into, by reason");
         let connections = shelf.gauge("taintward_webhook_connections", "Connections that are open");
-        let accepted = shelf.counter("taintward_webhook_accepted_connections", "Connections that were accepted");
-        let ended =
-            shelf.counters("taintward_webhook_ended_connections", "Connections that were ended by the webhook");
+        let accepted =
+            shelf.counter("taintward_webhook_accepted_connections", "Connections that were accepted");
+        let ended = shelf
+            .counters("taintward_webhook_ended_connections", "Connections that were ended by the webhook");
         let certificate_until = shelf.seconds(
             "taintward_webhook_certificate_expiration_timestamp",
             "When the certificate on show ends, since the Unix epoch; 0 without one",
@@ -154,8 +158,10 @@ impl Metrics {
             self.panics.inc();
         }
         for note in notes {
-            let counters = self.rules.iter().find(|(rule, _)| *rule == note.rule).map(|(_, counters)| counters);
-            if let Some((_, counter)) = counters.and_then(|all| all.iter().find(|(did, _)| *did == note.did)) {
+            let counters =
+                self.rules.iter().find(|(rule, _)| *rule == note.rule).map(|(_, counters)| counters);
+            if let Some((_, counter)) = counters.and_then(|all| all.iter().find(|(did, _)| *did == note.did))
+            {
                 counter.inc();
             }
         }

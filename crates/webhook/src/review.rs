@@ -74,7 +74,11 @@ pub fn judge(half: Half, body: &[u8], reviewer: &dyn Reviewer) -> Result<Judged,
         }
         Err(panic) => {
             let (kind, reason) = (&*request.kind.kind, panic_text(&*panic));
-            tracing::error!(kind, reason = &*escaped(reason), "a rule broke down; the object is let in unchanged");
+            tracing::error!(
+                kind,
+                reason = &*escaped(reason),
+                "a rule broke down; the object is let in unchanged"
+            );
             (Verdict::allow(), Outcome::Panicked)
         }
     };

@@ -42,7 +42,9 @@ pub type WallClock = Arc<dyn Fn() -> Wall + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The port for questions cannot be had.
-    #[error("cannot listen on {address}: {source}; choose another port with --port or address with --bind-address")]
+    #[error(
+        "cannot listen on {address}: {source}; choose another port with --port or address with --bind-address"
+    )]
     Listen {
         /// The address and port.
         address: SocketAddr,

@@ -49,7 +49,11 @@ fn a_good_one_is_answered() {
 #[test]
 fn what_is_missing_or_wrong_is_named() {
     for (pointer, value, said) in [
-        ("/apiVersion", json!("admission.k8s.io/v1beta1"), "apiVersion must be admission.k8s.io/v1, not admission.k8s.io/v1beta1"),
+        (
+            "/apiVersion",
+            json!("admission.k8s.io/v1beta1"),
+            "apiVersion must be admission.k8s.io/v1, not admission.k8s.io/v1beta1",
+        ),
         ("/apiVersion", json!(null), "apiVersion must be admission.k8s.io/v1, not empty"),
         ("/apiVersion", json!("\u{1b}[31m\n"), "apiVersion must be admission.k8s.io/v1, not \\u001b[31m\\n"),
         ("/kind", json!("Pod"), "kind must be AdmissionReview, not Pod"),
@@ -62,9 +66,21 @@ fn what_is_missing_or_wrong_is_named() {
         ("/request/kind/version", json!(null), "request.kind.version is missing"),
         ("/request/resource", json!(null), "request.resource is missing"),
         ("/request/resource/resource", json!(""), "request.resource.resource is missing"),
-        ("/request/operation", json!("EAT"), "request.operation must be one of CREATE, UPDATE, DELETE, CONNECT, not EAT"),
-        ("/request/operation", json!("create"), "request.operation must be one of CREATE, UPDATE, DELETE, CONNECT, not create"),
-        ("/request/operation", json!(null), "request.operation must be one of CREATE, UPDATE, DELETE, CONNECT, not empty"),
+        (
+            "/request/operation",
+            json!("EAT"),
+            "request.operation must be one of CREATE, UPDATE, DELETE, CONNECT, not EAT",
+        ),
+        (
+            "/request/operation",
+            json!("create"),
+            "request.operation must be one of CREATE, UPDATE, DELETE, CONNECT, not create",
+        ),
+        (
+            "/request/operation",
+            json!(null),
+            "request.operation must be one of CREATE, UPDATE, DELETE, CONNECT, not empty",
+        ),
         ("/request/operation", json!("UPDATE"), "request.oldObject is missing"),
         ("/request/object", json!(null), "request.object is missing"),
         ("/request/object", json!([1]), "request.object must be an object"),
@@ -100,10 +116,31 @@ fn bytes_that_are_no_json_are_refused() {
     let deep = "[".repeat(10_000);
     let closed = format!("{deep}{}", "]".repeat(10_000));
     for body in [
-        "", " ", "null", "5", "[]", r#"["admission.k8s.io/v1","AdmissionReview",null]"#, "\"x\"", "{", "{}x", "{\"a\":1,}", "NaN", "{'a':1}", "\u{feff}{}", &deep, &closed,
-        &"{\"a\":".repeat(10_000), &question("NaN"), &question("{\"a\":NaN}"), &question("{\"a\":Infinity}"),
-        &question("{\"a\":01}"), &question("{\"a\":\"\u{1}\"}"), &question("{\"a\":\"\\ud800x"), &question("{\"a\":}"),
-        &format!("{}x", question("{}")), &question("{}")[..50],
+        "",
+        " ",
+        "null",
+        "5",
+        "[]",
+        r#"["admission.k8s.io/v1","AdmissionReview",null]"#,
+        "\"x\"",
+        "{",
+        "{}x",
+        "{\"a\":1,}",
+        "NaN",
+        "{'a':1}",
+        "\u{feff}{}",
+        &deep,
+        &closed,
+        &"{\"a\":".repeat(10_000),
+        &question("NaN"),
+        &question("{\"a\":NaN}"),
+        &question("{\"a\":Infinity}"),
+        &question("{\"a\":01}"),
+        &question("{\"a\":\"\u{1}\"}"),
+        &question("{\"a\":\"\\ud800x"),
+        &question("{\"a\":}"),
+        &format!("{}x", question("{}")),
+        &question("{}")[..50],
     ] {
         refused(body.as_bytes());
     }
@@ -142,7 +179,10 @@ fn what_is_strange_but_legal_is_passed_on() {
     delete["request"]["oldObject"] = delete["request"]["object"].take();
     let text = delete.to_string();
     let request = decode(text.as_bytes()).unwrap();
-    assert_eq!((request.operation, request.object.is_none(), request.old_object.is_some()), (Operation::Delete, true, true));
+    assert_eq!(
+        (request.operation, request.object.is_none(), request.old_object.is_some()),
+        (Operation::Delete, true, true)
+    );
 }
 
 #[test]

@@ -84,7 +84,13 @@ impl Adds {
     fn new(&self) -> Vec<Toleration<'_>> {
         self.tolerations
             .iter()
-            .map(|(key, seconds)| Toleration { key, operator: "Exists", effect: "NoExecute", seconds: *seconds, ..Toleration::default() })
+            .map(|(key, seconds)| Toleration {
+                key,
+                operator: "Exists",
+                effect: "NoExecute",
+                seconds: *seconds,
+                ..Toleration::default()
+            })
             .collect()
     }
 
@@ -101,7 +107,8 @@ impl Adds {
             toleration
         };
         let spec = &mut pod["spec"];
-        if let (Some(index), Some(had)) = (self.replaced, spec["tolerations"].as_array_mut())
+        if let (Some(index), Some(had)) =
+            (self.replaced, spec.get_mut("tolerations").and_then(Value::as_array_mut))
             && let Some(place) = had.get_mut(index)
         {
             *place = written(&self.tolerations[0]);
@@ -118,7 +125,8 @@ impl Adds {
         }
         let (depth, terms) = affinity_of(spec);
         if depth < 3 {
-            spec["affinity"]["nodeAffinity"][REQUIRED] = json!({"nodeSelectorTerms": [{"matchExpressions": [requirement]}]});
+            spec["affinity"]["nodeAffinity"][REQUIRED] =
+                json!({"nodeSelectorTerms": [{"matchExpressions": [requirement]}]});
             return pod;
         }
         for (term, has) in terms.iter().enumerate().filter(|(_, has)| **has != Expressions::Left) {
@@ -143,11 +151,16 @@ impl Reviewer for Adds {
 }
 
 fn text() -> impl Strategy<Value = String> {
-    prop_oneof![Just(String::new()), "[a-z./]{1,12}", any::<String>().prop_map(|text| text.chars().take(20).collect())]
+    prop_oneof![
+        Just(String::new()),
+        "[a-z./]{1,12}",
+        any::<String>().prop_map(|text| text.chars().take(20).collect())
+    ]
 }
 
 fn tolerations() -> impl Strategy<Value = Value> {
-    let one = (text(), any::<i64>()).prop_map(|(key, seconds)| json!({"key": key, "tolerationSeconds": seconds}));
+    let one =
+        (text(), any::<i64>()).prop_map(|(key, seconds)| json!({"key": key, "tolerationSeconds": seconds}));
     prop_oneof![Just(Value::Null), prop::collection::vec(one, 0..4).prop_map(Value::from)]
 }
 
@@ -181,7 +194,8 @@ fn affinity() -> impl Strategy<Value = Value> {
 /// A pod with or without the fields that are `null`.
 fn pod() -> impl Strategy<Value = Value> {
     (tolerations(), affinity(), any::<bool>()).prop_map(|(tolerations, affinity, nulls)| {
-        let mut pod = json!({"metadata": {"labels": {"a/b~c": "d"}}, "spec": {"containers": [{"name": "é\n"}]}});
+        let mut pod =
+            json!({"metadata": {"labels": {"a/b~c": "d"}}, "spec": {"containers": [{"name": "é\n"}]}});
         for (name, value) in [("tolerations", tolerations), ("affinity", affinity)] {
             if nulls || !value.is_null() {
                 pod["spec"][name] = value;

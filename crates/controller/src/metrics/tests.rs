@@ -2,9 +2,9 @@
 
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use taintward_core::effect::Failure;
-use std::sync::Arc;
 use taintward_core::time::{Mono, Span};
 
 /// Metrics on a clock that the test moves.

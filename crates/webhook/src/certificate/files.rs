@@ -85,7 +85,8 @@ impl Follow {
     /// The pair, if it is valid and not the one on show. One that has ended on show and on disk is trouble, too.
     fn fresh(&self, pair: Pair) -> Result<Option<Pair>, OpenError> {
         let pair = valid(pair, &self.clock)?;
-        let known = self.shown.certificate().as_deref() == pair.certificate().map(|certificate| &**certificate);
+        let known =
+            self.shown.certificate().as_deref() == pair.certificate().map(|certificate| &**certificate);
         Ok((!known).then_some(pair))
     }
 }

@@ -178,17 +178,22 @@ impl Trusted {
 fn begin(configured: &[Bundle], now: Wall, plan: &Plan, mint: &mut impl Mint) -> Result<Stored, MintError> {
     let authority = mint.authority(plan, now)?;
     let serving = mint.serving(&authority, plan, now)?;
-    // As long as anything may last that somebody made before now.
-    let until = now.plus(plan.serving_life);
-    let mut former: Vec<Former> = Vec::new();
-    for certificate in configured.iter().flat_map(|bundle| &bundle.0) {
-        if former.len() < FORMER_MAX && former.iter().all(|known| known.certificate != *certificate) {
-            former.push(Former { certificate: certificate.clone(), until });
-        }
-    }
+    let mut former = Vec::new();
+    remember(&mut former, &Bundle::default(), configured, now, plan);
     // Where nobody believes anything yet, nobody can be disappointed, and there is nothing to wait for.
     let since = former.is_empty().then(|| Wall::from_micros(0));
     Ok(Stored { current: Trusted { authority, since }, serving, next: None, former })
+}
+
+/// Keeps those in mind that are believed and not known here: what they signed may still be on show somewhere, for as
+/// long as anything may last that was made before now.
+fn remember(former: &mut Vec<Former>, known: &Bundle, configured: &[Bundle], now: Wall, plan: &Plan) {
+    for certificate in configured.iter().flat_map(|bundle| &bundle.0) {
+        let new = !known.has(certificate) && former.iter().all(|each| each.certificate != *certificate);
+        if new && former.len() < FORMER_MAX {
+            former.push(Former { certificate: certificate.clone(), until: now.plus(plan.serving_life) });
+        }
+    }
 }
 
 /// What the Secret ought to say, if it is not what it says. One change at a time.
@@ -204,13 +209,17 @@ fn better(
     if better != *stored {
         return Ok(Some(better));
     }
+    // Whoever believes others, but not this one, was told so after another Secret, which was lost.
+    let doubted = is_doubted(configured, &stored.current.authority);
+    if doubted {
+        remember(&mut better.former, &stored.bundle(), configured, now, plan);
+    }
     // While it has never been seen to be trusted everywhere, or settles, it is watched.
-    if !stored.current.is_settled(now, plan) {
-        let since = since(&stored.current, configured, now);
-        if since != stored.current.since {
-            better.current.since = since;
-            return Ok(Some(better));
-        }
+    if doubted || !stored.current.is_settled(now, plan) {
+        better.current.since = since(&stored.current, configured, now);
+    }
+    if better != *stored {
+        return Ok(Some(better));
     }
     if let Some(next) = &stored.next {
         let since = since(next, configured, now);
@@ -245,6 +254,11 @@ fn since(trusted: &Trusted, configured: &[Bundle], now: Wall) -> Option<Wall> {
 
 fn all_trust(configured: &[Bundle], authority: &Authority) -> bool {
     configured.iter().all(|bundle| bundle.has(&authority.certificate))
+}
+
+/// Whether a configuration trusts others only. One that trusts nobody does not count: there is nobody to disappoint.
+fn is_doubted(configured: &[Bundle], authority: &Authority) -> bool {
+    configured.iter().any(|bundle| !bundle.0.is_empty() && !bundle.has(&authority.certificate))
 }
 
 /// Two thirds are over, and another would last longer.

@@ -37,10 +37,8 @@ pub struct Malformed(String);
 pub fn decode(body: &[u8]) -> Result<Request<'_>, Malformed> {
     let text = std::str::from_utf8(body)
         .map_err(|error| Malformed(format!("not UTF-8 at byte {}", error.valid_up_to())))?;
-    let Fields(review): Fields<Review<'_>> =
-        serde_json::from_str(text).map_err(|error| no_review(&error))?;
-    for (what, is, wanted) in
-        [("apiVersion", &review.api_version, API_VERSION), ("kind", &review.kind, KIND)]
+    let Fields(review): Fields<Review<'_>> = serde_json::from_str(text).map_err(|error| no_review(&error))?;
+    for (what, is, wanted) in [("apiVersion", &review.api_version, API_VERSION), ("kind", &review.kind, KIND)]
     {
         let is = is.as_ref().map(|text| &*text.0);
         if is != Some(wanted) {
@@ -137,7 +135,9 @@ impl<'a> Asked<'a> {
         let old_object = object("request.oldObject", self.old_object)?;
         let object = object("request.object", self.object)?;
         match operation {
-            Operation::Create | Operation::Update if object.is_none() => return Err(missing("request.object")),
+            Operation::Create | Operation::Update if object.is_none() => {
+                return Err(missing("request.object"));
+            }
             Operation::Update if old_object.is_none() => return Err(missing("request.oldObject")),
             _ => {}
         }

@@ -121,7 +121,8 @@ impl Patch {
                         Expressions::Left => {}
                         Expressions::Absent => self.push("add", &Path::Expressions(term), &expressions),
                         Expressions::Present => {
-                            more.iter().for_each(|each| self.push("add", &Path::LastExpression(term), &json(each)));
+                            more.iter()
+                                .for_each(|each| self.push("add", &Path::LastExpression(term), &json(each)));
                         }
                     }
                 }

@@ -100,7 +100,7 @@ async fn too_many_bodies_on_their_way_cost_the_slowest_and_nobody_else() {
         stream.write_all(&vec![b' '; 400_000]).await.unwrap();
         slow.push(stream);
     }
-    stage.becomes("taintward_webhook_refused_requests_total{reason=\"crowded\"}", 4.0).await;
+    stage.reaches("taintward_webhook_refused_requests_total{reason=\"crowded\"}", 4.0).await;
     let mut answer = [0; 12];
     timeout(PATIENCE, slow[0].read_exact(&mut answer)).await.expect("no answer").unwrap();
     assert_eq!(&answer, b"HTTP/1.1 503");

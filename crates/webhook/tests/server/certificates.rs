@@ -60,7 +60,8 @@ async fn a_renewal_under_load_costs_not_one_answer() {
 #[tokio::test]
 async fn files_that_make_no_sense_change_nothing_and_raise_the_alarm() {
     let stage = Stage::set(limits()).await;
-    let (good, key) = (std::fs::read(stage.files.certificate()).unwrap(), std::fs::read(stage.files.key()).unwrap());
+    let (good, key) =
+        (std::fs::read(stage.files.certificate()).unwrap(), std::fs::read(stage.files.key()).unwrap());
     let other = Files::new("other");
     other.renew(1, 90);
     let put = |certificate: &[u8], key: &[u8]| {
@@ -86,7 +87,10 @@ async fn files_that_make_no_sense_change_nothing_and_raise_the_alarm() {
             }
         };
         timeout(PATIENCE, rises).await.unwrap_or_else(|_| panic!("number {number} is not noticed"));
-        assert!(connect(stage.address, &stage.root, b"h2").await.is_ok(), "number {number} took the good one away");
+        assert!(
+            connect(stage.address, &stage.root, b"h2").await.is_ok(),
+            "number {number} took the good one away"
+        );
     }
     put(&good, &key);
     sleep(Duration::from_millis(100)).await;

@@ -53,9 +53,11 @@ async fn new_connections_are_taken_for_a_while_after_the_request_to_stop() {
 async fn a_client_that_never_finishes_does_not_keep_the_server() {
     let mut stage = Stage::set(Limits { drain: SHORT, ..limits() }).await;
     let mut slow = stage.tls(b"http/1.1").await;
-    slow.write_all(b"POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{")
-        .await
-        .unwrap();
+    slow.write_all(
+        b"POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{",
+    )
+    .await
+    .unwrap();
     let _mute = tokio::net::TcpStream::connect(stage.address).await.unwrap();
     stage.becomes("taintward_webhook_connections", 2.0).await;
     stage.ask_to_stop();

@@ -38,7 +38,9 @@ async fn clients_that_say_nothing_are_let_go_before_and_after_the_handshake() {
     half.write_all(b"POST /mutate HTTP/1.1\r\nhost:").await.unwrap();
     let mut good = Client::connect(&stage, false).await;
     assert_eq!(good.post("/mutate", question("a", 1)).await.0, 200);
-    assert!(ends(&mut mute).await && ends(&mut shaken).await && ends(&mut second).await && ends(&mut half).await);
+    assert!(
+        ends(&mut mute).await && ends(&mut shaken).await && ends(&mut second).await && ends(&mut half).await
+    );
     assert!(began.elapsed() >= SHORT, "too early: {:?}", began.elapsed());
     stage.becomes("taintward_webhook_ended_connections_total{reason=\"mute\"}", 3.0).await;
     stage.becomes("taintward_webhook_ended_connections_total{reason=\"handshake\"}", 1.0).await;

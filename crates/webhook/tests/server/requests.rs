@@ -75,7 +75,10 @@ async fn health_is_told_on_both_ports_and_metrics_on_one() {
     }
     let text = plain(stage.metrics_address, "/metrics").await;
     assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
-    let until = format!("\ntaintward_webhook_certificate_expiration_timestamp_seconds {}\n", 1_800_000_000 + 90 * 86_400);
+    let until = format!(
+        "\ntaintward_webhook_certificate_expiration_timestamp_seconds {}\n",
+        1_800_000_000 + 90 * 86_400
+    );
     assert!(text.contains(&until), "{text}");
     assert!(plain(stage.metrics_address, "/readyz").await.ends_with("\r\n\r\nok"));
     // The certificate ends: traffic is no use any more, a restart neither.
@@ -109,8 +112,9 @@ async fn a_rule_that_breaks_lets_the_object_in_and_is_counted() {
 #[tokio::test]
 async fn old_tls_no_tls_and_nonsense_get_no_answer() {
     let stage = Stage::set(limits()).await;
-    // A ClientHello of TLS 1.1 with one cipher suite and no extensions.
-    let hello = [&[3, 2][..], &[7; 32], &[0], &[0, 2, 0xc0, 0x13], &[1, 0]].concat();
+    // A ClientHello of TLS 1.1 with one cipher suite and one signature algorithm.
+    let extensions = [0, 8, 0, 13, 0, 4, 0, 2, 4, 3];
+    let hello = [&[3, 2][..], &[7; 32], &[0], &[0, 2, 0xc0, 0x13], &[1, 0], &extensions].concat();
     let length = u8::try_from(hello.len()).unwrap();
     let hello = [&[1, 0, 0, length][..], &hello].concat();
     let record = [&[22, 3, 1, 0, u8::try_from(hello.len()).unwrap()][..], &hello].concat();

@@ -26,14 +26,14 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 /// What a limit is here.
-pub const SHORT: Duration = Duration::from_millis(400);
+pub(crate) const SHORT: Duration = Duration::from_millis(400);
 /// On a busy machine everything that comes at all comes within this.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// When this is.
 const NOW: i64 = 1_800_000_000;
 
 /// None of the limits but those a test is about.
-pub fn limits() -> Limits {
+pub(crate) fn limits() -> Limits {
     let long = PATIENCE * 4;
     Limits {
         head: long,
@@ -64,17 +64,17 @@ impl Reviewer for Rules {
 }
 
 /// Certificate files of one test.
-pub struct Files(pub PathBuf);
+pub(crate) struct Files(pub(crate) PathBuf);
 
 impl Files {
-    pub fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("taintward-hook-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         Self(folder)
     }
 
     /// Another certificate, valid as long as said; gives what to trust.
-    pub fn renew(&self, days_before: i64, days_after: i64) -> Vec<u8> {
+    pub(crate) fn renew(&self, days_before: i64, days_after: i64) -> Vec<u8> {
         let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
         let date = |days: i64| {
             let seconds = u64::try_from(NOW + days * 86_400).unwrap();
@@ -88,11 +88,11 @@ impl Files {
         made.der().to_vec()
     }
 
-    pub fn certificate(&self) -> PathBuf {
+    pub(crate) fn certificate(&self) -> PathBuf {
         self.0.join("tls.crt")
     }
 
-    pub fn key(&self) -> PathBuf {
+    pub(crate) fn key(&self) -> PathBuf {
         self.0.join("tls.key")
     }
 }
@@ -104,20 +104,20 @@ impl Drop for Files {
 }
 
 /// A running server.
-pub struct Stage {
-    pub address: SocketAddr,
-    pub metrics_address: SocketAddr,
-    pub metrics: Arc<Metrics>,
-    pub files: Files,
-    pub root: Vec<u8>,
+pub(crate) struct Stage {
+    pub(crate) address: SocketAddr,
+    pub(crate) metrics_address: SocketAddr,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) files: Files,
+    pub(crate) root: Vec<u8>,
     /// The wall clock, in seconds.
-    pub now: Arc<AtomicI64>,
+    pub(crate) now: Arc<AtomicI64>,
     stop: Option<oneshot::Sender<()>>,
-    pub served: JoinHandle<()>,
+    pub(crate) served: JoinHandle<()>,
 }
 
 impl Stage {
-    pub async fn set(limits: Limits) -> Self {
+    pub(crate) async fn set(limits: Limits) -> Self {
         static STAGES: AtomicU64 = AtomicU64::new(0);
         let files = Files::new(&format!("stage{}", STAGES.fetch_add(1, Ordering::Relaxed)));
         let root = files.renew(1, 90);
@@ -138,7 +138,8 @@ impl Stage {
         let (address, metrics_address) = (listening.address().unwrap(), listening.metrics_address().unwrap());
         let started = Wall::from_secs(NOW);
         let metrics = Arc::new(Metrics::new(Arc::new(|| Mono::from_secs(0)), "0", started, &["pool"]));
-        let service = Service { reviewer: Arc::new(Rules), metrics: Arc::clone(&metrics), checks: Vec::new() };
+        let service =
+            Service { reviewer: Arc::new(Rules), metrics: Arc::clone(&metrics), checks: Vec::new() };
         let (stop, stopped) = oneshot::channel();
         let served = tokio::spawn(listening.serve(service, async move {
             let _ = stopped.await;
@@ -146,19 +147,30 @@ impl Stage {
         Self { address, metrics_address, metrics, files, root, now, stop: Some(stop), served }
     }
 
-    pub fn ask_to_stop(&mut self) {
+    pub(crate) fn ask_to_stop(&mut self) {
         drop(self.stop.take());
     }
 
     /// The value of a series without labels, or with exactly these.
-    pub fn value(&self, series: &str) -> f64 {
+    pub(crate) fn value(&self, series: &str) -> f64 {
         let text = self.metrics.render(Exposition::Prometheus);
         let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("no {series} in {text}")).parse().unwrap()
     }
 
+    /// Waits until a series has at least this value.
+    pub(crate) async fn reaches(&self, series: &str, value: f64) {
+        let waiting = async {
+            while self.value(series) < value {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let is = timeout(PATIENCE, waiting).await;
+        assert!(is.is_ok(), "{series} is {}, not {value}", self.value(series));
+    }
+
     /// Waits until a series has this value.
-    pub async fn becomes(&self, series: &str, value: f64) {
+    pub(crate) async fn becomes(&self, series: &str, value: f64) {
         let waiting = async {
             while self.value(series) != value {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -168,12 +180,12 @@ impl Stage {
         assert!(is.is_ok(), "{series} is {}, not {value}", self.value(series));
     }
 
-    pub async fn tls(&self, protocol: &[u8]) -> TlsStream<TcpStream> {
+    pub(crate) async fn tls(&self, protocol: &[u8]) -> TlsStream<TcpStream> {
         connect(self.address, &self.root, protocol).await.unwrap()
     }
 
     /// Sends bytes over TLS and reads until the server is done.
-    pub async fn raw(&self, bytes: &[u8]) -> String {
+    pub(crate) async fn raw(&self, bytes: &[u8]) -> String {
         let mut stream = self.tls(b"http/1.1").await;
         stream.write_all(bytes).await.unwrap();
         let mut answer = Vec::new();
@@ -182,7 +194,7 @@ impl Stage {
     }
 
     /// A question by somebody else, from connecting to the answer: how long it took.
-    pub async fn answers(&self) -> Duration {
+    pub(crate) async fn answers(&self) -> Duration {
         let began = Instant::now();
         let mut client = Client::connect(self, false).await;
         let (status, body) = client.post("/mutate", question("a", 100)).await;
@@ -193,7 +205,11 @@ impl Stage {
 }
 
 /// A TLS connection that trusts `root` alone.
-pub async fn connect(address: SocketAddr, root: &[u8], protocol: &[u8]) -> std::io::Result<TlsStream<TcpStream>> {
+pub(crate) async fn connect(
+    address: SocketAddr,
+    root: &[u8],
+    protocol: &[u8],
+) -> std::io::Result<TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
     roots.add(root.to_vec().into()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -254,13 +270,13 @@ impl rustls::client::danger::ServerCertVerifier for AtNow {
 }
 
 /// A well-behaved client in either version of HTTP.
-pub enum Client {
+pub(crate) enum Client {
     One(http1::SendRequest<Full<Bytes>>),
     Two(http2::SendRequest<Full<Bytes>>),
 }
 
 impl Client {
-    pub async fn connect(stage: &Stage, second: bool) -> Self {
+    pub(crate) async fn connect(stage: &Stage, second: bool) -> Self {
         let stream = TokioIo::new(stage.tls(if second { b"h2" } else { b"http/1.1" }).await);
         if second {
             let (sender, connection) = http2::handshake(TokioExecutor::new(), stream).await.unwrap();
@@ -273,7 +289,10 @@ impl Client {
         }
     }
 
-    pub async fn send(&mut self, request: http::Request<Full<Bytes>>) -> Result<(u16, String), hyper::Error> {
+    pub(crate) async fn send(
+        &mut self,
+        request: http::Request<Full<Bytes>>,
+    ) -> Result<(u16, String), hyper::Error> {
         let answered = async {
             let answer = match self {
                 Self::One(sender) => {
@@ -292,17 +311,17 @@ impl Client {
         timeout(PATIENCE, answered).await.expect("no answer")
     }
 
-    pub async fn post(&mut self, path: &str, body: String) -> (u16, String) {
+    pub(crate) async fn post(&mut self, path: &str, body: String) -> (u16, String) {
         self.send(post(path, body)).await.unwrap()
     }
 
-    pub async fn get(&mut self, path: &str) -> (u16, String) {
+    pub(crate) async fn get(&mut self, path: &str) -> (u16, String) {
         let request = http::Request::get(format!("https://localhost{path}")).header("host", "localhost");
         self.send(request.body(Full::default()).unwrap()).await.unwrap()
     }
 }
 
-pub fn post(path: &str, body: String) -> http::Request<Full<Bytes>> {
+pub(crate) fn post(path: &str, body: String) -> http::Request<Full<Bytes>> {
     http::Request::post(format!("https://localhost{path}"))
         .header("host", "localhost")
         .header("content-type", "application/json")
@@ -311,7 +330,7 @@ pub fn post(path: &str, body: String) -> http::Request<Full<Bytes>> {
 }
 
 /// A question about a pod of this name, with so much in it.
-pub fn question(name: &str, padding: usize) -> String {
+pub(crate) fn question(name: &str, padding: usize) -> String {
     let named = r#"{"group":"","version":"v1","kind":"Pod","resource":"pods"}"#;
     let pod = format!(r#"{{"spec":{{"a":"{}"}}}}"#, "x".repeat(padding));
     format!(

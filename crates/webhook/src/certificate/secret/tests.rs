@@ -13,7 +13,9 @@ fn plan() -> Plan {
 
 fn first_stored() -> Stored {
     let seen = Seen { stored: None, configured: &[Bundle::default()] };
-    let Step::Write(stored) = step(seen, NOW, &plan(), &mut RealMint).unwrap() else { panic!("nothing to write") };
+    let Step::Write(stored) = step(seen, NOW, &plan(), &mut RealMint).unwrap() else {
+        panic!("nothing to write")
+    };
     *stored
 }
 
