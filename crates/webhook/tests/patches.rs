@@ -63,9 +63,9 @@ impl Adds {
             && let Some(was) = had.get(index)
         {
             let was = RawValue::from_string(was.to_string()).unwrap();
-            patch.replace_toleration(index, &was, &self.new()[0]);
+            patch.replace_toleration(index, &was, &self.wanted()[0]);
         }
-        patch.add_tolerations(had.map(Vec::len), &self.new());
+        patch.add_tolerations(had.map(Vec::len), &self.wanted());
         if let Some((key, values)) = &self.label {
             let values: Vec<&str> = values.iter().map(String::as_str).collect();
             let more = [Requirement { key, operator: "In", values: &values }];
@@ -81,7 +81,7 @@ impl Adds {
         patch
     }
 
-    fn new(&self) -> Vec<Toleration<'_>> {
+    fn wanted(&self) -> Vec<Toleration<'_>> {
         self.tolerations
             .iter()
             .map(|(key, seconds)| Toleration {

@@ -5,6 +5,8 @@ use crate::certificate::rotation::{Plan, Seen, Step, step};
 use crate::certificate::{Bundle, Mint as _, RealMint};
 use taintward_core::time::Span;
 
+type Data = BTreeMap<String, Vec<u8>>;
+
 const NOW: Wall = Wall::from_secs(1_800_000_000);
 
 fn plan() -> Plan {
@@ -19,7 +21,7 @@ fn first_stored() -> Stored {
     *stored
 }
 
-fn data(stored: &Stored) -> BTreeMap<String, Vec<u8>> {
+fn data(stored: &Stored) -> Data {
     stored.to_data().into_iter().map(|(name, text)| (name.to_owned(), text.into_bytes())).collect()
 }
 
@@ -49,7 +51,7 @@ fn no_certificate_outlives_its_authority() {
 #[test]
 fn a_secret_that_does_not_fit_together_is_none() {
     let (stored, other) = (first_stored(), first_stored());
-    let refused = |change: &dyn Fn(&mut BTreeMap<String, Vec<u8>>)| {
+    let refused = |change: &dyn Fn(&mut Data)| {
         let mut data = data(&stored);
         change(&mut data);
         Stored::from_data(&data).unwrap_err().to_string()
