@@ -1,70 +1,13 @@
 //! # Admin: what a probe, a scraper or a person with curl asks
-//! Room:     `/metrics`, `/healthz`, `/livez`, `/readyz` over HTTP, plain or with TLS.
-//! Comes in: the metrics, and a list of checks that tell the truth about the loops.
-//! Goes out: answers; errors at start-up that name the flag to change.
-//! Keeps:    connections bounded in number, time and bytes; a request's body is never read.
-//! Not here: what the checks look at, authentication (the ports are on loopback unless the operator says otherwise).
+//! Room:     the signs of life of the loops; the ports they are shown on are those of taintward-serve.
+//! Comes in: a beat of each loop.
+//! Goes out: checks.
+//! Not here: serving `/metrics`, `/healthz`, `/livez`, `/readyz` (taintward-serve).
 
-mod answer;
-mod certificate;
 mod heartbeat;
-mod listen;
 
-pub use certificate::CertificateError;
 pub use heartbeat::Heartbeat;
-pub use listen::{ListenError, Listening};
-
-use crate::metrics::Metrics;
-use std::fmt;
-use std::sync::Arc;
-
-/// Which questions a [`Check`] answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// `/readyz` only: facts are missing or old, and waiting may heal it.
-    Ready,
-    /// `/livez` and `/healthz` as well: a loop is stuck, and only a restart heals it.
-    Live,
-}
-
-/// Looks at one thing now: fine, or the reason why not.
-pub type Look = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
-
-/// One named check.
-pub struct Check {
-    /// Its name in `/readyz/<name>` and in the verbose answer.
-    pub name: &'static str,
-    /// Which questions it answers.
-    pub scope: Scope,
-    /// Looks.
-    pub look: Look,
-}
-
-impl Check {
-    /// A check.
-    pub fn new(
-        name: &'static str,
-        scope: Scope,
-        look: impl Fn() -> Result<(), String> + Send + Sync + 'static,
-    ) -> Self {
-        Self { name, scope, look: Box::new(look) }
-    }
-}
-
-impl fmt::Debug for Check {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({:?})", self.name, self.scope)
-    }
-}
-
-/// Everything the answers are made of.
-#[derive(Debug)]
-pub struct Admin {
-    /// What `/metrics` shows.
-    pub metrics: Arc<Metrics>,
-    /// What the health paths look at, in the order they are shown.
-    pub checks: Vec<Check>,
-}
+pub use taintward_serve::admin::{Admin, Check, ListenError, Listening, Look, Scope};
 
 #[cfg(test)]
 mod tests;

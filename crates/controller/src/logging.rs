@@ -4,11 +4,10 @@
 //! Goes out: lines on standard error: text in the manner of klog, or one JSON object each.
 //! Not here: what is worth a record (each room decides), metrics.
 
-mod escape;
 mod line;
 
-pub use escape::escaped;
 use std::io;
+pub use taintward_serve::escape::escaped;
 use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::Layer;

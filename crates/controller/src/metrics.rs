@@ -4,38 +4,30 @@
 //! Goes out: the text a Prometheus server reads, in either of its two forms.
 //! Keeps:    labels from closed lists only, but for zones, of which there are few and never more than a fixed number: the
 //!           number of series does not depend on the cluster (reliability S12).
-//! Not here: serving it (`admin`), deciding anything.
+//! Not here: how series are made and served (taintward-serve), deciding anything.
 
 mod effects;
 mod evictions;
-mod exposition;
 mod labels;
 mod lease;
-mod moment;
 mod node_health;
-mod process;
 mod queues;
-mod shelf;
 mod watches;
 
 pub use effects::Effects;
 pub use evictions::{Census, Deletion, Evictions};
-pub use exposition::{Described, Exposition, describe};
-pub use labels::{Closed, Effect, Outcome, Phase, Queue, Resource, Restart, Sign, Unknown};
+pub use labels::{Effect, Outcome, Phase, Queue, Resource, Restart, Sign, Unknown};
 pub use lease::Lease;
-pub use moment::{Direction, Moment};
 pub use node_health::{NodeHealth, Nodes};
 pub use queues::Queues;
-pub use shelf::By;
+pub use taintward_serve::metrics::{
+    By, Closed, Described, Direction, Exposition, Moment, MonoClock, describe,
+};
 pub use watches::Watches;
 
 use prometheus_client::registry::Registry;
-use shelf::Shelf;
-use std::sync::Arc;
-use taintward_core::time::{Mono, Wall};
-
-/// Reads the monotonic clock that all moments given to the metrics are on.
-pub type MonoClock = Arc<dyn Fn() -> Mono + Send + Sync>;
+use taintward_core::time::Wall;
+use taintward_serve::metrics::{Process, Render, Shelf};
 
 /// What a process is, for the labels that never change.
 #[derive(Clone, Debug)]
@@ -84,13 +76,19 @@ impl Metrics {
             "Always 1; the labels say which version runs in which mode",
             vec![("version", about.version.into()), ("mode", about.mode.into())],
         );
-        registry.register_collector(Box::new(process::Process { started: about.started }));
+        registry.register_collector(Box::new(Process { started: about.started }));
         Self { evictions, effects, node_health, watches, lease, queues, registry }
     }
 
     /// The text of `/metrics`.
     pub fn render(&self, exposition: Exposition) -> String {
         exposition.render(&self.registry)
+    }
+}
+
+impl Render for Metrics {
+    fn render(&self, exposition: Exposition) -> String {
+        Self::render(self, exposition)
     }
 }
 

@@ -107,7 +107,7 @@ async fn run_in(
         let check = election::lease_check(leadership.clone(), clock.clone());
         checks.push(Check::new("lease", Scope::Live, check));
     }
-    let admin = Arc::new(Admin { metrics: Arc::clone(&signs.metrics), checks });
+    let admin = Arc::new(Admin { metrics: signs.metrics.clone(), checks });
     let serving = tokio::spawn(async move { match listening.serve(admin).await {} });
 
     if let Asked::ToStop = reach(&client, &mut shutdown).await? {

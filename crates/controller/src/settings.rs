@@ -4,11 +4,10 @@
 //! Goes out: to `run`, which trusts it.
 //! Not here: flags, environment variables and their error texts (they are the command line's business).
 
-use std::net::IpAddr;
-use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::time::Duration;
 use taintward_core::health;
+pub use taintward_serve::settings::{Certificate, SecureServing, Serving};
 
 /// Everything `run` needs to know.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,38 +119,4 @@ impl Default for Election {
             namespace: "kube-system".into(),
         }
     }
-}
-
-/// Where metrics and health are served.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Serving {
-    /// The address both ports listen on.
-    pub bind_address: IpAddr,
-    /// The plain HTTP port; `None` means off.
-    pub metrics_port: Option<NonZeroU16>,
-    /// The TLS port; `None` means off.
-    pub secure: Option<SecureServing>,
-}
-
-/// The TLS port and what it shows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SecureServing {
-    /// The port.
-    pub port: NonZeroU16,
-    /// The certificate.
-    pub certificate: Certificate,
-}
-
-/// Which certificate the TLS port shows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Certificate {
-    /// One made at start-up, signed by itself.
-    SelfSigned,
-    /// PEM files.
-    Files {
-        /// The certificate, followed by its intermediates.
-        certificate: PathBuf,
-        /// The private key.
-        key: PathBuf,
-    },
 }

@@ -7,7 +7,6 @@
 //! Not here: what is answered (`http`); where to listen (the command line).
 
 mod bodies;
-mod patience;
 
 pub use bodies::Late;
 
@@ -22,8 +21,6 @@ use http::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
-use patience::Patient;
-use rustix::net::sockopt;
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::convert::Infallible;
@@ -34,8 +31,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
+use taintward_serve::patience::{Patient, keep_alive};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
@@ -169,13 +167,6 @@ impl Listening {
     }
 }
 
-/// Has the system ask a silent client whether it is still there.
-fn keep_alive(stream: &TcpStream, silence: Duration) -> rustix::io::Result<()> {
-    sockopt::set_socket_keepalive(stream, true)?;
-    sockopt::set_tcp_keepidle(stream, silence)?;
-    sockopt::set_tcp_keepintvl(stream, silence)
-}
-
 /// One connection, to its end; how it ends is the client's affair.
 async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: Careful) {
     let limits = service.limits;
@@ -246,24 +237,5 @@ impl Tls {
             .map_err(io::Error::other)?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(Self { acceptor: TlsAcceptor::from(Arc::new(config)), pem: own.cert.pem() })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{keep_alive, sockopt};
-    use std::time::Duration;
-    use tokio::net::{TcpListener, TcpStream};
-
-    #[tokio::test]
-    async fn the_system_asks_silent_clients_whether_they_are_there() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let (client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
-        let (_client, stream) = (client.unwrap(), accepted.unwrap().0);
-        assert_eq!(sockopt::socket_keepalive(&stream), Ok(false));
-        keep_alive(&stream, Duration::from_secs(7)).unwrap();
-        assert_eq!(sockopt::socket_keepalive(&stream), Ok(true));
-        assert_eq!(sockopt::tcp_keepidle(&stream), Ok(Duration::from_secs(7)));
     }
 }

@@ -5,9 +5,9 @@
 //! Not here: filtering, writers, spans (a record stands alone).
 
 use super::Format;
-use super::escape::{push_plain, push_quoted};
 use std::error::Error;
 use std::fmt::{self, Write as _};
+use taintward_serve::escape::{push_plain, push_quoted};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::fmt::format::Writer;

@@ -5,8 +5,6 @@
 //! Not here: requests and their failures (`effects`).
 
 use super::labels::Sign;
-use super::moment::{Direction, Moment};
-use super::shelf::{By, Shelf};
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
@@ -16,6 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use taintward_core::time::{Mono, Span};
+use taintward_serve::metrics::{By, Direction, Moment, Shelf};
 
 /// Upstream's buckets (TE-38), in seconds.
 const DURATION_BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 120.0, 180.0, 240.0];

@@ -1,56 +1,11 @@
 //! # Labels: the closed lists
-//! Room:     every label and every value it can have.
+//! Room:     every label of the controller and every value it can have.
 //! Comes in: what happened, as other rooms name it.
 //! Goes out: label sets that are known in full before anything happens.
 //! Not here: names of pods, nodes and taints: they are never labels (their number has no bound).
 
-use prometheus_client::encoding::{EncodeLabel, EncodeLabelSet, LabelSetEncoder};
-use std::fmt;
-use std::hash::Hash;
 use taintward_core::effect::Failure;
-
-/// A label set all of whose values are known.
-pub trait Closed: Copy + Eq + Hash + EncodeLabelSet + fmt::Debug + Send + Sync + 'static {
-    /// Every value.
-    fn all() -> Vec<Self>;
-}
-
-impl<A: Closed, B: Closed> Closed for (A, B) {
-    fn all() -> Vec<Self> {
-        A::all().into_iter().flat_map(|a| B::all().into_iter().map(move |b| (a, b))).collect()
-    }
-}
-
-macro_rules! closed_label {
-    ($(#[$about:meta])* $name:ident, $key:literal, { $($(#[$meaning:meta])* $value:ident => $text:literal,)+ }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $name {
-            $($(#[$meaning])* $value,)+
-        }
-
-        impl $name {
-            /// The value as the label shows it.
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$value => $text,)+
-                }
-            }
-        }
-
-        impl Closed for $name {
-            fn all() -> Vec<Self> {
-                vec![$(Self::$value,)+]
-            }
-        }
-
-        impl EncodeLabelSet for $name {
-            fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> fmt::Result {
-                ($key, self.as_str()).encode(encoder.encode_label())
-            }
-        }
-    };
-}
+use taintward_serve::closed_label;
 
 closed_label! {
     /// What is listed and watched.

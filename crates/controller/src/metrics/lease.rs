@@ -4,10 +4,9 @@
 //! Goes out: series.
 //! Not here: the election.
 
-use super::moment::{Direction, Moment};
-use super::shelf::Shelf;
 use prometheus_client::metrics::gauge::Gauge;
 use taintward_core::time::Mono;
+use taintward_serve::metrics::{Direction, Moment, Shelf};
 
 /// The group.
 #[derive(Clone, Debug)]

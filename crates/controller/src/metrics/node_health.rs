@@ -5,7 +5,6 @@
 //! Keeps:    at most so many zones have series of their own (S12); the others share one counter, and have no gauges.
 //! Not here: requests and their failures (`effects`).
 
-use super::shelf::Shelf;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -16,6 +15,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use taintward_core::health::ZoneReport;
 use taintward_core::time::Span;
+use taintward_serve::metrics::Shelf;
 
 /// Zones with series of their own. Three is usual; a cluster has as many as somebody writes labels.
 const ZONES_MAX: usize = 500;

@@ -5,11 +5,11 @@
 //! Not here: the queues.
 
 use super::labels::Queue;
-use super::shelf::{By, Shelf};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use taintward_core::time::Span;
+use taintward_serve::metrics::{By, Shelf};
 
 /// The group.
 #[derive(Clone, Debug)]

@@ -2,9 +2,10 @@
 
 use super::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use taintward_core::effect::Failure;
-use taintward_core::time::Span;
+use taintward_core::time::{Mono, Span};
 
 /// Metrics on a clock that the test moves.
 struct Bench {

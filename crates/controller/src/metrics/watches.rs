@@ -4,17 +4,17 @@
 //! Goes out: series.
 //! Not here: listening itself.
 
-use super::labels::{Closed, Phase, Resource, Restart, Unknown};
-use super::shelf::{By, Moments, Shelf};
+use super::labels::{Phase, Resource, Restart, Unknown};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use taintward_core::time::Mono;
+use taintward_serve::metrics::{By, Closed, Moments, Shelf};
 
 /// The group.
 #[derive(Clone, Debug)]
 pub struct Watches {
     phase: By<(Resource, Phase), Gauge>,
-    last_heard: Moments,
+    last_heard: Moments<Resource>,
     /// Streams that had to be taken up again, by reason.
     pub restarts: By<(Resource, Restart), Counter>,
     /// Objects that could not be decoded; the pod in question is not evicted (D11).

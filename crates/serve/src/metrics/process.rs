@@ -16,8 +16,9 @@ use taintward_core::time::Wall;
 
 /// Reads the figures whenever it is asked.
 #[derive(Debug)]
-pub(super) struct Process {
-    pub(super) started: Wall,
+pub struct Process {
+    /// When it started.
+    pub started: Wall,
 }
 
 impl Collector for Process {

@@ -7,7 +7,8 @@
 //! Not here: the answers (`answer`).
 
 use super::Admin;
-use super::certificate::{CertificateError, Shown};
+use super::shown::Shown;
+use crate::certificate::CertificateError;
 use crate::settings::{SecureServing, Serving};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -90,6 +91,11 @@ impl Listening {
         Ok(Self { plain, secure })
     }
 
+    /// Takes a plain port that is open already.
+    pub fn plain(listener: TcpListener) -> Self {
+        Self { plain: Some(listener), secure: None }
+    }
+
     /// Takes sockets that are open already.
     #[cfg(test)]
     pub(super) fn of(plain: Option<TcpListener>, secure: Option<(TcpListener, Shown)>) -> Self {
@@ -117,7 +123,11 @@ impl Listening {
     }
 }
 
-async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener, ListenError> {
+/// Opens a port that `flag` chose.
+///
+/// # Errors
+/// If it cannot be had; the reason names the flag.
+pub async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener, ListenError> {
     TcpListener::bind(address).await.map_err(|source| match source.kind() {
         io::ErrorKind::AddrInUse => ListenError::InUse { address, flag },
         _ => ListenError::Refused { address, flag, source },

@@ -4,9 +4,9 @@
 //! Goes out: the handles that count.
 //! Not here: the list of metrics (each group has its own).
 
+use super::MonoClock;
 use super::labels::Closed;
 use super::moment::{Direction, Moment};
-use super::{MonoClock, labels};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -33,62 +33,66 @@ impl<L: fmt::Debug, M: fmt::Debug> fmt::Debug for By<L, M> {
 }
 
 /// Gives out metrics and registers them.
-pub(super) struct Shelf<'registry> {
+pub struct Shelf<'registry> {
     registry: &'registry mut Registry,
     clock: MonoClock,
 }
 
 impl<'registry> Shelf<'registry> {
-    pub(super) fn new(registry: &'registry mut Registry, clock: MonoClock) -> Self {
+    /// A shelf of this registry; its moments are on this clock.
+    pub fn new(registry: &'registry mut Registry, clock: MonoClock) -> Self {
         Self { registry, clock }
     }
 
     /// A counter; its sample ends in `_total`, which `name` leaves out.
-    pub(super) fn counter(&mut self, name: &str, help: &str) -> Counter {
+    pub fn counter(&mut self, name: &str, help: &str) -> Counter {
         self.put(name, help, Counter::default())
     }
 
-    pub(super) fn gauge(&mut self, name: &str, help: &str) -> Gauge {
+    /// A gauge.
+    pub fn gauge(&mut self, name: &str, help: &str) -> Gauge {
         self.put(name, help, Gauge::default())
     }
 
     /// A metric without labels whose unit is seconds; `name` leaves out the ending `_seconds`.
-    pub(super) fn seconds<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
+    pub fn seconds<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
         self.registry.register_with_unit(name, help, Unit::Seconds, metric.clone());
         metric
     }
 
-    pub(super) fn moment(&mut self, name: &str, help: &str, direction: Direction) -> Moment {
+    /// A moment; `name` leaves out the ending `_seconds`.
+    pub fn moment(&mut self, name: &str, help: &str, direction: Direction) -> Moment {
         self.seconds(name, help, Moment::new(direction, self.clock.clone()))
     }
 
-    /// A moment for each resource, counting from the present on.
-    pub(super) fn moments_since(&mut self, name: &str, help: &str) -> Moments {
+    /// A moment for each value of a label, counting from the present on; `name` leaves out the ending `_seconds`.
+    pub fn moments_since<L: Closed>(&mut self, name: &str, help: &str) -> Moments<L> {
         let now = (self.clock)();
-        let each = |_| {
+        let each = |_: &L| {
             let moment = Moment::new(Direction::Since, self.clock.clone());
             moment.set(Some(now));
             moment
         };
-        let moments =
-            Moments(<labels::Resource as Closed>::all().into_iter().map(|r| (r, each(r))).collect());
+        let moments = Moments(L::all().into_iter().map(|label| (label, each(&label))).collect());
         self.seconds(name, help, moments)
     }
 
-    pub(super) fn counters<L: Closed>(&mut self, name: &str, help: &str) -> By<L, Counter> {
+    /// A counter for each value of a label; `name` leaves out the ending `_total`.
+    pub fn counters<L: Closed>(&mut self, name: &str, help: &str) -> By<L, Counter> {
         let counters = by(Counter::default);
         self.put(name, help, counters.0.clone());
         counters
     }
 
-    pub(super) fn gauges<L: Closed>(&mut self, name: &str, help: &str) -> By<L, Gauge> {
+    /// A gauge for each value of a label.
+    pub fn gauges<L: Closed>(&mut self, name: &str, help: &str) -> By<L, Gauge> {
         let gauges = by(Gauge::default);
         self.put(name, help, gauges.0.clone());
         gauges
     }
 
     /// A metric for each value of a label that is not known in full before anything happens.
-    pub(super) fn family<L, M>(&mut self, name: &str, help: &str) -> Family<L, M>
+    pub fn family<L, M>(&mut self, name: &str, help: &str) -> Family<L, M>
     where
         Family<L, M>: Metric + Clone + Default,
     {
@@ -96,7 +100,7 @@ impl<'registry> Shelf<'registry> {
     }
 
     /// Histograms in seconds; `name` leaves out the ending `_seconds`.
-    pub(super) fn histograms<L: Closed>(
+    pub fn histograms<L: Closed>(
         &mut self,
         name: &str,
         help: &str,
@@ -108,17 +112,12 @@ impl<'registry> Shelf<'registry> {
     }
 
     /// A gauge that is always 1 and has labels to read.
-    pub(super) fn constant(&mut self, name: &str, help: &str, labels: Vec<(&'static str, String)>) {
+    pub fn constant(&mut self, name: &str, help: &str, labels: Vec<(&'static str, String)>) {
         self.labelled_gauge(name, help, labels).set(1);
     }
 
     /// A gauge with labels fixed at start-up.
-    pub(super) fn labelled_gauge(
-        &mut self,
-        name: &str,
-        help: &str,
-        labels: Vec<(&'static str, String)>,
-    ) -> Gauge {
+    pub fn labelled_gauge(&mut self, name: &str, help: &str, labels: Vec<(&'static str, String)>) -> Gauge {
         let family = Family::<Vec<(&'static str, String)>, Gauge>::default();
         self.put(name, help, family.clone()).get_or_create_owned(&labels)
     }
@@ -138,20 +137,21 @@ fn by<L: Closed, M: TypedMetric + Clone>(make: fn() -> M) -> By<L, M> {
     By(family)
 }
 
-/// A [`Moment`] for each resource.
+/// A [`Moment`] for each value of a closed label.
 #[derive(Clone, Debug)]
-pub(super) struct Moments(Vec<(labels::Resource, Moment)>);
+pub struct Moments<L>(Vec<(L, Moment)>);
 
-impl Moments {
-    pub(super) fn of(&self, resource: labels::Resource) -> Option<&Moment> {
-        self.0.iter().find(|(each, _)| *each == resource).map(|(_, moment)| moment)
+impl<L: Closed> Moments<L> {
+    /// The moment of one value.
+    pub fn of(&self, label: L) -> Option<&Moment> {
+        self.0.iter().find(|(each, _)| *each == label).map(|(_, moment)| moment)
     }
 }
 
-impl prometheus_client::encoding::EncodeMetric for Moments {
+impl<L: Closed> prometheus_client::encoding::EncodeMetric for Moments<L> {
     fn encode(&self, mut encoder: prometheus_client::encoding::MetricEncoder<'_>) -> fmt::Result {
-        for (resource, moment) in &self.0 {
-            moment.encode(encoder.encode_family(resource)?)?;
+        for (label, moment) in &self.0 {
+            moment.encode(encoder.encode_family(label)?)?;
         }
         Ok(())
     }

@@ -5,14 +5,15 @@
 //! Not here: sockets, time.
 
 use super::{Admin, Check, Scope};
-use crate::logging::escaped;
+use crate::escape::escaped;
 use crate::metrics::Exposition;
 use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Bytes;
 
-pub(super) type Answer = Response<Full<Bytes>>;
+/// A complete answer.
+pub type Answer = Response<Full<Bytes>>;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 const PATHS: &str =
@@ -26,16 +27,27 @@ enum Question<'path> {
 
 impl Admin {
     /// Answers one request; its body does not matter.
-    pub(super) fn answer<Body>(&self, request: &Request<Body>) -> Answer {
+    pub fn answer<Body>(&self, request: &Request<Body>) -> Answer {
         let Some(question) = question(request.uri().path()) else {
             return respond(StatusCode::NOT_FOUND, PLAIN, PATHS.into());
         };
+        self.answer_question(&question, request)
+    }
+
+    /// The same on a port that shows no metrics; `None` if the path is none of ours.
+    pub fn answer_health<Body>(&self, request: &Request<Body>) -> Option<Answer> {
+        let question = question(request.uri().path())?;
+        let health = matches!(question, Question::Health { .. });
+        health.then(|| self.answer_question(&question, request))
+    }
+
+    fn answer_question<Body>(&self, question: &Question<'_>, request: &Request<Body>) -> Answer {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut refusal = respond(StatusCode::METHOD_NOT_ALLOWED, PLAIN, "only GET and HEAD\n".into());
             refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return refusal;
         }
-        match question {
+        match *question {
             Question::Metrics => {
                 let accept =
                     request.headers().get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -116,7 +128,8 @@ fn is_verbose(query: Option<&str>) -> bool {
     query.is_some_and(|query| query.split('&').any(|pair| pair.split('=').next() == Some("verbose")))
 }
 
-fn respond(status: StatusCode, media_type: &'static str, text: String) -> Answer {
+/// A complete answer of this type, not to be kept by anybody on the way.
+pub fn respond(status: StatusCode, media_type: &'static str, text: String) -> Answer {
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;
     let headers = response.headers_mut();

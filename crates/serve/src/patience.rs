@@ -1,18 +1,20 @@
 //! # Patience: streams that are not waited for without end
-//! Room:     a stream whose other end must take what is written within a while.
+//! Room:     a stream whose other end must take what is written within a while; asking whether it is still there.
 //! Comes in: a stream.
 //! Goes out: the same stream, which fails when nothing could be written for too long.
-//! Not here: what is written; what is read (`bodies.rs`).
+//! Not here: what is written; how long what is read may take (whoever reads).
 
+use rustix::net::sockopt;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
 /// A stream with little patience for those who do not read.
-pub(super) struct Patient<S> {
+pub struct Patient<S> {
     stream: S,
     limit: Duration,
     /// Since something could not be written.
@@ -20,7 +22,8 @@ pub(super) struct Patient<S> {
 }
 
 impl<S> Patient<S> {
-    pub(super) fn new(stream: S, limit: Duration) -> Self {
+    /// A stream whose other end may take nothing for at most `limit`.
+    pub fn new(stream: S, limit: Duration) -> Self {
         Self { stream, limit, stalled: None }
     }
 
@@ -73,5 +76,34 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
 
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
+    }
+}
+
+/// Has the system ask a client that has been silent for `silence` whether it is still there.
+///
+/// # Errors
+/// If the system does not take the option.
+pub fn keep_alive(stream: &TcpStream, silence: Duration) -> rustix::io::Result<()> {
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, silence)?;
+    sockopt::set_tcp_keepintvl(stream, silence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{keep_alive, sockopt};
+    use std::time::Duration;
+    use tokio::net::{TcpListener, TcpStream};
+
+    #[tokio::test]
+    async fn the_system_asks_silent_clients_whether_they_are_there() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (client, accepted) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (_client, stream) = (client.unwrap(), accepted.unwrap().0);
+        assert_eq!(sockopt::socket_keepalive(&stream), Ok(false));
+        keep_alive(&stream, Duration::from_secs(7)).unwrap();
+        assert_eq!(sockopt::socket_keepalive(&stream), Ok(true));
+        assert_eq!(sockopt::tcp_keepidle(&stream), Ok(Duration::from_secs(7)));
     }
 }

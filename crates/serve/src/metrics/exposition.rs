@@ -43,7 +43,8 @@ impl Exposition {
         }
     }
 
-    pub(super) fn render(self, registry: &Registry) -> String {
+    /// The text of everything in a registry.
+    pub fn render(self, registry: &Registry) -> String {
         let mut open_metrics = String::new();
         // Writing to a String cannot fail, and no metric of ours refuses to be written.
         let _ = text::encode(&mut open_metrics, registry);

@@ -1,6 +1,6 @@
 //! The TLS port: certificates given, made, renewed and broken.
 
-use super::super::certificate::{RENEWAL_PERIOD, Shown};
+use super::super::shown::{RENEWAL_PERIOD, Shown};
 use super::*;
 use rustls::pki_types::ServerName;
 use std::path::PathBuf;

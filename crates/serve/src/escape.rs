@@ -20,7 +20,7 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
 }
 
 /// Appends `text` escaped and between double quotes: a JSON string, which klog's readers understand as well.
-pub(super) fn push_quoted(out: &mut String, text: &str) {
+pub fn push_quoted(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
         match c {
@@ -32,7 +32,7 @@ pub(super) fn push_quoted(out: &mut String, text: &str) {
 }
 
 /// Appends `text` escaped, without quotes.
-pub(super) fn push_plain(out: &mut String, text: &str) {
+pub fn push_plain(out: &mut String, text: &str) {
     for c in text.chars() {
         push_char(out, c);
     }
@@ -57,7 +57,7 @@ fn push_char(out: &mut String, c: char) {
 
 /// Control characters (C0, DEL, C1: the terminal's escape sequences begin with them), line and paragraph separators,
 /// and the invisible characters that change the reading direction.
-fn is_hazard(c: char) -> bool {
+pub fn is_hazard(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }

@@ -1,0 +1,283 @@
+//! Requests over real loopback sockets, and slow clients in virtual time.
+
+use super::listen::{CONNECTION_MAX, CONNECTIONS_MAX, HEAD_MAX, client, converse};
+use super::*;
+use crate::metrics::{Exposition, Shelf};
+use crate::settings::{Certificate, SecureServing, Serving};
+use prometheus_client::registry::Registry;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroU16;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use taintward_core::time::Mono;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, duplex};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Instant, timeout};
+
+mod tls;
+
+/// Checks: `sync` (ready only) and `engine` (live), each broken on demand.
+#[derive(Default)]
+struct World {
+    unsynced: Arc<AtomicBool>,
+    stuck: Arc<AtomicBool>,
+}
+
+/// A few metrics to show.
+#[derive(Debug)]
+struct Series(Registry);
+
+impl Series {
+    fn new() -> Self {
+        let mut registry = Registry::default();
+        let mut shelf = Shelf::new(&mut registry, Arc::new(|| Mono::from_secs(0)));
+        shelf.counter("pods_deleted", "Pods that were deleted");
+        Self(registry)
+    }
+}
+
+impl Render for Series {
+    fn render(&self, exposition: Exposition) -> String {
+        exposition.render(&self.0)
+    }
+}
+
+impl World {
+    fn admin(&self) -> Arc<Admin> {
+        let look = |broken: &Arc<AtomicBool>, reason: &'static str| {
+            let broken = broken.clone();
+            move || if broken.load(Ordering::SeqCst) { Err(reason.to_owned()) } else { Ok(()) }
+        };
+        let checks = vec![
+            Check::new("sync", Scope::Ready, look(&self.unsynced, "pods: list not complete\n\u{1b}[31m")),
+            Check::new("engine", Scope::Live, look(&self.stuck, "no turn for 30 s")),
+        ];
+        Arc::new(Admin { metrics: Arc::new(Series::new()), checks })
+    }
+
+    async fn serve(&self) -> SocketAddr {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(Listening::of(Some(listener), None).serve(self.admin()));
+        address
+    }
+}
+
+async fn exchange(mut stream: impl AsyncRead + AsyncWrite + Unpin, request: &str) -> String {
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    let all = timeout(Duration::from_secs(20), stream.read_to_string(&mut answer));
+    all.await.expect("an answer in time").unwrap();
+    answer
+}
+
+/// The status and the body of an answer.
+async fn ask(address: SocketAddr, method: &str, target: &str) -> (u16, String) {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let answer = exchange(stream, &format!("{method} {target} HTTP/1.1\r\nHost: x\r\n\r\n")).await;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+#[tokio::test]
+async fn every_spelling_answers() {
+    let address = World::default().serve().await;
+    for path in
+        ["/healthz", "/livez", "/live", "/readyz", "/ready", "/readyz/", "/readyz/sync", "/livez/engine"]
+    {
+        assert_eq!(ask(address, "GET", path).await, (200, "ok".into()), "{path}");
+    }
+    for path in ["/readyz?verbose", "/readyz?a=b&verbose=1"] {
+        let expected = "[+]sync ok\n[+]engine ok\nreadyz check passed\n";
+        assert_eq!(ask(address, "GET", path).await, (200, expected.into()), "{path}");
+    }
+    assert_eq!(
+        ask(address, "GET", "/live?verbose").await,
+        (200, "[+]engine ok\nlivez check passed\n".into())
+    );
+    assert_eq!(ask(address, "HEAD", "/readyz").await, (200, String::new()));
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_refused() {
+    let address = World::default().serve().await;
+    for path in ["/", "/metrics/", "/debug/pprof", "/readyzz", "/Readyz", "//", "/metricsz", "*"] {
+        assert_eq!(ask(address, "GET", path).await.0, 404, "{path}");
+    }
+    let (status, body) = ask(address, "GET", "/livez/sync").await;
+    assert_eq!((status, body.as_str()), (404, "no such check: there are engine\n"));
+    for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"] {
+        assert_eq!(ask(address, method, "/metrics").await.0, 405, "{method}");
+    }
+    let refused = exchange(
+        TcpStream::connect(address).await.unwrap(),
+        "POST /readyz HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n",
+    );
+    let refused = refused.await;
+    assert!(
+        refused.starts_with("HTTP/1.1 405 ") && refused.contains("\r\nallow: GET, HEAD\r\n"),
+        "{refused}"
+    );
+}
+
+#[tokio::test]
+async fn a_list_that_is_missing_makes_it_unready_but_not_dead() {
+    let world = World::default();
+    let address = world.serve().await;
+    world.unsynced.store(true, Ordering::SeqCst);
+    let (status, body) = ask(address, "GET", "/readyz").await;
+    let expected =
+        "[-]sync failed: pods: list not complete\\n\\u001b[31m\n[+]engine ok\nreadyz check failed\n";
+    assert_eq!((status, body.as_str()), (500, expected));
+    assert_eq!(ask(address, "GET", "/readyz/sync").await.0, 500);
+    assert_eq!(ask(address, "GET", "/readyz/engine").await.0, 200);
+    assert_eq!(ask(address, "GET", "/livez").await.0, 200);
+    assert_eq!(ask(address, "GET", "/healthz").await.0, 200);
+}
+
+#[tokio::test]
+async fn a_stuck_loop_fails_everything() {
+    let world = World::default();
+    let address = world.serve().await;
+    world.stuck.store(true, Ordering::SeqCst);
+    for path in ["/readyz", "/livez", "/healthz"] {
+        let (status, body) = ask(address, "GET", path).await;
+        assert!(
+            status == 500 && body.contains("[-]engine failed: no turn for 30 s\n"),
+            "{path}: {status} {body}"
+        );
+    }
+    world.stuck.store(false, Ordering::SeqCst);
+    assert_eq!(ask(address, "GET", "/livez").await.0, 200);
+}
+
+#[tokio::test]
+async fn metrics_come_in_the_form_asked_for() {
+    let address = World::default().serve().await;
+    for (accept, media_type, declared) in [
+        ("*/*", "text/plain; version=0.0.4; charset=utf-8", "# TYPE pods_deleted_total counter"),
+        (
+            "application/openmetrics-text;version=1.0.0,text/plain",
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            "# TYPE pods_deleted counter",
+        ),
+    ] {
+        let request = format!("GET /metrics HTTP/1.1\r\nHost: x\r\nAccept: {accept}\r\n\r\n");
+        let answer = exchange(TcpStream::connect(address).await.unwrap(), &request).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"));
+        assert!(answer.contains(&format!("\r\ncontent-type: {media_type}\r\n")), "{answer}");
+        assert!(answer.contains(&format!("\n{declared}\n")), "{answer}");
+        assert!(answer.contains("\npods_deleted_total 0\n"));
+    }
+}
+
+#[tokio::test]
+async fn nonsense_does_not_hurt() {
+    let address = World::default().serve().await;
+    for nonsense in ["GET\r\n\r\n", "\u{0}\u{1}\u{2}\r\n\r\n", "GET /readyz HTTP/9.9\r\n\r\n"] {
+        let answer = exchange(TcpStream::connect(address).await.unwrap(), nonsense).await;
+        assert!(!answer.contains("200 OK"), "{nonsense:?}: {answer}");
+    }
+    let head = format!("GET /readyz HTTP/1.1\r\nX: {}\r\n\r\n", "a".repeat(64 * 1024));
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    // The server may hang up before it has read everything.
+    let _ = stream.write_all(head.as_bytes()).await;
+    let mut answer = Vec::new();
+    let _ = timeout(Duration::from_secs(20), stream.read_to_end(&mut answer)).await.unwrap();
+    assert!(!String::from_utf8_lossy(&answer).contains("200 OK"));
+    assert_eq!(ask(address, "GET", "/readyz").await.0, 200);
+}
+
+#[tokio::test]
+async fn connections_held_open_keep_nobody_out() {
+    let address = World::default().serve().await;
+    let mut held = Vec::new();
+    for _ in 0..2 * CONNECTIONS_MAX {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let _ = stream.write_all(b"GET /readyz HTTP/1.1\r\n").await;
+        held.push(stream);
+    }
+    assert_eq!(ask(address, "GET", "/readyz").await, (200, "ok".into()));
+    let mut byte = [0];
+    let oldest =
+        timeout(Duration::from_secs(2), held[0].read(&mut byte)).await.expect("the oldest is closed");
+    assert!(matches!(oldest, Ok(0) | Err(_)), "{oldest:?}");
+    let newest = held.last_mut().unwrap();
+    newest.write_all(b"Host: x\r\n\r\n").await.unwrap();
+    let mut answer = String::new();
+    newest.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "the newest was not closed: {answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_head_is_cut_off_in_time() {
+    let admin = World::default().admin();
+    let (mut client, server) = duplex(1024);
+    let began = Instant::now();
+    let dripping = tokio::spawn(async move {
+        for byte in "GET /readyz HTTP/1.1\r\nHost: xxxxxxxxxx".bytes() {
+            if client.write_all(&[byte]).await.is_err() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        client
+    });
+    converse(server, &admin).await;
+    assert_eq!(began.elapsed(), HEAD_MAX);
+    drop(dripping);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quick_client_is_answered_and_the_connection_ends() {
+    let admin = World::default().admin();
+    let (client, server) = duplex(1024);
+    let began = Instant::now();
+    let server = tokio::spawn(async move { converse(server, &admin).await });
+    let two = "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\nGET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+    let answer = exchange(client, two).await;
+    assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
+    assert!(answer.contains("\r\nconnection: close\r\n") && answer.ends_with("\r\n\r\nok"), "{answer}");
+    server.await.unwrap();
+    assert_eq!(began.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_who_stops_reading_is_cut_off() {
+    // The answer is larger than the pipe, so the server has to wait for the reader.
+    let (mut held, server) = duplex(64);
+    held.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    let began = Instant::now();
+    client(server, None, World::default().admin()).await;
+    assert_eq!(began.elapsed(), CONNECTION_MAX);
+}
+
+#[tokio::test]
+async fn a_port_in_use_names_the_flag() {
+    let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = NonZeroU16::new(taken.local_addr().unwrap().port()).unwrap();
+    let mut serving =
+        Serving { bind_address: Ipv4Addr::LOCALHOST.into(), metrics_port: Some(port), secure: None };
+    let error = Listening::open(&serving).await.err().unwrap().to_string();
+    let expected = format!(
+        "cannot listen on 127.0.0.1:{port}: the port is in use; choose another with --metrics-port, or 0 to switch it off"
+    );
+    assert_eq!(error, expected);
+    serving.metrics_port = None;
+    serving.secure = Some(SecureServing { port, certificate: Certificate::SelfSigned });
+    let error = Listening::open(&serving).await.err().unwrap().to_string();
+    assert!(error.contains("the port is in use; choose another with --secure-port"), "{error}");
+    drop(taken);
+    assert!(Listening::open(&serving).await.is_ok());
+}
+
+#[tokio::test]
+async fn an_address_of_another_machine_names_the_flag() {
+    let elsewhere = Ipv4Addr::new(192, 0, 2, 1).into();
+    let serving = Serving { bind_address: elsewhere, metrics_port: NonZeroU16::new(10357), secure: None };
+    let error = Listening::open(&serving).await.err().unwrap().to_string();
+    assert!(
+        error.starts_with("cannot listen on 192.0.2.1:10357: ") && error.contains("--bind-address"),
+        "{error}"
+    );
+}

@@ -1,0 +1,16 @@
+//! # taintward-serve: LISTEN
+//!
+//! What every port of the program has in common: clients that are not waited for without end, certificates, metrics and
+//! health, text that cannot forge a line.
+//!
+//! Comes in: connections from anybody who reaches the address.
+//! Goes out: answers, within bounds.
+//! Not here: Kubernetes' formats and the API server (taintward-client); what is decided (taintward-core).
+#![forbid(unsafe_code)]
+
+pub mod admin;
+pub mod certificate;
+pub mod escape;
+pub mod metrics;
+pub mod patience;
+pub mod settings;

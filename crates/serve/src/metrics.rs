@@ -1,0 +1,32 @@
+//! # Metrics: how series are made and shown
+//! Room:     the shelf that series are put on, labels with closed lists, gauges that move with the clock, the figures of
+//!           the process, and the two forms of the text.
+//! Comes in: names, help texts, values.
+//! Goes out: what a Prometheus server reads.
+//! Keeps:    a series is there from the start, at zero; only closed labels.
+//! Not here: which series there are (each program has its own).
+
+mod exposition;
+mod labels;
+mod moment;
+mod process;
+mod shelf;
+
+pub use exposition::{Described, Exposition, describe};
+pub use labels::Closed;
+pub use moment::{Direction, Moment};
+pub use process::Process;
+pub use prometheus_client::encoding::{EncodeLabel, EncodeLabelSet, LabelSetEncoder};
+pub use shelf::{By, Moments, Shelf};
+
+use std::sync::Arc;
+use taintward_core::time::Mono;
+
+/// Reads the monotonic clock that all moments given to the metrics are on.
+pub type MonoClock = Arc<dyn Fn() -> Mono + Send + Sync>;
+
+/// Something that `/metrics` can show.
+pub trait Render: std::fmt::Debug + Send + Sync {
+    /// The text in this form.
+    fn render(&self, exposition: Exposition) -> String;
+}

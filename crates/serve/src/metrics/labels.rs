@@ -1,0 +1,54 @@
+//! # Labels: lists with an end
+//! Room:     label sets all of whose values are known before anything happens.
+//! Comes in: declarations ([`closed_label!`](crate::closed_label)).
+//! Goes out: types that name one value each, and every value at once.
+//! Not here: the lists (each program has its own). Names of objects are never labels: their number has no bound.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use std::fmt;
+use std::hash::Hash;
+
+/// A label set all of whose values are known.
+pub trait Closed: Copy + Eq + Hash + EncodeLabelSet + fmt::Debug + Send + Sync + 'static {
+    /// Every value.
+    fn all() -> Vec<Self>;
+}
+
+impl<A: Closed, B: Closed> Closed for (A, B) {
+    fn all() -> Vec<Self> {
+        A::all().into_iter().flat_map(|a| B::all().into_iter().map(move |b| (a, b))).collect()
+    }
+}
+
+/// Declares a label with all its values: `closed_label! { /// About. Name, "key", { /// Meaning. Value => "value", } }`.
+#[macro_export]
+macro_rules! closed_label {
+    ($(#[$about:meta])* $name:ident, $key:literal, { $($(#[$meaning:meta])* $value:ident => $text:literal,)+ }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$meaning])* $value,)+
+        }
+
+        impl $name {
+            /// The value as the label shows it.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$value => $text,)+
+                }
+            }
+        }
+
+        impl $crate::metrics::Closed for $name {
+            fn all() -> Vec<Self> {
+                vec![$(Self::$value,)+]
+            }
+        }
+
+        impl $crate::metrics::EncodeLabelSet for $name {
+            fn encode(&self, encoder: &mut $crate::metrics::LabelSetEncoder<'_>) -> std::fmt::Result {
+                $crate::metrics::EncodeLabel::encode(&($key, self.as_str()), encoder.encode_label())
+            }
+        }
+    };
+}

@@ -1,0 +1,43 @@
+//! # Settings: where a process can be asked about itself
+//! Room:     the ports of metrics and health, and the certificate they show, already checked.
+//! Comes in: from the command line, a test, or the demo, as plain data.
+//! Goes out: to `admin`, which trusts it.
+//! Not here: flags and their error texts (they are the command line's business).
+
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+use std::path::PathBuf;
+
+/// Where metrics and health are served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Serving {
+    /// The address both ports listen on.
+    pub bind_address: IpAddr,
+    /// The plain HTTP port; `None` means off.
+    pub metrics_port: Option<NonZeroU16>,
+    /// The TLS port; `None` means off.
+    pub secure: Option<SecureServing>,
+}
+
+/// The TLS port and what it shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecureServing {
+    /// The port.
+    pub port: NonZeroU16,
+    /// The certificate.
+    pub certificate: Certificate,
+}
+
+/// Which certificate the TLS port shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Certificate {
+    /// One made at start-up, signed by itself.
+    SelfSigned,
+    /// PEM files.
+    Files {
+        /// The certificate, followed by its intermediates.
+        certificate: PathBuf,
+        /// The private key.
+        key: PathBuf,
+    },
+}

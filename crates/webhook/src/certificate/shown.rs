@@ -1,0 +1,73 @@
+//! # Shown: the certificate on show
+//! Room:     one certificate at a time, which may be changed at any time.
+//! Comes in: certificates that work.
+//! Goes out: an acceptor for the next connection; connections that are open keep theirs.
+//! Not here: where certificates come from.
+
+use crate::metrics::Metrics;
+use std::fmt;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use taintward_serve::certificate::{Pair, Validity};
+use tokio_rustls::TlsAcceptor;
+
+/// The protocols spoken, the first preferred.
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// The certificate on show; at first there is none.
+#[derive(Default)]
+pub struct Shown {
+    now: RwLock<Option<Now>>,
+    metrics: OnceLock<Arc<Metrics>>,
+}
+
+struct Now {
+    acceptor: TlsAcceptor,
+    pair: Pair,
+}
+
+impl Shown {
+    /// Shows this one from the next connection on.
+    pub fn show(&self, pair: Pair) {
+        // A configuration of its own: no session of the last certificate is taken up again with this one.
+        let acceptor = TlsAcceptor::from(pair.config(&PROTOCOLS));
+        let until = pair.validity().map(|validity| validity.until);
+        *self.now.write().unwrap_or_else(PoisonError::into_inner) = Some(Now { acceptor, pair });
+        if let Some(metrics) = self.metrics.get() {
+            metrics.shown(until);
+        }
+    }
+
+    /// From when to when the one on show is valid; `None` if there is none, or it does not say.
+    pub fn validity(&self) -> Option<Validity> {
+        self.look(|now| now.pair.validity()).flatten()
+    }
+
+    /// The one on show, in DER.
+    pub fn certificate(&self) -> Option<Vec<u8>> {
+        self.look(|now| now.pair.certificate().map(|certificate| certificate.to_vec())).flatten()
+    }
+
+    /// For the next connection.
+    pub(crate) fn acceptor(&self) -> Option<TlsAcceptor> {
+        self.look(|now| now.acceptor.clone())
+    }
+
+    /// Reports to these metrics from now on; the first ones stay.
+    pub(crate) fn report_to(&self, metrics: &Arc<Metrics>) {
+        if self.metrics.set(Arc::clone(metrics)).is_ok()
+            && let Some(validity) = self.look(|now| now.pair.validity())
+        {
+            metrics.shown(validity.map(|validity| validity.until));
+        }
+    }
+
+    fn look<T>(&self, at: impl FnOnce(&Now) -> T) -> Option<T> {
+        self.now.read().unwrap_or_else(PoisonError::into_inner).as_ref().map(at)
+    }
+}
+
+impl fmt::Debug for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.validity())
+    }
+}

@@ -1,0 +1,141 @@
+//! # Review: from a question to an answer
+//! Room:     an AdmissionReview as bytes; what a rule is told of it; what it says; the AdmissionReview that goes back.
+//! Comes in: the body of a request, and who judges it ([`Reviewer`]).
+//! Goes out: [`Judged`], or [`Malformed`] if the question makes no sense.
+//! Keeps:    the uid is echoed; patches reach a few paths only ([`Patch`]); a reviewer that panics refuses nobody.
+//! Not here: sockets (`server`), what is judged (taintward-core).
+
+mod answer;
+mod decode;
+mod nesting;
+mod patch;
+mod request;
+mod verdict;
+
+pub use decode::{Malformed, decode};
+pub use nesting::NESTING_MAX;
+pub use patch::{Affinity, Expressions, Patch, Requirement, Toleration};
+pub use request::{Kind, Operation, Request, Resource, User};
+pub use verdict::{Denial, Did, Note, Verdict, WARNING_MAX, WARNINGS_MAX};
+
+use crate::metrics::Outcome;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use taintward_serve::closed_label;
+use taintward_serve::escape::escaped;
+
+closed_label! {
+    /// Which half of admission asks.
+    Half, "path", {
+        /// The object may still be changed.
+        Mutate => "mutate",
+        /// The object is as it will be stored.
+        Validate => "validate",
+    }
+}
+
+/// Who judges. Pure: no waiting, no writing; asked for the same twice, it says the same.
+pub trait Reviewer: Send + Sync {
+    /// What is to be added to an object, and whether it may come in.
+    fn mutate(&self, request: &Request<'_>) -> Verdict;
+
+    /// Whether an object may come in as it is. A patch in this verdict is left out.
+    fn validate(&self, request: &Request<'_>) -> Verdict;
+}
+
+/// An answer and what it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// The AdmissionReview that goes back, as JSON.
+    pub answer: Vec<u8>,
+    /// What became of the question.
+    pub outcome: Outcome,
+    /// What rules did.
+    pub notes: Vec<Note>,
+}
+
+/// Answers a question.
+///
+/// A reviewer that panics is answered for: allowed, unchanged. Where a panic ends the process (`panic = "abort"`), the API
+/// server gets no answer, which `failurePolicy: Ignore` makes the same.
+///
+/// # Errors
+/// If it is no AdmissionReview of `admission.k8s.io/v1` that can be answered; the reason is one line.
+pub fn judge(half: Half, body: &[u8], reviewer: &dyn Reviewer) -> Result<Judged, Malformed> {
+    let request = decode(body)?;
+    let asked = catch_unwind(AssertUnwindSafe(|| match half {
+        Half::Mutate => reviewer.mutate(&request),
+        Half::Validate => Verdict { patch: Patch::default(), ..reviewer.validate(&request) },
+    }));
+    let (verdict, outcome) = match asked {
+        Ok(verdict) => {
+            let outcome = outcome(&verdict);
+            (verdict, outcome)
+        }
+        Err(panic) => {
+            let (kind, reason) = (&*request.kind.kind, panic_text(&*panic));
+            tracing::error!(
+                kind,
+                reason = &*escaped(reason),
+                "a rule broke down; the object is let in unchanged"
+            );
+            (Verdict::allow(), Outcome::Panicked)
+        }
+    };
+    let answer = answer::encode(&request.uid, &verdict);
+    Ok(Judged { answer, outcome, notes: verdict.notes })
+}
+
+fn outcome(verdict: &Verdict) -> Outcome {
+    match (&verdict.denial, verdict.patch.is_empty()) {
+        (Some(_), _) => Outcome::Denied,
+        (None, false) => Outcome::Patched,
+        (None, true) => Outcome::Allowed,
+    }
+}
+
+/// What a panic says of itself.
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no reason given")
+}
+
+/// Any bytes as a question, for a fuzzer: how many operations the answer's patch has.
+///
+/// # Panics
+/// If an answer does not echo the question's uid, or is no JSON.
+pub fn fuzz_entry(bytes: &[u8]) -> usize {
+    struct Busy;
+    impl Reviewer for Busy {
+        fn mutate(&self, request: &Request<'_>) -> Verdict {
+            let mut verdict = self.validate(request);
+            let toleration = Toleration { key: &request.name, operator: "Exists", ..Toleration::default() };
+            verdict.patch.add_tolerations(None, &[toleration]);
+            if let Some(object) = request.object {
+                verdict.patch.replace_toleration(request.uid.len(), object, &toleration);
+            }
+            verdict
+        }
+
+        fn validate(&self, request: &Request<'_>) -> Verdict {
+            let mut verdict = Verdict::allow();
+            verdict.warnings.extend(request.user.groups.iter().map(|group| group.clone().into_owned()));
+            verdict
+        }
+    }
+    let mut operations = 0;
+    for half in [Half::Mutate, Half::Validate] {
+        let Ok(judged) = judge(half, bytes, &Busy) else { continue };
+        let answer: serde_json::Value = serde_json::from_slice(&judged.answer).expect("an answer is JSON");
+        let uid = decode(bytes).expect("it was understood a moment ago").uid;
+        assert_eq!(answer["response"]["uid"].as_str(), Some(&*uid), "the uid is echoed");
+        operations += usize::from(answer["response"]["patch"].is_string());
+    }
+    operations
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! # Patch: the only changes there can be
+//! Room:     JSON Patch operations on a pod's tolerations and on the nodes it demands.
+//! Comes in: what is to be added, and what is there already.
+//! Goes out: a list of operations as JSON.
+//! Keeps:    no path but `/spec/tolerations` and below, and `/spec/affinity` down to `matchExpressions` of the required node
+//!           affinity; what is replaced is tested first, so what was not seen is not overwritten.
+//! Not here: what is to be added (taintward-core).
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::fmt::{self, Display, Write as _};
+
+/// Operations in the order they happen.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Patch {
+    /// The operations as JSON, separated by commas.
+    operations: String,
+}
+
+/// A toleration as it is written. Empty fields are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Toleration<'a> {
+    /// The taint's key; empty: every key.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub key: &'a str,
+    /// `Exists`, `Equal`; empty: `Equal`.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub operator: &'a str,
+    /// The taint's value.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub value: &'a str,
+    /// The taint's effect; empty: every effect.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub effect: &'a str,
+    /// How long a NoExecute taint is borne, in seconds; `None`: for ever.
+    #[serde(rename = "tolerationSeconds", skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<i64>,
+}
+
+/// What a node's label must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Requirement<'a> {
+    /// The label's key.
+    pub key: &'a str,
+    /// `In`, `Exists`.
+    pub operator: &'a str,
+    /// The label's values.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    pub values: &'a [&'a str],
+}
+
+/// How much of a required node affinity a pod has. `null` is the same as nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Affinity<'a> {
+    /// No `affinity`.
+    Absent,
+    /// An `affinity` without `nodeAffinity`.
+    WithoutNodes,
+    /// A `nodeAffinity` without `requiredDuringSchedulingIgnoredDuringExecution`.
+    WithoutRequired,
+    /// All of it, with these `nodeSelectorTerms`, in their order.
+    Required(&'a [Expressions]),
+}
+
+/// What there is in one `nodeSelectorTerm`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expressions {
+    /// No `matchExpressions`, but `matchFields`. A term with neither matches no node and is to be left: with something in
+    /// it, it would match some.
+    Absent,
+    /// `matchExpressions`, empty or not.
+    Present,
+    /// Whatever there is, it is left as it is.
+    Left,
+}
+
+impl Patch {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// The operations as a JSON array.
+    pub fn to_json(&self) -> String {
+        format!("[{}]", self.operations)
+    }
+
+    /// Adds tolerations at the end; `have` is how many there are, `None` if there is no list (or `null`).
+    pub fn add_tolerations(&mut self, have: Option<usize>, more: &[Toleration<'_>]) {
+        match have {
+            _ if more.is_empty() => {}
+            None => self.push("add", &Path::Tolerations, &json(&more)),
+            Some(_) => more.iter().for_each(|each| self.push("add", &Path::LastToleration, &json(each))),
+        }
+    }
+
+    /// Puts a toleration in the place of another, if that is still what it `was`.
+    pub fn replace_toleration(&mut self, index: usize, was: &RawValue, becomes: &Toleration<'_>) {
+        self.push("test", &Path::Toleration(index), was.get());
+        self.push("replace", &Path::Toleration(index), &json(becomes));
+    }
+
+    /// Demands more of the nodes: every term gets all of `more`, as terms are alternatives and what is in one must all be.
+    pub fn require_nodes(&mut self, have: Affinity<'_>, more: &[Requirement<'_>]) {
+        if more.is_empty() {
+            return;
+        }
+        let expressions = json(&more);
+        let required = format!(r#"{{"nodeSelectorTerms":[{{"matchExpressions":{expressions}}}]}}"#);
+        let nodes = || format!(r#"{{"requiredDuringSchedulingIgnoredDuringExecution":{required}}}"#);
+        match have {
+            Affinity::Absent => {
+                self.push("add", &Path::Affinity, &format!(r#"{{"nodeAffinity":{}}}"#, nodes()));
+            }
+            Affinity::WithoutNodes => self.push("add", &Path::NodeAffinity, &nodes()),
+            Affinity::WithoutRequired => self.push("add", &Path::Required, &required),
+            Affinity::Required(terms) => {
+                for (term, has) in terms.iter().enumerate() {
+                    match has {
+                        Expressions::Left => {}
+                        Expressions::Absent => self.push("add", &Path::Expressions(term), &expressions),
+                        Expressions::Present => {
+                            more.iter()
+                                .for_each(|each| self.push("add", &Path::LastExpression(term), &json(each)));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, operation: &str, path: &Path, value: &str) {
+        let comma = if self.is_empty() { "" } else { "," };
+        // Writing to a String cannot fail.
+        let _ = write!(self.operations, r#"{comma}{{"op":"{operation}","path":"{path}","value":{value}}}"#);
+    }
+}
+
+impl fmt::Debug for Patch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_json())
+    }
+}
+
+/// Every path there is.
+enum Path {
+    Tolerations,
+    Toleration(usize),
+    LastToleration,
+    Affinity,
+    NodeAffinity,
+    Required,
+    Expressions(usize),
+    LastExpression(usize),
+}
+
+impl Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const REQUIRED: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution";
+        match self {
+            Self::Tolerations => f.write_str("/spec/tolerations"),
+            Self::Toleration(index) => write!(f, "/spec/tolerations/{index}"),
+            Self::LastToleration => f.write_str("/spec/tolerations/-"),
+            Self::Affinity => f.write_str("/spec/affinity"),
+            Self::NodeAffinity => f.write_str("/spec/affinity/nodeAffinity"),
+            Self::Required => f.write_str(REQUIRED),
+            Self::Expressions(term) => write!(f, "{REQUIRED}/nodeSelectorTerms/{term}/matchExpressions"),
+            Self::LastExpression(term) => write!(f, "{REQUIRED}/nodeSelectorTerms/{term}/matchExpressions/-"),
+        }
+    }
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("strings and numbers can be written")
+}

@@ -1,0 +1,103 @@
+//! # Request: what a reviewer is told
+//! Room:     the question, as far as a rule may want it; everything borrowed from the bytes it came in.
+//! Comes in: fields of an AdmissionReview (`decode`).
+//! Goes out: to reviewers.
+//! Keeps:    objects stay as they were written: whoever wants a field reads it, and nobody pays for the others.
+//! Not here: what is demanded of a question (`decode`).
+
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+
+/// One question.
+#[derive(Clone, Debug)]
+pub struct Request<'a> {
+    /// Of the question, not of the object.
+    pub uid: Cow<'a, str>,
+    /// What somebody is about to do.
+    pub operation: Operation,
+    /// The kind of the object.
+    pub kind: Kind<'a>,
+    /// What the object is filed under.
+    pub resource: Resource<'a>,
+    /// `status`, `ephemeralcontainers` and so on; empty for the object itself.
+    pub subresource: Cow<'a, str>,
+    /// Empty for objects that are in no namespace.
+    pub namespace: Cow<'a, str>,
+    /// Empty if the server is to make one up.
+    pub name: Cow<'a, str>,
+    /// Who is about to do it.
+    pub user: User<'a>,
+    /// Whether nothing will come of it.
+    pub dry_run: bool,
+    /// The object as it is going to be; a JSON object, not nested deeper than [`NESTING_MAX`](super::NESTING_MAX).
+    /// There for [`Operation::Create`] and [`Operation::Update`].
+    pub object: Option<&'a RawValue>,
+    /// The object as it is, under the same bound. There for [`Operation::Update`], most often for [`Operation::Delete`].
+    pub old_object: Option<&'a RawValue>,
+}
+
+/// What somebody is about to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// An object comes into being.
+    Create,
+    /// An object changes.
+    Update,
+    /// An object goes.
+    Delete,
+    /// Somebody wants to talk to an object: `exec`, `port-forward`.
+    Connect,
+}
+
+impl Operation {
+    /// Every operation there is.
+    pub const ALL: [Self; 4] = [Self::Create, Self::Update, Self::Delete, Self::Connect];
+
+    /// As Kubernetes writes it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+            Self::Connect => "CONNECT",
+        }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A kind, fully named.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kind<'a> {
+    /// Empty for the core group.
+    pub group: Cow<'a, str>,
+    /// `v1`.
+    pub version: Cow<'a, str>,
+    /// `Pod`.
+    pub kind: Cow<'a, str>,
+}
+
+/// A resource, fully named.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resource<'a> {
+    /// Empty for the core group.
+    pub group: Cow<'a, str>,
+    /// `v1`.
+    pub version: Cow<'a, str>,
+    /// `pods`.
+    pub resource: Cow<'a, str>,
+}
+
+/// Who asks the API server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct User<'a> {
+    /// `system:serviceaccount:kube-system:replicaset-controller`.
+    pub username: Cow<'a, str>,
+    /// `system:authenticated` and others.
+    pub groups: Vec<Cow<'a, str>>,
+}

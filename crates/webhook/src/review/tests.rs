@@ -1,0 +1,117 @@
+//! Questions that make sense, and answers to them.
+
+use super::*;
+use serde_json::{Value, json};
+
+/// Says what it is told to.
+struct Says(Verdict);
+
+impl Reviewer for Says {
+    fn mutate(&self, _: &Request<'_>) -> Verdict {
+        self.0.clone()
+    }
+
+    fn validate(&self, _: &Request<'_>) -> Verdict {
+        self.0.clone()
+    }
+}
+
+struct Breaks;
+
+impl Reviewer for Breaks {
+    fn mutate(&self, request: &Request<'_>) -> Verdict {
+        panic!("no rule for {}", request.name)
+    }
+
+    fn validate(&self, _: &Request<'_>) -> Verdict {
+        panic!("broken")
+    }
+}
+
+fn question() -> Value {
+    json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "request": {
+            "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "resource": {"group": "", "version": "v1", "resource": "pods"},
+            "requestKind": {"group": "", "version": "v1", "kind": "Pod"},
+            "name": "a\u{e9}", "namespace": "b", "operation": "CREATE", "dryRun": true,
+            "userInfo": {"username": "me", "uid": "x", "groups": ["g", "h"], "extra": {"k": ["v"]}},
+            "object": {"spec": {"containers": []}}, "oldObject": null, "options": {"kind": "CreateOptions"},
+        },
+    })
+}
+
+fn judged(verdict: Verdict, half: Half) -> (Value, Outcome) {
+    let judged = judge(half, question().to_string().as_bytes(), &Says(verdict)).unwrap();
+    (serde_json::from_slice(&judged.answer).unwrap(), judged.outcome)
+}
+
+#[test]
+fn a_question_is_understood() {
+    let text = question().to_string();
+    let request = decode(text.as_bytes()).unwrap();
+    assert_eq!((request.operation, request.dry_run), (Operation::Create, true));
+    assert_eq!((&*request.kind.kind, &*request.resource.resource), ("Pod", "pods"));
+    assert_eq!((&*request.namespace, &*request.name, &*request.subresource), ("b", "aé", ""));
+    assert_eq!((&*request.user.username, request.user.groups.len()), ("me", 2));
+    assert_eq!(request.object.unwrap().get(), r#"{"spec":{"containers":[]}}"#);
+    assert!(request.old_object.is_none());
+    assert!(matches!(request.uid, std::borrow::Cow::Borrowed(_)), "nothing is copied");
+}
+
+#[test]
+fn an_answer_says_what_it_must_and_no_more() {
+    let (answer, outcome) = judged(Verdict::allow(), Half::Mutate);
+    let expected = json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "response": {"uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "allowed": true},
+    });
+    assert_eq!((answer, outcome), (expected, Outcome::Allowed));
+}
+
+#[test]
+fn a_denial_has_a_reason_and_no_patch() {
+    let mut verdict = Verdict::deny("not\nfor you").warn("look");
+    verdict.patch.add_tolerations(None, &[Toleration::default()]);
+    verdict.audit.push(("pool", "gpu".into()));
+    let (answer, outcome) = judged(verdict, Half::Mutate);
+    let expected = json!({
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "allowed": false, "warnings": ["look"],
+        "status": {"status": "Failure", "message": "not for you", "reason": "Forbidden", "code": 403},
+        "auditAnnotations": {"pool": "gpu"},
+    });
+    assert_eq!((&answer["response"], outcome), (&expected, Outcome::Denied));
+}
+
+#[test]
+fn only_what_may_still_change_is_patched() {
+    let mut verdict = Verdict::allow();
+    verdict.patch.add_tolerations(Some(1), &[Toleration { key: "k", ..Toleration::default() }]);
+    let (answer, outcome) = judged(verdict.clone(), Half::Mutate);
+    assert_eq!(outcome, Outcome::Patched);
+    assert_eq!(answer["response"]["patchType"], "JSONPatch");
+    let (answer, outcome) = judged(verdict, Half::Validate);
+    assert_eq!(outcome, Outcome::Allowed);
+    assert_eq!(answer["response"].get("patch"), None);
+    assert_eq!(answer["response"].get("patchType"), None);
+}
+
+#[test]
+fn a_rule_that_breaks_refuses_nobody() {
+    for half in [Half::Mutate, Half::Validate] {
+        let judged = judge(half, question().to_string().as_bytes(), &Breaks).unwrap();
+        assert_eq!(judged.outcome, Outcome::Panicked);
+        let answer: Value = serde_json::from_slice(&judged.answer).unwrap();
+        let uid = "705ab4f5-6393-11e8-b7cc-42010a800002";
+        assert_eq!(answer["response"], json!({"uid": uid, "allowed": true}));
+    }
+}
+
+#[test]
+fn a_status_that_is_no_error_becomes_one() {
+    let mut verdict = Verdict::deny("x");
+    verdict.denial = Some(Denial { code: 200, ..Denial::forbidden("x") });
+    assert_eq!(judged(verdict, Half::Validate).0["response"]["status"]["code"], 403);
+}

@@ -1,0 +1,223 @@
+//! # Server: the port that API servers ask
+//! Room:     the sockets, from the first to the last connection.
+//! Comes in: settings, what is to be served, the request to stop.
+//! Goes out: answers over HTTP/1.1 and HTTP/2, with TLS.
+//! Keeps:    good clients are answered whatever others do: at most so many connections, and who was silent for the longest
+//!           goes first; what is in hand when the server stops is finished.
+//! Not here: one connection (`connection`), one request (`route`), the answer (`review`).
+
+mod body;
+mod connection;
+mod crowd;
+mod room;
+mod route;
+
+use crate::certificate::{Follow, Shown};
+use crate::metrics::Metrics;
+use crate::review::Reviewer;
+use crate::settings::{Certificate, Limits, Settings};
+use crowd::Crowd;
+use room::Room;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use taintward_core::time::Wall;
+use taintward_serve::admin::{self, Admin, Check, ListenError, Scope};
+use taintward_serve::certificate::CertificateError;
+use taintward_serve::patience::keep_alive;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+/// The pause after the operating system refused to accept a connection (for lack of file descriptors, say).
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Reads the wall clock.
+pub type WallClock = Arc<dyn Fn() -> Wall + Send + Sync>;
+
+/// Why the server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The port for questions cannot be had.
+    #[error(
+        "cannot listen on {address}: {source}; choose another port with --port or address with --bind-address"
+    )]
+    Listen {
+        /// The address and port.
+        address: SocketAddr,
+        /// The operating system's reason.
+        source: io::Error,
+    },
+    /// The port for metrics cannot be had.
+    #[error(transparent)]
+    Metrics(#[from] ListenError),
+    /// There is no certificate to show.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
+    /// The certificate ended, or has not begun.
+    #[error("the certificate given with --tls-cert-file is not valid now: {0}")]
+    NotNow(String),
+}
+
+/// What is served.
+pub struct Service {
+    /// Who judges.
+    pub reviewer: Arc<dyn Reviewer>,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+    /// What `/readyz`, `/livez` and `/healthz` look at, besides the certificate and whether the server stops.
+    pub checks: Vec<Check>,
+}
+
+/// Open sockets that answer nobody yet.
+pub struct Listening {
+    listener: TcpListener,
+    metrics: Option<TcpListener>,
+    limits: Limits,
+    shown: Arc<Shown>,
+    follow: Option<Follow>,
+    clock: WallClock,
+}
+
+/// What all connections of a server have in common.
+struct Common {
+    reviewer: Arc<dyn Reviewer>,
+    metrics: Arc<Metrics>,
+    admin: Arc<Admin>,
+    limits: Limits,
+    room: Arc<Room>,
+}
+
+impl Listening {
+    /// Opens the sockets and reads the certificate, if there is one to be read.
+    ///
+    /// # Errors
+    /// If a socket cannot be had, or the certificate cannot be used.
+    pub async fn open(settings: &Settings, clock: WallClock) -> Result<Self, OpenError> {
+        let shown = Arc::new(Shown::default());
+        let follow = match &settings.certificate {
+            Certificate::SelfSigned { .. } => None,
+            Certificate::Files { certificate, key, every } => {
+                Some(Follow::begin(certificate, key, *every, Arc::clone(&shown), Arc::clone(&clock))?)
+            }
+        };
+        let address = settings.address;
+        let listener =
+            TcpListener::bind(address).await.map_err(|source| OpenError::Listen { address, source })?;
+        let metrics = match settings.metrics {
+            Some(address) => Some(admin::bind(address, "--metrics-port").await?),
+            None => None,
+        };
+        Ok(Self { listener, metrics, limits: settings.limits, shown, follow, clock })
+    }
+
+    /// Where questions are answered.
+    ///
+    /// # Errors
+    /// If the operating system does not say.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Where metrics are shown.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().and_then(|listener| listener.local_addr().ok())
+    }
+
+    /// The certificate on show, to put another in its place. Connections are closed until there is one.
+    pub fn shown(&self) -> Arc<Shown> {
+        Arc::clone(&self.shown)
+    }
+
+    /// Answers until `stop`, and then until everything in hand is answered.
+    pub async fn serve(self, service: Service, stop: impl Future<Output = ()>) {
+        let Self { listener, metrics, limits, shown, follow, clock } = self;
+        shown.report_to(&service.metrics);
+        let stopping = Arc::new(AtomicBool::new(false));
+        let mut checks = service.checks;
+        checks.push(Check::new("stopping", Scope::Ready, is_going_on(&stopping)));
+        checks.push(Check::new("certificate", Scope::Ready, has_certificate(&shown, clock)));
+        let admin = Arc::new(Admin { metrics: service.metrics.clone(), checks });
+        let mut beside = JoinSet::new();
+        if let Some(listener) = metrics {
+            let admin = Arc::clone(&admin);
+            beside.spawn(async move { match admin::Listening::plain(listener).serve(admin).await {} });
+        }
+        if let Some(follow) = follow {
+            let metrics = Arc::clone(&service.metrics);
+            beside.spawn(async move { match follow.go_on(&metrics).await {} });
+        }
+        let (reviewer, metrics) = (service.reviewer, service.metrics);
+        let room = Arc::new(Room::new(limits.bodies_bytes));
+        let common = Arc::new(Common { reviewer, metrics, admin, limits, room });
+        let ending = async {
+            stop.await;
+            stopping.store(true, Ordering::Relaxed);
+            sleep(limits.farewell).await;
+        };
+        accept(listener, &common, &shown, ending).await;
+    }
+}
+
+/// Accepts until the `end`, and sees everybody out.
+async fn accept(listener: TcpListener, common: &Arc<Common>, shown: &Shown, end: impl Future<Output = ()>) {
+    let crowd = Arc::new(Crowd::new(common.limits.connections));
+    let (closing, closes) = watch::channel(false);
+    let mut connections = JoinSet::new();
+    let mut end = std::pin::pin!(end);
+    loop {
+        tokio::select! {
+            () = &mut end => break,
+            Some(_) = connections.join_next() => {}
+            stream = next(&listener, common.limits) => {
+                common.metrics.accepted.inc();
+                let place = crowd.enter();
+                let work = connection::serve(stream, shown.acceptor(), place, Arc::clone(common), closes.clone());
+                connections.spawn(work);
+            }
+        }
+    }
+    drop(listener);
+    closing.send_replace(true);
+    let everybody = async { while connections.join_next().await.is_some() {} };
+    if timeout(common.limits.drain, everybody).await.is_err() {
+        tracing::warn!("some clients take too long to take their answers; they are left");
+    }
+}
+
+async fn next(listener: &TcpListener, limits: Limits) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                // Without them a connection only is slower, or is noticed later to be gone.
+                let _ = stream.set_nodelay(true);
+                let _ = keep_alive(&stream, limits.silence);
+                return stream;
+            }
+            Err(error) => {
+                tracing::warn!(err = &error as &dyn std::error::Error, "cannot accept a connection");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+fn is_going_on(stopping: &Arc<AtomicBool>) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
+    let stopping = Arc::clone(stopping);
+    move || if stopping.load(Ordering::Relaxed) { Err("asked to stop".into()) } else { Ok(()) }
+}
+
+fn has_certificate(
+    shown: &Arc<Shown>,
+    clock: WallClock,
+) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
+    let shown = Arc::clone(shown);
+    move || match shown.validity() {
+        None => Err("there is none to show yet".into()),
+        Some(validity) if validity.holds(clock()) => Ok(()),
+        Some(_) => Err("the one on show is not valid now".into()),
+    }
+}

@@ -1,0 +1,139 @@
+//! # Room: memory for bodies that are on their way
+//! Room:     how much of unfinished bodies is in memory, whoever sends them.
+//! Comes in: bodies that begin, grow and end.
+//! Goes out: leave to grow; the word that a body is given up.
+//! Keeps:    never more than the limit. Nobody waits for room: the body that is on its way for the longest is given up, so
+//!           slow ones cannot hold up quick ones.
+//! Not here: reading a body (`body`).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// What is reckoned for a body before anything of it has come.
+pub(super) const FLOOR: usize = 4 << 10;
+
+/// The memory there is.
+pub(super) struct Room {
+    limit: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    used: usize,
+    next: u64,
+    /// In the order in which they began.
+    bodies: BTreeMap<u64, Taken>,
+}
+
+struct Taken {
+    bytes: usize,
+    given_up: Arc<Notify>,
+}
+
+/// The memory of one body; given back when dropped.
+pub(super) struct Share {
+    room: Arc<Room>,
+    number: u64,
+    given_up: Arc<Notify>,
+}
+
+/// The body is given up: too much was on its way, and it had been for the longest.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct GivenUp;
+
+impl Room {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { limit, state: Mutex::default() }
+    }
+
+    /// Room for a body that begins.
+    pub(super) fn begin(self: &Arc<Self>) -> Result<Share, GivenUp> {
+        let given_up = Arc::new(Notify::new());
+        let mut state = self.lock();
+        let number = state.next;
+        state.next += 1;
+        state.bodies.insert(number, Taken { bytes: 0, given_up: Arc::clone(&given_up) });
+        drop(state);
+        let share = Share { room: Arc::clone(self), number, given_up };
+        share.grow(FLOOR).map(|()| share)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    pub(super) fn used(&self) -> usize {
+        self.lock().used
+    }
+}
+
+impl State {
+    fn remove(&mut self, number: u64) -> Option<Taken> {
+        let taken = self.bodies.remove(&number)?;
+        self.used -= taken.bytes;
+        Some(taken)
+    }
+}
+
+impl Share {
+    /// Room for so many bytes more.
+    ///
+    /// # Errors
+    /// If this body is the one that is given up.
+    pub(super) fn grow(&self, bytes: usize) -> Result<(), GivenUp> {
+        let mut state = self.room.lock();
+        while state.used.saturating_add(bytes) > self.room.limit {
+            let Some((&oldest, _)) = state.bodies.first_key_value() else { return Err(GivenUp) };
+            if let Some(taken) = state.remove(oldest) {
+                taken.given_up.notify_one();
+            }
+        }
+        let taken = state.bodies.get_mut(&self.number).ok_or(GivenUp)?;
+        taken.bytes += bytes;
+        state.used += bytes;
+        Ok(())
+    }
+
+    /// Waits until this body is given up.
+    pub(super) async fn is_given_up(&self) {
+        self.given_up.notified().await;
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.room.lock().remove(self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_body_makes_room_for_a_new_one() {
+        let room = Arc::new(Room::new(4 * FLOOR));
+        let [old, young] = [room.begin().unwrap(), room.begin().unwrap()];
+        assert_eq!(old.grow(FLOOR), Ok(()));
+        assert_eq!(room.used(), 3 * FLOOR);
+        assert_eq!(young.grow(2 * FLOOR), Ok(()), "the old one is given up for it");
+        assert_eq!(room.used(), 3 * FLOOR);
+        assert_eq!(old.grow(1), Err(GivenUp));
+        drop(old);
+        assert_eq!(room.used(), 3 * FLOOR, "it has nothing to give back any more");
+        drop(young);
+        assert_eq!(room.used(), 0);
+    }
+
+    #[test]
+    fn a_body_that_has_no_room_even_alone_is_given_up() {
+        let room = Arc::new(Room::new(2 * FLOOR));
+        let only = room.begin().unwrap();
+        assert_eq!(only.grow(2 * FLOOR), Err(GivenUp));
+        assert_eq!(room.used(), 0);
+        assert!(Arc::new(Room::new(0)).begin().is_err());
+    }
+}

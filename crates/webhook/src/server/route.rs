@@ -1,0 +1,128 @@
+//! # Route: from a request to a response
+//! Room:     paths, methods, media types; which of them is a question.
+//! Comes in: requests.
+//! Goes out: responses; whatever a client does wrong gets one line that says what would be right.
+//! Not here: connections (`connection`), what is in a question (`review`).
+
+use super::Common;
+use super::body::{Lacking, read, throw_away};
+use super::crowd::Place;
+use crate::metrics::{Outcome, Refused};
+use crate::review::{Half, judge};
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body::Body;
+use http_body_util::Full;
+use std::time::Instant;
+use taintward_serve::admin::{Answer, respond};
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json";
+
+/// Answers one request.
+pub(super) async fn answer<B>(request: Request<B>, common: &Common, place: &Place) -> Answer
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    place.was_of_use();
+    let half = match request.uri().path() {
+        "/mutate" => Half::Mutate,
+        "/validate" => Half::Validate,
+        _ => {
+            if let Some(health) = common.admin.answer_health(&request) {
+                return health;
+            }
+            let text = "not found: there are /mutate, /validate, /healthz, /livez and /readyz\n";
+            return refuse(common, request, Refused::Path, StatusCode::NOT_FOUND, text.into()).await;
+        }
+    };
+    if request.method() != Method::POST {
+        let text = "only POST\n".into();
+        let status = StatusCode::METHOD_NOT_ALLOWED;
+        let mut refusal = refuse(common, request, Refused::Method, status, text).await;
+        refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+        return refusal;
+    }
+    if !is_json(request.headers()) {
+        let text = "only Content-Type: application/json, without Content-Encoding\n".into();
+        return refuse(common, request, Refused::MediaType, StatusCode::UNSUPPORTED_MEDIA_TYPE, text).await;
+    }
+    let most = common.limits.body_bytes;
+    if request.body().size_hint().lower() > most as u64 {
+        return lacking(common, request, Lacking::TooLarge).await;
+    }
+    let (head, mut body) = request.into_parts();
+    match read(&mut body, &common.limits, &common.room).await {
+        Ok(bytes) => review(half, &bytes, common),
+        Err(reason) => lacking(common, Request::from_parts(head, body), reason).await,
+    }
+}
+
+/// A question that is there as a whole.
+fn review(half: Half, body: &[u8], common: &Common) -> Answer {
+    let began = Instant::now();
+    let judged = judge(half, body, &*common.reviewer);
+    let took = began.elapsed();
+    match judged {
+        Ok(judged) => {
+            common.metrics.reviewed(half, judged.outcome, &judged.notes, took);
+            let mut response = Response::new(Full::new(Bytes::from(judged.answer)));
+            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+            response
+        }
+        Err(malformed) => {
+            common.metrics.reviewed(half, Outcome::Malformed, &[], took);
+            respond(StatusCode::BAD_REQUEST, PLAIN, format!("{malformed}\n"))
+        }
+    }
+}
+
+async fn lacking<B>(common: &Common, request: Request<B>, lacking: Lacking) -> Answer
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let (status, text) = match lacking {
+        Lacking::TooLarge => {
+            let most = common.limits.body_bytes;
+            (StatusCode::PAYLOAD_TOO_LARGE, format!("the body has more than {most} bytes\n"))
+        }
+        Lacking::Late => {
+            let limit = common.limits.body;
+            (StatusCode::REQUEST_TIMEOUT, format!("the body did not arrive within {limit:?}\n"))
+        }
+        Lacking::Crowded => {
+            (StatusCode::SERVICE_UNAVAILABLE, "too much is on its way, and this was slow\n".into())
+        }
+        Lacking::Broken => (StatusCode::BAD_REQUEST, "the body broke off\n".into()),
+    };
+    refuse(common, request, lacking.into(), status, text).await
+}
+
+/// A refusal, when its reader has sent what it had to send.
+async fn refuse<B>(
+    common: &Common,
+    request: Request<B>,
+    reason: Refused,
+    status: StatusCode,
+    text: String,
+) -> Answer
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    common.metrics.refused.of(reason).inc();
+    let waits = request.headers().contains_key(EXPECT);
+    let worth_it = matches!(reason, Refused::Path | Refused::Method | Refused::MediaType | Refused::TooLarge);
+    let mut body = request.into_body();
+    if worth_it && !waits && !body.is_end_stream() {
+        throw_away(&mut body, &common.limits).await;
+    }
+    respond(status, PLAIN, text)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let bare = media_type.split(';').next().unwrap_or_default().trim();
+    let plain = headers.get(CONTENT_ENCODING).is_none_or(|encoding| encoding == "identity");
+    bare.eq_ignore_ascii_case(JSON) && plain
+}

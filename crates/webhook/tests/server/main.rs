@@ -1,0 +1,9 @@
+//! The server over real sockets, with limits of a moment: good clients, and those that are none.
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+mod bodies;
+mod certificates;
+mod ending;
+mod hostile;
+mod requests;
+mod stage;

@@ -1,0 +1,139 @@
+//! What is asked, and what the answer says.
+
+use super::stage::{Client, SHORT, Stage, connect, limits, post, question};
+use http::{Method, Request};
+use http_body_util::Full;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+#[tokio::test]
+async fn both_versions_of_http_are_answered_on_one_connection_again_and_again() {
+    let stage = Stage::set(limits()).await;
+    for second in [false, true] {
+        let mut client = Client::connect(&stage, second).await;
+        for _ in 0..3 {
+            let (status, body) = client.post("/mutate?timeout=2s", question("a", 10)).await;
+            assert_eq!(status, 200, "{body}");
+            assert!(body.contains("\"patchType\":\"JSONPatch\""), "{body}");
+            let (status, body) = client.post("/validate", question("refused", 10)).await;
+            assert_eq!(status, 200, "{body}");
+            assert!(body.contains("\"allowed\":false") && body.contains("\"code\":403"), "{body}");
+        }
+    }
+    assert_eq!(stage.value("taintward_webhook_reviews_total{path=\"mutate\",outcome=\"patched\"}"), 6.0);
+    assert_eq!(stage.value("taintward_webhook_reviews_total{path=\"validate\",outcome=\"denied\"}"), 6.0);
+    assert_eq!(stage.value("taintward_webhook_review_duration_seconds_count{path=\"mutate\"}"), 6.0);
+    assert_eq!(stage.value("taintward_webhook_rules_total{rule=\"pool\",did=\"unknown\"}"), 6.0);
+    assert_eq!(stage.value("taintward_webhook_accepted_connections_total"), 2.0);
+}
+
+#[tokio::test]
+async fn what_a_client_does_wrong_is_said_in_one_line() {
+    let stage = Stage::set(limits()).await;
+    let json = |method: Method, path: &str, media: &str, body: &str| {
+        let request = Request::builder().method(method).uri(format!("https://localhost{path}"));
+        let request = request.header("host", "localhost").header("content-type", media);
+        request.body(Full::from(body.to_owned())).unwrap()
+    };
+    for second in [false, true] {
+        let mut client = Client::connect(&stage, second).await;
+        for (request, status) in [
+            (json(Method::POST, "/mutate", "application/json", "{}"), 400),
+            (json(Method::POST, "/mutate", "application/json; charset=utf-8", "["), 400),
+            (json(Method::POST, "/mutate", "application/json", ""), 400),
+            (json(Method::POST, "/", "application/json", "{}"), 404),
+            (json(Method::POST, "/mutate/", "application/json", "{}"), 404),
+            (json(Method::GET, "/metrics", "application/json", ""), 404),
+            (json(Method::GET, "/debug/pprof", "application/json", ""), 404),
+            (json(Method::GET, "/mutate", "application/json", ""), 405),
+            (json(Method::PUT, "/validate", "application/json", "{}"), 405),
+            (json(Method::POST, "/healthz", "application/json", "{}"), 405),
+            (json(Method::POST, "/mutate", "text/plain", "{}"), 415),
+            (json(Method::POST, "/mutate", "application/jsonx", "{}"), 415),
+        ] {
+            let what = format!("{} {}", request.method(), request.uri());
+            let (is, said) = client.send(request).await.unwrap();
+            assert_eq!(is, status, "{what}: {said}");
+            assert_eq!(said.matches('\n').count(), 1, "{what}: {said}");
+        }
+        let mut packed = post("/mutate", "{}".into());
+        packed.headers_mut().insert("content-encoding", "gzip".parse().unwrap());
+        assert_eq!(client.send(packed).await.unwrap().0, 415);
+    }
+    assert_eq!(stage.value("taintward_webhook_refused_requests_total{reason=\"media_type\"}"), 6.0);
+    assert_eq!(stage.value("taintward_webhook_reviews_total{path=\"mutate\",outcome=\"malformed\"}"), 6.0);
+}
+
+#[tokio::test]
+async fn health_is_told_on_both_ports_and_metrics_on_one() {
+    let mut stage = Stage::set(limits()).await;
+    let mut client = Client::connect(&stage, true).await;
+    for path in ["/healthz", "/livez", "/readyz", "/readyz/certificate"] {
+        assert_eq!(client.get(path).await, (200, "ok".into()), "{path}");
+    }
+    let text = plain(stage.metrics_address, "/metrics").await;
+    assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+    let until = format!(
+        "\ntaintward_webhook_certificate_expiration_timestamp_seconds {}\n",
+        1_800_000_000 + 90 * 86_400
+    );
+    assert!(text.contains(&until), "{text}");
+    assert!(plain(stage.metrics_address, "/readyz").await.ends_with("\r\n\r\nok"));
+    // The certificate ends: traffic is no use any more, a restart neither.
+    stage.now.store(1_800_000_000 + 91 * 86_400, std::sync::atomic::Ordering::Relaxed);
+    let (status, said) = client.get("/readyz").await;
+    assert_eq!(status, 500);
+    assert!(said.contains("[-]certificate failed: the one on show is not valid now\n"), "{said}");
+    assert_eq!(client.get("/livez").await.0, 200);
+    stage.ask_to_stop();
+}
+
+async fn plain(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn a_rule_that_breaks_lets_the_object_in_and_is_counted() {
+    let stage = Stage::set(limits()).await;
+    let mut client = Client::connect(&stage, false).await;
+    let (status, body) = client.post("/mutate", question("breaks", 1)).await;
+    assert_eq!(status, 200);
+    assert!(body.contains("\"allowed\":true") && !body.contains("patch"), "{body}");
+    assert_eq!(stage.value("taintward_webhook_panics_total"), 1.0);
+    assert_eq!(client.post("/mutate", question("a", 1)).await.0, 200, "the connection goes on");
+}
+
+#[tokio::test]
+async fn old_tls_no_tls_and_nonsense_get_no_answer() {
+    let stage = Stage::set(limits()).await;
+    // A ClientHello of TLS 1.1 with one cipher suite and one signature algorithm.
+    let extensions = [0, 8, 0, 13, 0, 4, 0, 2, 4, 3];
+    let hello = [&[3, 2][..], &[7; 32], &[0], &[0, 2, 0xc0, 0x13], &[1, 0], &extensions].concat();
+    let length = u8::try_from(hello.len()).unwrap();
+    let hello = [&[1, 0, 0, length][..], &hello].concat();
+    let record = [&[22, 3, 1, 0, u8::try_from(hello.len()).unwrap()][..], &hello].concat();
+    let answer = said(stage.address, &record).await;
+    assert_eq!(answer.first(), Some(&21), "an alert: {answer:?}");
+    assert_eq!(answer.last(), Some(&70), "protocol_version: {answer:?}");
+    for nonsense in [&b"POST /mutate HTTP/1.1\r\nhost: x\r\n\r\n"[..], &[0; 100], &[22, 3, 1, 0xff, 0xff]] {
+        assert!(!String::from_utf8_lossy(&said(stage.address, nonsense).await).contains("HTTP"));
+    }
+    stage.becomes("taintward_webhook_ended_connections_total{reason=\"handshake\"}", 4.0).await;
+    assert!(stage.answers().await < Duration::from_secs(20));
+    assert!(connect(stage.address, &stage.root, b"spdy/3").await.is_err(), "nothing to speak");
+}
+
+async fn said(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    let _ = stream.shutdown().await;
+    let mut answer = Vec::new();
+    let _ = tokio::time::timeout(SHORT * 20, stream.read_to_end(&mut answer)).await.expect("no end");
+    answer
+}
