@@ -23,8 +23,8 @@ use taintward_cluster::tools;
 const CHOICES: [(&[&str], &[&str]); 9] = [
     (&[], &[]),
     (
-        &["--namespace=taints", "--image=registry.example.com/a/taintward:9", "--replicas=3"],
-        &["image.repository=registry.example.com/a/taintward,image.tag=9,replicas=3"],
+        &["--namespace=taints", "--image=registry.example.com/a/taintward:v9", "--replicas=3"],
+        &["image.repository=registry.example.com/a/taintward,image.tag=v9,replicas=3"],
     ),
     (
         &["--image=registry.example.com/t@sha256:0f", "--image-pull-secret=a", "--image-pull-secret=b"],

@@ -86,14 +86,14 @@ fn accounts_may_do_what_is_written_down(there: &Installed<'_>) {
 fn nobody_can_escalate(there: &Installed<'_>) {
     let never = [
         "create pods",
-        "create pods/exec",
+        "create pods --subresource=exec",
         "get secrets",
         "list secrets",
-        "patch nodes/status",
+        "patch nodes --subresource=status",
         "impersonate users",
         "bind clusterroles",
         "escalate clusterroles",
-        "create serviceaccounts/token",
+        "create serviceaccounts --subresource=token",
         "patch clusterroles",
         "create mutatingwebhookconfigurations",
     ];
