@@ -129,7 +129,9 @@ fn carry_out(plan: &InstallPlan) -> Result<(), InstallError> {
     let values = &plan.values;
     match &plan.what {
         What::Print => print(&manifests(&objects::objects(values), plan.json)),
-        What::PrintRemoval(leftovers) => print(&manifests(&remove::identities(values, *leftovers), plan.json)),
+        What::PrintRemoval(leftovers) => {
+            print(&manifests(&remove::identities(values, *leftovers), plan.json))
+        }
         What::Chart(folder) => print(&chart::write(folder)?),
         What::Apply(tried, conflicts) => asking(plan, async |server| {
             let all = objects::objects(values);

@@ -69,7 +69,11 @@ fn accounts_may_do_what_is_written_down(there: &Installed<'_>) {
             std::fs::write(&path, &said).unwrap();
         }
         let kept = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(said == kept, "{account} in {namespace:?} may do something else than {}:\n{said}", path.display());
+        assert!(
+            said == kept,
+            "{account} in {namespace:?} may do something else than {}:\n{said}",
+            path.display()
+        );
     }
     let roles = there.json("get clusterroles,roles -A -l app.kubernetes.io/name=taintward");
     let roles = roles["items"].as_array().unwrap();
@@ -124,7 +128,8 @@ fn nobody_can_escalate(there: &Installed<'_>) {
 /// Checklist 6 and 7.
 fn pods_keep_to_the_restricted_level(there: &Installed<'_>) {
     let level = "pod-security.kubernetes.io/enforce=restricted";
-    let (said, warned) = there.kubectl(&format!("label --dry-run=server --overwrite ns taintward-system {level}"));
+    let (said, warned) =
+        there.kubectl(&format!("label --dry-run=server --overwrite ns taintward-system {level}"));
     assert!(said.contains("namespace/taintward-system") && warned.is_empty(), "{said}{warned}");
     let namespace = there.json("get namespace taintward-system");
     assert_eq!(namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"], "restricted");
@@ -161,7 +166,10 @@ fn configurations_stand_in_nobodys_way(there: &Installed<'_>) {
             assert!(kind == "validating" || hook["reinvocationPolicy"] == "IfNeeded");
             let skipped = &hook["namespaceSelector"]["matchExpressions"][0]["values"];
             let of_pods = hook["rules"][0]["resources"][0] == "pods";
-            assert!(!of_pods || *skipped == serde_json::json!(["kube-system", "taintward-system"]), "{hook:#}");
+            assert!(
+                !of_pods || *skipped == serde_json::json!(["kube-system", "taintward-system"]),
+                "{hook:#}"
+            );
         }
     }
     there.kubectl("create namespace shop");
@@ -198,7 +206,10 @@ fn what_others_changed_is_theirs(there: &Installed<'_>) {
     assert!(before.is_string() && bundle() == before, "{before}");
     there.kubectl("-n taintward-system scale deployment taintward --replicas=5");
     let (said, refused) = there.failed(&["--apply", IMAGE]);
-    assert!(refused.starts_with("error: deployment.apps/taintward: ") && refused.contains("--force-conflicts"), "{refused}");
+    assert!(
+        refused.starts_with("error: deployment.apps/taintward: ") && refused.contains("--force-conflicts"),
+        "{refused}"
+    );
     assert!(!said.contains("webhookconfiguration"), "what comes behind is left alone: {said}");
     let said = there.done(&["--apply", IMAGE, "--force-conflicts"]);
     assert!(said.contains("deployment.apps/taintward configured\n"), "{said}");
@@ -219,7 +230,10 @@ fn it_goes_when_pools_are_gone(there: &Installed<'_>) {
     let (said, warned) = there.create(&pool);
     assert!(said.contains("dedicatedpool.taintward.io/gpu created"), "{said}{warned}");
     let (said, refused) = there.failed(&["--uninstall", "--apply"]);
-    assert!(said.is_empty() && refused.contains("(gpu)") && refused.contains("--keep-pools"), "{said}{refused}");
+    assert!(
+        said.is_empty() && refused.contains("(gpu)") && refused.contains("--keep-pools"),
+        "{said}{refused}"
+    );
     let tried = there.done(&["--uninstall", "--apply", "--crds", "--dry-run=server"]);
     assert!(tried.lines().all(|line| line.ends_with(" deleted (server dry run)")), "{tried}");
     // No controller cleans the nodes.
@@ -241,5 +255,8 @@ fn it_goes_when_pools_are_gone(there: &Installed<'_>) {
         assert!(said.contains(&format!("{gone} deleted\n")), "{said}");
     }
     assert_eq!(there.leftovers(), Vec::<String>::new());
-    assert_eq!(there.done(&["--uninstall", "--apply", "--crds", "--dry-run=client"]).lines().count(), there.ending());
+    assert_eq!(
+        there.done(&["--uninstall", "--apply", "--crds", "--dry-run=client"]).lines().count(),
+        there.ending()
+    );
 }

@@ -98,7 +98,8 @@ impl Objects {
         if force {
             uri += "&force=true";
         }
-        self.send(Method::PATCH, &on, uri, Ask { content: APPLY, body: Bytes::from(body), ..Ask::default() }).await
+        self.send(Method::PATCH, &on, uri, Ask { content: APPLY, body: Bytes::from(body), ..Ask::default() })
+            .await
     }
 
     /// Deletes the object; `false` if there was none. With finalizers it is gone only later.

@@ -59,7 +59,13 @@ pub(crate) struct InstallArgs {
 #[command(next_help_heading = "What is installed")]
 struct InstalledArgs {
     /// Which parts
-    #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',', default_value = "controller,webhook,viewer")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "controller,webhook,viewer"
+    )]
     parts: Vec<PartArg>,
     /// The namespace of it all
     #[arg(long, value_name = "NAME", default_value = "taintward-system", value_parser = names::namespace)]

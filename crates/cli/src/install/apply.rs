@@ -103,7 +103,8 @@ async fn one(
         dry_run: tried == Try::Server,
     };
     let body = object.to_string();
-    let told = server.apply(place(object), body, &how, conflicts == Conflicts::Take).await.map_err(refused)?;
+    let told =
+        server.apply(place(object), body, &how, conflicts == Conflicts::Take).await.map_err(refused)?;
     for warning in &told.warnings {
         remark(&format!("Warning: {}: {warning}", called(object)));
     }

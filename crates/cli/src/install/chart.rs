@@ -84,7 +84,9 @@ fn table() -> String {
         let indent = line.len() - line.trim_start().len();
         if let Some(text) = line.trim().strip_prefix("# -- ") {
             meaning = Some(text);
-        } else if let Some((key, value)) = line.trim().split_once(':').filter(|(key, _)| !key.starts_with('#')) {
+        } else if let Some((key, value)) =
+            line.trim().split_once(':').filter(|(key, _)| !key.starts_with('#'))
+        {
             path.retain(|(outer, _)| *outer < indent);
             path.push((indent, key));
             if let Some(meaning) = meaning.take() {

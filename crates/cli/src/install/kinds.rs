@@ -35,8 +35,13 @@ const ADMISSION: &str = "admissionregistration.k8s.io";
 pub(super) const POOLS: Place<'static> =
     Place { group: "taintward.io", version: "v1alpha1", plural: "dedicatedpools", namespace: "", name: "" };
 /// Policies, whatever their name.
-pub(super) const POLICIES: Place<'static> =
-    Place { group: "taintward.io", version: "v1alpha1", plural: "taintwardpolicies", namespace: "", name: "" };
+pub(super) const POLICIES: Place<'static> = Place {
+    group: "taintward.io",
+    version: "v1alpha1",
+    plural: "taintwardpolicies",
+    namespace: "",
+    name: "",
+};
 
 /// Where the object is.
 pub(super) fn place(object: &Value) -> Place<'_> {

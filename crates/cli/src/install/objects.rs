@@ -109,14 +109,20 @@ fn labels(component: &'static str) -> Sheet {
 }
 
 /// The beginning of an object that is in no namespace.
-fn everywhere(api: &'static str, kind: &'static str, name: &'static str, component: &'static str) -> Vec<Entry> {
+fn everywhere(
+    api: &'static str,
+    kind: &'static str,
+    name: &'static str,
+    component: &'static str,
+) -> Vec<Entry> {
     let metadata = map([field("name", name), field("labels", labels(component))]);
     vec![field("apiVersion", api), field("kind", kind), field("metadata", metadata)]
 }
 
 /// The beginning of an object in our namespace.
 fn within(api: &'static str, kind: &'static str, name: &'static str, component: &'static str) -> Vec<Entry> {
-    let metadata = [field("name", name), field("namespace", Knob::Namespace), field("labels", labels(component))];
+    let metadata =
+        [field("name", name), field("namespace", Knob::Namespace), field("labels", labels(component))];
     vec![field("apiVersion", api), field("kind", kind), field("metadata", map(metadata))]
 }
 

@@ -99,8 +99,7 @@ pub(super) fn identities(values: &Values, leftovers: Leftovers) -> Vec<Object> {
             metadata["namespace"] = space.clone();
             yaml += &format!("  namespace: {}\n", word(space));
         }
-        let value =
-            json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "metadata": metadata});
+        let value = json!({"apiVersion": object["apiVersion"], "kind": object["kind"], "metadata": metadata});
         Object { yaml, value }
     });
     named.collect()

@@ -192,12 +192,21 @@ mod tests {
 
     #[test]
     fn text_stays_text() {
-        for text in ["", "true", "No", "1", "1.5", "0x1f", "*", "-", "---", "a: b", "a:", "#a", "~", "a b", "%", "::/0"] {
+        for text in [
+            "", "true", "No", "1", "1.5", "0x1f", "*", "-", "---", "a: b", "a:", "#a", "~", "a b", "%",
+            "::/0",
+        ] {
             let written = quoted(text);
             assert!(written.starts_with('"'), "{written}");
             assert_eq!(serde_saphyr::from_str::<String>(&written).unwrap(), text);
         }
-        for text in ["taintward", "--mode=enforce", "/livez", "kubernetes.io/hostname", "registry.invalid/taintward:0.1.0"] {
+        for text in [
+            "taintward",
+            "--mode=enforce",
+            "/livez",
+            "kubernetes.io/hostname",
+            "registry.invalid/taintward:0.1.0",
+        ] {
             assert_eq!(quoted(text), text);
             assert_eq!(serde_saphyr::from_str::<String>(&quoted(text)).unwrap(), text);
         }

@@ -289,7 +289,10 @@ pub(crate) fn contradiction(list: &str) -> Option<String> {
         let name = entry.strip_prefix('-').unwrap_or(entry);
         if entry != "*" && !CONTROLLERS.iter().any(|(known, _)| *known == name) {
             let known: Vec<&str> = CONTROLLERS.iter().map(|(name, _)| *name).collect();
-            return Some(format!("there is no controller '{name}'; expected '*', or a name (with '-' in front to switch it off) out of: {}", known.join(", ")));
+            return Some(format!(
+                "there is no controller '{name}'; expected '*', or a name (with '-' in front to switch it off) out of: {}",
+                known.join(", ")
+            ));
         }
         if named.contains(&name) {
             return Some(format!("'{name}' is named twice; name it once"));

@@ -68,7 +68,8 @@ impl<'c> Installed<'c> {
     }
 
     pub(crate) fn json(&self, line: &str) -> Value {
-        let (said, warned) = self.kubectl(&format!("{line} -n taintward-system -o json").replace("-A -l", "-A -l"));
+        let (said, warned) =
+            self.kubectl(&format!("{line} -n taintward-system -o json").replace("-A -l", "-A -l"));
         serde_json::from_str(&said).unwrap_or_else(|_| panic!("{line}: {said}{warned}"))
     }
 
@@ -126,7 +127,9 @@ impl<'c> Installed<'c> {
         let labelled = self.json(&format!("get {kinds} -l app.kubernetes.io/name=taintward"));
         let written = self.json("get secrets,leases");
         let defined = self.json("get customresourcedefinitions");
-        let all = [labelled, written, defined].into_iter().flat_map(|list| list["items"].as_array().unwrap().clone());
+        let all = [labelled, written, defined]
+            .into_iter()
+            .flat_map(|list| list["items"].as_array().unwrap().clone());
         let alive = all.filter(|object| object["metadata"]["deletionTimestamp"].is_null());
         alive.map(|object| super::objects::name(&object)).collect()
     }

@@ -39,11 +39,25 @@ const HOOK: Account = Account { name: WEBHOOK, component: "webhook" };
 pub(super) fn controller() -> Vec<Planned> {
     let mut all = vec![account(CONTROLLER, When::Controller)];
     let base = "What every controller reads, and what evicting pods takes.";
-    all.extend(granted(CONTROLLER, "taintward-controller", Scope::Everywhere, base, When::Controller, reading()));
+    all.extend(granted(
+        CONTROLLER,
+        "taintward-controller",
+        Scope::Everywhere,
+        base,
+        When::Controller,
+        reading(),
+    ));
     const STAMPS: When = When::All(&[When::Controller, When::Evicts, When::Stamps]);
     let note = "timeAdded of NoExecute taints that appear without one (--stamp-taints).";
     let rules = [rule("", ["nodes"], texts(["patch"]))];
-    all.extend(granted(CONTROLLER, "taintward-controller-stamp-taints", Scope::Everywhere, note, STAMPS, list(rules)));
+    all.extend(granted(
+        CONTROLLER,
+        "taintward-controller-stamp-taints",
+        Scope::Everywhere,
+        note,
+        STAMPS,
+        list(rules),
+    ));
     all.extend(node_health());
     all.extend(pools());
     const LEADS: When = When::All(&[When::Controller, When::Enforces]);
@@ -51,7 +65,14 @@ pub(super) fn controller() -> Vec<Planned> {
         rule(LEASES, ["leases"], texts(["create"])),
         named_rule(LEASES, "leases", NAME, texts(["get", "update"])),
     ];
-    all.extend(granted(CONTROLLER, "taintward-controller", Scope::Own, "Leader election.", LEADS, list(lease)));
+    all.extend(granted(
+        CONTROLLER,
+        "taintward-controller",
+        Scope::Own,
+        "Leader election.",
+        LEADS,
+        list(lease),
+    ));
     all
 }
 
@@ -62,7 +83,9 @@ fn reading() -> Sheet {
     list([
         rule("", ["nodes"], texts(["get", "list", "watch"])),
         rule("", ["pods"], list(verbs.into_iter().chain([delete]))),
-        rule("", ["pods/status"], texts(["patch"])).when(When::Evicts).note("The condition DisruptionTarget."),
+        rule("", ["pods/status"], texts(["patch"]))
+            .when(When::Evicts)
+            .note("The condition DisruptionTarget."),
         item(map([
             field("apiGroups", texts(["", "events.k8s.io"])),
             field("resources", texts(["events"])),
@@ -93,7 +116,9 @@ fn pools() -> Vec<Planned> {
     const RUNS: When = When::All(&[When::Controller, When::Pools]);
     let (read, finalizer) = (["get", "list", "watch"].map(item), item("patch").when(When::Enforces));
     let rules = list([
-        rule("", ["nodes"], texts(["patch"])).when(When::Enforces).note("Taint, label and record of a pool's nodes."),
+        rule("", ["nodes"], texts(["patch"]))
+            .when(When::Enforces)
+            .note("Taint, label and record of a pool's nodes."),
         rule("", ["namespaces"], texts(["list", "watch"])).note("Whose pods are meant."),
         rule(OURS, ["dedicatedpools"], list(read.into_iter().chain([finalizer]))),
         rule(OURS, ["dedicatedpools/status"], texts(["patch"])).when(When::Enforces),

@@ -14,7 +14,8 @@ use super::{NAME, Planned, WEBHOOK, labels, object, within};
 const METRICS: &str = "taintward.io/metrics";
 
 pub(super) fn service() -> Planned {
-    let port = [field("name", "https"), field("port", 443), field("targetPort", "https"), field("protocol", "TCP")];
+    let port =
+        [field("name", "https"), field("port", 443), field("targetPort", "https"), field("protocol", "TCP")];
     let spec = map([field("selector", labels("webhook")), field("ports", maps([port]))]);
     let sheet = object(within("v1", "Service", WEBHOOK, "webhook"), [field("spec", spec)]);
     Planned { file: "service.yaml", note: "", when: When::Webhook, sheet }

@@ -106,11 +106,8 @@ fn deployment(part: Part) -> Sheet {
     let selector = map([field("matchLabels", labels(part.component))]);
     let metadata = map([field("labels", labels(part.component))]);
     let template = map([field("metadata", metadata), field("spec", pod(&part))]);
-    let spec = map([
-        field("replicas", Knob::Replicas),
-        field("selector", selector),
-        field("template", template),
-    ]);
+    let spec =
+        map([field("replicas", Knob::Replicas), field("selector", selector), field("template", template)]);
     object(beginning, [field("spec", spec)])
 }
 
@@ -149,7 +146,8 @@ fn container(part: &Part) -> Sheet {
         let get = [field("path", path), field("port", name), field("scheme", part.scheme)];
         map([field("httpGet", map(get))].into_iter().chain(more))
     };
-    let alive = vec![field("initialDelaySeconds", 15), field("periodSeconds", 10), field("failureThreshold", 3)];
+    let alive =
+        vec![field("initialDelaySeconds", 15), field("periodSeconds", 10), field("failureThreshold", 3)];
     let resources = map([
         field("requests", map([field("cpu", "10m"), field("memory", "32Mi")])),
         field("limits", map([field("memory", part.memory)])),
@@ -158,7 +156,10 @@ fn container(part: &Part) -> Sheet {
         field("name", NAME),
         field("image", Knob::Image),
         field("args", part.arguments.clone()),
-        field("ports", maps([[field("name", name), field("containerPort", number), field("protocol", "TCP")]])),
+        field(
+            "ports",
+            maps([[field("name", name), field("containerPort", number), field("protocol", "TCP")]]),
+        ),
         field("livenessProbe", probe("/livez", alive)),
         field("readinessProbe", probe("/readyz", vec![field("periodSeconds", 5)])),
         field("resources", resources),
@@ -232,9 +233,13 @@ mod tests {
     #[test]
     fn flags_name_what_the_other_objects_are_called() {
         let Sheet::List(items) = webhook().arguments else { panic!("a list") };
-        let has = |text: String| items.iter().any(|one| matches!(one.value, Sheet::Text(flag) if flag == text));
+        let has =
+            |text: String| items.iter().any(|one| matches!(one.value, Sheet::Text(flag) if flag == text));
         assert!(has(format!("--service={WEBHOOK}")) && has(format!("--secret={CERTIFICATE}")));
         assert!(has(format!("--webhook-configuration={NAME}")));
-        assert!(has(format!("--tls-cert-file={TLS}/tls.crt")) && has(format!("--tls-private-key-file={TLS}/tls.key")));
+        assert!(
+            has(format!("--tls-cert-file={TLS}/tls.crt"))
+                && has(format!("--tls-private-key-file={TLS}/tls.key"))
+        );
     }
 }

@@ -45,7 +45,11 @@ const CHOICES: [(&[&str], &[&str]); 9] = [
         ],
     ),
     (
-        &["--mode=observe", "--controllers=*,node-lifecycle-controller,dedicated-pool-controller", "--stamp-taints"],
+        &[
+            "--mode=observe",
+            "--controllers=*,node-lifecycle-controller,dedicated-pool-controller",
+            "--stamp-taints",
+        ],
         &[
             "controller.mode=observe,controller.stampTaints=true",
             "controller.controllers=*\\,node-lifecycle-controller\\,dedicated-pool-controller",
@@ -59,7 +63,11 @@ const CHOICES: [(&[&str], &[&str]); 9] = [
         ],
     ),
     (
-        &["--api-server-cidr=10.0.0.0/8,fd00::/8", "--controller-arg=--v=2", "--webhook-arg=--brake-percent=20"],
+        &[
+            "--api-server-cidr=10.0.0.0/8,fd00::/8",
+            "--controller-arg=--v=2",
+            "--webhook-arg=--brake-percent=20",
+        ],
         &[
             "apiServerCidrs={10.0.0.0/8,fd00::/8},controller.extraArgs={--v=2}",
             "webhook.extraArgs={--brake-percent=20}",
