@@ -25,6 +25,7 @@ mod taint;
 mod tests;
 mod texts;
 mod version;
+mod webhook;
 
 use crate::install::InstallPlan;
 use crate::lint::LintPlan;
@@ -32,6 +33,7 @@ use crate::plan::Ask;
 use crate::sandbox::SandboxPlan;
 use crate::sandbox::misbehave::Misbehaviour;
 use crate::taint::TaintPlan;
+use crate::webhook::WebhookPlan;
 use clap::error::{Error, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -55,6 +57,7 @@ use taintward_controller::logging::Logging;
 use taintward_controller::settings::Settings;
 use texts::{CompletionArgs, DocsArgs};
 use version::VersionArgs;
+use webhook::WebhookArgs;
 
 /// What is typed.
 const NAME: &str = "taintward";
@@ -64,6 +67,8 @@ const NAME: &str = "taintward";
 pub(crate) enum Command {
     /// Run the controller.
     Run(Box<Plan>),
+    /// Answer admission's questions.
+    Webhook(Box<WebhookPlan>),
     /// Run a cluster of our own.
     Sandbox(Box<SandboxPlan>),
     /// Do something to nodes of a running one.
@@ -140,6 +145,14 @@ enum Verb {
             command line makes no sense."
     )]
     Install(Box<InstallArgs>),
+    /// Runs the admission webhook: default tolerations, dedicated nodes, special hardware, warnings
+    #[command(
+        args_override_self = true,
+        after_help = "Each flag has an environment variable: TAINTWARD_ and the flag's name, as in TAINTWARD_RULES. \
+            taintward install makes everything it needs in a cluster. docs/admission.md says what each rule does. Exit \
+            codes: 0 asked to stop, 1 could not go on, 2 wrong flag."
+    )]
+    Webhook(Box<WebhookArgs>),
     /// Runs a whole cluster in this process, with everything in it; prints a kubeconfig for kubectl
     #[command(args_override_self = true)]
     Sandbox(Box<SandboxArgs>),
@@ -285,6 +298,10 @@ fn parse_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
                 Err(complaint) => Err(blame("run", complaint)),
             }
         }
+        Some(Verb::Webhook(arguments)) => match arguments.settle() {
+            Ok(plan) => Ok(Command::Webhook(Box::new(plan))),
+            Err(complaint) => Err(blame("webhook", complaint)),
+        },
         Some(Verb::Sandbox(arguments)) => match sandbox::settle(*arguments) {
             Ok(command) => Ok(command),
             Err(complaint) => Err(blame("sandbox", complaint)),

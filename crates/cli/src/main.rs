@@ -26,6 +26,7 @@ mod sandbox;
 mod survey;
 mod taint;
 mod version;
+mod webhook;
 mod words;
 
 fn main() -> std::process::ExitCode {

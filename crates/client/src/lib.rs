@@ -19,3 +19,4 @@ pub mod objects;
 pub mod pages;
 pub mod pools;
 pub mod snapshot;
+pub mod webhooks;

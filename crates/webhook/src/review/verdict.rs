@@ -31,6 +31,8 @@ pub struct Verdict {
     pub audit: Vec<(&'static str, String)>,
     /// What rules did, to be counted.
     pub notes: Vec<Note>,
+    /// Something in the question is younger than the last news: whoever can wait a little asks again.
+    pub is_early: bool,
 }
 
 impl Verdict {
@@ -101,6 +103,8 @@ closed_label! {
         Warned => "warned",
         /// It kept the object out.
         Denied => "denied",
+        /// It would have kept the object out, which is exempt.
+        Exempted => "exempted",
         /// It could not tell, for facts were missing, and did nothing.
         Unknown => "unknown",
     }
