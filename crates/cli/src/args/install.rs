@@ -107,7 +107,7 @@ struct ControllerArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "The webhook")]
 struct WebhookArgs {
-    /// Which rules hold: '*' for default-tolerations and dedicated-pools; further extended-resources,
+    /// Which rules hold, as `taintward webhook` takes them: '*' for default-tolerations and dedicated-pools; further extended-resources,
     /// toleration-restriction, advice, brake
     #[arg(long, value_name = "LIST", default_value = "*", value_parser = rules)]
     rules: String,
@@ -225,7 +225,8 @@ fn controllers(text: &str) -> Result<String, String> {
 }
 
 fn rules(text: &str) -> Result<String, String> {
-    match text.split(',').find(|rule| *rule != "*" && !RULES.contains(rule)) {
+    let name = |entry| str::strip_prefix(entry, '-').unwrap_or(entry);
+    match text.split(',').find(|rule| *rule != "*" && !RULES.contains(&name(rule))) {
         None => Ok(text.to_owned()),
         Some(rule) => Err(format!("there is no rule '{rule}'; expected '*' or one of: {}", RULES.join(", "))),
     }

@@ -27,12 +27,18 @@ const PRINTING: [(u8, &str); 3] =
 /// Played in a sandbox by `tests/cli_examples.rs`, as docs/taint.md is.
 const COMMANDS: &str = include_str!("../../tests/examples/commands.md");
 
-const PAGES: [Page; 11] = [
+const PAGES: [Page; 12] = [
     Page {
         verb: "run",
         example: Some((COMMANDS, "taintward taint node n3 power:NoExecute --yes --no-preview")),
         exit_codes: &program::EXIT_CODES,
         besides: "Every flag stands with its environment variable in [the reference](../reference.md).",
+    },
+    Page {
+        verb: "webhook",
+        example: None,
+        exit_codes: &program::EXIT_CODES,
+        besides: "What it needs in a cluster, made in one go: [taintward install](install.md).",
     },
     Page {
         verb: "install",

@@ -19,6 +19,9 @@ use taintward_client::objects::{Objects, Place};
 /// How often it is looked whether pools are gone.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// How often storage is asked for that is not there yet: ten seconds.
+const STORAGE_TRIES: usize = 50;
+
 /// Why something is left.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RemoveError {
@@ -204,7 +207,16 @@ async fn delete(server: &Objects, place: Place<'_>, called: &str, tried: Try) ->
 
 /// The names of all objects of a kind; none if there is no such kind.
 async fn names(server: &Objects, of: Place<'_>) -> Result<Vec<String>, RemoveError> {
-    let told = server.all(of).await;
+    let mut told = server.all(of).await;
+    // The first list of a definition's objects is refused until their storage is there.
+    for _ in 0..STORAGE_TRIES {
+        let Err(Complaint::Said(said)) = &told else { break };
+        if said.code != 429 {
+            break;
+        }
+        tokio::time::sleep(PAUSE).await;
+        told = server.all(of).await;
+    }
     let told = told.map_err(|why| RemoveError::Refused { object: of.plural.to_owned(), why })?;
     let list: Value = told.and_then(|told| serde_json::from_slice(&told.body).ok()).unwrap_or_default();
     let items = list["items"].as_array().into_iter().flatten();

@@ -69,7 +69,7 @@ impl<'c> Installed<'c> {
 
     pub(crate) fn json(&self, line: &str) -> Value {
         let (said, warned) =
-            self.kubectl(&format!("{line} -n taintward-system -o json").replace("-A -l", "-A -l"));
+            self.kubectl(&format!("{line} -n taintward-system -o json"));
         serde_json::from_str(&said).unwrap_or_else(|_| panic!("{line}: {said}{warned}"))
     }
 
@@ -101,7 +101,7 @@ impl<'c> Installed<'c> {
         let list = |user: &str| -> Vec<String> {
             let (said, warned) = self.ask(&["auth", "can-i", "--list", "-n", namespace, user], "");
             assert!(said.starts_with("Resources"), "{said}{warned}");
-            said.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+            said.lines().skip(1).map(in_order).collect()
         };
         let everybody = list(&Self::user("nobody"));
         let mut lines = list(&Self::user(account));
@@ -139,4 +139,13 @@ impl<'c> Installed<'c> {
         let (said, _) = self.kubectl("get namespace taintward-system --ignore-not-found -o name");
         said.lines().count()
     }
+}
+
+/// A line of the list; its verbs, which come in any order, in one.
+fn in_order(line: &str) -> String {
+    let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (rest, verbs) = words.rsplit_once('[').unwrap();
+    let mut verbs: Vec<&str> = verbs.trim_end_matches(']').split(' ').collect();
+    verbs.sort_unstable();
+    format!("{rest}[{}]", verbs.join(" "))
 }
