@@ -68,8 +68,7 @@ impl<'c> Installed<'c> {
     }
 
     pub(crate) fn json(&self, line: &str) -> Value {
-        let (said, warned) =
-            self.kubectl(&format!("{line} -n taintward-system -o json"));
+        let (said, warned) = self.kubectl(&format!("{line} -n taintward-system -o json"));
         serde_json::from_str(&said).unwrap_or_else(|_| panic!("{line}: {said}{warned}"))
     }
 
