@@ -29,7 +29,7 @@ use crate::right::Right;
 use crate::settings::Mode;
 use crate::shutdown::Shutdown;
 use hands::{Answer, Done, Errand, Hands};
-use judge::{Judgement, is_remembered, may_forget, memory};
+use judge::{Judgement, is_remembered};
 use news::Batch;
 use retries::{Key, Retries};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +41,7 @@ use taintward_client::clock::Clock;
 use taintward_client::decode::SeenPool;
 use taintward_client::listen::{Heard, StreamHealth};
 use taintward_client::pools::status_patch;
-use taintward_core::admission::pool::{PoolStatus, Standing, remembered};
+use taintward_core::admission::pool::{PoolStatus, Standing};
 use taintward_core::effect::Failure;
 use taintward_core::names::{NodeName, Uid};
 use taintward_core::time::{Mono, Span};
@@ -289,7 +289,8 @@ impl Pools {
         let (pool, now) = (&seen.pool, self.clock.now());
         let wants = !pool.leaving && judgement.standing[at] != Standing::Refused;
         let settled = !self.hands.is_writing_nodes() && now.mono >= self.unsure_until;
-        if pool.leaving && seen.is_held() && settled && remembered(pool, &judgement.nodes).is_empty() {
+        let memory = &judgement.memory[at];
+        if pool.leaving && seen.is_held() && settled && memory.is_empty {
             return Some(Errand::Release(seen.clone()));
         }
         if wants && !seen.is_held() {
@@ -297,13 +298,13 @@ impl Pools {
         }
         let counts = self.counts.get(at)?.clone();
         let told = census::saying(judgement, at, seen, counts, &self.retries, now.wall);
-        if let Some(body) = status_patch(seen, &told, &memory(pool, &judgement.nodes)) {
+        if let Some(body) = status_patch(seen, &told, &memory.marks) {
             let urgent = wants && !is_remembered(pool);
             let last = self.told.get(&seen.uid);
             let due = urgent || last.is_none_or(|last| now.mono >= last.plus(HOUSEKEEPING));
             return due.then(|| Errand::Tell(seen.clone(), body));
         }
-        (!pool.leaving && settled && may_forget(pool, &judgement.nodes)).then(|| Errand::Forget(seen.clone()))
+        (!pool.leaving && settled && memory.may_forget).then(|| Errand::Forget(seen.clone()))
     }
 
     fn look_after_nodes(&mut self) {
@@ -324,7 +325,7 @@ impl Pools {
 
     fn done(&mut self, done: Done) {
         let now = self.clock.now();
-        self.look = true;
+        self.look |= matches!(done.key, Key::Pool(_));
         match done.result {
             Ok(answer) => {
                 self.retries.succeeded(&done.key);

@@ -7,7 +7,7 @@
 //! Not here: the rules (the core's `admission/pool`); when it is done (`pools.rs`).
 
 use super::world::{All, World};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use taintward_client::act::Intent;
 use taintward_client::decode::{SeenMember, SeenPool};
 use taintward_core::admission::pool::{
@@ -33,6 +33,19 @@ pub(super) struct Judgement {
     pub(super) todo: BTreeSet<NodeName>,
     /// Nodes that each pool should have and that are not yet as it wants them.
     pub(super) waiting: Vec<BTreeSet<NodeName>>,
+    /// What each pool's status is to remember.
+    pub(super) memory: Vec<Memory>,
+}
+
+/// What the status of a pool is to remember.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Memory {
+    /// Never less than it does.
+    pub(super) marks: Vec<Mark>,
+    /// Some of that is, as far as is known, on no node any more.
+    pub(super) may_forget: bool,
+    /// Nothing of it is on any node, as far as is known.
+    pub(super) is_empty: bool,
 }
 
 impl Judgement {
@@ -47,8 +60,9 @@ impl Judgement {
         let unreadable = world.pools.unreadable().map(Into::into).collect();
         let able = seen.iter().zip(&standing).map(|(seen, &standing)| able(seen, standing)).collect();
         let todo = BTreeSet::new();
+        let memory = memories(&pools, &nodes);
         let mut judgement =
-            Self { seen, pools, assessments, standing, able, unreadable, nodes, todo, waiting };
+            Self { seen, pools, assessments, standing, able, unreadable, nodes, todo, waiting, memory };
         judgement.look_at_nodes();
         judgement
     }
@@ -123,19 +137,24 @@ fn able(seen: &SeenPool, standing: Standing) -> Standing {
     }
 }
 
-/// What a pool's status is to remember, never less than it does.
-pub(super) fn memory(pool: &Pool, nodes: &[NodeFacts]) -> Vec<Mark> {
-    let mut marks = remembered(pool, nodes);
-    for mark in &pool.past {
-        if !marks.contains(mark) {
-            marks.push(mark.clone());
-        }
+/// What each pool is to remember. Each record is read once, however many pools there are.
+fn memories(pools: &[Pool], nodes: &[NodeFacts]) -> Vec<Memory> {
+    let mut held: BTreeMap<Box<str>, Vec<NodeFacts>> = BTreeMap::new();
+    for record in nodes.iter().filter_map(|node| node.record.clone()) {
+        let only = NodeFacts { record: Some(record), ..NodeFacts::default() };
+        let holder = only.record.as_deref().map(|text| Record::parse(text).pool).unwrap_or_default();
+        held.entry(holder).or_default().push(only);
     }
-    marks
+    let of = |pool: &Pool| held.get(&pool.name).map(Vec::as_slice).unwrap_or_default();
+    pools.iter().map(|pool| memory(pool, of(pool))).collect()
 }
 
-/// Whether a pool's status remembers what is, as far as is known, on no node any more.
-pub(super) fn may_forget(pool: &Pool, nodes: &[NodeFacts]) -> bool {
-    let marks = remembered(pool, nodes);
-    pool.past.iter().any(|mark| !marks.contains(mark))
+/// What a pool is to remember that is on these nodes.
+fn memory(pool: &Pool, nodes: &[NodeFacts]) -> Memory {
+    let mut marks = remembered(pool, nodes);
+    let is_empty = marks.is_empty();
+    let forgotten: Vec<Mark> = pool.past.iter().filter(|mark| !marks.contains(mark)).cloned().collect();
+    let may_forget = !forgotten.is_empty();
+    marks.extend(forgotten);
+    Memory { marks, may_forget, is_empty }
 }

@@ -1,7 +1,7 @@
 //! What is known and what follows from it, without a server.
 
 use super::census::{census, saying, sums};
-use super::judge::{Judgement, is_prepared, may_forget, memory};
+use super::judge::{Judgement, is_prepared};
 use super::news::Batch;
 use super::retries::{Key, Retries};
 use super::world::{All, World};
@@ -120,12 +120,13 @@ fn a_new_taint_is_remembered_before_it_is_put_on() {
     changed["spec"]["taint"]["value"] = json!("b");
     let judgement = Judgement::of(&world(&[changed.clone()], &[dedicated("n1", "a")]));
     assert!(todo(&judgement).is_empty() && judgement.waiting[0].len() == 1);
-    let marks = memory(&judgement.pools[0], &judgement.nodes);
-    assert_eq!(marks.len(), 4, "what it puts on now, and what is still on nodes: {marks:?}");
-    assert!(!may_forget(&judgement.pools[0], &judgement.nodes));
+    let memory = &judgement.memory[0];
+    assert_eq!(memory.marks.len(), 4, "what it puts on now, and what is still on nodes: {memory:?}");
+    assert!(!memory.may_forget && !memory.is_empty);
     // Where it is on no node any more it may be forgotten, but not without a look at all of them.
-    assert_eq!(memory(&judgement.pools[0], &[]).len(), 4);
-    assert!(may_forget(&judgement.pools[0], &[]));
+    let off = Judgement::of(&world(&[changed], &[node("n1")]));
+    assert_eq!(off.memory[0].marks.len(), 4);
+    assert!(off.memory[0].may_forget);
 }
 
 #[test]
@@ -137,6 +138,7 @@ fn leaving_gives_back_and_asks_nobody() {
     let intent = judgement.intent(&fact::<SeenMember>(&dedicated("n1", "a")).node);
     assert_eq!((intent.edits.remove_taints.len(), intent.edits.remove_labels.len()), (1, 1));
     assert_eq!(intent.pool, None);
+    assert!(!judgement.memory[0].is_empty);
 }
 
 #[test]
