@@ -95,6 +95,8 @@ pub struct SeenMember {
     pub version: Option<Version>,
     /// What it says.
     pub node: NodeFacts,
+    /// Its condition `Ready` is true.
+    pub ready: bool,
 }
 
 /// A pod that has a node and is not over, as pools count it.
