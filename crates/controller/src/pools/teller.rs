@@ -46,7 +46,8 @@ impl Teller {
     /// A pool's status was written.
     pub(super) fn told(&mut self, before: &SeenPool, after: &SeenPool, at: Wall) {
         let Some(ready) = ready(after) else { return };
-        if self::ready(before).is_some_and(|before| before.reason == ready.reason) {
+        let before = self::ready(before).map(|before| &*before.reason);
+        if before == Some(&*ready.reason) {
             return;
         }
         let (pool, reason) = (&*after.pool.name, &*ready.reason);
@@ -59,6 +60,10 @@ impl Teller {
         }
         let mut reasons = Reason::ALL.iter().map(|one| one.as_str()).chain(WORDS);
         let Some(reason) = reasons.find(|one| *one == reason) else { return };
+        // That a node has joined is no event of the pool.
+        if (before, reason) == (Some("Progressing"), "Applied") {
+            return;
+        }
         if self.waiting.len() >= WAITING_MAX {
             self.dropped += 1;
             return;
