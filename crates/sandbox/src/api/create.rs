@@ -75,6 +75,7 @@ impl Server {
             }
             return Err(failure);
         }
+        warnings.extend(rules::warnings(resource, &body));
         if resource.kind == "Pod" && name.contains('.') {
             warnings.push(DOTTED.to_owned());
         }

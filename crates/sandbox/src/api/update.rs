@@ -112,7 +112,7 @@ impl Server {
         (old, before): (&Arc<Object>, Value),
         mut body: Value,
         wish: &Wish,
-        warnings: Vec<String>,
+        mut warnings: Vec<String>,
     ) -> Result<Made, Failure> {
         let resource = on.number.get();
         check_preconditions(resource, on, &before, &body)?;
@@ -131,6 +131,7 @@ impl Server {
             rules::generation(resource, Some(&before), &mut body);
         }
         let mut body = rules::complete(body)?;
+        warnings.extend(rules::warnings(resource, &body));
         if is_same(&before, &body) {
             return Ok(Made { object: Arc::clone(old), new: false, warnings });
         }

@@ -21,6 +21,7 @@ mod evicting;
 mod listing;
 mod namespaces;
 mod patching;
+mod pools;
 mod reading;
 mod scaling;
 mod tainting;
@@ -73,7 +74,7 @@ const KNOWN: [(&str, &str); 4] = [
 ];
 
 fn main() -> ExitCode {
-    let groups: [Group; 17] = [
+    let groups: [Group; 18] = [
         ("creating", creating::CASES),
         ("reading", reading::CASES),
         ("listing", listing::CASES),
@@ -91,6 +92,7 @@ fn main() -> ExitCode {
         ("events", events::CASES),
         ("discovery", discovery::CASES),
         ("verbs", verbs::CASES),
+        ("pools", pools::CASES),
     ];
     run(&groups, &KNOWN)
 }

@@ -1,0 +1,493 @@
+//! # Pools: the two kinds of taintward.io
+//! Room:     what a server says of DedicatedPools and TaintwardPolicies: made, refused, changed, shown, told of, deleted.
+//! Comes in: a case's own place; the definitions of `deploy/crds` on the real server.
+//! Goes out: the record.
+//! Not here: what a controller does about pools.
+
+use super::cases;
+use super::discovery::only;
+use super::play::{APPLY, Answer, Ask, JSON_PATCH, MERGE, Play, STRATEGIC};
+use serde_json::{Value, json};
+
+const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
+const POLICIES: &str = "/apis/taintward.io/v1alpha1/taintwardpolicies";
+
+cases![
+    created,
+    created_with_everything,
+    refused_by_type,
+    refused_by_schema,
+    refused_by_rules,
+    policies,
+    policies_refused,
+    fields_nobody_knows,
+    metadata_refused,
+    bodies_that_are_something_else,
+    updated,
+    status_apart,
+    patched,
+    applied,
+    applied_and_taken,
+    shown_in_columns,
+    forms,
+    selected,
+    held_back,
+    deleted,
+    told_of,
+    found,
+];
+
+fn spec() -> Value {
+    json!({
+        "taint": {"key": "example.com/pool", "value": "a"},
+        "nodes": {"names": ["nobody"]},
+        "users": {"groups": ["team-a"]},
+    })
+}
+
+fn whole(name: &str, spec: &Value) -> Value {
+    let labels = json!({"conformance": name});
+    json!({
+        "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool",
+        "metadata": {"name": name, "labels": labels}, "spec": spec,
+    })
+}
+
+fn policy(name: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "taintward.io/v1alpha1", "kind": "TaintwardPolicy", "metadata": {"name": name}, "spec": spec,
+    })
+}
+
+fn one(name: &str) -> String {
+    format!("{POOLS}/{name}")
+}
+
+/// A pool whose spec has this in one place.
+fn with(play: &mut Play, at: &str, value: Value) -> Answer {
+    let mut object = whole(&play.named("p"), &spec());
+    let (parent, field) = at.rsplit_once('/').unwrap();
+    object.pointer_mut(parent).unwrap()[field] = value;
+    play.post(POOLS, &object)
+}
+
+fn created(play: &mut Play) {
+    let name = play.named("p");
+    play.post(POOLS, &whole(&name, &spec())).is(201).has("/spec/placement", "Exclusive");
+    play.get(one(&name)).is(200).has("/spec/taint/effects/0", "NoSchedule").has("/metadata/generation", 1);
+    play.post(POOLS, &whole(&name, &spec())).refused(409, "AlreadyExists");
+    play.get(one("nobody")).refused(404, "NotFound");
+    let generated = json!({
+        "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool",
+        "metadata": {"generateName": "conformance-"}, "spec": spec(),
+    });
+    play.post(POOLS, &generated).is(201);
+    play.post(format!("{POOLS}?dryRun=All"), &whole(&play.named("dry"), &spec())).is(201);
+    let dry = play.named("dry");
+    play.get(one(&dry)).is(404);
+}
+
+fn created_with_everything(play: &mut Play) {
+    let name = play.named("p");
+    let selector = json!({
+        "matchLabels": {"a": "b"},
+        "matchExpressions": [{"key": "c", "operator": "In", "values": ["d"]}, {"key": "e", "operator": "Exists"}],
+    });
+    let spec = json!({
+        "taint": {"key": "example.com/pool", "effects": ["NoExecute", "NoSchedule"]},
+        "label": {"key": "example.com/label"},
+        "nodes": {"names": ["n1", "n2"], "selector": selector},
+        "users": {
+            "namespaceSelector": {}, "serviceAccounts": [{"namespace": "x", "name": "y"}], "users": ["jane"],
+            "groups": ["a", "b"],
+        },
+        "placement": "Allowed", "enforcement": "Off",
+    });
+    let mut object = whole(&name, &spec);
+    object["status"] = json!({"nodes": 7});
+    object["metadata"]["generation"] = json!(7);
+    play.post(POOLS, &object).is(201).lacks("/status").has("/metadata/generation", 1);
+}
+
+fn refused_by_type(play: &mut Play) {
+    for (at, value) in [
+        ("/spec", json!("text")),
+        ("/spec", Value::Null),
+        ("/spec/taint", json!([])),
+        ("/spec/taint/key", json!(7)),
+        ("/spec/taint/value", json!(true)),
+        ("/spec/taint/value", Value::Null),
+        ("/spec/taint/key", Value::Null),
+        ("/spec/taint/effects", json!("NoSchedule")),
+        ("/spec/taint/effects", json!([1])),
+        ("/spec/nodes/names", json!({})),
+        ("/spec/nodes/selector", json!({"matchLabels": {"a": 1}})),
+        ("/spec/nodes/selector", json!({"matchLabels": []})),
+        ("/spec/users/serviceAccounts", json!(["x/y"])),
+        ("/spec/placement", json!(1)),
+        ("/spec/placement", Value::Null),
+    ] {
+        with(play, at, value);
+    }
+}
+
+fn refused_by_schema(play: &mut Play) {
+    for (at, value) in [
+        ("/spec", json!({})),
+        ("/spec/taint", json!({})),
+        ("/spec/taint/key", json!("k".repeat(318))),
+        ("/spec/taint/effects", json!(["NoRun"])),
+        ("/spec/taint/effects", json!([])),
+        ("/spec/taint/effects", json!(["NoExecute", "NoExecute"])),
+        ("/spec/taint/effects", json!(["NoExecute", "NoSchedule", "PreferNoSchedule", "NoExecute"])),
+        ("/spec/nodes/names", json!(["a", "a", ""])),
+        ("/spec/nodes/names", json!(["a".repeat(254)])),
+        ("/spec/users/serviceAccounts", json!([{"name": "x"}])),
+        ("/spec/users/serviceAccounts", json!([{"name": "x", "namespace": ""}])),
+        (
+            "/spec/users/serviceAccounts",
+            json!([{"name": "x", "namespace": "y"}, {"name": "x", "namespace": "y"}]),
+        ),
+        ("/spec/users/users", json!([""])),
+        ("/spec/placement", json!("Sometimes")),
+        ("/spec/enforcement", json!("off")),
+        ("/spec/nodes/selector", json!({"matchExpressions": [{"key": "a", "operator": "Gt"}]})),
+        ("/spec/nodes/selector", json!({"matchExpressions": [{}]})),
+    ] {
+        with(play, at, value).refused(422, "Invalid");
+    }
+}
+
+fn refused_by_rules(play: &mut Play) {
+    let expressions = |one: Value| json!({"matchExpressions": [one]});
+    for (at, value) in [
+        ("/spec/taint/key", json!("")),
+        ("/spec/taint/key", json!("a b")),
+        ("/spec/taint/key", json!("kubernetes.io/x")),
+        ("/spec/taint/value", json!("-")),
+        ("/spec/label", json!({"key": "Example.com/x"})),
+        ("/spec/label", json!({"key": "kubernetes.io/hostname", "value": "/"})),
+        ("/spec/nodes", json!({})),
+        ("/spec/nodes", json!({"names": []})),
+        ("/spec/users", json!({})),
+        ("/spec/users", json!({"users": [], "groups": [], "serviceAccounts": []})),
+        ("/spec/nodes/selector", json!({"matchLabels": {"a b": "c d"}})),
+        ("/spec/nodes/selector", expressions(json!({"key": "a", "operator": "In"}))),
+        ("/spec/nodes/selector", expressions(json!({"key": "a", "operator": "In", "values": []}))),
+        ("/spec/nodes/selector", expressions(json!({"key": "a", "operator": "Exists", "values": ["b"]}))),
+        ("/spec/nodes/selector", expressions(json!({"key": "!", "operator": "Exists"}))),
+        ("/spec/users/namespaceSelector", expressions(json!({"key": "a", "operator": "In", "values": ["-", "b"]}))),
+    ] {
+        with(play, at, value).refused(422, "Invalid");
+    }
+    // Nothing is wrong with these.
+    for key in ["node-role.kubernetes.io/gpu", "a.node-restriction.kubernetes.io/x", "notkubernetes.io/x"] {
+        let mut spec = spec();
+        spec["label"] = json!({"key": key});
+        play.post(format!("{POOLS}?dryRun=All"), &whole(&play.named("q"), &spec)).is(201);
+    }
+}
+
+fn policies(play: &mut Play) {
+    let name = play.named("p");
+    let spec = json!({
+        "namespaceSelector": {"matchLabels": {"tier": "web"}}, "notReadySeconds": 30, "unreachableSeconds": "forever",
+        "bounds": {"least": 5, "most": 600},
+    });
+    play.post(POLICIES, &policy(&name, &spec)).is(201).has("/spec/priority", 0);
+    let path = format!("{POLICIES}/{name}");
+    play.patch(&path, MERGE, &json!({"spec": {"priority": 3}})).is(200).has("/metadata/generation", 2);
+    play.patch(&path, MERGE, &json!({"spec": {"priority": null}})).is(200).has("/spec/priority", 0);
+    play.patch(&path, MERGE, &json!({"status": {"x": 1}})).is(200).lacks("/status");
+    play.patch(format!("{path}/status"), MERGE, &json!({"status": {"x": 1}})).is(404);
+    play.patch(&path, MERGE, &json!({"metadata": {"labels": {"x": "y"}}})).is(200).has("/metadata/generation", 3);
+    play.get_as(&path, "application/json;as=Table;v=v1;g=meta.k8s.io").is(200);
+    play.delete(&path).is(200);
+}
+
+fn policies_refused(play: &mut Play) {
+    for spec in [
+        json!({}),
+        json!({"namespaceSelector": {}, "notReadySeconds": "30"}),
+        json!({"namespaceSelector": {}, "notReadySeconds": 1.5}),
+        json!({"namespaceSelector": {}, "notReadySeconds": true}),
+        json!({"namespaceSelector": {}, "unreachableSeconds": "forever and ever and ever and ever"}),
+        json!({"namespaceSelector": {}, "bounds": {"least": 3, "most": 2}}),
+        json!({"namespaceSelector": {}, "bounds": {"least": "3"}}),
+        json!({"namespaceSelector": {}, "bounds": {"least": 1.5}}),
+        json!({"namespaceSelector": {}, "priority": 3_000_000_000_u32}),
+        json!({"namespaceSelector": {}, "priority": "first"}),
+        json!({"namespaceSelector": {"matchLabels": {"a": "b c"}}}),
+    ] {
+        let name = play.named("p");
+        play.post(POLICIES, &policy(&name, &spec)).refused(422, "Invalid");
+    }
+}
+
+fn fields_nobody_knows(play: &mut Play) {
+    let name = play.named("p");
+    let mut object = whole(&name, &spec());
+    object["spec"]["effects"] = json!([]);
+    object["spec"]["taint"]["kye"] = json!("x");
+    object["extra"] = json!(1);
+    object["metadata"]["lables"] = json!({});
+    play.post(format!("{POOLS}?fieldValidation=Strict"), &object).refused(400, "BadRequest");
+    play.post(format!("{POOLS}?fieldValidation=Warn&dryRun=All"), &object).is(201).lacks("/spec/effects");
+    play.post(format!("{POOLS}?fieldValidation=Ignore&dryRun=All"), &object).is(201);
+    play.post(POOLS, &object).is(201).lacks("/spec/taint/kye");
+    let patch = json!({"spec": {"colour": "red"}});
+    play.patch(format!("{}?fieldValidation=Strict", one(&name)), MERGE, &patch).refused(422, "Invalid");
+    play.patch(one(&name), MERGE, &patch).is(200).has("/metadata/generation", 1);
+    let twice = format!(
+        "{{\"apiVersion\":\"taintward.io/v1alpha1\",\"kind\":\"DedicatedPool\",\"metadata\":{{\"name\":\"{name}-2\"}},\
+         \"spec\":{},\"spec\":{}}}",
+        spec(),
+        spec()
+    );
+    let ask = |mode: &str| Ask::new("POST", format!("{POOLS}?fieldValidation={mode}")).body("application/json", twice.clone());
+    play.send(ask("Strict")).refused(400, "BadRequest");
+    play.send(ask("Warn")).is(201);
+}
+
+fn metadata_refused(play: &mut Play) {
+    for (field, value) in [
+        ("name", json!("Not_A_Name")),
+        ("name", json!(null)),
+        ("labels", json!({"a b": "c"})),
+        ("labels", json!({"a": 1})),
+        ("labels", json!("text")),
+        ("annotations", json!({"a b": "c"})),
+        ("finalizers", json!(["nobody"])),
+        ("namespace", json!("default")),
+        ("resourceVersion", json!("7")),
+    ] {
+        let mut object = whole(&play.named("p"), &spec());
+        object["metadata"][field] = value;
+        play.post(POOLS, &object);
+    }
+}
+
+fn bodies_that_are_something_else(play: &mut Play) {
+    let name = play.named("p");
+    for (field, value) in [
+        ("apiVersion", json!("")),
+        ("kind", json!("TaintwardPolicy")),
+        ("kind", json!("Pod")),
+        ("kind", json!("")),
+    ] {
+        let mut object = whole(&name, &spec());
+        object[field] = value;
+        play.post(POOLS, &object);
+    }
+    play.post(POOLS, &json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}}));
+    play.send(Ask::new("POST", POOLS).body("application/json", "[]"));
+}
+
+fn updated(play: &mut Play) {
+    let name = play.named("p");
+    let mut object = play.post(POOLS, &whole(&name, &spec())).is(201).body;
+    let bare = whole(&name, &spec());
+    play.put(one(&name), &bare).refused(422, "Invalid");
+    object["spec"]["placement"] = json!("Allowed");
+    object["status"] = json!({"nodes": 3});
+    let second = play.put(one(&name), &object).is(200).has("/metadata/generation", 2).lacks("/status");
+    play.put(one(&name), &object).refused(409, "Conflict");
+    let same = second.body;
+    play.put(one(&name), &same).is(200).has("/metadata/generation", 2);
+    let mut wrong = same.clone();
+    wrong["spec"]["placement"] = json!("Never");
+    play.put(one(&name), &wrong).refused(422, "Invalid");
+    let mut less = same.clone();
+    less["spec"].as_object_mut().unwrap().remove("placement");
+    play.put(one(&name), &less).is(200).has("/spec/placement", "Exclusive");
+    play.put(one("nobody"), &whole("nobody", &spec())).refused(404, "NotFound");
+}
+
+fn status_apart(play: &mut Play) {
+    let name = play.named("p");
+    play.post(POOLS, &whole(&name, &spec())).is(201);
+    let status = format!("{}/status", one(&name));
+    let ready = json!({
+        "type": "Ready", "status": "True", "reason": "Applied", "message": "m",
+        "lastTransitionTime": "2024-01-01T00:00:00Z", "observedGeneration": 1,
+    });
+    let patch = json!({
+        "metadata": {"labels": {"x": "y"}}, "spec": {"placement": "Allowed"},
+        "status": {"nodes": 3, "pods": 4, "conditions": [ready], "other": 1,
+            "past": [{"kind": "Label", "key": "a", "value": "b"}]},
+    });
+    let after = play.patch(&status, MERGE, &patch).is(200).has("/status/nodes", 3).has("/metadata/generation", 1);
+    let after = after.has("/spec/placement", "Exclusive").lacks("/metadata/labels/x");
+    let mut object = after.body;
+    object["status"]["nodes"] = json!(5);
+    play.put(&status, &object).is(200).has("/status/nodes", 5);
+    play.get(&status).is(200).has("/status/pods", 4);
+    play.patch(one(&name), MERGE, &json!({"spec": {"placement": "Allowed"}, "status": null})).is(200).has("/status/nodes", 5);
+    for wrong in [
+        json!({"nodes": -1}),
+        json!({"nodes": "many"}),
+        json!({"conditions": [{"type": "Ready"}]}),
+        json!({"conditions": [ready, ready]}),
+        json!({"past": [{"kind": "Taint", "key": "a"}]}),
+        json!({"offenders": [{"namespace": "a"}]}),
+    ] {
+        play.patch(&status, MERGE, &json!({"status": wrong})).refused(422, "Invalid");
+    }
+    let mut untimed = ready.clone();
+    untimed["lastTransitionTime"] = json!("yesterday");
+    play.patch(&status, MERGE, &json!({"status": {"conditions": [untimed]}})).refused(422, "Invalid");
+}
+
+fn patched(play: &mut Play) {
+    let name = play.named("p");
+    play.post(POOLS, &whole(&name, &spec())).is(201);
+    let path = one(&name);
+    play.patch(&path, MERGE, &json!({"spec": {"users": {"groups": null, "users": ["jane"]}}})).is(200);
+    play.patch(&path, JSON_PATCH, &json!([{"op": "add", "path": "/spec/users/users/-", "value": "john"}])).is(200);
+    play.patch(&path, JSON_PATCH, &json!([{"op": "test", "path": "/spec/placement", "value": "Allowed"}]));
+    play.patch(&path, JSON_PATCH, &json!([{"op": "remove", "path": "/spec/taint"}])).refused(422, "Invalid");
+    play.patch(&path, STRATEGIC, &json!({"spec": {"placement": "Allowed"}})).refused(415, "UnsupportedMediaType");
+    play.send(Ask::new("PATCH", path.clone()).body("application/json", "{}")).refused(415, "UnsupportedMediaType");
+    play.patch(&path, MERGE, &json!({"spec": {"placement": 7}})).refused(422, "Invalid");
+    play.patch(&path, MERGE, &json!({"spec": null}));
+    play.patch(&path, MERGE, &json!({"metadata": {"annotations": {"a": "b"}}})).is(200).has("/metadata/generation", 3);
+    play.patch(one("nobody"), MERGE, &json!({})).refused(404, "NotFound");
+}
+
+fn applied(play: &mut Play) {
+    let path = |play: &Play, manager: &str| format!("{}?fieldManager={manager}", one(&play.named("p")));
+    let name = play.named("p");
+    play.patch(path(play, "one"), APPLY, &whole(&name, &spec())).is(201);
+    let other = json!({
+        "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": name},
+        "spec": {"users": {"groups": ["team-b"], "serviceAccounts": [{"namespace": "x", "name": "y"}]}, "placement": "Allowed"},
+    });
+    play.patch(path(play, "two"), APPLY, &other).is(200);
+    let both = play.get(one(&name)).is(200);
+    assert_eq!(both.body["spec"]["users"]["groups"], json!(["team-a", "team-b"]), "a set has an owner for each");
+    let against = json!({
+        "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": name},
+        "spec": {"taint": {"key": "other"}, "nodes": {"selector": {"matchLabels": {"a": "b"}}}},
+    });
+    play.patch(path(play, "two"), APPLY, &against).refused(409, "Conflict");
+    play.patch(path(play, "two") + "&force=true", APPLY, &against).is(200);
+    let mut unknown = whole(&name, &spec());
+    unknown["spec"]["colour"] = json!("red");
+    play.patch(path(play, "one") + "&force=true", APPLY, &unknown);
+    let mut wrong = whole(&name, &spec());
+    wrong["spec"]["users"]["groups"] = json!(["a", "a"]);
+    play.patch(path(play, "one") + "&force=true", APPLY, &wrong);
+    wrong["spec"]["users"]["groups"] = json!("a");
+    play.patch(path(play, "one") + "&force=true", APPLY, &wrong);
+}
+
+fn applied_and_taken(play: &mut Play) {
+    let name = play.named("p");
+    let path = format!("{}?fieldManager=one", one(&name));
+    let mut full = whole(&name, &spec());
+    full["spec"]["users"] = json!({
+        "groups": ["a", "b"], "serviceAccounts": [{"namespace": "n", "name": "x"}, {"namespace": "n", "name": "y"}],
+    });
+    play.patch(&path, APPLY, &full).is(201);
+    full["spec"]["users"] = json!({"groups": ["b"], "serviceAccounts": [{"namespace": "n", "name": "y"}]});
+    play.patch(&path, APPLY, &full).is(200);
+    let status = json!({
+        "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": name},
+        "status": {"nodes": 2, "conditions": [{"type": "Ready", "status": "True", "reason": "A", "message": "",
+            "lastTransitionTime": "2024-01-01T00:00:00Z"}]},
+    });
+    play.patch(format!("{}/status?fieldManager=two", one(&name)), APPLY, &status).is(200).has("/status/nodes", 2);
+    play.patch(&path, APPLY, &full).is(200).has("/status/nodes", 2);
+}
+
+fn shown_in_columns(play: &mut Play) {
+    let table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    let name = play.named("p");
+    let selected = format!("{POOLS}?labelSelector=conformance%3D{name}");
+    play.get_as(&selected, table).is(200);
+    play.post(POOLS, &whole(&name, &spec())).is(201);
+    play.get_as(&selected, table).is(200);
+    play.get_as(one(&name), table).is(200);
+    let status = json!({"status": {"nodes": 3, "offenderCount": 0, "conditions": [
+        {"type": "Advised", "status": "True", "reason": "B", "message": "", "lastTransitionTime": "2024-01-01T00:00:00Z"},
+        {"type": "Ready", "status": "False", "reason": "A", "message": "", "lastTransitionTime": "2024-01-01T00:00:00Z"},
+    ]}});
+    play.patch(format!("{}/status", one(&name)), MERGE, &status).is(200);
+    play.get_as(one(&name), table).is(200);
+    play.get_as(format!("{selected}&includeObject=None"), table).is(200);
+}
+
+fn forms(play: &mut Play) {
+    let name = play.named("p");
+    play.post(POOLS, &whole(&name, &spec())).is(201);
+    let protobuf = "application/vnd.kubernetes.protobuf";
+    play.get_as(one(&name), protobuf);
+    play.get_as(one(&name), "application/vnd.kubernetes.protobuf,application/json").is(200);
+    play.get_as(one(&name), "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io").is(200);
+    play.get_as(one(&name), "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json").is(200);
+    play.get_as(one(&name), "text/html");
+}
+
+fn selected(play: &mut Play) {
+    let name = play.named("p");
+    play.post(POOLS, &whole(&name, &spec())).is(201);
+    play.get(format!("{POOLS}?labelSelector=conformance%3D{name}")).is(200).lists(&[&name]);
+    play.get(format!("{POOLS}?fieldSelector=metadata.name%3D{name}")).is(200).lists(&[&name]);
+    play.get(format!("{POOLS}?fieldSelector=spec.placement%3DAllowed")).refused(400, "BadRequest");
+}
+
+fn held_back(play: &mut Play) {
+    let name = play.named("p");
+    let mut object = whole(&name, &spec());
+    object["metadata"]["finalizers"] = json!(["taintward.io/pool"]);
+    play.post(POOLS, &object).is(201);
+    play.delete(one(&name)).is(200).some("/metadata/deletionTimestamp");
+    play.get(one(&name)).is(200).has("/metadata/generation", 2);
+    play.patch(one(&name), MERGE, &json!({"metadata": {"finalizers": ["taintward.io/pool", "x.y/z"]}}));
+    play.patch(one(&name), MERGE, &json!({"metadata": {"finalizers": null}})).is(200);
+    play.get(one(&name)).refused(404, "NotFound");
+}
+
+fn deleted(play: &mut Play) {
+    let name = play.named("p");
+    play.post(POOLS, &whole(&name, &spec())).is(201);
+    play.delete_with(one(&name), &json!({"preconditions": {"uid": "00000000-0000-4000-8000-000000000000"}})).refused(409, "Conflict");
+    play.delete(one(&name)).is(200);
+    play.delete(one(&name)).refused(404, "NotFound");
+    play.post(POOLS, &whole(&name, &spec())).is(201);
+    play.delete(format!("{POOLS}?labelSelector=conformance%3D{name}")).is(200);
+    play.get(one(&name)).is(404);
+}
+
+fn told_of(play: &mut Play) {
+    let name = play.named("p");
+    let version = play.ask(&Ask::new("GET", POOLS)).version();
+    let selected = format!("fieldSelector=metadata.name%3D{name}");
+    let mut watch = play.watch(&format!("{POOLS}?watch=true&resourceVersion={version}&{selected}&timeoutSeconds=20"));
+    play.post(POOLS, &whole(&name, &spec())).is(201);
+    watch.tells(play, "ADDED", &name);
+    play.patch(one(&name), MERGE, &json!({"spec": {"placement": "Allowed"}})).is(200);
+    watch.tells(play, "MODIFIED", &name);
+    let path = format!("{POOLS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&{selected}");
+    let mut table = play.watch_as(
+        &format!("{path}&allowWatchBookmarks=true&timeoutSeconds=20"),
+        "application/json;as=Table;v=v1;g=meta.k8s.io",
+    );
+    table.next(play);
+    table.next(play);
+    let mut plain = play.watch(&format!("{path}&allowWatchBookmarks=true&timeoutSeconds=20"));
+    plain.next(play);
+    plain.next(play);
+    play.delete(one(&name)).is(200);
+    watch.tells(play, "DELETED", &name);
+}
+
+fn found(play: &mut Play) {
+    play.get("/apis/taintward.io").is(200);
+    play.get("/apis/taintward.io/v1alpha1").is(200);
+    // A real server tells them in any order.
+    only(play, "/resources", "/name", &["dedicatedpools", "dedicatedpools/status", "taintwardpolicies"]);
+    play.get("/apis/taintward.io/v1").is(404);
+    play.get("/apis/taintward.io/v1alpha1/nothing").is(404);
+    play.get("/apis/taintward.io/v1alpha1/namespaces/default/dedicatedpools").is(404);
+}
