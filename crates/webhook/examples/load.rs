@@ -18,7 +18,7 @@ use taintward_core::time::{Mono, Wall};
 use taintward_webhook::certificate::rotation::Plan;
 use taintward_webhook::certificate::{Mint as _, RealMint};
 use taintward_webhook::metrics::Metrics;
-use taintward_webhook::review::{Patch, Request, Reviewer, Toleration, Verdict};
+use taintward_webhook::review::{Malformed, Patch, Request, Reviewer, Toleration, Verdict};
 use taintward_webhook::server::{Listening, Service};
 use taintward_webhook::settings::{Certificate, Limits, Settings};
 use tokio::net::TcpStream;
@@ -27,15 +27,15 @@ use tokio_rustls::TlsConnector;
 struct AddsOne;
 
 impl Reviewer for AddsOne {
-    fn mutate(&self, _: &Request<'_>) -> Verdict {
+    fn mutate(&self, _: &Request<'_>) -> Result<Verdict, Malformed> {
         let mut patch = Patch::default();
         let toleration = Toleration { key: "example.com/gpu", operator: "Exists", ..Toleration::default() };
         patch.add_tolerations(None, &[toleration]);
-        Verdict { patch, ..Verdict::default() }
+        Ok(Verdict { patch, ..Verdict::default() })
     }
 
-    fn validate(&self, _: &Request<'_>) -> Verdict {
-        Verdict::allow()
+    fn validate(&self, _: &Request<'_>) -> Result<Verdict, Malformed> {
+        Ok(Verdict::allow())
     }
 }
 

@@ -10,12 +10,15 @@ mod decode;
 mod nesting;
 mod patch;
 mod request;
+mod shape;
 mod verdict;
 
+pub(crate) use decode::shown;
 pub use decode::{Malformed, decode};
 pub use nesting::NESTING_MAX;
-pub use patch::{Affinity, Expressions, Patch, Requirement, Toleration};
+pub use patch::{Affinity, Expressions, Patch, Requirement, Term, Toleration};
 pub use request::{Kind, Operation, Request, Resource, User};
+pub(crate) use shape::{Fields, Text};
 pub use verdict::{Denial, Did, Note, Verdict, WARNING_MAX, WARNINGS_MAX};
 
 use crate::metrics::Outcome;
@@ -37,10 +40,16 @@ closed_label! {
 /// Who judges. Pure: no waiting, no writing; asked for the same twice, it says the same.
 pub trait Reviewer: Send + Sync {
     /// What is to be added to an object, and whether it may come in.
-    fn mutate(&self, request: &Request<'_>) -> Verdict;
+    ///
+    /// # Errors
+    /// If the question makes no sense to it: it is about another kind of object, say.
+    fn mutate(&self, request: &Request<'_>) -> Result<Verdict, Malformed>;
 
     /// Whether an object may come in as it is. A patch in this verdict is left out.
-    fn validate(&self, request: &Request<'_>) -> Verdict;
+    ///
+    /// # Errors
+    /// As [`Reviewer::mutate`].
+    fn validate(&self, request: &Request<'_>) -> Result<Verdict, Malformed>;
 }
 
 /// An answer and what it came from.
@@ -65,10 +74,13 @@ pub fn judge(half: Half, body: &[u8], reviewer: &dyn Reviewer) -> Result<Judged,
     let request = decode(body)?;
     let asked = catch_unwind(AssertUnwindSafe(|| match half {
         Half::Mutate => reviewer.mutate(&request),
-        Half::Validate => Verdict { patch: Patch::default(), ..reviewer.validate(&request) },
+        Half::Validate => {
+            reviewer.validate(&request).map(|verdict| Verdict { patch: Patch::default(), ..verdict })
+        }
     }));
     let (verdict, outcome) = match asked {
         Ok(verdict) => {
+            let verdict = verdict?;
             let outcome = outcome(&verdict);
             (verdict, outcome)
         }
@@ -110,20 +122,20 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 pub fn fuzz_entry(bytes: &[u8]) -> usize {
     struct Busy;
     impl Reviewer for Busy {
-        fn mutate(&self, request: &Request<'_>) -> Verdict {
-            let mut verdict = self.validate(request);
+        fn mutate(&self, request: &Request<'_>) -> Result<Verdict, Malformed> {
+            let mut verdict = self.validate(request)?;
             let toleration = Toleration { key: &request.name, operator: "Exists", ..Toleration::default() };
             verdict.patch.add_tolerations(None, &[toleration]);
             if let Some(object) = request.object {
                 verdict.patch.replace_toleration(request.uid.len(), object, &toleration);
             }
-            verdict
+            Ok(verdict)
         }
 
-        fn validate(&self, request: &Request<'_>) -> Verdict {
+        fn validate(&self, request: &Request<'_>) -> Result<Verdict, Malformed> {
             let mut verdict = Verdict::allow();
             verdict.warnings.extend(request.user.groups.iter().map(|group| group.clone().into_owned()));
-            verdict
+            Ok(verdict)
         }
     }
     let mut operations = 0;

@@ -3,17 +3,19 @@
 
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use taintward_webhook::review::{Half, NESTING_MAX, Operation, Request, Reviewer, Verdict, decode, judge};
+use taintward_webhook::review::{
+    Half, Malformed, NESTING_MAX, Operation, Request, Reviewer, Verdict, decode, judge,
+};
 
 struct Allows;
 
 impl Reviewer for Allows {
-    fn mutate(&self, _: &Request<'_>) -> Verdict {
-        Verdict::allow()
+    fn mutate(&self, _: &Request<'_>) -> Result<Verdict, Malformed> {
+        Ok(Verdict::allow())
     }
 
-    fn validate(&self, _: &Request<'_>) -> Verdict {
-        Verdict::allow()
+    fn validate(&self, _: &Request<'_>) -> Result<Verdict, Malformed> {
+        Ok(Verdict::allow())
     }
 }
 

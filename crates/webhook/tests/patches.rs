@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use taintward_webhook::review::{
-    Affinity, Expressions, Half, Patch, Request, Requirement, Reviewer, Toleration, Verdict, judge,
+    Affinity, Expressions, Half, Malformed, Patch, Request, Requirement, Reviewer, Toleration, Verdict, judge,
 };
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
@@ -68,7 +68,7 @@ impl Adds {
         patch.add_tolerations(had.map(Vec::len), &self.wanted());
         if let Some((key, values)) = &self.label {
             let values: Vec<&str> = values.iter().map(String::as_str).collect();
-            let more = [Requirement { key, operator: "In", values: &values }];
+            let more = [Requirement { key, operator: "In", values }];
             let (depth, terms) = affinity_of(&pod["spec"]);
             let have = match depth {
                 0 => Affinity::Absent,
@@ -141,12 +141,12 @@ impl Adds {
 }
 
 impl Reviewer for Adds {
-    fn mutate(&self, request: &Request<'_>) -> Verdict {
-        Verdict { patch: self.patch(request.object.unwrap()), ..Verdict::default() }
+    fn mutate(&self, request: &Request<'_>) -> Result<Verdict, Malformed> {
+        Ok(Verdict { patch: self.patch(request.object.unwrap()), ..Verdict::default() })
     }
 
-    fn validate(&self, _: &Request<'_>) -> Verdict {
-        Verdict::allow()
+    fn validate(&self, _: &Request<'_>) -> Result<Verdict, Malformed> {
+        Ok(Verdict::allow())
     }
 }
 

@@ -94,6 +94,8 @@ pub struct SeenMember {
     pub version: Option<Version>,
     /// What it says.
     pub node: NodeFacts,
+    /// Its condition `Ready` is true.
+    pub ready: bool,
 }
 
 fn identity(uid: &Uid, name: &str, version: Option<Version>) -> Identity {

@@ -5,7 +5,7 @@
 //! Not here: reading (`protobuf.rs`, `json.rs`); decisions.
 
 use taintward_core::fact::{Owner, Standing};
-use taintward_core::health::Status;
+use taintward_core::health::{Condition, ConditionKind, Conditions, Status};
 use taintward_core::taint::{Effect, Taint};
 
 /// More taints or tolerations than any object an API server stores can hold; keeps hostile bytes from growing in
@@ -52,6 +52,13 @@ pub(super) fn ready(before: Option<Status>, kind: &str, status: &str) -> Option<
     }
     let status = Status::new(status);
     Some(before.filter(|before| *before != status).map_or(status, |_| Status::Other))
+}
+
+/// Whether a node's conditions, of which `None` are those that do not matter, say that it is ready; told in two ways it
+/// is not.
+pub(super) fn is_ready(conditions: &[Option<Condition>]) -> bool {
+    let told: Vec<Condition> = conditions.iter().flatten().copied().collect();
+    Conditions::of(&told).get(ConditionKind::Ready) == Some(Status::True)
 }
 
 /// The owner's kind, from its `apiVersion` and `kind`.

@@ -80,13 +80,18 @@ proptest! {
         given in texts(),
         annotations in texts(),
         taints in vec((any::<String>(), any::<String>(), "NoSchedule|NoExecute|Odd"), 0..4),
+        ready in vec("True|False|Unknown", 0..3),
     ) {
         let (meta, json) = meta(&given, &annotations);
         let message = |(key, value, effect): &(String, String, String)| pb::Taint {
             key: Some(key.clone()), value: Some(value.clone()), effect: Some(effect.clone()), ..pb::Taint::default()
         };
         let spec = pb::NodeSpec { taints: taints.iter().map(message).collect(), ..pb::NodeSpec::default() };
-        let node = pb::Node { metadata: Some(meta), spec: Some(spec), ..pb::Node::default() };
+        let condition = |status: &String| pb::NodeCondition {
+            r#type: Some("Ready".to_owned()), status: Some(status.clone()), ..pb::NodeCondition::default()
+        };
+        let status = pb::NodeStatus { conditions: ready.iter().map(condition).collect(), ..pb::NodeStatus::default() };
+        let node = pb::Node { metadata: Some(meta), spec: Some(spec), status: Some(status) };
         let expected = Decoded::Fact(SeenMember {
             uid: Uid::new("uid-1"),
             version: Some(Version(7)),
@@ -98,11 +103,13 @@ proptest! {
                 }).collect(),
                 record: annotations.get(RECORD).map(|record| record.as_str().into()),
             },
+            ready: !ready.is_empty() && ready.iter().all(|status| status == "True"),
         });
         prop_assert_eq!(&SeenMember::from_protobuf(&node.encode_to_vec()), &expected);
         let taints: Vec<Value> = taints.iter()
             .map(|(key, value, effect)| json!({"key": key, "value": value, "effect": effect})).collect();
-        let json = json!({"metadata": json, "spec": {"taints": taints}}).to_string();
+        let ready: Vec<Value> = ready.iter().map(|status| json!({"type": "Ready", "status": status})).collect();
+        let json = json!({"metadata": json, "spec": {"taints": taints}, "status": {"conditions": ready}}).to_string();
         prop_assert_eq!(&SeenMember::from_json(json.as_bytes()), &expected);
     }
 }

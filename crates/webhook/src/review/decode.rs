@@ -8,12 +8,9 @@
 
 use super::nesting::{NESTING_MAX, is_too_deep};
 use super::request::{Kind, Operation, Request, Resource, User};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
+use super::shape::{Fields, Text};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
 use taintward_serve::escape::escaped;
 
 const API_VERSION: &str = "admission.k8s.io/v1";
@@ -28,7 +25,7 @@ const SHOWN_MAX: usize = 80;
 /// A question that makes no sense: what is wrong with it, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Malformed(String);
+pub struct Malformed(pub(crate) String);
 
 /// Reads an AdmissionReview of `admission.k8s.io/v1`.
 ///
@@ -55,7 +52,7 @@ fn no_review(error: &serde_json::Error) -> Malformed {
 }
 
 /// A stranger's text, short and harmless.
-fn shown(text: Option<&str>) -> String {
+pub(crate) fn shown(text: Option<&str>) -> String {
     match text {
         None | Some("") => "empty".into(),
         Some(text) => {
@@ -201,50 +198,4 @@ fn object<'a>(field: &str, raw: Option<&'a RawValue>) -> Result<Option<&'a RawVa
         return Err(Malformed(format!("{field} is nested more than {NESTING_MAX} deep")));
     }
     Ok(Some(raw))
-}
-
-/// Text that is borrowed unless it has escapes in it.
-struct Text<'a>(Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
-            type Value = Text<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(Read)
-    }
-}
-
-/// An object by the names of its fields; a list of their values, in whatever order they stand here, is none.
-struct Fields<T>(T);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Fields<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read<T>(PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for Read<T> {
-            type Value = T;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<T, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(fields))
-            }
-        }
-        deserializer.deserialize_map(Read(PhantomData)).map(Self)
-    }
 }

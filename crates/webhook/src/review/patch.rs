@@ -39,15 +39,27 @@ pub struct Toleration<'a> {
 }
 
 /// What a node's label must be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Requirement<'a> {
     /// The label's key.
     pub key: &'a str,
     /// `In`, `Exists`.
     pub operator: &'a str,
     /// The label's values.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub values: &'a [&'a str],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<&'a str>,
+}
+
+/// One `nodeSelectorTerm`: everything in it must hold. Empty lists are left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Term<'a> {
+    /// About labels.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub match_expressions: Vec<Requirement<'a>>,
+    /// About fields.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub match_fields: Vec<Requirement<'a>>,
 }
 
 /// How much of a required node affinity a pod has. `null` is the same as nothing.
@@ -101,13 +113,38 @@ impl Patch {
         self.push("replace", &Path::Toleration(index), &json(becomes));
     }
 
+    /// Puts other tolerations in the place of all there are, if those are still what they `were`.
+    pub fn replace_tolerations(&mut self, were: &RawValue, then: &[Toleration<'_>]) {
+        self.push("test", &Path::Tolerations, were.get());
+        self.push("replace", &Path::Tolerations, &json(&then));
+    }
+
     /// Demands more of the nodes: every term gets all of `more`, as terms are alternatives and what is in one must all be.
     pub fn require_nodes(&mut self, have: Affinity<'_>, more: &[Requirement<'_>]) {
         if more.is_empty() {
             return;
         }
-        let expressions = json(&more);
-        let required = format!(r#"{{"nodeSelectorTerms":[{{"matchExpressions":{expressions}}}]}}"#);
+        let Affinity::Required(terms) = have else {
+            let term = Term { match_expressions: more.to_vec(), match_fields: Vec::new() };
+            return self.require_terms(have, &[term]);
+        };
+        for (term, has) in terms.iter().enumerate() {
+            match has {
+                Expressions::Left => {}
+                Expressions::Absent => self.push("add", &Path::Expressions(term), &json(&more)),
+                Expressions::Present => {
+                    more.iter().for_each(|each| self.push("add", &Path::LastExpression(term), &json(each)));
+                }
+            }
+        }
+    }
+
+    /// Demands nodes that one of these terms is about, where none are demanded so far; where some are, nothing is done.
+    pub fn require_terms(&mut self, have: Affinity<'_>, terms: &[Term<'_>]) {
+        if terms.is_empty() {
+            return;
+        }
+        let required = format!(r#"{{"nodeSelectorTerms":{}}}"#, json(&terms));
         let nodes = || format!(r#"{{"requiredDuringSchedulingIgnoredDuringExecution":{required}}}"#);
         match have {
             Affinity::Absent => {
@@ -115,19 +152,14 @@ impl Patch {
             }
             Affinity::WithoutNodes => self.push("add", &Path::NodeAffinity, &nodes()),
             Affinity::WithoutRequired => self.push("add", &Path::Required, &required),
-            Affinity::Required(terms) => {
-                for (term, has) in terms.iter().enumerate() {
-                    match has {
-                        Expressions::Left => {}
-                        Expressions::Absent => self.push("add", &Path::Expressions(term), &expressions),
-                        Expressions::Present => {
-                            more.iter()
-                                .for_each(|each| self.push("add", &Path::LastExpression(term), &json(each)));
-                        }
-                    }
-                }
-            }
+            Affinity::Required(_) => {}
         }
+    }
+
+    /// Puts other terms in the place of all there are, if those are still what they `were`.
+    pub fn replace_terms(&mut self, were: &RawValue, then: &[Term<'_>]) {
+        self.push("test", &Path::Terms, were.get());
+        self.push("replace", &Path::Terms, &json(&then));
     }
 
     fn push(&mut self, operation: &str, path: &Path, value: &str) {
@@ -151,6 +183,7 @@ enum Path {
     Affinity,
     NodeAffinity,
     Required,
+    Terms,
     Expressions(usize),
     LastExpression(usize),
 }
@@ -165,6 +198,7 @@ impl Display for Path {
             Self::Affinity => f.write_str("/spec/affinity"),
             Self::NodeAffinity => f.write_str("/spec/affinity/nodeAffinity"),
             Self::Required => f.write_str(REQUIRED),
+            Self::Terms => write!(f, "{REQUIRED}/nodeSelectorTerms"),
             Self::Expressions(term) => write!(f, "{REQUIRED}/nodeSelectorTerms/{term}/matchExpressions"),
             Self::LastExpression(term) => write!(f, "{REQUIRED}/nodeSelectorTerms/{term}/matchExpressions/-"),
         }

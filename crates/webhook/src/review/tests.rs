@@ -7,23 +7,23 @@ use serde_json::{Value, json};
 struct Says(Verdict);
 
 impl Reviewer for Says {
-    fn mutate(&self, _: &Request<'_>) -> Verdict {
-        self.0.clone()
+    fn mutate(&self, _: &Request<'_>) -> Result<Verdict, Malformed> {
+        Ok(self.0.clone())
     }
 
-    fn validate(&self, _: &Request<'_>) -> Verdict {
-        self.0.clone()
+    fn validate(&self, _: &Request<'_>) -> Result<Verdict, Malformed> {
+        Ok(self.0.clone())
     }
 }
 
 struct Breaks;
 
 impl Reviewer for Breaks {
-    fn mutate(&self, request: &Request<'_>) -> Verdict {
+    fn mutate(&self, request: &Request<'_>) -> Result<Verdict, Malformed> {
         panic!("no rule for {}", request.name)
     }
 
-    fn validate(&self, _: &Request<'_>) -> Verdict {
+    fn validate(&self, _: &Request<'_>) -> Result<Verdict, Malformed> {
         panic!("broken")
     }
 }

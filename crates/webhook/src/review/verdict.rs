@@ -101,6 +101,8 @@ closed_label! {
         Warned => "warned",
         /// It kept the object out.
         Denied => "denied",
+        /// It would have kept the object out, which is exempt.
+        Exempted => "exempted",
         /// It could not tell, for facts were missing, and did nothing.
         Unknown => "unknown",
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use taintward_core::time::{Mono, Wall};
 use taintward_serve::metrics::{Exposition, Render as _};
 use taintward_webhook::metrics::Metrics;
-use taintward_webhook::review::{Did, Note, Patch, Request, Reviewer, Toleration, Verdict};
+use taintward_webhook::review::{Did, Malformed, Note, Patch, Request, Reviewer, Toleration, Verdict};
 use taintward_webhook::server::{Listening, Service, WallClock};
 use taintward_webhook::settings::{Certificate, Limits, Settings};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -51,15 +51,15 @@ pub(crate) fn limits() -> Limits {
 struct Rules;
 
 impl Reviewer for Rules {
-    fn mutate(&self, request: &Request<'_>) -> Verdict {
+    fn mutate(&self, request: &Request<'_>) -> Result<Verdict, Malformed> {
         assert_ne!(request.name, "breaks", "told to");
         let mut patch = Patch::default();
         patch.add_tolerations(None, &[Toleration { key: "k", operator: "Exists", ..Toleration::default() }]);
-        Verdict { patch, notes: vec![Note { rule: "pool", did: Did::Unknown }], ..Verdict::default() }
+        Ok(Verdict { patch, notes: vec![Note { rule: "pool", did: Did::Unknown }], ..Verdict::default() })
     }
 
-    fn validate(&self, request: &Request<'_>) -> Verdict {
-        if request.name == "refused" { Verdict::deny("not here") } else { Verdict::allow() }
+    fn validate(&self, request: &Request<'_>) -> Result<Verdict, Malformed> {
+        Ok(if request.name == "refused" { Verdict::deny("not here") } else { Verdict::allow() })
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) fn taint(entry: &TaintEntry<'_>) -> Result<Taint, Fault> {
 }
 
 /// One condition; `None` if it is none of those that matter.
-fn condition(entry: &NodeConditionEntry<'_>) -> Result<Option<Condition>, Fault> {
+pub(super) fn condition(entry: &NodeConditionEntry<'_>) -> Result<Option<Condition>, Fault> {
     let Some(kind) = ConditionKind::new(Text::or_empty(entry.kind.as_ref())) else { return Ok(None) };
     let heartbeat = time(entry.last_heartbeat_time.as_ref(), "lastHeartbeatTime")?;
     Ok(Some(Condition { kind, status: Status::new(Text::or_empty(entry.status.as_ref())), heartbeat }))

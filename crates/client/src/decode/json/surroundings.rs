@@ -4,9 +4,10 @@
 //! Goes out: a [`SeenNamespace`] or [`SeenMember`] equal to that of `protobuf/surroundings.rs`.
 //! Not here: nodes as the engines want them (`json/node.rs`).
 
-use super::node::{each, taint};
+use super::node::{condition, each, taint};
 use super::shape::{MemberObject, NamespaceObject, Object, Text};
 use super::{read, uid, version};
+use crate::decode::meaning::is_ready;
 use crate::decode::tolerations::namespace_facts;
 use crate::decode::{Decoded, Fault, SeenMember, SeenNamespace};
 use taintward_core::admission::pool::{NodeFacts, RECORD};
@@ -33,5 +34,7 @@ pub(in crate::decode) fn member(bytes: &[u8]) -> Result<Decoded<SeenMember>, Fau
         taints: each(&spec.taints.unwrap_or_default().0, "spec.taints", taint)?,
         record: meta.annotations.unwrap_or_default().0.remove(RECORD),
     };
-    Ok(Decoded::Fact(SeenMember { uid, version, node }))
+    let Object(status) = object.status.unwrap_or_default();
+    let conditions = each(&status.conditions.unwrap_or_default().0, "status.conditions", condition)?;
+    Ok(Decoded::Fact(SeenMember { uid, version, node, ready: is_ready(&conditions) }))
 }

@@ -99,7 +99,7 @@ pub(super) fn taint(value: Value<'_>) -> Result<Taint, Fault> {
     Ok(Taint { key: key.into(), value: text.into(), effect: Effect::new(effect), time_added })
 }
 
-fn status(message: &[u8], conditions: &mut Vec<Option<Condition>>) -> Result<(), Fault> {
+pub(super) fn status(message: &[u8], conditions: &mut Vec<Option<Condition>>) -> Result<(), Fault> {
     for field in Fields::of(message) {
         if let (4, value) = field? {
             push(conditions, value, condition).map_err(|fault| fault.at("conditions"))?;

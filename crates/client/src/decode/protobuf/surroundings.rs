@@ -4,8 +4,9 @@
 //! Goes out: a [`SeenNamespace`] or [`SeenMember`] equal to that of `json/surroundings.rs`.
 //! Not here: nodes as the engines want them (`protobuf/node.rs`).
 
-use super::node::{push, taint};
+use super::node::{push, status, taint};
 use super::{Meta, entry};
+use crate::decode::meaning::is_ready;
 use crate::decode::tolerations::namespace_facts;
 use crate::decode::wire::{Fields, Value};
 use crate::decode::{Decoded, Fault, SeenMember, SeenNamespace};
@@ -57,12 +58,14 @@ pub(in crate::decode) fn namespace(message: &[u8]) -> Result<Decoded<SeenNamespa
 
 /// Reads a `Node`, for pools.
 pub(in crate::decode) fn member(message: &[u8]) -> Result<Decoded<SeenMember>, Fault> {
-    let (mut meta, mut maps, mut taints) = (Meta::default(), Maps::default(), Vec::new());
+    let (mut meta, mut maps) = (Meta::default(), Maps::default());
+    let (mut taints, mut conditions) = (Vec::new(), Vec::new());
     for field in Fields::of(message) {
         let (number, part) = field?;
         let (name, read) = match number {
             1 => ("metadata", metadata(part, &mut meta, &mut maps)),
             2 => ("spec", part.bytes().and_then(|part| spec(part, &mut taints))),
+            3 => ("status", part.bytes().and_then(|part| status(part, &mut conditions))),
             _ => continue,
         };
         read.map_err(|fault| fault.at(name))?;
@@ -70,7 +73,7 @@ pub(in crate::decode) fn member(message: &[u8]) -> Result<Decoded<SeenMember>, F
     let (uid, version) = (meta.uid()?, Version::parse(meta.version));
     let record = maps.annotations.remove(RECORD);
     let node = NodeFacts { name: meta.name.into(), labels: maps.labels, taints, record };
-    Ok(Decoded::Fact(SeenMember { uid, version, node }))
+    Ok(Decoded::Fact(SeenMember { uid, version, node, ready: is_ready(&conditions) }))
 }
 
 fn spec(message: &[u8], taints: &mut Vec<Taint>) -> Result<(), Fault> {

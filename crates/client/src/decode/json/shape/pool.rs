@@ -203,4 +203,6 @@ pub(in crate::decode::json) struct MemberObject<'a> {
     pub(in crate::decode::json) metadata: Option<Object<Meta<'a, TextMap, TextMap>>>,
     #[serde(borrow)]
     pub(in crate::decode::json) spec: Option<Object<super::node::NodeSpec<'a>>>,
+    #[serde(borrow)]
+    pub(in crate::decode::json) status: Option<Object<super::node::NodeStatus<'a>>>,
 }

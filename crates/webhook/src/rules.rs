@@ -1,0 +1,239 @@
+//! # Rules: the core's rules, asked about an object's JSON
+//! Room:     which objects are looked at, and the way from a question to the core's types and back to an answer.
+//! Comes in: questions; settings; what is known of the cluster ([`Around`]).
+//! Goes out: verdicts: what is added to a pod, whether a pod or a node's taints may be.
+//! Keeps:    what is missing refuses nobody, unless [`UntilReady::Refuse`] says so before the first facts have come;
+//!           objects that no rule is about come in as they are.
+//! Not here: the rules (taintward-core); how facts come here (whoever runs this); sockets.
+
+mod around;
+mod notes;
+mod read;
+mod write;
+
+pub use around::{Around, NodeSeen, Tidings};
+
+use crate::review::{Denial, Malformed, Operation, Request, Reviewer, Verdict, shown};
+use around::View;
+use read::{Pod, pod, tolerations_before};
+use std::sync::Arc;
+use taintward_core::admission::brake::NodeChange;
+use taintward_core::admission::request::{self as core, PodRequest, Requester, Surroundings};
+use taintward_core::admission::review::{self, Missing, Rule, Settings, Unknown};
+
+/// What is said while the first facts have not come yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UntilReady {
+    /// Objects come in; a rule that lacks facts does nothing, and is counted.
+    #[default]
+    Allow,
+    /// Objects that a rule would have to know more about are turned away, with 503 (AD-12).
+    Refuse,
+}
+
+/// All rules of a cluster.
+#[derive(Debug)]
+pub struct Rules {
+    settings: Settings,
+    until_ready: UntilReady,
+    around: Arc<Around>,
+}
+
+impl Rules {
+    /// The rules that `settings` name, in the cluster that `around` tells of.
+    pub fn new(settings: Settings, until_ready: UntilReady, around: Arc<Around>) -> Self {
+        Self { settings, until_ready, around }
+    }
+
+    /// The names of all rules, for [`crate::metrics::Metrics::new`].
+    pub fn names() -> [&'static str; Rule::ALL.len()] {
+        Rule::ALL.map(Rule::name)
+    }
+
+    /// What is not known yet of what the rules need; nothing where a review can be complete.
+    pub fn missing(&self) -> Vec<&'static str> {
+        self.around.view().missing(&self.settings)
+    }
+
+    fn too_early(&self, unknown: &[Unknown], view: &View<'_>) -> Option<Verdict> {
+        let waits = |one: &&Unknown| match one.missing {
+            Missing::Namespace => !view.knows_namespaces(),
+            Missing::Policies | Missing::Pools => true,
+            Missing::Nodes => !view.knows_nodes(),
+            Missing::Membership => false,
+        };
+        let first = unknown
+            .iter()
+            .find(|one| self.until_ready == UntilReady::Refuse && waits(one))
+            .map(|one| (one.rule.name(), one.missing.name()))?;
+        let message = format!(
+            "not yet ready to handle request: the rule {} waits for the first list of {}; try again, or run the webhook \
+             with --until-ready=allow",
+            first.0,
+            plural(first.1)
+        );
+        Some(Verdict {
+            denial: Some(Denial { code: 503, reason: "ServiceUnavailable", message }),
+            notes: notes::unknown(unknown),
+            ..Verdict::default()
+        })
+    }
+
+    fn mutate_pod(&self, request: &Request<'_>, operation: core::Operation) -> Result<Verdict, Malformed> {
+        let (read, asked) = asked(request, operation)?;
+        let view = self.around.view();
+        let around = surroundings(&view, &asked);
+        let made = review::mutate(&asked, &around, &self.settings);
+        if let Some(verdict) = self.too_early(&made.unknown, &view) {
+            return Ok(verdict);
+        }
+        drop(view);
+        let patch = write::patch(&read.shape, &asked.pod, &made)?;
+        Ok(Verdict {
+            patch,
+            warnings: made.warnings,
+            notes: notes::of(&made.acts, &made.unknown),
+            ..Verdict::default()
+        })
+    }
+
+    fn validate_pod(&self, request: &Request<'_>, operation: core::Operation) -> Result<Verdict, Malformed> {
+        let (_, asked) = asked(request, operation)?;
+        let view = self.around.view();
+        let around = surroundings(&view, &asked);
+        let ruling = review::validate(&asked, &around, &self.settings);
+        Ok(self.too_early(&ruling.unknown, &view).unwrap_or_else(|| verdict(ruling)))
+    }
+
+    fn validate_node(&self, request: &Request<'_>, operation: core::Operation) -> Result<Verdict, Malformed> {
+        let node = read::node(demanded(request)?)?;
+        let old = match (operation, request.old_object) {
+            (core::Operation::Update, Some(old)) => Some(read::node(old)?),
+            _ => None,
+        };
+        let requester = requester(request);
+        let change = NodeChange {
+            name: &request.name,
+            old: old.as_ref().map(|old| &old.taints[..]),
+            new: &node.taints,
+            allow: node.allow.as_deref(),
+            ready: old.as_ref().map_or(node.ready, |old| old.ready),
+            requester: Some(&requester),
+        };
+        let view = self.around.view();
+        let fleet = self.settings.brake.as_ref().filter(|_| change.old != Some(change.new));
+        let fleet = fleet.and_then(|_| view.fleet(&request.name));
+        let ruling = review::change_of_node(&change, view.dedicated(), fleet, &self.settings);
+        let early = self.too_early(&ruling.unknown, &view);
+        drop(view);
+        if early.is_none() && ruling.denial.is_none() && !request.dry_run {
+            self.around.allowed(&request.name, change.old, change.new);
+        }
+        Ok(early.unwrap_or_else(|| verdict(ruling)))
+    }
+}
+
+impl Reviewer for Rules {
+    fn mutate(&self, request: &Request<'_>) -> Result<Verdict, Malformed> {
+        match subject(request)? {
+            Subject::Pod(operation) => self.mutate_pod(request, operation),
+            Subject::Node(_) | Subject::Nothing => Ok(Verdict::allow()),
+        }
+    }
+
+    fn validate(&self, request: &Request<'_>) -> Result<Verdict, Malformed> {
+        match subject(request)? {
+            Subject::Pod(operation) => self.validate_pod(request, operation),
+            Subject::Node(operation) => self.validate_node(request, operation),
+            Subject::Nothing => Ok(Verdict::allow()),
+        }
+    }
+}
+
+/// What a question is about.
+enum Subject {
+    Pod(core::Operation),
+    Node(core::Operation),
+    /// Nothing that a rule is about: a subresource, a deletion.
+    Nothing,
+}
+
+/// A question about other objects makes no sense (AD-5): the webhook configuration names what it should not.
+fn subject(request: &Request<'_>) -> Result<Subject, Malformed> {
+    let operation = match request.operation {
+        Operation::Create => Some(core::Operation::Create),
+        Operation::Update => Some(core::Operation::Update),
+        Operation::Delete | Operation::Connect => None,
+    };
+    let resource = (&*request.resource.group, &*request.resource.version, &*request.resource.resource);
+    let kind = (&*request.kind.group, &*request.kind.version, &*request.kind.kind);
+    let (of, expected): (fn(core::Operation) -> Subject, _) = match resource {
+        ("", "v1", "pods") => (Subject::Pod, "Pod"),
+        ("", "v1", "nodes") => (Subject::Node, "Node"),
+        (group, version, resource) => {
+            return Err(Malformed(format!(
+                "expected pods or nodes of v1, got {} of {}: correct the rules of the webhook configuration",
+                shown(Some(resource)),
+                shown(Some(&group_version(group, version)))
+            )));
+        }
+    };
+    match operation {
+        Some(operation) if request.subresource.is_empty() => match kind {
+            ("", "v1", kind) if kind == expected => Ok(of(operation)),
+            (group, version, kind) => Err(Malformed(format!(
+                "expected a {expected} of v1, got {} of {}",
+                shown(Some(kind)),
+                shown(Some(&group_version(group, version)))
+            ))),
+        },
+        _ => Ok(Subject::Nothing),
+    }
+}
+
+fn group_version(group: &str, version: &str) -> String {
+    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+}
+
+fn demanded<'a>(request: &Request<'a>) -> Result<&'a serde_json::value::RawValue, Malformed> {
+    request.object.ok_or_else(|| Malformed("request.object is missing".into()))
+}
+
+/// The pod and who asks for it. What an update does not say of the pod before it is not known.
+fn asked<'a>(request: &Request<'a>, operation: core::Operation) -> Result<(Pod<'a>, PodRequest), Malformed> {
+    let mut read = pod(demanded(request)?)?;
+    let mut asked = std::mem::take(&mut read.asked);
+    asked.identity.namespace = request.namespace.as_ref().into();
+    let old = match (operation, request.old_object) {
+        (core::Operation::Update, Some(old)) => Some(tolerations_before(old)?),
+        _ => None,
+    };
+    Ok((read, PodRequest { operation, requester: Some(requester(request)), pod: asked, old }))
+}
+
+fn requester(request: &Request<'_>) -> Requester {
+    let groups = request.user.groups.iter().map(|group| group.as_ref().into()).collect();
+    Requester { user: request.user.username.as_ref().into(), groups }
+}
+
+fn surroundings<'v>(view: &'v View<'_>, asked: &PodRequest) -> Surroundings<'v> {
+    Surroundings {
+        namespace: view.namespace(&asked.pod.identity.namespace),
+        policies: view.policies(),
+        pools: view.pools(),
+        node_pool: view.node_pool(asked.pod.node.as_deref()),
+    }
+}
+
+fn verdict(ruling: review::Ruling) -> Verdict {
+    Verdict {
+        notes: notes::of(&ruling.acts, &ruling.unknown),
+        denial: ruling.denial.map(|denial| Denial::forbidden(denial.message)),
+        warnings: ruling.warnings,
+        ..Verdict::default()
+    }
+}
+
+fn plural(missing: &str) -> &str {
+    if missing == "namespace" { "namespaces" } else { missing }
+}

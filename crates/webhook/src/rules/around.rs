@@ -1,0 +1,241 @@
+//! # Around: what is known of the cluster
+//! Room:     namespaces, policies, pools and nodes, as far as the rules ask.
+//! Comes in: [`Tidings`] from whoever watches; nodes whose taints were just allowed.
+//! Goes out: a [`View`] for the time of one review.
+//! Keeps:    what was never told is not known, which is something else than nothing. A pool that makes no sense, or wants
+//!           what an older one has, has no say.
+//! Not here: watching; whether a pool locks the system out of its nodes (the controller that changes nodes).
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::time::{Duration, Instant};
+use taintward_core::admission::brake::Fleet;
+use taintward_core::admission::policy::Policy;
+use taintward_core::admission::pool::{NodeFacts, Pool, Standing, Trust, assess, reconcile};
+use taintward_core::admission::request::{NamespaceFacts, NodePool};
+use taintward_core::admission::review::Settings;
+use taintward_core::taint::{Effect, Taint};
+
+/// A change that was allowed and is not heard of within this time was not made.
+const UNDERWAY_MAX: Duration = Duration::from_secs(10);
+
+/// What is told of objects of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tidings<T> {
+    /// These are all there are.
+    All(Vec<T>),
+    /// This one is there, or has changed.
+    Now(T),
+    /// The one of this name is gone, or cannot be understood.
+    Gone(Box<str>),
+}
+
+/// A node, as far as the rules ask.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeSeen {
+    /// Name, labels, taints, and whose it is.
+    pub node: NodeFacts,
+    /// Its condition `Ready` is true.
+    pub ready: bool,
+}
+
+/// What is known, for many reviews at the same time.
+#[derive(Debug, Default)]
+pub struct Around {
+    known: RwLock<Known>,
+    /// Nodes whose tainting was allowed, and when.
+    underway: Mutex<HashMap<Box<str>, Instant>>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    namespaces: Option<HashMap<Box<str>, NamespaceFacts>>,
+    policies: Option<Vec<Policy>>,
+    pools: Option<Pools>,
+    nodes: Option<HashMap<Box<str>, NodeSeen>>,
+}
+
+/// All pools, and those that have a say.
+#[derive(Debug, Default)]
+struct Pools {
+    /// In the order of their names.
+    all: Vec<Pool>,
+    standing: Vec<Standing>,
+    /// Those that are not refused, in the same order.
+    valid: Vec<Pool>,
+    /// The taints of these.
+    dedicated: Vec<Taint>,
+}
+
+impl Around {
+    /// What was heard of namespaces.
+    pub fn namespaces(&self, tidings: Tidings<(Box<str>, NamespaceFacts)>) {
+        let known = &mut self.write().namespaces;
+        match tidings {
+            Tidings::All(all) => *known = Some(all.into_iter().collect()),
+            Tidings::Now((name, facts)) => _ = known.get_or_insert_default().insert(name, facts),
+            Tidings::Gone(name) => _ = known.get_or_insert_default().remove(&name),
+        }
+    }
+
+    /// What was heard of policies.
+    pub fn policies(&self, tidings: Tidings<Policy>) {
+        let mut known = self.write();
+        told(known.policies.get_or_insert_default(), tidings, |policy| &policy.name);
+    }
+
+    /// What was heard of pools.
+    pub fn pools(&self, tidings: Tidings<Pool>) {
+        let mut known = self.write();
+        let pools = known.pools.get_or_insert_default();
+        told(&mut pools.all, tidings, |pool| &pool.name);
+        pools.weigh();
+    }
+
+    /// What was heard of nodes.
+    pub fn nodes(&self, tidings: Tidings<NodeSeen>) {
+        let mut known = self.write();
+        let nodes = known.nodes.get_or_insert_default();
+        let mut underway = self.underway.lock().unwrap_or_else(PoisonError::into_inner);
+        match tidings {
+            Tidings::All(all) => {
+                *nodes = all.into_iter().map(|seen| (seen.node.name.clone(), seen)).collect();
+                underway.clear();
+            }
+            Tidings::Now(seen) => {
+                if nodes.get(&seen.node.name).is_none_or(|before| before.node.taints != seen.node.taints) {
+                    underway.remove(&seen.node.name);
+                }
+                nodes.insert(seen.node.name.clone(), seen);
+            }
+            Tidings::Gone(name) => {
+                underway.remove(&name);
+                nodes.remove(&name);
+            }
+        }
+    }
+
+    /// A change of a node's taints was allowed: until it is heard of, the node counts as tainted.
+    pub(super) fn allowed(&self, node: &str, old: Option<&[Taint]>, new: &[Taint]) {
+        let sends_away = |taint: &&Taint| taint.effect == Effect::NoExecute;
+        let had = old.unwrap_or_default();
+        if old.is_some() && new.iter().filter(sends_away).any(|taint| !had.contains(taint)) {
+            let mut underway = self.underway.lock().unwrap_or_else(PoisonError::into_inner);
+            underway.retain(|_, since| since.elapsed() < UNDERWAY_MAX);
+            underway.insert(node.into(), Instant::now());
+        }
+    }
+
+    /// What is known, for the time of one review: nothing can be told meanwhile.
+    pub(super) fn view(&self) -> View<'_> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        View { known, underway: &self.underway }
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, Known> {
+        self.known.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps a list in the order of names.
+fn told<T>(all: &mut Vec<T>, tidings: Tidings<T>, name: impl Fn(&T) -> &str) {
+    let place = |all: &[T], wanted: &str| all.binary_search_by(|one| name(one).cmp(wanted));
+    match tidings {
+        Tidings::All(new) => {
+            *all = new;
+            all.sort_by(|one, other| name(one).cmp(name(other)));
+        }
+        Tidings::Now(new) => match place(all, name(&new)) {
+            Ok(at) => all[at] = new,
+            Err(at) => all.insert(at, new),
+        },
+        Tidings::Gone(gone) => {
+            if let Ok(at) = place(all, &gone) {
+                all.remove(at);
+            }
+        }
+    }
+}
+
+impl Pools {
+    fn weigh(&mut self) {
+        self.standing =
+            assess(&self.all, None, Trust::Pools).into_iter().map(|found| found.standing).collect();
+        let valid = |(_, standing): &(&Pool, &Standing)| **standing != Standing::Refused;
+        self.valid =
+            self.all.iter().zip(&self.standing).filter(valid).map(|(pool, _)| pool.clone()).collect();
+        self.valid.retain(|pool| !pool.leaving);
+        self.dedicated = self.valid.iter().flat_map(Pool::taints).collect();
+    }
+}
+
+/// What is known at one moment.
+pub(super) struct View<'a> {
+    known: RwLockReadGuard<'a, Known>,
+    underway: &'a Mutex<HashMap<Box<str>, Instant>>,
+}
+
+impl View<'_> {
+    pub(super) fn namespace(&self, name: &str) -> Option<&NamespaceFacts> {
+        self.known.namespaces.as_ref()?.get(name)
+    }
+
+    pub(super) fn knows_namespaces(&self) -> bool {
+        self.known.namespaces.is_some()
+    }
+
+    pub(super) fn knows_nodes(&self) -> bool {
+        self.known.nodes.is_some()
+    }
+
+    pub(super) fn policies(&self) -> Option<&[Policy]> {
+        self.known.policies.as_deref()
+    }
+
+    pub(super) fn pools(&self) -> Option<&[Pool]> {
+        self.known.pools.as_ref().map(|pools| &pools.valid[..])
+    }
+
+    /// The taints of pools.
+    pub(super) fn dedicated(&self) -> &[Taint] {
+        self.known.pools.as_ref().map_or(&[], |pools| &pools.dedicated)
+    }
+
+    /// Whose the node of this name is.
+    pub(super) fn node_pool(&self, node: Option<&str>) -> NodePool<'_> {
+        let (Some(node), Some(pools), Some(nodes)) = (node, &self.known.pools, &self.known.nodes) else {
+            return NodePool::Unknown;
+        };
+        let Some(seen) = nodes.get(node) else { return NodePool::Unknown };
+        match reconcile(&pools.all, &pools.standing, &seen.node, Trust::Pools).pool {
+            Some(pool) => NodePool::Pool(&pools.all[pool].name),
+            None => NodePool::Nobody,
+        }
+    }
+
+    /// How many nodes are well, before a change of this one.
+    pub(super) fn fleet(&self, changing: &str) -> Option<Fleet> {
+        let nodes = self.known.nodes.as_ref()?;
+        let dedicated = self.dedicated();
+        let counted = nodes.values().map(|seen| (seen.ready, &seen.node.taints[..]));
+        let mut fleet = Fleet::count(counted, dedicated);
+        let underway = self.underway.lock().unwrap_or_else(PoisonError::into_inner);
+        let on_its_way = |(name, since): &(&Box<str>, &Instant)| {
+            ***name != *changing && since.elapsed() < UNDERWAY_MAX && nodes.contains_key(&***name)
+        };
+        fleet.underway = u32::try_from(underway.iter().filter(on_its_way).count()).unwrap_or(u32::MAX);
+        Some(fleet)
+    }
+
+    /// What the rules need and nobody has told yet.
+    pub(super) fn missing(&self, settings: &Settings) -> Vec<&'static str> {
+        let known = &*self.known;
+        let needs = [
+            ("namespaces", known.namespaces.is_none()),
+            ("policies", settings.defaults.is_some() && known.policies.is_none()),
+            ("pools", known.pools.is_none()),
+            ("nodes", known.nodes.is_none()),
+        ];
+        needs.into_iter().filter(|(_, missing)| *missing).map(|(name, _)| name).collect()
+    }
+}

@@ -1,0 +1,35 @@
+//! # Notes: what rules did, to be counted
+//! Room:     the core's acts as notes.
+//! Comes in: acts, and what was not known.
+//! Goes out: notes for the metrics, at most one of a kind for each rule.
+//! Not here: counting (`metrics`).
+
+use crate::review::{Did, Note};
+use taintward_core::admission::review::{Act, Deed, Unknown};
+
+/// Everything that was done, and everything that was left out.
+pub(super) fn of(acts: &[Act], left_out: &[Unknown]) -> Vec<Note> {
+    let mut notes: Vec<Note> = Vec::with_capacity(acts.len() + left_out.len());
+    for act in acts {
+        let did = match act.deed {
+            Deed::Added(_) | Deed::Changed(_) | Deed::Dropped(_) | Deed::Narrowed => Did::Changed,
+            Deed::Warned(_) => Did::Warned,
+            Deed::Refused => Did::Denied,
+            Deed::Exempted(_) => Did::Exempted,
+        };
+        once(&mut notes, Note { rule: act.rule.name(), did });
+    }
+    left_out.iter().for_each(|one| once(&mut notes, Note { rule: one.rule.name(), did: Did::Unknown }));
+    notes
+}
+
+/// Only what was left out.
+pub(super) fn unknown(left_out: &[Unknown]) -> Vec<Note> {
+    of(&[], left_out)
+}
+
+fn once(notes: &mut Vec<Note>, note: Note) {
+    if !notes.contains(&note) {
+        notes.push(note);
+    }
+}

@@ -1,0 +1,196 @@
+//! # Read: what the rules want to know of an object
+//! Room:     pods and nodes out of JSON.
+//! Comes in: an object that is well-formed JSON and not too deep.
+//! Goes out: the core's types; how much of a patch's target there is.
+//! Keeps:    one pass over the text; only what a rule asks for is kept. An object whose fields are of the wrong form makes
+//!           the question senseless: no API server sends one.
+//! Not here: which fields there are (`read/shape.rs`); any rule.
+
+mod shape;
+
+use crate::review::{Fields, Malformed, Text};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use shape::{NodeShape, OldPodShape, PodShape, RequirementShape, SpecShape, TermShape, TolerationShape};
+use taintward_core::admission::policy::Asked;
+use taintward_core::admission::request::{Identity, PodAsked};
+use taintward_core::scheduling::{NodeOperator, NodeRequirement, NodeTerm};
+use taintward_core::taint::{Effect, Taint};
+use taintward_core::toleration::{Operator, Toleration};
+use taintward_serve::escape::escaped;
+
+/// The most of a reader's reason that is told, in characters: it may repeat what it read.
+const REASON_MAX: usize = 200;
+
+/// A pod as it is asked for.
+#[derive(Debug)]
+pub(super) struct Pod<'a> {
+    /// What the rules are asked about; its namespace is that of the request.
+    pub(super) asked: PodAsked,
+    /// What there is of the fields that a patch may change.
+    pub(super) shape: Present<'a>,
+}
+
+/// Which of the fields that a patch may change are there.
+#[derive(Debug, Default)]
+pub(super) struct Present<'a> {
+    /// `spec.tolerations`, as they stand there.
+    pub(super) tolerations: Option<&'a RawValue>,
+    /// `spec.affinity` is an object.
+    pub(super) affinity: bool,
+    /// `spec.affinity.nodeAffinity` is one.
+    pub(super) node_affinity: bool,
+    /// The terms of its required part, as they stand there.
+    pub(super) terms: Option<&'a RawValue>,
+}
+
+/// A node as it is going to be, or was.
+#[derive(Debug, Default)]
+pub(super) struct Node {
+    pub(super) taints: Vec<Taint>,
+    /// The annotation that lets taints through.
+    pub(super) allow: Option<Box<str>>,
+    /// Its condition `Ready` is true; `None` where it says nothing.
+    pub(super) ready: Option<bool>,
+}
+
+fn object<'a, T: Deserialize<'a>>(what: &str, raw: &'a RawValue) -> Result<T, Malformed> {
+    let Fields(read) = serde_json::from_str(raw.get()).map_err(|error| odd(what, &error))?;
+    Ok(read)
+}
+
+fn odd(what: &str, error: &serde_json::Error) -> Malformed {
+    let reason: String = error.to_string().chars().take(REASON_MAX).collect();
+    Malformed(format!("{what} is not as an API server writes it: {}", escaped(&reason)))
+}
+
+/// Reads a pod.
+pub(super) fn pod(raw: &RawValue) -> Result<Pod<'_>, Malformed> {
+    let pod: PodShape<'_> = object("request.object", raw)?;
+    let metadata = pod.metadata.map(|Fields(metadata)| metadata).unwrap_or_default();
+    let spec = pod.spec.map(|Fields(spec)| spec).unwrap_or_default();
+    let mut asked = PodAsked {
+        identity: Identity {
+            namespace: Box::default(),
+            service_account: boxed(spec.service_account_name.as_ref()),
+            priority_class: boxed(spec.priority_class_name.as_ref()),
+            owner: metadata.owner_references.unwrap_or_default().0,
+            mirror: false,
+        },
+        node: spec
+            .node_name
+            .as_ref()
+            .map(|Text(name)| name.as_ref().into())
+            .filter(|name: &Box<str>| !name.is_empty()),
+        gated: !spec.scheduling_gates.as_ref().is_none_or(Vec::is_empty),
+        host_network: spec.host_network.unwrap_or(false),
+        control_plane: metadata.labels.is_some_and(|labels| labels.control_plane),
+        ..PodAsked::default()
+    };
+    if let Some(annotations) = metadata.annotations {
+        asked.identity.mirror = annotations.mirror;
+        asked.asked = Asked { not_ready: annotations.not_ready, unreachable: annotations.unreachable };
+    }
+    containers(&spec, &mut asked);
+    let shape = constraints(spec, &mut asked)?;
+    Ok(Pod { asked, shape })
+}
+
+fn containers(spec: &SpecShape<'_>, asked: &mut PodAsked) {
+    let listed = [&spec.containers, &spec.init_containers];
+    let all = listed.into_iter().flatten().flatten();
+    asked.best_effort = !spec.resources.as_ref().is_some_and(|Fields(own)| own.have_a_class());
+    for Fields(resources) in all.filter_map(|Fields(container)| container.resources.as_ref()) {
+        asked.best_effort &= !resources.have_a_class();
+        let names = resources.requests.iter().flat_map(|requests| &requests.special);
+        asked.resources.extend(names.cloned());
+    }
+}
+
+fn constraints<'a>(spec: SpecShape<'a>, asked: &mut PodAsked) -> Result<Present<'a>, Malformed> {
+    let mut shape = Present { tolerations: spec.tolerations, ..Present::default() };
+    asked.tolerations = tolerations(spec.tolerations)?;
+    asked.node_selector = spec.node_selector.unwrap_or_default().0;
+    let Some(Fields(affinity)) = spec.affinity else { return Ok(shape) };
+    shape.affinity = true;
+    let Some(Fields(nodes)) = affinity.node_affinity else { return Ok(shape) };
+    shape.node_affinity = true;
+    asked.prefers = nodes.preferred.is_some_and(|preferred| !preferred.is_empty());
+    if let Some(Fields(required)) = nodes.required {
+        let terms: Vec<Fields<TermShape<'a>>> = list(required.node_selector_terms)?;
+        asked.required = Some(terms.into_iter().map(term).collect());
+        shape.terms = required.node_selector_terms;
+    }
+    Ok(shape)
+}
+
+fn list<'a, T: Deserialize<'a>>(raw: Option<&'a RawValue>) -> Result<Vec<T>, Malformed> {
+    raw.map_or_else(|| Ok(Vec::new()), |raw| serde_json::from_str(raw.get()))
+        .map_err(|error| odd("a list", &error))
+}
+
+fn tolerations(raw: Option<&RawValue>) -> Result<Vec<Toleration>, Malformed> {
+    Ok(list(raw)?.into_iter().map(toleration).collect())
+}
+
+/// The tolerations a pod had.
+pub(super) fn tolerations_before(raw: &RawValue) -> Result<Vec<Toleration>, Malformed> {
+    let pod: OldPodShape<'_> = object("request.oldObject", raw)?;
+    tolerations(pod.spec.and_then(|Fields(spec)| spec.tolerations))
+}
+
+/// Reads a node.
+pub(super) fn node(raw: &RawValue) -> Result<Node, Malformed> {
+    let node: NodeShape<'_> = object("the node", raw)?;
+    let spec = node.spec.and_then(|Fields(spec)| spec.taints).unwrap_or_default();
+    let taint = |Fields(taint): Fields<TolerationShape<'_>>| Taint {
+        key: boxed(taint.key.as_ref()),
+        value: boxed(taint.value.as_ref()),
+        effect: Effect::new(taint.effect.as_ref().map_or("", |Text(text)| text)),
+        time_added: None,
+    };
+    let conditions = node.status.and_then(|Fields(status)| status.conditions).unwrap_or_default();
+    let is = |text: &Option<Text<'_>>, wanted: &str| text.as_ref().is_some_and(|Text(text)| text == wanted);
+    let ready = conditions.iter().find(|Fields(condition)| is(&condition.kind, "Ready"));
+    Ok(Node {
+        taints: spec.into_iter().map(taint).collect(),
+        allow: node.metadata.and_then(|Fields(metadata)| metadata.annotations).and_then(|all| all.allow),
+        ready: ready.map(|Fields(condition)| is(&condition.status, "True")),
+    })
+}
+
+/// The entries of a list, as they stand there.
+pub(super) fn entries(raw: &RawValue) -> Result<Vec<&RawValue>, Malformed> {
+    list(Some(raw))
+}
+
+fn toleration(Fields(read): Fields<TolerationShape<'_>>) -> Toleration {
+    let text = |text: &Option<Text<'_>>| boxed(text.as_ref());
+    Toleration {
+        key: text(&read.key),
+        operator: Operator::new(read.operator.as_ref().map_or("", |Text(text)| text)),
+        value: text(&read.value),
+        effect: read.effect.filter(|Text(text)| !text.is_empty()).map(|Text(text)| Effect::new(&text)),
+        seconds: read.toleration_seconds,
+    }
+}
+
+fn term(Fields(read): Fields<TermShape<'_>>) -> NodeTerm {
+    let all = |list: Option<Vec<Fields<RequirementShape<'_>>>>| {
+        list.unwrap_or_default().into_iter().map(requirement).collect()
+    };
+    NodeTerm { expressions: all(read.match_expressions), fields: all(read.match_fields) }
+}
+
+fn requirement(Fields(read): Fields<RequirementShape<'_>>) -> NodeRequirement {
+    let values = read.values.unwrap_or_default();
+    NodeRequirement {
+        key: boxed(read.key.as_ref()),
+        operator: NodeOperator::new(read.operator.as_ref().map_or("", |Text(text)| text)),
+        values: values.iter().map(|Text(value)| value.as_ref().into()).collect(),
+    }
+}
+
+fn boxed(text: Option<&Text<'_>>) -> Box<str> {
+    text.map_or_else(Box::default, |Text(text)| text.as_ref().into())
+}

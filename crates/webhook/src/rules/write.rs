@@ -1,0 +1,120 @@
+//! # Write: from what a pod should be to a patch
+//! Room:     the differences between a pod and what the rules make of it.
+//! Comes in: the pod as it was sent, as the core sees it and as it stands there; the core's mutation.
+//! Goes out: a [`Patch`] that makes just this of it.
+//! Keeps:    what stays the same is not written; what is replaced is tested first.
+//! Not here: what should be (the core).
+
+use super::read::{Present, entries};
+use crate::review::{self, Affinity, Expressions, Malformed, Patch, Requirement};
+use taintward_core::admission::request::PodAsked;
+use taintward_core::admission::review::Mutation;
+use taintward_core::scheduling::{NodeRequirement, NodeTerm};
+use taintward_core::toleration::Toleration;
+
+/// What makes `made` of the pod.
+pub(super) fn patch(shape: &Present<'_>, pod: &PodAsked, made: &Mutation) -> Result<Patch, Malformed> {
+    let mut patch = Patch::default();
+    tolerations(&mut patch, shape, &pod.tolerations, &made.tolerations)?;
+    if made.required != pod.required {
+        nodes(&mut patch, shape, pod.required.as_deref(), made.required.as_deref().unwrap_or_default());
+    }
+    Ok(patch)
+}
+
+fn tolerations(
+    patch: &mut Patch,
+    shape: &Present<'_>,
+    before: &[Toleration],
+    after: &[Toleration],
+) -> Result<(), Malformed> {
+    if before == after {
+        return Ok(());
+    }
+    let after: Vec<review::Toleration<'_>> = after.iter().map(written).collect();
+    let Some(list) = shape.tolerations else {
+        patch.add_tolerations(None, &after);
+        return Ok(());
+    };
+    let places = before.len();
+    let kept = |(one, other): (&Toleration, &review::Toleration<'_>)| {
+        review::Toleration { seconds: other.seconds, ..written(one) } == *other
+    };
+    if after.len() < places || !before.iter().zip(&after).all(kept) {
+        patch.replace_tolerations(list, &after);
+        return Ok(());
+    }
+    if before.iter().zip(&after).any(|(one, other)| one.seconds != other.seconds) {
+        let entries = entries(list)?;
+        for (at, (one, other)) in before.iter().zip(&after).enumerate() {
+            if one.seconds != other.seconds {
+                patch.replace_toleration(at, entries[at], other);
+            }
+        }
+    }
+    patch.add_tolerations(Some(places), &after[places..]);
+    Ok(())
+}
+
+fn written(one: &Toleration) -> review::Toleration<'_> {
+    review::Toleration {
+        key: &one.key,
+        operator: one.operator.as_str(),
+        value: &one.value,
+        effect: one.effect.as_ref().map_or("", |effect| effect.as_str()),
+        seconds: one.seconds,
+    }
+}
+
+fn nodes(patch: &mut Patch, shape: &Present<'_>, before: Option<&[NodeTerm]>, after: &[NodeTerm]) {
+    let terms = || after.iter().map(term).collect::<Vec<_>>();
+    match (before, shape.terms) {
+        (Some(before), Some(written)) => match narrowed(before, after) {
+            Some(more) => {
+                let have: Vec<Expressions> = before.iter().zip(after).map(room).collect();
+                patch.require_nodes(Affinity::Required(&have), &[requirement(more)]);
+            }
+            None => patch.replace_terms(written, &terms()),
+        },
+        // A required part without terms: an API server refuses it, and there is nothing to narrow.
+        (Some(_), None) => {}
+        (None, _) if shape.node_affinity => patch.require_terms(Affinity::WithoutRequired, &terms()),
+        (None, _) if shape.affinity => patch.require_terms(Affinity::WithoutNodes, &terms()),
+        (None, _) => patch.require_terms(Affinity::Absent, &terms()),
+    }
+}
+
+/// What every term that changed got, if it is the same one requirement and no term came or went.
+fn narrowed<'a>(before: &[NodeTerm], after: &'a [NodeTerm]) -> Option<&'a NodeRequirement> {
+    let mut same = None;
+    for (one, other) in before.iter().zip(after).filter(|(one, other)| one != other) {
+        let (last, rest) = other.expressions.split_last()?;
+        if rest != one.expressions || one.fields != other.fields || same.is_some_and(|same| same != last) {
+            return None;
+        }
+        same = Some(last);
+    }
+    same.filter(|_| before.len() == after.len())
+}
+
+fn room((before, after): (&NodeTerm, &NodeTerm)) -> Expressions {
+    if before == after {
+        Expressions::Left
+    } else if before.expressions.is_empty() {
+        Expressions::Absent
+    } else {
+        Expressions::Present
+    }
+}
+
+fn term(term: &NodeTerm) -> review::Term<'_> {
+    review::Term {
+        match_expressions: term.expressions.iter().map(requirement).collect(),
+        match_fields: term.fields.iter().map(requirement).collect(),
+    }
+}
+
+fn requirement(one: &NodeRequirement) -> Requirement<'_> {
+    let values = one.values.iter().map(AsRef::as_ref).collect();
+    Requirement { key: &one.key, operator: one.operator.as_str(), values }
+}
