@@ -56,11 +56,14 @@ pub struct Admission {
     pub default_tolerations: bool,
     /// AD-6: new nodes are not ready until somebody says so.
     pub taint_new_nodes: bool,
+    /// Taintward's webhook: its rules about pods and nodes, all of them.
+    pub rules: bool,
 }
 
 impl Default for Admission {
     fn default() -> Self {
-        Self { service_account: true, default_tolerations: true, taint_new_nodes: true }
+        // A cluster has no webhook until somebody installs it.
+        Self { service_account: true, default_tolerations: true, taint_new_nodes: true, rules: false }
     }
 }
 

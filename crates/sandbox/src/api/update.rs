@@ -6,6 +6,7 @@
 //! Not here: how patches work (`patch.rs`).
 
 use super::create::unkept;
+use super::gate::Coming;
 use super::{Made, On, Server, Wish, events, meta, rules};
 use crate::failure::Failure;
 use crate::parts::same_but;
@@ -126,7 +127,14 @@ impl Server {
         rules::track(resource, Some(shown), &mut body, wish, on.sub, self.clock());
         events::to_home(resource, &mut body);
         rules::again(resource, on.sub, &before, &mut body, self.shared.admission);
+        let coming = Coming { on, old: Some(&before), wish };
+        if let Some(gate) = &self.shared.gate {
+            body = gate.complete(txn, coming, body, &mut warnings)?;
+        }
         rules::check_changed(resource, on.sub, &before, &body)?;
+        if let Some(gate) = &self.shared.gate {
+            gate.check(txn, coming, &body, &mut warnings)?;
+        }
         if matches!(on.sub, None | Some(Sub::Scale)) {
             rules::generation(resource, Some(&before), &mut body);
         }
