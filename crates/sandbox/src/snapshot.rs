@@ -215,7 +215,10 @@ mod tests {
         let world = empty();
         let loaded = load(world.server(), yaml).unwrap();
         assert_eq!((loaded.objects, loaded.left_out_count), (1, 1), "{:?}", loaded.left_out);
-        assert!(loaded.left_out[0].contains("DedicatedPool bad: spec.taint.key: Invalid value: \"a b\""), "{loaded:?}");
+        assert!(
+            loaded.left_out[0].contains("DedicatedPool bad: spec.taint.key: Invalid value: \"a b\""),
+            "{loaded:?}"
+        );
         let pool = world.server().get(known("taintward.io", "dedicatedpools"), "", "good").unwrap();
         assert_eq!((&pool["spec"]["placement"], &pool["status"]["nodes"]), (&"Exclusive".into(), &3.into()));
         let other = empty();

@@ -133,7 +133,11 @@ fn who_smuggles_a_toleration_in_is_refused_and_told() {
     assert_eq!((failure.code, failure.reason, &failure.details), (403, "Forbidden", &None));
     let words = "admission webhook \"pods.taintward.io\" denied the request: ";
     assert!(failure.message.starts_with(words), "{}", failure.message);
-    assert!(failure.message.contains("the nodes of pool a are for pods in namespaces with team=a"), "{}", failure.message);
+    assert!(
+        failure.message.contains("the nodes of pool a are for pods in namespaces with team=a"),
+        "{}",
+        failure.message
+    );
     assert!(stage.pod("team-a", "mine", &smuggled("a")).is_ok());
     let dry = Wish { dry_run: true, ..Wish::by("hand") };
     let refused = stage.put_by("", "pods", "team-b", &pod("sly", &smuggled("a")), &dry);
@@ -170,7 +174,8 @@ fn who_asks_counts_where_nobody_is_between() {
         let user = User { name: name.to_owned(), groups: Vec::new() };
         Wish { user, ..Wish::by("hand") }
     };
-    let made = stage.put_by("", "pods", "team-b", &pod("hers", &json!({})), &by("jane")).unwrap().object.value();
+    let made =
+        stage.put_by("", "pods", "team-b", &pod("hers", &json!({})), &by("jane")).unwrap().object.value();
     assert!(made["spec"]["tolerations"].to_string().contains("example.com/pool"), "{made}");
     let refused = stage.put_by("", "pods", "team-b", &pod("his", &smuggled("a")), &by("john"));
     assert_eq!(refused.unwrap_err().code, 403);
@@ -200,10 +205,12 @@ fn default_seconds_go_by_policy_and_annotations() {
 #[test]
 fn special_hardware_is_tolerated_and_slips_are_told() {
     let stage = Stage::set();
-    let containers = json!([{"name": "main", "image": "x", "resources": {"limits": {"example.com/gpu": "1"}}}]);
+    let containers =
+        json!([{"name": "main", "image": "x", "resources": {"limits": {"example.com/gpu": "1"}}}]);
     let made = stage.pod("team-a", "gpu", &json!({"containers": containers})).unwrap().object.value();
     assert!(made["spec"]["tolerations"].to_string().contains("example.com/gpu"), "{made}");
-    let misspelt = json!([{"key": "node.kubernetes.io/notready", "operator": "Exists", "effect": "NoExecute"}]);
+    let misspelt =
+        json!([{"key": "node.kubernetes.io/notready", "operator": "Exists", "effect": "NoExecute"}]);
     let made = stage.pod("team-a", "slip", &json!({"tolerations": misspelt})).unwrap();
     assert!(made.warnings.iter().any(|said| said.contains("misspelt-key")), "{:?}", made.warnings);
 }

@@ -54,30 +54,49 @@ fn a_pool_is_an_object_like_any_other() {
     stage.says("get dpool", &["NAME", "TAINT", "VALUE", "OFFENDERS", "team-a", "example.com/pool", "a"]);
     stage.says("get dpool -o wide", &["PLACEMENT", "ENFORCEMENT", "Exclusive", "Deny"]);
     assert_eq!(stage.ok("get taintward -o name"), "dedicatedpool.taintward.io/team-a\n");
-    stage.says("describe dpool team-a", &["Name:         team-a", "Kind:         DedicatedPool", "Exclusive"]);
+    stage
+        .says("describe dpool team-a", &["Name:         team-a", "Kind:         DedicatedPool", "Exclusive"]);
     stage.file("warn.yaml", &POOL.replace("Deny", "Warn"));
     stage.fails("diff -f warn.yaml", "+  enforcement: Warn");
     assert_eq!(stage.ok("apply -f warn.yaml"), "dedicatedpool.taintward.io/team-a configured\n");
     assert_eq!(stage.ok("get dpool team-a -o jsonpath={.spec.enforcement}"), "Warn");
-    let edited = stage.command(&["edit", "dpool", "team-a"]).env("KUBE_EDITOR", "sed -i 's/: Warn/: Off/'").output();
+    let edited =
+        stage.command(&["edit", "dpool", "team-a"]).env("KUBE_EDITOR", "sed -i 's/: Warn/: Off/'").output();
     assert!(!edited.unwrap().status.success(), "Off without quotes is false in YAML");
     let editor = "sed -i 's/: Exclusive/: Allowed/'";
-    assert!(stage.command(&["edit", "dpool", "team-a"]).env("KUBE_EDITOR", editor).output().unwrap().status.success());
+    assert!(
+        stage
+            .command(&["edit", "dpool", "team-a"])
+            .env("KUBE_EDITOR", editor)
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
     assert_eq!(stage.ok("get dpool team-a -o jsonpath={.spec.placement}"), "Allowed");
     let patch = r#"{"spec":{"nodes":{"names":["n3"]}}}"#;
     stage.ok_with(&["patch", "dpool", "team-a", "--type=merge", "-p", patch]);
     let (done, said) = stage.run(&["patch", "dpool", "team-a", "-p", patch]);
     assert!(!done && said.contains("application/merge-patch+json"), "no strategic patches here: {said}");
-    assert_eq!(stage.ok("apply --server-side --force-conflicts -f pool.yaml"), "dedicatedpool.taintward.io/team-a serverside-applied\n");
+    assert_eq!(
+        stage.ok("apply --server-side --force-conflicts -f pool.yaml"),
+        "dedicatedpool.taintward.io/team-a serverside-applied\n"
+    );
     stage.says("delete dpool team-a --timeout=60s", &["dedicatedpool.taintward.io \"team-a\" deleted"]);
     stage.fails("get dpool team-a", "(NotFound)");
 }
 
 #[test]
 fn what_a_pool_cannot_be_is_said_with_the_way_out() {
-    let Some(stage) = Stage::set("what_a_pool_cannot_be_is_said_with_the_way_out", &["--empty"]) else { return };
+    let Some(stage) = Stage::set("what_a_pool_cannot_be_is_said_with_the_way_out", &["--empty"]) else {
+        return;
+    };
     for (wrong, right, said) in [
-        ("key: example.com/pool", "key: kubernetes.io/pool", "belongs to Kubernetes: write a key of your own"),
+        (
+            "key: example.com/pool",
+            "key: kubernetes.io/pool",
+            "belongs to Kubernetes: write a key of your own",
+        ),
         ("value: a}", "value: -a}", "cannot be the value of a taint: write at most 63"),
         ("{names: [n1, n2]}", "{}", "no node can belong to it: write names, or a selector"),
         ("Deny", "Forbid", "supported values: \"Deny\", \"Warn\", \"Off\""),
@@ -93,7 +112,9 @@ fn what_a_pool_cannot_be_is_said_with_the_way_out() {
 
 #[test]
 fn a_teams_pods_get_there_and_others_are_refused() {
-    let Some(stage) = Stage::set("a_teams_pods_get_there_and_others_are_refused", &["--empty"]) else { return };
+    let Some(stage) = Stage::set("a_teams_pods_get_there_and_others_are_refused", &["--empty"]) else {
+        return;
+    };
     teams(&stage);
     stage.file("pool.yaml", POOL);
     stage.ok("apply -f pool.yaml");
@@ -127,7 +148,10 @@ fn a_teams_pods_get_there_and_others_are_refused() {
     });
     stage.ok_with(&["patch", "dpool", "team-a", "--type=merge", "-p", r#"{"spec":{"enforcement":"Warn"}}"#]);
     let said = stage.ok(&pod(&stage, "warned", "team-b", SMUGGLED));
-    assert!(said.contains("Warning: ") && said.contains("pool team-a") && said.contains("pod/warned created"), "{said}");
+    assert!(
+        said.contains("Warning: ") && said.contains("pool team-a") && said.contains("pod/warned created"),
+        "{said}"
+    );
     stage.ok("delete dpool team-a --timeout=60s");
     let said = stage.ok(&pod(&stage, "free", "team-b", SMUGGLED));
     assert!(!said.contains("Warning"), "{said}");
@@ -137,7 +161,10 @@ fn a_teams_pods_get_there_and_others_are_refused() {
 fn who_asks_may_be_somebody_else() {
     let Some(stage) = Stage::set("who_asks_may_be_somebody_else", &["--empty"]) else { return };
     teams(&stage);
-    stage.file("pool.yaml", &POOL.replace("namespaceSelector: {matchLabels: {team: a}}", "groups: [gpu-people]"));
+    stage.file(
+        "pool.yaml",
+        &POOL.replace("namespaceSelector: {matchLabels: {team: a}}", "groups: [gpu-people]"),
+    );
     stage.ok("apply -f pool.yaml");
     stage.says("auth whoami --as jane --as-group gpu-people", &["jane", "gpu-people"]);
     let as_jane = pod(&stage, "hers", "team-b", SMUGGLED) + " --as jane --as-group gpu-people";
@@ -162,10 +189,16 @@ fn seconds_go_by_policy() {
     assert!(!stage.ok("describe pod -n team-a quick").contains("for 300s"));
     stage.ok(&pod(&stage, "plain", "team-b", ""));
     stage.says("describe pod -n team-b plain", &["not-ready:NoExecute op=Exists for 300s"]);
-    stage.file("hasty.yaml", &POD.replace("NAME", "hasty").replace("PLACE, ", "PLACE").replace(
-        "namespace: PLACE",
-        "namespace: team-a, annotations: {taintward.io/not-ready-seconds: \"1\"}",
-    ).replace("TOLERATIONS", ""));
+    stage.file(
+        "hasty.yaml",
+        &POD.replace("NAME", "hasty")
+            .replace("PLACE, ", "PLACE")
+            .replace(
+                "namespace: PLACE",
+                "namespace: team-a, annotations: {taintward.io/not-ready-seconds: \"1\"}",
+            )
+            .replace("TOLERATIONS", ""),
+    );
     stage.says("apply -f hasty.yaml", &["Warning: ", "pod/hasty created"]);
     stage.says("describe pod -n team-a hasty", &["not-ready:NoExecute op=Exists for 10s"]);
     stage.fails("create -f policy.yaml", "(AlreadyExists)");
@@ -178,7 +211,10 @@ fn slips_are_told_and_the_last_nodes_are_kept() {
     teams(&stage);
     let slip = "{key: node.kubernetes.io/notready, operator: Exists, effect: NoExecute}";
     let said = stage.ok(&pod(&stage, "slip", "team-a", slip));
-    assert!(said.contains("Warning: ") && said.contains("misspelt-key") && said.contains("created"), "{said}");
+    assert!(
+        said.contains("Warning: ") && said.contains("misspelt-key") && said.contains("created"),
+        "{said}"
+    );
     stage.file(
         "gpu.yaml",
         "apiVersion: v1\nkind: Pod\nmetadata: {name: gpu, namespace: team-a}\nspec:\n  containers: [{name: x, image: x, \

@@ -147,7 +147,9 @@ impl Gate {
         let answer: Value = serde_json::from_slice(&judged.answer).unwrap_or_default();
         let response = &answer["response"];
         let told = response["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        for warning in told.filter(|warning| !warnings.iter().any(|before| before == warning)).collect::<Vec<_>>() {
+        for warning in
+            told.filter(|warning| !warnings.iter().any(|before| before == warning)).collect::<Vec<_>>()
+        {
             warnings.push(warning.to_owned());
         }
         match response["allowed"] == false {

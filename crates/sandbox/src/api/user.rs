@@ -57,6 +57,14 @@ impl User {
         }
     }
 
+    /// A controller of kube-controller-manager's that was put in a part's place: it comes with the sandbox's kubeconfig,
+    /// as everybody does, and says who it is at the end of its user agent.
+    fn agent(agent: &str) -> Option<Self> {
+        let rest = agent.strip_prefix("kube-controller-manager/")?;
+        let controller = rest.rsplit('/').next().filter(|name| name.ends_with("-controller"))?;
+        Some(Self::service("kube-system", controller))
+    }
+
     /// Whom a request says it acts for: `kubectl --as jane --as-group team-a`.
     pub(crate) fn acting(&self, headers: &HeaderMap) -> Self {
         let all = |name: &str| {
@@ -64,7 +72,9 @@ impl User {
             values.filter_map(|value| value.to_str().ok()).map(str::to_owned).collect::<Vec<_>>()
         };
         match all("impersonate-user").pop() {
-            None => self.clone(),
+            None => {
+                all("user-agent").pop().and_then(|agent| Self::agent(&agent)).unwrap_or_else(|| self.clone())
+            }
             Some(name) => match name.split(':').collect::<Vec<_>>()[..] {
                 ["system", "serviceaccount", namespace, account] => Self::service(namespace, account),
                 _ => {
@@ -90,9 +100,24 @@ mod tests {
         assert_eq!(User::default().acting(&headers), User::default(), "a group alone is nobody");
         headers.insert("impersonate-user", HeaderValue::from_static("jane"));
         let jane = User::default().acting(&headers);
-        assert_eq!((jane.name.as_str(), jane.groups), ("jane", ["team-a", "system:authenticated"].map(String::from).to_vec()));
+        assert_eq!(
+            (jane.name.as_str(), jane.groups),
+            ("jane", ["team-a", "system:authenticated"].map(String::from).to_vec())
+        );
         headers.insert("impersonate-user", HeaderValue::from_static("system:serviceaccount:ci:runner"));
         assert_eq!(User::default().acting(&headers), User::service("ci", "runner"));
+    }
+
+    #[test]
+    fn a_real_controller_is_who_it_says_it_is() {
+        let of = |agent: &'static str| {
+            let headers = HeaderMap::from_iter([(http::header::USER_AGENT, HeaderValue::from_static(agent))]);
+            User::default().acting(&headers).name
+        };
+        let agent = "kube-controller-manager/v1.36.3 (linux/amd64) kubernetes/1234567/daemon-set-controller";
+        assert_eq!(of(agent), "system:serviceaccount:kube-system:daemon-set-controller");
+        assert_eq!(of("kube-controller-manager/v1.36.3 (linux/amd64) kubernetes/1234567"), "sandbox");
+        assert_eq!(of("kubectl/v1.36.3 (linux/amd64) kubernetes/daemon-set-controller"), "sandbox");
     }
 
     #[test]

@@ -46,8 +46,10 @@ fn path(text: &str) -> Vec<Step> {
         steps.push(Step::Field(after[..end].to_owned()));
         rest = &after[end..];
         if let Some(filter) = rest.strip_prefix("[?(@.") {
-            let found = filter.split_once("\")]").and_then(|(test, rest)| Some((test.split_once("==\"")?, rest)));
-            let ((field, value), after) = found.unwrap_or_else(|| panic!("a path that is not understood: {text}"));
+            let found =
+                filter.split_once("\")]").and_then(|(test, rest)| Some((test.split_once("==\"")?, rest)));
+            let ((field, value), after) =
+                found.unwrap_or_else(|| panic!("a path that is not understood: {text}"));
             steps.push(Step::Item(field.to_owned(), value.to_owned()));
             rest = after;
         }
@@ -73,7 +75,8 @@ impl Column {
     }
 
     fn cell(&self, object: &Value, now: Timestamp) -> Value {
-        let found = self.path.iter().try_fold(object, |at, step| step.take(at)).filter(|found| !found.is_null());
+        let found =
+            self.path.iter().try_fold(object, |at, step| step.take(at)).filter(|found| !found.is_null());
         match (self.type_.as_str(), found) {
             (_, None) => Value::Null,
             ("date", Some(Value::String(time))) => since(time, now).into(),

@@ -32,7 +32,8 @@ impl Definition {
         let mut judge = Judge { faults, root: path.len() };
         judge.value(schema, value, &mut path.to_owned());
         judge.lists(schema, value, &mut path.to_owned());
-        let blocked = |fault: &Invalid| !matches!(fault.kind, Kind::Invalid | Kind::Duplicate | Kind::Forbidden);
+        let blocked =
+            |fault: &Invalid| !matches!(fault.kind, Kind::Invalid | Kind::Duplicate | Kind::Forbidden);
         match judge.faults.iter().any(blocked) {
             true => judge.say(NOWHERE, Kind::Invalid, Some(Shown::Value(Value::Null)), UNASKED),
             false => judge.rules(schema, value, &mut path.to_owned()),
@@ -135,7 +136,8 @@ impl Judge<'_> {
         if schema["format"] == "int32" && value.as_i64().is_none_or(|value| i32::try_from(value).is_err()) {
             self.say_of_format("int32", path);
         }
-        let least = schema["minimum"].as_i64().filter(|least| value.as_i64().is_some_and(|value| value < *least));
+        let least =
+            schema["minimum"].as_i64().filter(|least| value.as_i64().is_some_and(|value| value < *least));
         if let Some(least) = least {
             let detail = format!("{} in body should be greater than or equal to {least}", self.within(path));
             self.say(path, Kind::Invalid, Some(Shown::from(value)), &detail);
@@ -163,7 +165,12 @@ impl Judge<'_> {
 
     fn fields(&mut self, schema: &Value, value: &Value, path: &mut String) {
         let fields = value.as_object().into_iter().flatten();
-        self.not_more(schema, "maxProperties", u64::try_from(fields.clone().count()).unwrap_or(u64::MAX), path);
+        self.not_more(
+            schema,
+            "maxProperties",
+            u64::try_from(fields.clone().count()).unwrap_or(u64::MAX),
+            path,
+        );
         let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
         for name in required.filter(|name| value.get(name).is_none()) {
             self.below(path, Step::Field(name), |judge, path| judge.say(path, Kind::Required, None, ""));
@@ -176,15 +183,20 @@ impl Judge<'_> {
 
     /// Items that may not come twice.
     fn lists(&mut self, schema: &Value, value: &Value, path: &mut String) {
-        if let (Value::Array(items), Some("set" | "map")) = (value, schema["x-kubernetes-list-type"].as_str()) {
+        if let (Value::Array(items), Some("set" | "map")) = (value, schema["x-kubernetes-list-type"].as_str())
+        {
             self.once(schema, items, path);
         }
         self.inside(schema, value, path, Self::lists);
     }
 
     fn once(&mut self, schema: &Value, items: &[Value], path: &mut String) {
-        let keys: Vec<&str> =
-            schema["x-kubernetes-list-map-keys"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let keys: Vec<&str> = schema["x-kubernetes-list-map-keys"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         let mut seen = HashSet::new();
         for (at, item) in items.iter().enumerate() {
             if !keys.is_empty() && !item.is_object() {

@@ -54,7 +54,8 @@ impl Definition {
         let Some(fields) = new.as_object_mut() else { return };
         if subresource == "status" {
             let owners = fields.get("metadata").and_then(|metadata| metadata.get("managedFields")).cloned();
-            let version = fields.get("metadata").and_then(|metadata| metadata.get("resourceVersion")).cloned();
+            let version =
+                fields.get("metadata").and_then(|metadata| metadata.get("resourceVersion")).cloned();
             let status = fields.remove("status");
             *fields = old.as_object().cloned().unwrap_or_default();
             fields.remove("status");

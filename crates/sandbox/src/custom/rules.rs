@@ -73,9 +73,11 @@ pub(super) fn check(rule: &str) -> Option<Check> {
 
 /// The rules that stand in a schema at one place.
 pub(super) fn at(schema: &Value) -> impl Iterator<Item = (&str, &str)> {
-    schema["x-kubernetes-validations"].as_array().into_iter().flatten().map(|one| {
-        (one["rule"].as_str().unwrap_or_default(), one["message"].as_str().unwrap_or_default())
-    })
+    schema["x-kubernetes-validations"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|one| (one["rule"].as_str().unwrap_or_default(), one["message"].as_str().unwrap_or_default()))
 }
 
 /// # Panics
@@ -133,5 +135,7 @@ fn is_own(key: &str) -> bool {
     };
     !(under("kubernetes.io") || under("k8s.io"))
         || under("node-restriction.kubernetes.io")
-        || domain == "node-role.kubernetes.io" && !key.ends_with("/control-plane") && !key.ends_with("/master")
+        || domain == "node-role.kubernetes.io"
+            && !key.ends_with("/control-plane")
+            && !key.ends_with("/master")
 }

@@ -50,17 +50,28 @@ fn keys_and_values_are_what_they_may_be() {
         rules::check(rule).unwrap()
     };
     let (key, own, value) = (check("key", 0), check("key", 1), check("value", 0));
-    for good in ["a", "example.com/pool", "a.b-c.d/E_f.g", &format!("{}/x", "a".repeat(253)), &"a".repeat(63)] {
+    for good in ["a", "example.com/pool", "a.b-c.d/E_f.g", &format!("{}/x", "a".repeat(253)), &"a".repeat(63)]
+    {
         assert!(key(&json!(good)), "{good}");
     }
-    for bad in ["", "a/", "/a", "a/b/c", "A/b", "a..b/c", "-a/b", "a-/b", "a b", "-a", "a-", "é", &"a".repeat(64)] {
+    for bad in
+        ["", "a/", "/a", "a/b/c", "A/b", "a..b/c", "-a/b", "a-/b", "a b", "-a", "a-", "é", &"a".repeat(64)]
+    {
         assert!(!key(&json!(bad)), "{bad}");
     }
     assert!(!key(&json!(format!("{}/x", "a".repeat(254)))));
-    for good in ["a", "example.com/x", "notk8s.io/x", "x.node-restriction.kubernetes.io/y", "node-role.kubernetes.io/gpu"] {
+    for good in [
+        "a",
+        "example.com/x",
+        "notk8s.io/x",
+        "x.node-restriction.kubernetes.io/y",
+        "node-role.kubernetes.io/gpu",
+    ] {
         assert!(own(&json!(good)), "{good}");
     }
-    for bad in ["k8s.io/x", "a.kubernetes.io/x", "node-role.kubernetes.io/master", "x.node-role.kubernetes.io/gpu"] {
+    for bad in
+        ["k8s.io/x", "a.kubernetes.io/x", "node-role.kubernetes.io/master", "x.node-role.kubernetes.io/gpu"]
+    {
         assert!(!own(&json!(bad)), "{bad}");
     }
     assert!(value(&json!("")) && value(&json!("a.b_c-D")) && !value(&json!("a/b")) && !value(&json!("-")));
@@ -78,8 +89,14 @@ fn the_table_of_resources_is_as_the_definitions_are() {
         let names = &spec["names"];
         let line = RESOURCES.iter().find(|one| one.plural == names["plural"].as_str().unwrap()).unwrap();
         assert_eq!((line.group, line.version), (spec["group"].as_str().unwrap(), "v1alpha1"));
-        assert_eq!((line.kind, line.singular), (names["kind"].as_str().unwrap(), names["singular"].as_str().unwrap()));
-        assert_eq!((line.short.to_vec(), line.categories.to_vec()), (vec_of(&texts(&names["shortNames"])), vec_of(&texts(&names["categories"]))));
+        assert_eq!(
+            (line.kind, line.singular),
+            (names["kind"].as_str().unwrap(), names["singular"].as_str().unwrap())
+        );
+        assert_eq!(
+            (line.short.to_vec(), line.categories.to_vec()),
+            (vec_of(&texts(&names["shortNames"])), vec_of(&texts(&names["categories"])))
+        );
         assert_eq!(line.namespaced, spec["scope"] == "Namespaced");
         assert_eq!(!line.subs.is_empty(), spec["versions"][0]["subresources"]["status"].is_object());
         assert!(of_kind(&line.api_version(), line.kind).is_some() && of("", line.plural).is_none());
@@ -112,5 +129,8 @@ fn what_is_left_out_is_filled_in_and_what_says_nothing_is_dropped() {
     let mut faults = Vec::new();
     definition.judge(&pool, "", &mut faults);
     let kinds: Vec<(&str, Kind)> = faults.iter().map(|fault| (fault.field.as_str(), fault.kind)).collect();
-    assert_eq!(kinds, [("spec.nodes", Kind::Required), ("spec.users", Kind::Required), ("<nil>", Kind::Invalid)]);
+    assert_eq!(
+        kinds,
+        [("spec.nodes", Kind::Required), ("spec.users", Kind::Required), ("<nil>", Kind::Invalid)]
+    );
 }

@@ -127,11 +127,13 @@ pub(super) fn of(head: &Parts) -> Accept {
     clauses.sort_by(|one, other| other.quality.total_cmp(&one.quality));
     // Whoever names no type that is written gets nothing; `application/*` is no such type.
     let typed = clauses.iter().any(|clause| clause.encoding.is_some() && clause.kind != "application/*");
-    let found = clauses.iter().filter(|clause| clause.fits(&head.uri)).find_map(Clause::accept).filter(|_| typed);
+    let found =
+        clauses.iter().filter(|clause| clause.fits(&head.uri)).find_map(Clause::accept).filter(|_| typed);
     let refusal = if typed { Refusal::Parameters } else { Refusal::Type };
     let mut accept = found.unwrap_or(Accept { refusal: Some(refusal), ..Accept::plain(Encoding::Json) });
     let mut plain = clauses.iter().filter(|clause| clause.view.is_empty());
-    let plain = plain.find(|clause| found.is_none() || clause.fits(&head.uri)).and_then(|clause| clause.encoding);
+    let plain =
+        plain.find(|clause| found.is_none() || clause.fits(&head.uri)).and_then(|clause| clause.encoding);
     accept.refusals = plain.unwrap_or(Encoding::Json);
     accept.instead = plain.filter(|_| accept.aggregated);
     accept.pretty |= found.is_none();

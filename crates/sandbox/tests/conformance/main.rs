@@ -19,6 +19,7 @@ mod discovery;
 mod events;
 mod evicting;
 mod listing;
+mod misfits;
 mod namespaces;
 mod patching;
 mod pools;
@@ -74,7 +75,7 @@ const KNOWN: [(&str, &str); 4] = [
 ];
 
 fn main() -> ExitCode {
-    let groups: [Group; 18] = [
+    let groups: [Group; 19] = [
         ("creating", creating::CASES),
         ("reading", reading::CASES),
         ("listing", listing::CASES),
@@ -93,6 +94,7 @@ fn main() -> ExitCode {
         ("discovery", discovery::CASES),
         ("verbs", verbs::CASES),
         ("pools", pools::CASES),
+        ("misfits", misfits::CASES),
     ];
     run(&groups, &KNOWN)
 }

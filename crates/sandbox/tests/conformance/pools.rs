@@ -1,28 +1,21 @@
 //! # Pools: the two kinds of taintward.io
-//! Room:     what a server says of DedicatedPools and TaintwardPolicies: made, refused, changed, shown, told of, deleted.
+//! Room:     DedicatedPools and TaintwardPolicies: made, changed, shown, told of, deleted.
 //! Comes in: a case's own place; the definitions of `deploy/crds` on the real server.
 //! Goes out: the record.
-//! Not here: what a controller does about pools.
+//! Not here: what they cannot be (`misfits.rs`); what a controller does about pools.
 
 use super::cases;
 use super::discovery::only;
-use super::play::{APPLY, Answer, Ask, JSON_PATCH, MERGE, Play, STRATEGIC};
+use super::play::{APPLY, Ask, JSON_PATCH, MERGE, Play, STRATEGIC};
 use serde_json::{Value, json};
 
-const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
-const POLICIES: &str = "/apis/taintward.io/v1alpha1/taintwardpolicies";
+pub(super) const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
+pub(super) const POLICIES: &str = "/apis/taintward.io/v1alpha1/taintwardpolicies";
 
 cases![
     created,
     created_with_everything,
-    refused_by_type,
-    refused_by_schema,
-    refused_by_rules,
     policies,
-    policies_refused,
-    fields_nobody_knows,
-    metadata_refused,
-    bodies_that_are_something_else,
     updated,
     status_apart,
     patched,
@@ -37,7 +30,7 @@ cases![
     found,
 ];
 
-fn spec() -> Value {
+pub(super) fn spec() -> Value {
     json!({
         "taint": {"key": "example.com/pool", "value": "a"},
         "nodes": {"names": ["nobody"]},
@@ -45,7 +38,7 @@ fn spec() -> Value {
     })
 }
 
-fn whole(name: &str, spec: &Value) -> Value {
+pub(super) fn whole(name: &str, spec: &Value) -> Value {
     let labels = json!({"conformance": name});
     json!({
         "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool",
@@ -53,22 +46,14 @@ fn whole(name: &str, spec: &Value) -> Value {
     })
 }
 
-fn policy(name: &str, spec: &Value) -> Value {
+pub(super) fn policy(name: &str, spec: &Value) -> Value {
     json!({
         "apiVersion": "taintward.io/v1alpha1", "kind": "TaintwardPolicy", "metadata": {"name": name}, "spec": spec,
     })
 }
 
-fn one(name: &str) -> String {
+pub(super) fn one(name: &str) -> String {
     format!("{POOLS}/{name}")
-}
-
-/// A pool whose spec has this in one place.
-fn with(play: &mut Play, at: &str, value: Value) -> Answer {
-    let mut object = whole(&play.named("p"), &spec());
-    let (parent, field) = at.rsplit_once('/').unwrap();
-    object.pointer_mut(parent).unwrap()[field] = value;
-    play.post(POOLS, &object)
 }
 
 fn created(play: &mut Play) {
@@ -109,85 +94,6 @@ fn created_with_everything(play: &mut Play) {
     play.post(POOLS, &object).is(201).lacks("/status").has("/metadata/generation", 1);
 }
 
-fn refused_by_type(play: &mut Play) {
-    for (at, value) in [
-        ("/spec", json!("text")),
-        ("/spec", Value::Null),
-        ("/spec/taint", json!([])),
-        ("/spec/taint/key", json!(7)),
-        ("/spec/taint/value", json!(true)),
-        ("/spec/taint/value", Value::Null),
-        ("/spec/taint/key", Value::Null),
-        ("/spec/taint/effects", json!("NoSchedule")),
-        ("/spec/taint/effects", json!([1])),
-        ("/spec/nodes/names", json!({})),
-        ("/spec/nodes/selector", json!({"matchLabels": {"a": 1}})),
-        ("/spec/nodes/selector", json!({"matchLabels": []})),
-        ("/spec/users/serviceAccounts", json!(["x/y"])),
-        ("/spec/placement", json!(1)),
-        ("/spec/placement", Value::Null),
-    ] {
-        with(play, at, value);
-    }
-}
-
-fn refused_by_schema(play: &mut Play) {
-    for (at, value) in [
-        ("/spec", json!({})),
-        ("/spec/taint", json!({})),
-        ("/spec/taint/key", json!("k".repeat(318))),
-        ("/spec/taint/effects", json!(["NoRun"])),
-        ("/spec/taint/effects", json!([])),
-        ("/spec/taint/effects", json!(["NoExecute", "NoExecute"])),
-        ("/spec/taint/effects", json!(["NoExecute", "NoSchedule", "PreferNoSchedule", "NoExecute"])),
-        ("/spec/nodes/names", json!(["a", "a", ""])),
-        ("/spec/nodes/names", json!(["a".repeat(254)])),
-        ("/spec/users/serviceAccounts", json!([{"name": "x"}])),
-        ("/spec/users/serviceAccounts", json!([{"name": "x", "namespace": ""}])),
-        (
-            "/spec/users/serviceAccounts",
-            json!([{"name": "x", "namespace": "y"}, {"name": "x", "namespace": "y"}]),
-        ),
-        ("/spec/users/users", json!([""])),
-        ("/spec/placement", json!("Sometimes")),
-        ("/spec/enforcement", json!("off")),
-        ("/spec/nodes/selector", json!({"matchExpressions": [{"key": "a", "operator": "Gt"}]})),
-        ("/spec/nodes/selector", json!({"matchExpressions": [{}]})),
-    ] {
-        with(play, at, value).refused(422, "Invalid");
-    }
-}
-
-fn refused_by_rules(play: &mut Play) {
-    let expressions = |one: Value| json!({"matchExpressions": [one]});
-    for (at, value) in [
-        ("/spec/taint/key", json!("")),
-        ("/spec/taint/key", json!("a b")),
-        ("/spec/taint/key", json!("kubernetes.io/x")),
-        ("/spec/taint/value", json!("-")),
-        ("/spec/label", json!({"key": "Example.com/x"})),
-        ("/spec/label", json!({"key": "kubernetes.io/hostname", "value": "/"})),
-        ("/spec/nodes", json!({})),
-        ("/spec/nodes", json!({"names": []})),
-        ("/spec/users", json!({})),
-        ("/spec/users", json!({"users": [], "groups": [], "serviceAccounts": []})),
-        ("/spec/nodes/selector", json!({"matchLabels": {"a b": "c d"}})),
-        ("/spec/nodes/selector", expressions(json!({"key": "a", "operator": "In"}))),
-        ("/spec/nodes/selector", expressions(json!({"key": "a", "operator": "In", "values": []}))),
-        ("/spec/nodes/selector", expressions(json!({"key": "a", "operator": "Exists", "values": ["b"]}))),
-        ("/spec/nodes/selector", expressions(json!({"key": "!", "operator": "Exists"}))),
-        ("/spec/users/namespaceSelector", expressions(json!({"key": "a", "operator": "In", "values": ["-", "b"]}))),
-    ] {
-        with(play, at, value).refused(422, "Invalid");
-    }
-    // Nothing is wrong with these.
-    for key in ["node-role.kubernetes.io/gpu", "a.node-restriction.kubernetes.io/x", "notkubernetes.io/x"] {
-        let mut spec = spec();
-        spec["label"] = json!({"key": key});
-        play.post(format!("{POOLS}?dryRun=All"), &whole(&play.named("q"), &spec)).is(201);
-    }
-}
-
 fn policies(play: &mut Play) {
     let name = play.named("p");
     let spec = json!({
@@ -200,87 +106,11 @@ fn policies(play: &mut Play) {
     play.patch(&path, MERGE, &json!({"spec": {"priority": null}})).is(200).has("/spec/priority", 0);
     play.patch(&path, MERGE, &json!({"status": {"x": 1}})).is(200).lacks("/status");
     play.patch(format!("{path}/status"), MERGE, &json!({"status": {"x": 1}})).is(404);
-    play.patch(&path, MERGE, &json!({"metadata": {"labels": {"x": "y"}}})).is(200).has("/metadata/generation", 3);
+    play.patch(&path, MERGE, &json!({"metadata": {"labels": {"x": "y"}}}))
+        .is(200)
+        .has("/metadata/generation", 3);
     play.get_as(&path, "application/json;as=Table;v=v1;g=meta.k8s.io").is(200);
     play.delete(&path).is(200);
-}
-
-fn policies_refused(play: &mut Play) {
-    for spec in [
-        json!({}),
-        json!({"namespaceSelector": {}, "notReadySeconds": "30"}),
-        json!({"namespaceSelector": {}, "notReadySeconds": 1.5}),
-        json!({"namespaceSelector": {}, "notReadySeconds": true}),
-        json!({"namespaceSelector": {}, "unreachableSeconds": "forever and ever and ever and ever"}),
-        json!({"namespaceSelector": {}, "bounds": {"least": 3, "most": 2}}),
-        json!({"namespaceSelector": {}, "bounds": {"least": "3"}}),
-        json!({"namespaceSelector": {}, "bounds": {"least": 1.5}}),
-        json!({"namespaceSelector": {}, "priority": 3_000_000_000_u32}),
-        json!({"namespaceSelector": {}, "priority": "first"}),
-        json!({"namespaceSelector": {"matchLabels": {"a": "b c"}}}),
-    ] {
-        let name = play.named("p");
-        play.post(POLICIES, &policy(&name, &spec)).refused(422, "Invalid");
-    }
-}
-
-fn fields_nobody_knows(play: &mut Play) {
-    let name = play.named("p");
-    let mut object = whole(&name, &spec());
-    object["spec"]["effects"] = json!([]);
-    object["spec"]["taint"]["kye"] = json!("x");
-    object["extra"] = json!(1);
-    object["metadata"]["lables"] = json!({});
-    play.post(format!("{POOLS}?fieldValidation=Strict"), &object).refused(400, "BadRequest");
-    play.post(format!("{POOLS}?fieldValidation=Warn&dryRun=All"), &object).is(201).lacks("/spec/effects");
-    play.post(format!("{POOLS}?fieldValidation=Ignore&dryRun=All"), &object).is(201);
-    play.post(POOLS, &object).is(201).lacks("/spec/taint/kye");
-    let patch = json!({"spec": {"colour": "red"}});
-    play.patch(format!("{}?fieldValidation=Strict", one(&name)), MERGE, &patch).refused(422, "Invalid");
-    play.patch(one(&name), MERGE, &patch).is(200).has("/metadata/generation", 1);
-    let twice = format!(
-        "{{\"apiVersion\":\"taintward.io/v1alpha1\",\"kind\":\"DedicatedPool\",\"metadata\":{{\"name\":\"{name}-2\"}},\
-         \"spec\":{},\"spec\":{}}}",
-        spec(),
-        spec()
-    );
-    let ask = |mode: &str| Ask::new("POST", format!("{POOLS}?fieldValidation={mode}")).body("application/json", twice.clone());
-    play.send(ask("Strict")).refused(400, "BadRequest");
-    play.send(ask("Warn")).is(201);
-}
-
-fn metadata_refused(play: &mut Play) {
-    for (field, value) in [
-        ("name", json!("Not_A_Name")),
-        ("name", json!(null)),
-        ("labels", json!({"a b": "c"})),
-        ("labels", json!({"a": 1})),
-        ("labels", json!("text")),
-        ("annotations", json!({"a b": "c"})),
-        ("finalizers", json!(["nobody"])),
-        ("namespace", json!("default")),
-        ("resourceVersion", json!("7")),
-    ] {
-        let mut object = whole(&play.named("p"), &spec());
-        object["metadata"][field] = value;
-        play.post(POOLS, &object);
-    }
-}
-
-fn bodies_that_are_something_else(play: &mut Play) {
-    let name = play.named("p");
-    for (field, value) in [
-        ("apiVersion", json!("")),
-        ("kind", json!("TaintwardPolicy")),
-        ("kind", json!("Pod")),
-        ("kind", json!("")),
-    ] {
-        let mut object = whole(&name, &spec());
-        object[field] = value;
-        play.post(POOLS, &object);
-    }
-    play.post(POOLS, &json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}}));
-    play.send(Ask::new("POST", POOLS).body("application/json", "[]"));
 }
 
 fn updated(play: &mut Play) {
@@ -316,13 +146,16 @@ fn status_apart(play: &mut Play) {
         "status": {"nodes": 3, "pods": 4, "conditions": [ready], "other": 1,
             "past": [{"kind": "Label", "key": "a", "value": "b"}]},
     });
-    let after = play.patch(&status, MERGE, &patch).is(200).has("/status/nodes", 3).has("/metadata/generation", 1);
+    let after =
+        play.patch(&status, MERGE, &patch).is(200).has("/status/nodes", 3).has("/metadata/generation", 1);
     let after = after.has("/spec/placement", "Exclusive").lacks("/metadata/labels/x");
     let mut object = after.body;
     object["status"]["nodes"] = json!(5);
     play.put(&status, &object).is(200).has("/status/nodes", 5);
     play.get(&status).is(200).has("/status/pods", 4);
-    play.patch(one(&name), MERGE, &json!({"spec": {"placement": "Allowed"}, "status": null})).is(200).has("/status/nodes", 5);
+    play.patch(one(&name), MERGE, &json!({"spec": {"placement": "Allowed"}, "status": null}))
+        .is(200)
+        .has("/status/nodes", 5);
     for wrong in [
         json!({"nodes": -1}),
         json!({"nodes": "many"}),
@@ -343,14 +176,19 @@ fn patched(play: &mut Play) {
     play.post(POOLS, &whole(&name, &spec())).is(201);
     let path = one(&name);
     play.patch(&path, MERGE, &json!({"spec": {"users": {"groups": null, "users": ["jane"]}}})).is(200);
-    play.patch(&path, JSON_PATCH, &json!([{"op": "add", "path": "/spec/users/users/-", "value": "john"}])).is(200);
+    play.patch(&path, JSON_PATCH, &json!([{"op": "add", "path": "/spec/users/users/-", "value": "john"}]))
+        .is(200);
     play.patch(&path, JSON_PATCH, &json!([{"op": "test", "path": "/spec/placement", "value": "Allowed"}]));
     play.patch(&path, JSON_PATCH, &json!([{"op": "remove", "path": "/spec/taint"}])).refused(422, "Invalid");
-    play.patch(&path, STRATEGIC, &json!({"spec": {"placement": "Allowed"}})).refused(415, "UnsupportedMediaType");
-    play.send(Ask::new("PATCH", path.clone()).body("application/json", "{}")).refused(415, "UnsupportedMediaType");
+    play.patch(&path, STRATEGIC, &json!({"spec": {"placement": "Allowed"}}))
+        .refused(415, "UnsupportedMediaType");
+    play.send(Ask::new("PATCH", path.clone()).body("application/json", "{}"))
+        .refused(415, "UnsupportedMediaType");
     play.patch(&path, MERGE, &json!({"spec": {"placement": 7}})).refused(422, "Invalid");
     play.patch(&path, MERGE, &json!({"spec": null}));
-    play.patch(&path, MERGE, &json!({"metadata": {"annotations": {"a": "b"}}})).is(200).has("/metadata/generation", 3);
+    play.patch(&path, MERGE, &json!({"metadata": {"annotations": {"a": "b"}}}))
+        .is(200)
+        .has("/metadata/generation", 3);
     play.patch(one("nobody"), MERGE, &json!({})).refused(404, "NotFound");
 }
 
@@ -364,7 +202,11 @@ fn applied(play: &mut Play) {
     });
     play.patch(path(play, "two"), APPLY, &other).is(200);
     let both = play.get(one(&name)).is(200);
-    assert_eq!(both.body["spec"]["users"]["groups"], json!(["team-a", "team-b"]), "a set has an owner for each");
+    assert_eq!(
+        both.body["spec"]["users"]["groups"],
+        json!(["team-a", "team-b"]),
+        "a set has an owner for each"
+    );
     let against = json!({
         "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": name},
         "spec": {"taint": {"key": "other"}, "nodes": {"selector": {"matchLabels": {"a": "b"}}}},
@@ -396,7 +238,9 @@ fn applied_and_taken(play: &mut Play) {
         "status": {"nodes": 2, "conditions": [{"type": "Ready", "status": "True", "reason": "A", "message": "",
             "lastTransitionTime": "2024-01-01T00:00:00Z"}]},
     });
-    play.patch(format!("{}/status?fieldManager=two", one(&name)), APPLY, &status).is(200).has("/status/nodes", 2);
+    play.patch(format!("{}/status?fieldManager=two", one(&name)), APPLY, &status)
+        .is(200)
+        .has("/status/nodes", 2);
     play.patch(&path, APPLY, &full).is(200).has("/status/nodes", 2);
 }
 
@@ -424,7 +268,11 @@ fn forms(play: &mut Play) {
     play.get_as(one(&name), protobuf);
     play.get_as(one(&name), "application/vnd.kubernetes.protobuf,application/json").is(200);
     play.get_as(one(&name), "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io").is(200);
-    play.get_as(one(&name), "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json").is(200);
+    play.get_as(
+        one(&name),
+        "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json",
+    )
+    .is(200);
     play.get_as(one(&name), "text/html");
 }
 
@@ -451,7 +299,8 @@ fn held_back(play: &mut Play) {
 fn deleted(play: &mut Play) {
     let name = play.named("p");
     play.post(POOLS, &whole(&name, &spec())).is(201);
-    play.delete_with(one(&name), &json!({"preconditions": {"uid": "00000000-0000-4000-8000-000000000000"}})).refused(409, "Conflict");
+    play.delete_with(one(&name), &json!({"preconditions": {"uid": "00000000-0000-4000-8000-000000000000"}}))
+        .refused(409, "Conflict");
     play.delete(one(&name)).is(200);
     play.delete(one(&name)).refused(404, "NotFound");
     play.post(POOLS, &whole(&name, &spec())).is(201);
@@ -463,12 +312,14 @@ fn told_of(play: &mut Play) {
     let name = play.named("p");
     let version = play.ask(&Ask::new("GET", POOLS)).version();
     let selected = format!("fieldSelector=metadata.name%3D{name}");
-    let mut watch = play.watch(&format!("{POOLS}?watch=true&resourceVersion={version}&{selected}&timeoutSeconds=20"));
+    let mut watch =
+        play.watch(&format!("{POOLS}?watch=true&resourceVersion={version}&{selected}&timeoutSeconds=20"));
     play.post(POOLS, &whole(&name, &spec())).is(201);
     watch.tells(play, "ADDED", &name);
     play.patch(one(&name), MERGE, &json!({"spec": {"placement": "Allowed"}})).is(200);
     watch.tells(play, "MODIFIED", &name);
-    let path = format!("{POOLS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&{selected}");
+    let path =
+        format!("{POOLS}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&{selected}");
     let mut table = play.watch_as(
         &format!("{path}&allowWatchBookmarks=true&timeoutSeconds=20"),
         "application/json;as=Table;v=v1;g=meta.k8s.io",

@@ -32,12 +32,24 @@ impl Heard {
         let member = |seen: SeenMember| NodeSeen { node: seen.node, ready: seen.ready };
         tell(txn, self.version, ("", "namespaces"), named, |tidings| around.namespaces(tidings));
         tell(txn, self.version, ("", "nodes"), member, |tidings| around.nodes(tidings));
-        tell(txn, self.version, (custom::GROUP, "dedicatedpools"), |seen: SeenPool| seen.pool, |tidings| {
-            around.pools(tidings);
-        });
-        tell(txn, self.version, (custom::GROUP, "taintwardpolicies"), |seen: SeenPolicy| seen.policy, |tidings| {
-            around.policies(tidings);
-        });
+        tell(
+            txn,
+            self.version,
+            (custom::GROUP, "dedicatedpools"),
+            |seen: SeenPool| seen.pool,
+            |tidings| {
+                around.pools(tidings);
+            },
+        );
+        tell(
+            txn,
+            self.version,
+            (custom::GROUP, "taintwardpolicies"),
+            |seen: SeenPolicy| seen.policy,
+            |tidings| {
+                around.policies(tidings);
+            },
+        );
         self.version = Some(now);
     }
 }
