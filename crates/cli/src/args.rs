@@ -24,12 +24,14 @@ mod taint;
 mod tests;
 mod texts;
 mod version;
+mod webhook;
 
 use crate::lint::LintPlan;
 use crate::plan::Ask;
 use crate::sandbox::SandboxPlan;
 use crate::sandbox::misbehave::Misbehaviour;
 use crate::taint::TaintPlan;
+use crate::webhook::WebhookPlan;
 use clap::error::{Error, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -52,6 +54,7 @@ use taintward_controller::logging::Logging;
 use taintward_controller::settings::Settings;
 use texts::{CompletionArgs, DocsArgs};
 use version::VersionArgs;
+use webhook::WebhookArgs;
 
 /// What is typed.
 const NAME: &str = "taintward";
@@ -61,6 +64,8 @@ const NAME: &str = "taintward";
 pub(crate) enum Command {
     /// Run the controller.
     Run(Box<Plan>),
+    /// Answer admission's questions.
+    Webhook(Box<WebhookPlan>),
     /// Run a cluster of our own.
     Sandbox(Box<SandboxPlan>),
     /// Do something to nodes of a running one.
@@ -124,6 +129,14 @@ enum Verb {
             written as in Go: 500ms, 15s, 1m30s. Exit codes: 0 asked to stop, 1 could not go on, 2 wrong flag."
     )]
     Run(Box<RunArgs>),
+    /// Runs the admission webhook: default tolerations, dedicated nodes, special hardware, warnings
+    #[command(
+        args_override_self = true,
+        after_help = "Each flag has an environment variable: TAINTWARD_ and the flag's name, as in TAINTWARD_RULES. \
+            taintward install makes everything it needs in a cluster. docs/admission.md says what each rule does. Exit \
+            codes: 0 asked to stop, 1 could not go on, 2 wrong flag."
+    )]
+    Webhook(Box<WebhookArgs>),
     /// Runs a whole cluster in this process, with everything in it; prints a kubeconfig for kubectl
     #[command(args_override_self = true)]
     Sandbox(Box<SandboxArgs>),
@@ -265,6 +278,10 @@ fn parse_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
                 Err(complaint) => Err(blame("run", complaint)),
             }
         }
+        Some(Verb::Webhook(arguments)) => match arguments.settle() {
+            Ok(plan) => Ok(Command::Webhook(Box::new(plan))),
+            Err(complaint) => Err(blame("webhook", complaint)),
+        },
         Some(Verb::Sandbox(arguments)) => match sandbox::settle(*arguments) {
             Ok(command) => Ok(command),
             Err(complaint) => Err(blame("sandbox", complaint)),

@@ -25,6 +25,7 @@ mod sandbox;
 mod survey;
 mod taint;
 mod version;
+mod webhook;
 mod words;
 
 fn main() -> std::process::ExitCode {

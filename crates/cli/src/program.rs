@@ -15,6 +15,7 @@ use crate::plan;
 use crate::sandbox;
 use crate::taint;
 use crate::version;
+use crate::webhook;
 use std::error::Error;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -45,6 +46,7 @@ pub(crate) fn main() -> ExitCode {
     }
     match args::parse() {
         Ok(Command::Run(plan)) => controller(*plan),
+        Ok(Command::Webhook(plan)) => webhook::serve(*plan),
         Ok(Command::Sandbox(plan)) => play(async { sandbox::run(*plan).await }),
         Ok(Command::Misbehave(asked)) => play(async { Ok(sandbox::misbehave::run(*asked).await?) }),
         Ok(Command::Lint(plan)) => lint::run(&plan),
@@ -68,6 +70,7 @@ fn controller(plan: Plan) -> ExitCode {
         let _ = writeln!(io::stderr(), "error: cannot log: {error}");
         return ExitCode::FAILURE;
     }
+    logging::end_on_panic();
     for notice in &plan.notices {
         tracing::warn!(flag = notice.flag, "{}", notice.text);
     }
@@ -90,6 +93,7 @@ fn drive(plan: Plan) -> Result<(), Failure> {
 
 /// Runs the sandbox, or what is done to one. Its log says nothing but what goes wrong; the board says the rest.
 fn play(asked: impl Future<Output = Result<(), Box<dyn Error>>>) -> ExitCode {
+    logging::end_on_panic();
     let played = || -> Result<(), Box<dyn Error>> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let done = runtime.block_on(asked);

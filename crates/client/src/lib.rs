@@ -18,3 +18,4 @@ pub mod nodes;
 pub mod pages;
 pub mod pools;
 pub mod snapshot;
+pub mod webhooks;

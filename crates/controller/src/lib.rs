@@ -26,4 +26,5 @@ mod stamper;
 mod streams;
 mod tasks;
 mod teller;
+pub mod webhook;
 mod words;

@@ -66,6 +66,16 @@ pub fn start(logging: Logging) -> Result<(), TryInitError> {
     Ok(())
 }
 
+/// From now on a panic anywhere ends the process: half of a controller is worse than none, and a supervisor starts it
+/// again (P30). To be called after [`start`], or alone.
+pub fn end_on_panic() {
+    let log = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        log(panic);
+        std::process::abort();
+    }));
+}
+
 /// Makes a panic, which is always a bug of ours, a log record like any other instead of free text.
 pub fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {

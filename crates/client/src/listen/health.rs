@@ -99,6 +99,9 @@ pub struct StreamHealth {
     pub last_error: Option<String>,
     /// The permission that is missing at the moment.
     pub missing: Option<Missing>,
+    /// The server says that it has no such resource: what defines it is not installed, or not served yet. It is looked
+    /// for again at growing distances.
+    pub absent: bool,
 }
 
 impl StreamHealth {

@@ -290,6 +290,7 @@ impl<F: Fact> Session<F> {
             health.last_error = Some(text);
             health.counters.failures += 1;
             health.missing = None;
+            health.absent = trouble.is_absence();
             match trouble {
                 Trouble::Throttled(_) => health.counters.throttled += 1,
                 Trouble::Silent(_) => health.counters.stalls += 1,
@@ -307,6 +308,7 @@ impl<F: Fact> Session<F> {
         self.note(|health| {
             health.phase = phase;
             health.missing = None;
+            health.absent = false;
         });
     }
 

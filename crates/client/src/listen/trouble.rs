@@ -66,6 +66,11 @@ impl Trouble {
         }
     }
 
+    /// Whether the server knows no such resource.
+    pub(super) fn is_absence(&self) -> bool {
+        matches!(self, Self::Refused(status) if status.code == 404)
+    }
+
     /// How long the server asks to wait.
     pub(super) fn asked_wait(&self) -> Option<Duration> {
         match self {

@@ -27,7 +27,7 @@ mod judging;
 pub use advice::{Advice, advise};
 
 /// Which rules hold, and how.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Default tolerations (AD-2); `None`: off.
     pub defaults: Option<Upstream>,
@@ -35,6 +35,8 @@ pub struct Settings {
     pub restriction: Option<Restriction>,
     /// Tolerations for special hardware (AD-7).
     pub extended: bool,
+    /// Dedicated pools; without any, it makes no difference.
+    pub pools: bool,
     /// Which pods no pool has a say in.
     pub exemptions: Exemptions,
     /// What is said of odd tolerations and taints; `None`: nothing.
@@ -43,6 +45,22 @@ pub struct Settings {
     pub brake: Option<Brake>,
     /// The gate of the cluster (MATCH-6).
     pub numeric: NumericOperators,
+}
+
+impl Default for Settings {
+    /// Pools only.
+    fn default() -> Self {
+        Self {
+            defaults: None,
+            restriction: None,
+            extended: false,
+            pools: true,
+            exemptions: Exemptions::default(),
+            advice: None,
+            brake: None,
+            numeric: NumericOperators::default(),
+        }
+    }
 }
 
 /// A rule, for counting.

@@ -115,6 +115,11 @@ impl Around {
         }
     }
 
+    /// Whether a namespace of this name is known.
+    pub fn knows_namespace(&self, name: &str) -> bool {
+        self.view().namespace(name).is_some()
+    }
+
     /// A change of a node's taints was allowed: until it is heard of, the node counts as tainted.
     pub(super) fn allowed(&self, node: &str, old: Option<&[Taint]>, new: &[Taint]) {
         let sends_away = |taint: &&Taint| taint.effect == Effect::NoExecute;
@@ -233,8 +238,8 @@ impl View<'_> {
         let needs = [
             ("namespaces", known.namespaces.is_none()),
             ("policies", settings.defaults.is_some() && known.policies.is_none()),
-            ("pools", known.pools.is_none()),
-            ("nodes", known.nodes.is_none()),
+            ("pools", settings.pools && known.pools.is_none()),
+            ("nodes", (settings.pools || settings.brake.is_some()) && known.nodes.is_none()),
         ];
         needs.into_iter().filter(|(_, missing)| *missing).map(|(name, _)| name).collect()
     }

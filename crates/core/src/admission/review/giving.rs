@@ -33,7 +33,9 @@ pub(super) fn mutate(request: &PodRequest, around: &Surroundings<'_>, settings: 
         let added = extended_tolerations(&giving.made.tolerations, pod.resources.iter().map(AsRef::as_ref));
         giving.append(Rule::Extended, added);
     }
-    giving.pools();
+    if settings.pools {
+        giving.pools();
+    }
     giving.made
 }
 

@@ -18,7 +18,9 @@ const REASONS_MOST: usize = 3;
 pub(super) fn validate(request: &PodRequest, around: &Surroundings<'_>, settings: &Settings) -> Ruling {
     let mut ruling = Ruling::default();
     restriction(request, around, settings, &mut ruling);
-    pools(request, around, settings, &mut ruling);
+    if settings.pools {
+        pools(request, around, settings, &mut ruling);
+    }
     let changed = request.before() != Some(&request.pod.tolerations[..]);
     if let Some(advice) = settings.advice.as_ref().filter(|_| changed) {
         ruling.warn(

@@ -1,0 +1,318 @@
+//! # Webhook: the flags of `taintward webhook`
+//! Room:     names, defaults, environment variables and words, in the order `--help` shows them; whether they fit.
+//! Comes in: arguments and environment.
+//! Goes out: a [`WebhookPlan`], or a [`Complaint`].
+//! Not here: what the choices do (`taintward_controller::webhook`); the file of lists (`webhook/lists.rs`).
+
+use super::run::{FormatArg, LoggingArgs};
+use super::{duration, names};
+use crate::webhook::{ListsError, WebhookPlan, lists};
+use clap::{Args, ValueEnum};
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU16;
+use std::path::PathBuf;
+use std::time::Duration;
+use taintward_controller::logging::{Format, Logging};
+use taintward_controller::settings::Cluster;
+use taintward_controller::webhook::{Keeping, Settings, service_names};
+use taintward_core::admission::DefaultSeconds;
+use taintward_core::admission::brake::Brake;
+use taintward_core::admission::policy::Upstream;
+use taintward_core::admission::review::{self, Advice, Rule};
+use taintward_core::matching::NumericOperators;
+use taintward_webhook::rules::UntilReady;
+use taintward_webhook::settings::{Certificate, Limits, Settings as Server};
+
+/// How often certificate files are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+
+/// All flags.
+#[derive(Debug, Args)]
+pub(super) struct WebhookArgs {
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    #[command(flatten)]
+    rules: RulesArgs,
+    #[command(flatten)]
+    serving: ServingArgs,
+    #[command(flatten)]
+    certificate: CertificateArgs,
+    #[command(flatten)]
+    logging: LoggingArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The cluster")]
+struct ClusterArgs {
+    /// The kubeconfig file; without it $KUBECONFIG, ~/.kube/config, then the in-cluster service account
+    #[arg(long, value_name = "FILE", env = "TAINTWARD_KUBECONFIG", hide_env = true)]
+    kubeconfig: Option<PathBuf>,
+    /// The context in the kubeconfig; without it the file's current one
+    #[arg(long, value_name = "NAME", env = "TAINTWARD_CONTEXT", hide_env = true)]
+    context: Option<String>,
+    /// How old the last list of namespaces, nodes, pools and policies may become before they are listed again; 0 never
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration::parse)]
+    #[arg(env = "TAINTWARD_RELIST_INTERVAL", hide_env = true)]
+    relist_interval: Duration,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The rules")]
+struct RulesArgs {
+    /// Which rules hold: default-tolerations, dedicated-pools, extended-resources, toleration-restriction, advice
+    /// (warnings about tolerations and taints that do not do what their author thinks) and brake (NoExecute taints on
+    /// the last healthy node, or on too many); '*' stands for the first two
+    #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = entry)]
+    #[arg(env = "TAINTWARD_RULES", hide_env = true)]
+    rules: Vec<Entry>,
+    /// For how long a pod stays on a node that is not ready, if neither it, its namespace nor a policy says so; as the
+    /// API server's flag of this name, which should say the same
+    #[arg(long, value_name = "SECONDS", default_value = "300", allow_negative_numbers = true)]
+    #[arg(env = "TAINTWARD_DEFAULT_NOT_READY_TOLERATION_SECONDS", hide_env = true)]
+    default_not_ready_toleration_seconds: i64,
+    /// The same for a node that is not heard of
+    #[arg(long, value_name = "SECONDS", default_value = "300", allow_negative_numbers = true)]
+    #[arg(env = "TAINTWARD_DEFAULT_UNREACHABLE_TOLERATION_SECONDS", hide_env = true)]
+    default_unreachable_toleration_seconds: i64,
+    /// Of a hundred nodes at most so many may have a NoExecute taint, if the rule brake holds
+    #[arg(long, value_name = "PERCENT", default_value = "50", value_parser = clap::value_parser!(u32).range(0..=100))]
+    #[arg(env = "TAINTWARD_BRAKE_PERCENT", hide_env = true)]
+    brake_percent: u32,
+    /// Lists for namespaces that have none of their own, if the rule toleration-restriction holds: the configuration
+    /// file of the API server's plugin PodTolerationRestriction
+    #[arg(long, value_name = "FILE", env = "TAINTWARD_RESTRICTION_CONFIG", hide_env = true)]
+    restriction_config: Option<PathBuf>,
+    /// Whether the toleration operators Lt and Gt compare numbers; as the API server's feature gate
+    /// TaintTolerationComparisonOperators
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = super::switch::parse)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(env = "TAINTWARD_COMPARISON_OPERATORS", hide_env = true)]
+    comparison_operators: bool,
+    /// Until namespaces, pools and policies have been listed once: allow lets objects in, without what would need them;
+    /// refuse turns them away
+    #[arg(long, value_name = "WHAT", value_enum, default_value = "allow")]
+    #[arg(env = "TAINTWARD_UNTIL_READY", hide_env = true)]
+    until_ready: UntilReadyArg,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The port")]
+struct ServingArgs {
+    /// The address to listen on
+    #[arg(long, value_name = "IP", default_value = "0.0.0.0")]
+    #[arg(env = "TAINTWARD_BIND_ADDRESS", hide_env = true)]
+    bind_address: IpAddr,
+    /// The port for HTTPS: /mutate, /validate, /healthz, /livez, /readyz and /metrics
+    #[arg(long, value_name = "PORT", default_value = "9443")]
+    #[arg(env = "TAINTWARD_SECURE_PORT", hide_env = true)]
+    secure_port: u16,
+    /// A port for plain HTTP with /metrics and health only; 0 switches it off
+    #[arg(long, value_name = "PORT", default_value = "0")]
+    #[arg(env = "TAINTWARD_METRICS_PORT", hide_env = true)]
+    metrics_port: u16,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "The certificate")]
+struct CertificateArgs {
+    /// The certificate, PEM, with its intermediates. Renewed files are read again, and the last good ones stay
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "tls_private_key_file",
+        env = "TAINTWARD_TLS_CERT_FILE",
+        hide_env = true
+    )]
+    tls_cert_file: Option<PathBuf>,
+    /// The private key of that certificate, PEM
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "tls_cert_file",
+        env = "TAINTWARD_TLS_PRIVATE_KEY_FILE",
+        hide_env = true
+    )]
+    tls_private_key_file: Option<PathBuf>,
+    /// Makes a certificate, keeps it in a Secret, renews it, and writes into the webhook configurations who has signed it
+    #[arg(long, value_name = "BOOL", default_value = "false", value_parser = super::switch::parse)]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(env = "TAINTWARD_SELF_SIGNED", hide_env = true)]
+    self_signed: bool,
+    /// The namespace of the Service and the Secret; without it $POD_NAMESPACE, then taintward-system
+    #[arg(long, value_name = "NAME", value_parser = names::namespace, env = "TAINTWARD_NAMESPACE", hide_env = true)]
+    namespace: Option<String>,
+    /// The Service that API servers call
+    #[arg(long, value_name = "NAME", default_value = "taintward-webhook", value_parser = names::object)]
+    #[arg(env = "TAINTWARD_SERVICE", hide_env = true)]
+    service: String,
+    /// The Secret that keeps the certificate
+    #[arg(long, value_name = "NAME", default_value = "taintward-webhook-certificate", value_parser = names::object)]
+    #[arg(env = "TAINTWARD_SECRET", hide_env = true)]
+    secret: String,
+    /// The name of the MutatingWebhookConfiguration and of the ValidatingWebhookConfiguration
+    #[arg(long, value_name = "NAME", default_value = "taintward", value_parser = names::object)]
+    #[arg(env = "TAINTWARD_WEBHOOK_CONFIGURATION", hide_env = true)]
+    webhook_configuration: String,
+    /// Further names for the certificate, such as that of a proxy in front of the webhook
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        env = "TAINTWARD_CERTIFICATE_NAMES",
+        hide_env = true
+    )]
+    certificate_names: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum UntilReadyArg {
+    Allow,
+    Refuse,
+}
+
+/// One entry of `--rules`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Entry {
+    /// `*`
+    Usual,
+    /// `name`
+    On(Rule),
+    /// `-name`
+    Off(Rule),
+}
+
+/// The rules that hold without being named.
+const USUAL: [Rule; 2] = [Rule::Defaults, Rule::Pools];
+
+/// Why flags do not fit together.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Complaint {
+    #[error(
+        "there is no certificate to show: give --tls-cert-file and --tls-private-key-file, or --self-signed, which makes one"
+    )]
+    NoCertificate,
+    #[error("--self-signed and --tls-cert-file contradict each other: leave one of them out")]
+    TwoCertificates,
+    #[error("--rules leaves no rule: name one of {}, or leave --rules out", names_of_rules())]
+    NoRule,
+    #[error("--secure-port and --metrics-port are both {0}; one port cannot speak both HTTPS and HTTP")]
+    SamePort(u16),
+    #[error("--secure-port must be 1 to 65535: it is where API servers ask")]
+    NoPort,
+    #[error(
+        "--restriction-config is given, but the rule that reads it does not hold: add toleration-restriction to --rules"
+    )]
+    IdleLists,
+    #[error(transparent)]
+    Lists(#[from] ListsError),
+}
+
+fn names_of_rules() -> String {
+    Rule::ALL.map(Rule::name).join(", ")
+}
+
+fn entry(text: &str) -> Result<Entry, String> {
+    let known = |name: &str| {
+        let found = Rule::ALL.into_iter().find(|rule| rule.name() == name);
+        found.ok_or_else(|| {
+            format!("there is no such rule; expected '*', or a name (with '-' in front to switch it off) out of: {}", names_of_rules())
+        })
+    };
+    match text.strip_prefix('-') {
+        None if text == "*" => Ok(Entry::Usual),
+        None => known(text).map(Entry::On),
+        Some(name) => known(name).map(Entry::Off),
+    }
+}
+
+/// The first entry that names a rule decides, as in `--controllers`.
+fn is_on(list: &[Entry], rule: Rule) -> bool {
+    let named = list.iter().find_map(|entry| match entry {
+        Entry::On(on) if *on == rule => Some(true),
+        Entry::Off(off) if *off == rule => Some(false),
+        _ => None,
+    });
+    named.unwrap_or_else(|| USUAL.contains(&rule) && list.contains(&Entry::Usual))
+}
+
+impl WebhookArgs {
+    pub(super) fn settle(self) -> Result<WebhookPlan, Complaint> {
+        let format = match self.logging.log_format {
+            FormatArg::Text => Format::Text,
+            FormatArg::Json => Format::Json,
+        };
+        let logging = Logging { format, verbosity: self.logging.verbosity };
+        let until_ready = match self.rules.until_ready {
+            UntilReadyArg::Allow => UntilReady::Allow,
+            UntilReadyArg::Refuse => UntilReady::Refuse,
+        };
+        let rules = self.rules.settle()?;
+        let address = SocketAddr::new(self.serving.bind_address, self.serving.secure_port);
+        let metrics = NonZeroU16::new(self.serving.metrics_port);
+        if self.serving.secure_port == 0 {
+            return Err(Complaint::NoPort);
+        }
+        if metrics.is_some_and(|port| port.get() == self.serving.secure_port) {
+            return Err(Complaint::SamePort(self.serving.secure_port));
+        }
+        let metrics = metrics.map(|port| SocketAddr::new(self.serving.bind_address, port.get()));
+        let (certificate, keeping) = self.certificate.settle()?;
+        let server = Server { address, metrics, certificate, limits: Limits::default() };
+        let relist_every = Some(self.cluster.relist_interval).filter(|interval| !interval.is_zero());
+        let (kubeconfig, context) = (self.cluster.kubeconfig, self.cluster.context);
+        let cluster = Cluster { kubeconfig, context, relist_every, ..Cluster::default() };
+        Ok(WebhookPlan { settings: Settings { cluster, server, rules, until_ready, keeping }, logging })
+    }
+}
+
+impl RulesArgs {
+    fn settle(self) -> Result<review::Settings, Complaint> {
+        let is_on = |rule| is_on(&self.rules, rule);
+        if !Rule::ALL.into_iter().any(is_on) {
+            return Err(Complaint::NoRule);
+        }
+        if self.restriction_config.is_some() && !is_on(Rule::Restriction) {
+            return Err(Complaint::IdleLists);
+        }
+        let seconds = DefaultSeconds {
+            not_ready: self.default_not_ready_toleration_seconds,
+            unreachable: self.default_unreachable_toleration_seconds,
+        };
+        let restriction = match self.restriction_config {
+            Some(file) => Some(lists(&file)?),
+            None => is_on(Rule::Restriction).then(Default::default),
+        };
+        let brake = Brake { percent: self.brake_percent, ..Brake::default() };
+        Ok(review::Settings {
+            defaults: is_on(Rule::Defaults).then(|| Upstream { seconds, ..Upstream::default() }),
+            restriction,
+            extended: is_on(Rule::Extended),
+            pools: is_on(Rule::Pools),
+            advice: is_on(Rule::Advice).then(Advice::default),
+            brake: is_on(Rule::Brake).then_some(brake),
+            numeric: if self.comparison_operators { NumericOperators::On } else { NumericOperators::Off },
+            ..review::Settings::default()
+        })
+    }
+}
+
+impl CertificateArgs {
+    fn settle(self) -> Result<(Certificate, Option<Keeping>), Complaint> {
+        let files = self.tls_cert_file.zip(self.tls_private_key_file);
+        match (files, self.self_signed) {
+            (None, false) => Err(Complaint::NoCertificate),
+            (Some(_), true) => Err(Complaint::TwoCertificates),
+            (Some((certificate, key)), false) => {
+                Ok((Certificate::Files { certificate, key, every: LOOK_EVERY }, None))
+            }
+            (None, true) => {
+                let own = || std::env::var("POD_NAMESPACE").ok().filter(|namespace| !namespace.is_empty());
+                let namespace = self.namespace.or_else(own).unwrap_or_else(|| "taintward-system".to_owned());
+                let mut names = service_names(&self.service, &namespace);
+                names.extend(self.certificate_names);
+                let (secret, configuration) = (self.secret, self.webhook_configuration);
+                Ok((Certificate::SelfSigned { names }, Some(Keeping { namespace, secret, configuration })))
+            }
+        }
+    }
+}

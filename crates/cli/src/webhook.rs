@@ -1,0 +1,60 @@
+//! # Webhook: `taintward webhook`
+//! Room:     starting the webhook, and telling how it ended.
+//! Comes in: a [`WebhookPlan`].
+//! Goes out: an exit code.
+//! Not here: its flags (`args/webhook.rs`), its work (taintward-controller's `webhook`).
+
+mod lists;
+
+pub(crate) use lists::{ListsError, lists};
+
+use std::error::Error;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+use taintward_controller::logging::{self, Logging};
+use taintward_controller::shutdown::Shutdown;
+use taintward_controller::webhook::{Settings, WebhookError, run};
+
+/// Threads that answer: more would cost memory, and one is enough for 20,000 questions a second.
+const THREADS: usize = 2;
+
+/// How to run the webhook.
+#[derive(Debug)]
+pub(crate) struct WebhookPlan {
+    pub(crate) settings: Settings,
+    pub(crate) logging: Logging,
+}
+
+/// Why it ends with an error.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("the operating system refuses what the program needs to start: {0}")]
+    Start(#[from] io::Error),
+    #[error(transparent)]
+    Webhook(#[from] WebhookError),
+}
+
+pub(crate) fn serve(plan: WebhookPlan) -> ExitCode {
+    if let Err(error) = logging::start(plan.logging) {
+        // Nobody is left to tell if standard error is gone.
+        let _ = writeln!(io::stderr(), "error: cannot log: {error}");
+        return ExitCode::FAILURE;
+    }
+    match drive(plan.settings) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            tracing::error!(err = &failure as &dyn Error, "the webhook cannot go on");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn drive(settings: Settings) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
+    let done = runtime.block_on(async {
+        let shutdown = Shutdown::on_signals()?;
+        Ok(run(settings, shutdown).await?)
+    });
+    runtime.shutdown_background();
+    done
+}

@@ -1,0 +1,142 @@
+//! # Lists: the configuration file of the API server's plugin
+//! Room:     `Configuration` of `podtolerationrestriction.admission.k8s.io/v1alpha1`, read strictly.
+//! Comes in: a file, YAML or JSON.
+//! Goes out: the lists for namespaces that have none of their own (AD-8).
+//! Not here: what the lists do (the core).
+
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use taintward_core::admission::restriction::Restriction;
+use taintward_core::taint::Effect;
+use taintward_core::toleration::{Operator, Toleration};
+
+const API_VERSION: &str = "podtolerationrestriction.admission.k8s.io/v1alpha1";
+const KIND: &str = "Configuration";
+
+/// No such file is longer.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// Why a file cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("--restriction-config {}: {reason}", file.display())]
+pub(crate) struct ListsError {
+    file: PathBuf,
+    reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Configuration {
+    api_version: String,
+    kind: String,
+    #[serde(default)]
+    default: Option<Vec<Entry>>,
+    #[serde(default)]
+    whitelist: Option<Vec<Entry>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[derive(Default)]
+struct Entry {
+    key: String,
+    operator: String,
+    value: String,
+    effect: String,
+    toleration_seconds: Option<i64>,
+}
+
+impl From<Entry> for Toleration {
+    fn from(entry: Entry) -> Self {
+        Self {
+            key: entry.key.into(),
+            operator: Operator::new(&entry.operator),
+            value: entry.value.into(),
+            effect: (!entry.effect.is_empty()).then(|| Effect::new(&entry.effect)),
+            seconds: entry.toleration_seconds,
+        }
+    }
+}
+
+/// Reads the file.
+///
+/// # Errors
+/// If it cannot be read, or says something else.
+pub(crate) fn lists(file: &Path) -> Result<Restriction, ListsError> {
+    let error = |reason: String| ListsError { file: file.to_owned(), reason };
+    let size = std::fs::metadata(file).map_err(|why| error(why.to_string()))?.len();
+    if size > BYTES_MAX {
+        return Err(error(format!("it has {size} bytes, {BYTES_MAX} at most")));
+    }
+    let text = std::fs::read_to_string(file).map_err(|why| error(why.to_string()))?;
+    read(&text).map_err(error)
+}
+
+fn read(text: &str) -> Result<Restriction, String> {
+    let read: Configuration = serde_saphyr::from_str(text).map_err(|why| first_line(&why.to_string()))?;
+    for (what, is, wanted) in [("apiVersion", &read.api_version, API_VERSION), ("kind", &read.kind, KIND)] {
+        if is != wanted {
+            return Err(format!("{what} must be {wanted}, not {is:?}"));
+        }
+    }
+    let all = |list: Option<Vec<Entry>>| list.unwrap_or_default().into_iter().map(Into::into).collect();
+    let (cluster_defaults, cluster_whitelist): (Vec<Toleration>, Vec<Toleration>) =
+        (all(read.default), all(read.whitelist));
+    for (list, of) in [("default", &cluster_defaults), ("whitelist", &cluster_whitelist)] {
+        for (at, one) in of.iter().enumerate() {
+            if let Operator::Unknown(text) = &one.operator {
+                return Err(format!(
+                    "{list}[{at}].operator: there is no operator {text:?}; expected Exists or Equal"
+                ));
+            }
+            if let Some(Effect::Unknown(text)) = &one.effect {
+                let effects = "NoSchedule, PreferNoSchedule, NoExecute, or none for all";
+                return Err(format!("{list}[{at}].effect: there is no effect {text:?}; expected {effects}"));
+            }
+        }
+    }
+    Ok(Restriction { cluster_defaults, cluster_whitelist, ..Restriction::default() })
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str =
+        "apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1\nkind: Configuration\n";
+
+    #[test]
+    fn ad_8_the_plugins_own_file_is_understood() {
+        let text = format!(
+            "{HEAD}default:\n- {{key: a, operator: Exists, effect: NoExecute, tolerationSeconds: 60}}\nwhitelist:\n- operator: Exists\n"
+        );
+        let read = read(&text).unwrap();
+        assert_eq!(read.cluster_defaults[0].seconds, Some(60));
+        assert_eq!((read.cluster_defaults.len(), read.cluster_whitelist.len()), (1, 1));
+        assert_eq!(super::read(HEAD).unwrap(), Restriction::default());
+    }
+
+    #[test]
+    fn what_it_does_not_say_is_told() {
+        for (text, part) in [
+            ("kind: Configuration\napiVersion: v1\n", "apiVersion must be podtolerationrestriction"),
+            ("", ""),
+            (&*format!("{HEAD}defaults: []\n"), "defaults"),
+            (
+                &*format!("{HEAD}whitelist: [{{operator: Like}}]\n"),
+                "whitelist[0].operator: there is no operator \"Like\"",
+            ),
+            (
+                &*format!("{HEAD}default: [{{effect: Noexecute}}]\n"),
+                "default[0].effect: there is no effect \"Noexecute\"",
+            ),
+        ] {
+            let why = read(text).unwrap_err();
+            assert!(why.contains(part), "{text}: {why}");
+        }
+    }
+}

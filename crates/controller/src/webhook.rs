@@ -1,0 +1,143 @@
+//! # Webhook: the admission webhook at work
+//! Room:     wiring: the server, what it watches, and the certificate it keeps.
+//! Comes in: settings, and the request to stop.
+//! Goes out: an error in one sentence, or the end the operator asked for.
+//! Keeps:    questions are answered from the first moment, with or without an API server; nothing of an answer waits for
+//!           a request of ours.
+//! Not here: answering (taintward-webhook), the rules (taintward-core), flags, signals.
+
+mod keeper;
+mod names;
+mod watches;
+
+pub use names::service_names;
+
+use crate::settings::Cluster;
+use crate::shutdown::Shutdown;
+use std::sync::Arc;
+use taintward_client::clock::Clock;
+use taintward_client::connect::{self, ConnectError, connect};
+use taintward_client::webhooks::Webhooks;
+use taintward_core::admission::review;
+use taintward_core::time::Mono;
+use taintward_serve::admin::{Check, Scope};
+use taintward_webhook::metrics::Metrics;
+use taintward_webhook::rules::{Around, Rules, UntilReady};
+use taintward_webhook::server::{Listening, OpenError, Service};
+use taintward_webhook::settings as server;
+use tokio::task::JoinSet;
+
+/// Everything `run` needs to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// How to find the API server.
+    pub cluster: Cluster,
+    /// The port, its certificate, and what clients may cost.
+    pub server: server::Settings,
+    /// Which rules hold, and how.
+    pub rules: review::Settings,
+    /// What is said before the first facts have come.
+    pub until_ready: UntilReady,
+    /// Where the certificate of our own making is kept; `None` with certificate files.
+    pub keeping: Option<Keeping>,
+}
+
+/// Where a certificate of our own making is kept, and who is told to believe it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keeping {
+    /// The namespace of the Secret.
+    pub namespace: String,
+    /// The Secret's name.
+    pub secret: String,
+    /// The name of both webhook configurations.
+    pub configuration: String,
+}
+
+/// Why the webhook could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum WebhookError {
+    /// The port cannot be had, or there is no certificate to show.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// There is no usable configuration for a client.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+}
+
+/// Runs the webhook until it is asked to stop.
+///
+/// # Errors
+/// If it cannot start.
+pub async fn run(settings: Settings, mut shutdown: Shutdown) -> Result<(), WebhookError> {
+    let clock = Clock::system();
+    let wall = clock.clone();
+    let listening = Listening::open(&settings.server, Arc::new(move || wall.now().wall)).await?;
+    let connected = connect(&connect::Settings {
+        kubeconfig: settings.cluster.kubeconfig.clone(),
+        context: settings.cluster.context.clone(),
+        ..connect::Settings::default()
+    })
+    .await?;
+    if let Ok(address) = listening.address() {
+        let cluster = connected.where_from.as_str();
+        tracing::info!(%address, cluster, rules = names::of_rules(&settings.rules), "the webhook answers");
+    }
+    let metrics = metrics(&clock);
+    let around = Arc::new(Around::default());
+    let mut tasks = JoinSet::new();
+    let streams = watches::begin(&connected.streams, settings.cluster.relist_every, &around, &mut tasks);
+    if let Some(keeping) = settings.keeping.clone() {
+        let server::Certificate::SelfSigned { names } = &settings.server.certificate else {
+            unreachable!("only a certificate of our own making is kept")
+        };
+        let keeper = keeper::Keeper {
+            webhooks: Webhooks::new(connected.client.clone()),
+            keeping,
+            names: names.clone(),
+            clock: clock.clone(),
+            shown: listening.shown(),
+            metrics: Arc::clone(&metrics),
+        };
+        tasks.spawn(async move { match keeper.run().await {} });
+    }
+    let rules = Rules::new(settings.rules, settings.until_ready, around);
+    let rules = Arc::new(rules);
+    let checks = checks(&rules, streams);
+    let service = Service { reviewer: rules, metrics, checks };
+    tokio::select! {
+        () = listening.serve(service, async move { shutdown.requested().await }) => {}
+        () = broken(&mut tasks) => {}
+    }
+    tracing::info!("the webhook has stopped");
+    Ok(())
+}
+
+/// Waits for a task that breaks down, and does so too: a webhook that hears nothing any more must not go on as if it did.
+async fn broken(tasks: &mut JoinSet<()>) {
+    while let Some(ended) = tasks.join_next().await {
+        if let Err(error) = ended
+            && error.is_panic()
+        {
+            std::panic::resume_unwind(error.into_panic());
+        }
+    }
+    std::future::pending().await
+}
+
+fn metrics(clock: &Clock) -> Arc<Metrics> {
+    let (now, mono) = (clock.now(), clock.clone());
+    let mono: Arc<dyn Fn() -> Mono + Send + Sync> = Arc::new(move || mono.now().mono);
+    Arc::new(Metrics::new(mono, env!("CARGO_PKG_VERSION"), now.wall, &Rules::names()))
+}
+
+/// Ready once everything has been heard of; a stream that breaks later leaves what was known, and says so.
+fn checks(rules: &Arc<Rules>, streams: Vec<watches::Stream>) -> Vec<Check> {
+    let rules = Arc::clone(rules);
+    let heard = move || match rules.missing().as_slice() {
+        [] => Ok(()),
+        missing => Err(format!("not heard of yet: {}", missing.join(", "))),
+    };
+    let mut checks = vec![Check::new("informers", Scope::Ready, heard)];
+    checks.extend(streams.into_iter().map(watches::Stream::into_check));
+    checks
+}

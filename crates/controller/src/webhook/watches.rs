@@ -1,0 +1,272 @@
+//! # Watches: what the rules are told of the cluster
+//! Room:     a stream for each kind of object, and the way of its news to [`Around`].
+//! Comes in: what a listener hears.
+//! Goes out: tidings; how each stream is doing.
+//! Keeps:    until a first list is complete nothing of it is told: half of the pools are not all pools. What cannot be
+//!           understood is as good as gone, and said so.
+//! Not here: listening (the client), what the rules make of it.
+
+use crate::streams::{check, listener};
+use kube::Client;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use taintward_client::decode::{Fact, SeenMember, SeenNamespace, SeenPolicy, SeenPool};
+use taintward_client::listen::{Heard, Phase, StreamHealth};
+use taintward_core::names::Uid;
+use taintward_serve::admin::{Check, Scope};
+use taintward_webhook::rules::{Around, NodeSeen, Tidings};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+/// Batches of one stream that may wait.
+const BATCHES_WAITING: usize = 2;
+
+/// One stream.
+pub(super) struct Stream {
+    name: &'static str,
+    health: watch::Receiver<StreamHealth>,
+}
+
+impl Stream {
+    /// Ready while the stream is in step, or the server has no such resource at all.
+    pub(super) fn into_check(self) -> Check {
+        let health = self.health.clone();
+        let in_step = check(self.health);
+        Check::new(self.name, Scope::Ready, move || if health.borrow().absent { Ok(()) } else { in_step() })
+    }
+}
+
+/// Begins to listen to everything the rules ask about.
+pub(super) fn begin(
+    client: &Client,
+    relist_every: Option<Duration>,
+    around: &Arc<Around>,
+    tasks: &mut JoinSet<()>,
+) -> Vec<Stream> {
+    let mut beginning = Beginning { client, relist_every, around, tasks };
+    vec![
+        beginning.stream::<SeenNamespace>(),
+        beginning.stream::<SeenPool>(),
+        beginning.stream::<SeenPolicy>(),
+        beginning.stream::<SeenMember>(),
+    ]
+}
+
+struct Beginning<'a> {
+    client: &'a Client,
+    relist_every: Option<Duration>,
+    around: &'a Arc<Around>,
+    tasks: &'a mut JoinSet<()>,
+}
+
+impl Beginning<'_> {
+    fn stream<F: Told>(&mut self) -> Stream {
+        let (out, news) = mpsc::channel(BATCHES_WAITING);
+        let (health_out, health) = watch::channel(StreamHealth::default());
+        let listener = listener::<F>(self.client.clone(), self.relist_every, None);
+        self.tasks.spawn(listener.run(out, health_out));
+        self.tasks.spawn(pass_on::<F>(news, health.clone(), Arc::clone(self.around)));
+        self.tasks.spawn(report(F::RESOURCE, health.clone()));
+        Stream { name: F::RESOURCE, health }
+    }
+}
+
+/// An object that the rules are told of.
+trait Told: Fact {
+    /// What of it they are told.
+    type Item: Send;
+
+    fn item(self) -> (Box<str>, Uid, Self::Item);
+    fn tell(around: &Around, tidings: Tidings<Self::Item>);
+}
+
+impl Told for SeenNamespace {
+    type Item = (Box<str>, taintward_core::admission::request::NamespaceFacts);
+
+    fn item(self) -> (Box<str>, Uid, Self::Item) {
+        (self.name.clone(), self.uid, (self.name, self.facts))
+    }
+
+    fn tell(around: &Around, tidings: Tidings<Self::Item>) {
+        around.namespaces(tidings);
+    }
+}
+
+impl Told for SeenPool {
+    type Item = taintward_core::admission::pool::Pool;
+
+    fn item(self) -> (Box<str>, Uid, Self::Item) {
+        (self.pool.name.clone(), self.uid, self.pool)
+    }
+
+    fn tell(around: &Around, tidings: Tidings<Self::Item>) {
+        around.pools(tidings);
+    }
+}
+
+impl Told for SeenPolicy {
+    type Item = taintward_core::admission::policy::Policy;
+
+    fn item(self) -> (Box<str>, Uid, Self::Item) {
+        (self.policy.name.clone(), self.uid, self.policy)
+    }
+
+    fn tell(around: &Around, tidings: Tidings<Self::Item>) {
+        around.policies(tidings);
+    }
+}
+
+impl Told for SeenMember {
+    type Item = NodeSeen;
+
+    fn item(self) -> (Box<str>, Uid, Self::Item) {
+        (self.node.name.clone(), self.uid, NodeSeen { node: self.node, ready: self.ready })
+    }
+
+    fn tell(around: &Around, tidings: Tidings<Self::Item>) {
+        around.nodes(tidings);
+    }
+}
+
+/// Hands on what is heard. A kind that the server does not have has no objects; one that goes away later has none left.
+async fn pass_on<F: Told>(
+    mut news: mpsc::Receiver<Vec<Heard<F>>>,
+    mut health: watch::Receiver<StreamHealth>,
+    around: Arc<Around>,
+) {
+    let mut following = Following::<F>::default();
+    loop {
+        tokio::select! {
+            batch = news.recv() => match batch {
+                Some(batch) => batch.into_iter().for_each(|heard| following.hear(heard, &around)),
+                None => return,
+            },
+            Ok(()) = health.changed() => {
+                if health.borrow_and_update().absent {
+                    following.nothing(&around);
+                }
+            }
+        }
+    }
+}
+
+/// Who is there, by name.
+struct Following<F: Told> {
+    held: HashMap<Box<str>, Uid>,
+    /// Of the list that is being received.
+    listed: Option<HashMap<Box<str>, Uid>>,
+    /// The objects of the first list, until it is complete.
+    first: Option<HashMap<Box<str>, F::Item>>,
+}
+
+impl<F: Told> Default for Following<F> {
+    fn default() -> Self {
+        Self { held: HashMap::new(), listed: None, first: Some(HashMap::new()) }
+    }
+}
+
+impl<F: Told> Following<F> {
+    fn hear(&mut self, heard: Heard<F>, around: &Around) {
+        match heard {
+            Heard::SyncBegins { .. } => {
+                self.listed = Some(HashMap::new());
+                if let Some(first) = &mut self.first {
+                    first.clear();
+                }
+            }
+            Heard::Seen { fact, .. } => {
+                let (name, uid, item) = fact.item();
+                if let Some(listed) = &mut self.listed {
+                    listed.insert(name.clone(), uid.clone());
+                }
+                self.held.insert(name.clone(), uid);
+                match &mut self.first {
+                    Some(first) => _ = first.insert(name, item),
+                    None => F::tell(around, Tidings::Now(item)),
+                }
+            }
+            Heard::Gone { uid, identity } => {
+                let name = if identity.name.is_empty() { self.name_of(&uid) } else { identity.name.into() };
+                if self.held.get(&name) == Some(&uid) {
+                    self.gone(name, around);
+                }
+            }
+            Heard::Unreadable(unreadable) => {
+                let identity = unreadable.identity.unwrap_or_default();
+                tracing::warn!(
+                    kind = F::KIND,
+                    name = identity.name.as_str(),
+                    why = unreadable.why.as_str(),
+                    "an object cannot be understood; it counts as not there"
+                );
+                self.gone(identity.name.into(), around);
+            }
+            Heard::SyncEnds => self.swept(around),
+            Heard::Quiet => {}
+        }
+    }
+
+    fn name_of(&self, uid: &Uid) -> Box<str> {
+        self.held.iter().find(|(_, held)| *held == uid).map(|(name, _)| name.clone()).unwrap_or_default()
+    }
+
+    fn gone(&mut self, name: Box<str>, around: &Around) {
+        self.held.remove(&name);
+        if let Some(listed) = &mut self.listed {
+            listed.remove(&name);
+        }
+        match &mut self.first {
+            Some(first) => _ = first.remove(&name),
+            None => F::tell(around, Tidings::Gone(name)),
+        }
+    }
+
+    fn swept(&mut self, around: &Around) {
+        let listed = self.listed.take().unwrap_or_default();
+        if let Some(first) = self.first.take() {
+            F::tell(around, Tidings::All(first.into_values().collect()));
+        } else {
+            let vanished = self.held.keys().filter(|name| !listed.contains_key(*name)).cloned();
+            vanished.collect::<Vec<_>>().into_iter().for_each(|name| F::tell(around, Tidings::Gone(name)));
+        }
+        self.held = listed;
+    }
+
+    fn nothing(&mut self, around: &Around) {
+        *self = Self { first: None, ..Self::default() };
+        F::tell(around, Tidings::All(Vec::new()));
+    }
+}
+
+/// Says when a stream breaks, what may not be read, and what the server does not have.
+async fn report(resource: &'static str, mut health: watch::Receiver<StreamHealth>) {
+    let (mut failures, mut was_absent, mut was_missing) = (0, false, false);
+    loop {
+        let now = health.borrow_and_update().clone();
+        if now.absent && !was_absent {
+            tracing::warn!(
+                resource,
+                "the API server does not have this resource: the rules take it that there are none; install the \
+                 CustomResourceDefinitions of Taintward"
+            );
+        }
+        if let Some(missing) = now.missing.filter(|_| !was_missing) {
+            let (verb, on) = (missing.verb, missing.resource);
+            tracing::error!(verb, resource = on, "permission missing: the rules that need it do nothing");
+        }
+        if let Phase::Waiting { why, .. } = &now.phase
+            && now.counters.failures > failures
+            && !now.absent
+        {
+            tracing::warn!(resource, err = why.as_str(), "stream interrupted; it is taken up again");
+        }
+        (failures, was_absent, was_missing) = (now.counters.failures, now.absent, now.missing.is_some());
+        if health.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! What is heard, told to the rules.
+
+use super::*;
+use taintward_client::decode::Identity;
+use taintward_core::admission::review::Settings;
+use taintward_webhook::rules::{Rules, UntilReady};
+
+/// Listens to namespaces only; says what is missing, and which of these pods' namespaces are known.
+struct World {
+    around: Arc<Around>,
+    following: Following<SeenNamespace>,
+}
+
+impl World {
+    fn new() -> Self {
+        Self { around: Arc::default(), following: Following::default() }
+    }
+
+    fn hear(&mut self, heard: Heard<SeenNamespace>) {
+        self.following.hear(heard, &self.around);
+    }
+
+    fn seen(&mut self, name: &str, uid: &str) {
+        let (uid, name) = (Uid::new(uid), name.into());
+        let fact = SeenNamespace { uid, version: None, name, facts: Default::default() };
+        self.hear(Heard::Seen { fact, listed: true });
+    }
+
+    fn gone(&mut self, name: &str, uid: &str) {
+        let identity = Identity { name: name.to_owned(), ..Identity::default() };
+        self.hear(Heard::Gone { uid: Uid::new(uid), identity });
+    }
+
+    fn begins(&mut self) {
+        self.hear(Heard::SyncBegins { silent_for: None });
+    }
+
+    fn known(&self) -> Vec<&'static str> {
+        ["a", "b"].into_iter().filter(|name| self.around.knows_namespace(name)).collect()
+    }
+
+    fn is_told(&self) -> bool {
+        let rules = Rules::new(Settings::default(), UntilReady::Allow, Arc::clone(&self.around));
+        !rules.missing().contains(&"namespaces")
+    }
+}
+
+#[test]
+fn half_a_first_list_is_told_to_nobody() {
+    let mut world = World::new();
+    world.begins();
+    world.seen("a", "1");
+    assert!(!world.is_told());
+    // It breaks off, and the next one has another.
+    world.begins();
+    world.seen("b", "2");
+    assert!(!world.is_told());
+    world.hear(Heard::SyncEnds);
+    assert!(world.is_told());
+    assert_eq!(world.known(), ["b"]);
+}
+
+#[test]
+fn what_a_later_list_lacks_is_gone_and_what_comes_meanwhile_is_told_at_once() {
+    let mut world = World::new();
+    world.begins();
+    world.seen("a", "1");
+    world.hear(Heard::SyncEnds);
+    world.begins();
+    world.seen("b", "2");
+    assert_eq!(world.known(), ["a", "b"], "not gone before the list is complete");
+    world.hear(Heard::SyncEnds);
+    assert_eq!(world.known(), ["b"]);
+}
+
+#[test]
+fn the_end_of_an_old_one_is_not_the_end_of_its_namesake() {
+    let mut world = World::new();
+    world.begins();
+    world.seen("a", "1");
+    world.hear(Heard::SyncEnds);
+    world.seen("a", "2");
+    world.gone("a", "1");
+    assert_eq!(world.known(), ["a"]);
+    world.gone("a", "2");
+    assert!(world.known().is_empty());
+}
+
+#[test]
+fn one_that_cannot_be_understood_counts_as_not_there() {
+    let mut world = World::new();
+    world.begins();
+    world.seen("a", "1");
+    world.hear(Heard::SyncEnds);
+    let identity = Identity { name: "a".to_owned(), uid: Some(Uid::new("1")), ..Identity::default() };
+    let why = "spec: no object".to_owned();
+    world.hear(Heard::Unreadable(taintward_client::decode::Unreadable { identity: Some(identity), why }));
+    assert!(world.known().is_empty());
+}
+
+#[test]
+fn a_kind_the_server_does_not_have_has_no_objects() {
+    let mut world = World::new();
+    world.following.nothing(&world.around);
+    assert!(world.is_told());
+    assert!(world.known().is_empty());
+    // It is installed later.
+    world.begins();
+    world.seen("a", "1");
+    world.hear(Heard::SyncEnds);
+    assert_eq!(world.known(), ["a"]);
+}
