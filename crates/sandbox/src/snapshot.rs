@@ -209,9 +209,9 @@ mod tests {
     #[tokio::test]
     async fn pools_come_back_and_what_is_none_is_named() {
         let yaml = b"apiVersion: taintward.io/v1alpha1\nkind: DedicatedPool\nmetadata: {name: good}\n\
-            spec: {taint: {key: a}, nodes: {names: [n]}, users: {users: [x]}}\nstatus: {nodes: 3}\n---\n\
+            spec: {taint: {key: a}, nodes: {names: [n1]}, users: {users: [x]}}\nstatus: {nodes: 3}\n---\n\
             apiVersion: taintward.io/v1alpha1\nkind: DedicatedPool\nmetadata: {name: bad}\n\
-            spec: {taint: {key: a b}, nodes: {names: [n]}, users: {users: [x]}}\n";
+            spec: {taint: {key: a b}, nodes: {names: [n1]}, users: {users: [x]}}\n";
         let world = empty();
         let loaded = load(world.server(), yaml).unwrap();
         assert_eq!((loaded.objects, loaded.left_out_count), (1, 1), "{:?}", loaded.left_out);
