@@ -24,7 +24,7 @@ use taintward_controller::run::run_on;
 use taintward_controller::settings::{Election, Settings};
 use taintward_controller::shutdown::Shutdown;
 use taintward_core::time::Wall;
-use taintward_sandbox::api::{self, Server};
+use taintward_sandbox::api::{self, Server, User};
 use taintward_sandbox::resource::known;
 use taintward_sandbox::sample;
 use taintward_sandbox::serve::Listening;
@@ -235,6 +235,7 @@ fn tried(command: &str, what: &str) -> String {
 /// Taintward itself, on the cluster in this process: the same code as on a real one.
 async fn controller(server: Server, speed: f64, settings: Settings, shutdown: Shutdown) {
     let wall = server.clock().now().as_microsecond();
+    let server = server.as_user(User::taintward());
     let client = kube_client(&server);
     let cluster = Connected {
         streams: kube_client(&server),

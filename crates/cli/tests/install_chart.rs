@@ -282,3 +282,21 @@ fn configurations_come_last_and_go_first() {
         assert!(!kinds(flags).contains(&"Namespace".to_owned()), "{flags:?}");
     }
 }
+
+/// What the pods are started with is understood: without a cluster they end for want of one, not of sense.
+#[test]
+fn flags_of_the_pods_are_those_of_the_program() {
+    let folder = Folder::named("install-flags");
+    for (choice, _) in CHOICES {
+        let all = chosen(&flags(choice, &folder));
+        for object in all.values().filter(|object| object["kind"] == "Deployment") {
+            let arguments = &object["spec"]["template"]["spec"]["containers"][0]["args"];
+            let arguments: Vec<&str> =
+                arguments.as_array().unwrap().iter().map(|argument| argument.as_str().unwrap()).collect();
+            let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+            let output = command.args(&arguments).args(["--kubeconfig", "nowhere"]).output().unwrap();
+            let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+        }
+    }
+}

@@ -16,6 +16,7 @@ mod cli {
     pub(crate) mod patience;
 }
 mod kubectl {
+    pub(crate) mod admitting;
     pub(crate) mod changing;
     pub(crate) mod moving;
     pub(crate) mod reading;

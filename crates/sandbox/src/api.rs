@@ -10,16 +10,19 @@ mod create;
 mod delete;
 mod events;
 mod eviction;
+mod gate;
 mod kind;
 mod meta;
 mod rules;
 mod scale;
 mod update;
+mod user;
 
 pub use ask::{On, Propagation, Strictness, Wish};
 pub use create::Made;
 pub use delete::{Deletion, Gone};
 pub use update::Patch;
+pub use user::User;
 
 pub(crate) use events::{from_home as shown, is_shown_otherwise};
 pub(crate) use eviction::{is_ready, set_condition};
@@ -33,6 +36,7 @@ use crate::failure::Failure;
 use crate::ids::Ids;
 use crate::resource::Number;
 use crate::store::{Object, Store};
+use gate::Gate;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -40,6 +44,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Server {
     shared: Arc<Shared>,
+    user: Arc<User>,
 }
 
 struct Shared {
@@ -47,12 +52,27 @@ struct Shared {
     clock: Clock,
     ids: Ids,
     admission: Admission,
+    /// The rules of Taintward's webhook, if they are on.
+    gate: Option<Gate>,
 }
 
 impl Server {
     /// A server with nothing in it.
     pub fn new(store: Store, clock: Clock, seed: u64, admission: Admission) -> Self {
-        Self { shared: Arc::new(Shared { store, clock, ids: Ids::new(seed), admission }) }
+        let gate = admission.rules.then(Gate::new);
+        let shared = Shared { store, clock, ids: Ids::new(seed), admission, gate };
+        Self { shared: Arc::new(shared), user: Arc::default() }
+    }
+
+    /// The same server, to which requests come from this account unless they say otherwise.
+    #[must_use]
+    pub fn as_user(&self, user: User) -> Self {
+        Self { shared: Arc::clone(&self.shared), user: Arc::new(user) }
+    }
+
+    /// From whom requests come unless they say otherwise.
+    pub(crate) fn user(&self) -> &User {
+        &self.user
     }
 
     /// The objects.

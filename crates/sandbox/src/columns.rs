@@ -18,6 +18,7 @@ mod selector;
 mod storage;
 mod workloads;
 
+use crate::custom::{self, Definition};
 use jiff::Timestamp;
 use read::{entry, given};
 use serde_json::{Map, Value, json};
@@ -42,6 +43,9 @@ pub enum Include {
 ///
 /// Quantities are printed as they stand; a server keeps them in their canonical form.
 pub fn table(group: &str, resource: &str, objects: &[&Value], now: Timestamp, include: Include) -> Value {
+    if let Some(definition) = custom::of(group, resource.split('/').next().unwrap_or_default()) {
+        return of_custom(definition, objects, now, include);
+    }
     let sheet = sheet(group, resource);
     let rows: Vec<Value> = objects.iter().map(|object| row(sheet, object, now, include)).collect();
     // Where a resource has no columns of its own, a server's list of rows is not made before the first row.
@@ -55,6 +59,20 @@ pub fn table(group: &str, resource: &str, objects: &[&Value], now: Timestamp, in
     })
 }
 
+/// The same for a custom kind, whose definition says which columns it has.
+fn of_custom(definition: &Definition, objects: &[&Value], now: Timestamp, include: Include) -> Value {
+    let columns = [NAME.definition()].into_iter().chain(definition.column_definitions());
+    let row = |object: &&Value| {
+        let name = [Value::from(objects::name(object))];
+        let cells = name.into_iter().chain(definition.cells(object, now)).collect();
+        json!({"cells": Value::Array(cells), "object": carried(object, include)})
+    };
+    json!({
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {},
+        "columnDefinitions": columns.collect::<Vec<_>>(), "rows": objects.iter().map(row).collect::<Vec<_>>(),
+    })
+}
+
 const LAST_OF_INITIAL: &str = "k8s.io/initial-events-end";
 
 fn row(sheet: &Sheet, object: &Value, now: Timestamp, include: Include) -> Value {
@@ -63,7 +81,13 @@ fn row(sheet: &Sheet, object: &Value, now: Timestamp, include: Include) -> Value
     if let Some(conditions) = (sheet.conditions)(object) {
         row.insert("conditions".into(), conditions);
     }
-    let object = match include {
+    row.insert("object".into(), carried(object, include));
+    row.into()
+}
+
+/// What a row carries of its object.
+fn carried(object: &Value, include: Include) -> Value {
+    match include {
         // The bookmark that ends a watch's first events is known by its annotation, and so it is never left out.
         Include::None if entry(object, "metadata.annotations", LAST_OF_INITIAL) != Some("true") => {
             Value::Null
@@ -74,9 +98,7 @@ fn row(sheet: &Sheet, object: &Value, now: Timestamp, include: Include) -> Value
             "metadata": given(object, "metadata").cloned().unwrap_or_else(|| json!({})),
         }),
         Include::Object => object.clone(),
-    };
-    row.insert("object".into(), object);
-    row.into()
+    }
 }
 
 /// How the objects of one resource are printed.
@@ -130,6 +152,11 @@ struct Column {
 
 const NAME: Column = Column { format: "name", ..text("Name") };
 const AGE: Column = text("Age");
+
+/// How long ago a time is that stands in a text.
+pub(crate) fn since(time: &str, now: Timestamp) -> String {
+    age::ago(time.parse().ok(), now)
+}
 
 const fn text(name: &'static str) -> Column {
     Column { name, type_: "string", format: "", priority: 0 }

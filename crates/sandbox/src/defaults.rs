@@ -4,6 +4,7 @@
 //! Goes out: the same objects, filled in.
 //! Not here: names, UIDs, times, cluster IPs (they are drawn or allocated); whether the object is right (`validate.rs`).
 
+use crate::custom;
 use crate::parts::{self, at, fill, has, list, list_mut, object, text};
 use crate::validate::same_field;
 use serde_json::{Value, json};
@@ -31,6 +32,9 @@ const COUNTED: [&str; 11] = [
 
 /// Fills in what a reader of the API may rely on, at every create and update.
 pub fn apply_defaults(group: &str, resource: &str, object: &mut Value) {
+    if let Some(definition) = custom::of(group, resource) {
+        return definition.fill(object);
+    }
     match (group, resource) {
         ("", "pods") => pod::pod(object),
         ("", "namespaces") => namespace(object),
@@ -52,16 +56,22 @@ pub struct Admission {
     pub default_tolerations: bool,
     /// AD-6: new nodes are not ready until somebody says so.
     pub taint_new_nodes: bool,
+    /// Taintward's webhook: its rules about pods and nodes, all of them.
+    pub rules: bool,
 }
 
 impl Default for Admission {
     fn default() -> Self {
-        Self { service_account: true, default_tolerations: true, taint_new_nodes: true }
+        // A cluster has no webhook until somebody installs it.
+        Self { service_account: true, default_tolerations: true, taint_new_nodes: true, rules: false }
     }
 }
 
 /// What admission and creation set besides, after the defaults; the name, namespace and UID are known by now.
 pub fn on_create(group: &str, resource: &str, new: &mut Value, admission: Admission) {
+    if let Some(definition) = custom::of(group, resource) {
+        return definition.begin(new);
+    }
     match (group, resource) {
         ("", "pods") => admitted::pod_created(new, admission),
         ("coordination.k8s.io", "leases") => lease(new),
@@ -98,6 +108,9 @@ pub fn on_update(
     new: &mut Value,
     admission: Admission,
 ) {
+    if let Some(definition) = custom::of(group, resource) {
+        definition.keep(subresource, old, new);
+    }
     let (was, meta) = (&old["metadata"], object(new, "metadata"));
     fill(meta, "uid", was["uid"].clone());
     for name in ["creationTimestamp", "deletionTimestamp"] {
@@ -152,6 +165,9 @@ fn keep(new: &mut Value, old: &Value, path: &[&str]) {
 /// Sets `metadata.generation`: 1 on create, one more when the `spec` is another. A Deployment's annotations count too:
 /// they are copied to its ReplicaSets. Not for changes of a status.
 pub fn generation(old: Option<&Value>, new: &mut Value, resource: &str) {
+    if let Some(definition) = custom::of(custom::GROUP, resource) {
+        return definition.generation(old, new);
+    }
     if !COUNTED.contains(&resource) {
         if resource == "priorityclasses" {
             object(new, "metadata")["generation"] =

@@ -69,7 +69,7 @@ where
             let accept = accept::of(&head);
             let writes = !matches!(head.method, Method::GET | Method::HEAD);
             let answer = match Limited::new(body, BODY_MOST).collect().await {
-                Ok(body) => server.answer(Asked::new(&head, body.to_bytes())),
+                Ok(body) => server.answer(Asked::new(&head, body.to_bytes(), server.user())),
                 Err(why) if why.is::<http_body_util::LengthLimitError>() => {
                     Err(Failure::too_large(BODY_MOST))
                 }

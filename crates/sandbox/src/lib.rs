@@ -7,6 +7,7 @@
 pub mod api;
 pub mod clock;
 pub mod columns;
+mod custom;
 pub mod defaults;
 pub mod facts;
 pub mod failure;

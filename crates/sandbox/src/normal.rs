@@ -26,7 +26,7 @@ pub(crate) use self::instant::Instant;
 pub use self::yaml::yaml_to_json;
 pub(crate) use self::yaml::{documents, read_long_yaml, whole_numbers};
 pub(crate) use self::zero::{complete, zero};
-use crate::schema::Schema;
+use crate::schema::{Schema, TypeId};
 
 /// Base64 as Go reads it: padded, and not particular about the last bits.
 pub(crate) const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -74,6 +74,13 @@ pub fn normal(api_version: &str, kind: &str, object: Value) -> Result<Normal, Fa
         object.insert("apiVersion".into(), api_version.into());
         object.insert("kind".into(), kind.into());
     }
+    Ok(Normal { value, unknown: walk.into_unknown() })
+}
+
+/// Sends part of an object through its type.
+pub(crate) fn of_type(of: TypeId, value: Value) -> Result<Normal, Fault> {
+    let mut walk = walk::Walk::new(Schema::get());
+    let value = walk.root(of, value)?;
     Ok(Normal { value, unknown: walk.into_unknown() })
 }
 

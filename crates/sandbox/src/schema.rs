@@ -1,9 +1,10 @@
 //! # Schema: the fields of the Kubernetes API
 //! Room:     types, their fields, and what JSON, protobuf and patches need to know of each.
-//! Comes in: `schema/kubernetes.txt`, made from the Go types (`cargo xtask schema`).
+//! Comes in: `schema/kubernetes.txt`, made from the Go types (`cargo xtask schema`); the definitions of custom kinds.
 //! Goes out: [`Schema`], read once.
 //! Not here: defaults, validation, columns, descriptions.
 
+use crate::custom;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -141,7 +142,8 @@ pub struct Schema {
 }
 
 static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
-    Schema::read(include_str!("schema/kubernetes.txt")).unwrap_or_else(|line| panic!("the schema: {line}"))
+    let text = [include_str!("schema/kubernetes.txt"), custom::types()].concat();
+    Schema::read(&text).unwrap_or_else(|line| panic!("the schema: {line}"))
 });
 
 impl Schema {

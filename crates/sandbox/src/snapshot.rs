@@ -6,6 +6,7 @@
 //! Not here: files (the command line opens them).
 
 use crate::api::{Server, key};
+use crate::custom;
 use crate::file::{self, Unread};
 use crate::normal::normal;
 use crate::resource::{Number, Resource, known};
@@ -95,7 +96,7 @@ fn take(server: &Server, item: Value, seen: &mut HashSet<(Number, String)>) -> R
     if seen.contains(&(number.home(), key(&namespace, &name))) {
         return Err(format!("{called}: it is there twice; the first one counts"));
     }
-    let mut object = normal(&version, &kind, item).map_err(|why| format!("{called}: {why}"))?.value;
+    let mut object = read(&version, &kind, item).map_err(|why| format!("{called}: {why}"))?;
     if text(&object["metadata"]["uid"]).is_empty() {
         object["metadata"]["uid"] = json!(server.ids().uid());
     }
@@ -112,6 +113,18 @@ fn take(server: &Server, item: Value, seen: &mut HashSet<(Number, String)>) -> R
     put.map_err(|failure| format!("{called}: {}", failure.message))?;
     seen.insert((number.home(), key(&namespace, &name)));
     Ok(())
+}
+
+/// An object of a kind that is known here; what custom resources say is judged, as nobody judges it later.
+fn read(version: &str, kind: &str, item: Value) -> Result<Value, String> {
+    let Some(definition) = custom::of_kind(version, kind) else {
+        return normal(version, kind, item).map(|read| read.value).map_err(|why| why.to_string());
+    };
+    let mut object = definition.read(item).map_err(|why| why.to_string())?.value;
+    definition.fill(&mut object);
+    let mut faults = Vec::new();
+    definition.judge(&object, "", &mut faults);
+    faults.first().map_or(Ok(object), |fault| Err(fault.to_string()))
 }
 
 /// Text of a file that may be anything, for a line of a terminal.
@@ -191,6 +204,25 @@ mod tests {
         assert!(loaded.left_out[0].contains("Odd"), "{:?}", loaded.left_out);
         assert_eq!(world.server().get(known("", "nodes"), "", "a").unwrap()["metadata"]["uid"], "u1");
         assert!(world.server().get(known("", "namespaces"), "", "far").is_some());
+    }
+
+    #[tokio::test]
+    async fn pools_come_back_and_what_is_none_is_named() {
+        let yaml = b"apiVersion: taintward.io/v1alpha1\nkind: DedicatedPool\nmetadata: {name: good}\n\
+            spec: {taint: {key: a}, nodes: {names: [n1]}, users: {users: [x]}}\nstatus: {nodes: 3}\n---\n\
+            apiVersion: taintward.io/v1alpha1\nkind: DedicatedPool\nmetadata: {name: bad}\n\
+            spec: {taint: {key: a b}, nodes: {names: [n1]}, users: {users: [x]}}\n";
+        let world = empty();
+        let loaded = load(world.server(), yaml).unwrap();
+        assert_eq!((loaded.objects, loaded.left_out_count), (1, 1), "{:?}", loaded.left_out);
+        assert!(
+            loaded.left_out[0].contains("DedicatedPool bad: spec.taint.key: Invalid value: \"a b\""),
+            "{loaded:?}"
+        );
+        let pool = world.server().get(known("taintward.io", "dedicatedpools"), "", "good").unwrap();
+        assert_eq!((&pool["spec"]["placement"], &pool["status"]["nodes"]), (&"Exclusive".into(), &3.into()));
+        let other = empty();
+        assert_eq!(load(other.server(), &save(world.server())).unwrap().left_out_count, 0);
     }
 
     #[tokio::test]

@@ -208,6 +208,16 @@ impl Txn<'_> {
         listed.map(|listed| listed.objects).unwrap_or_default()
     }
 
+    /// The version of the latest change, of this transaction's own as well.
+    pub fn version(&self) -> u64 {
+        self.inner.version
+    }
+
+    /// Changes of a resource after a version, at most so many; `None` if they are no longer all remembered.
+    pub fn changes(&self, number: Number, after: u64, limit: usize) -> Option<Vec<Arc<Event>>> {
+        self.inner.shelf(number).changes(after, limit)
+    }
+
     /// Writes an object and returns it with its new version in it.
     pub fn put(&mut self, number: Number, key: &str, mut value: Value) -> Arc<Object> {
         let version = self.next(&mut value);

@@ -24,6 +24,7 @@ mod workload;
 pub use found::{Invalid, Kind, Shown, status};
 pub(crate) use go::same_field;
 
+use crate::custom;
 use crate::parts::text;
 use found::Faults;
 
@@ -33,6 +34,11 @@ const CLUSTER_WIDE: [&str; 3] = ["nodes", "namespaces", "priorityclasses"];
 /// What is wrong with a new object. Empty: it may be created.
 pub fn on_create(group: &str, resource: &str, object: &Value) -> Vec<Invalid> {
     let mut faults = Faults::default();
+    if let Some(definition) = custom::of(group, resource) {
+        meta::whole(&mut faults, object, false, words::dns_subdomain);
+        definition.judge(object, "", &mut faults.0);
+        return faults.0;
+    }
     itself(&mut faults, group, resource, object, true);
     if faults.0.is_empty() && resource != "bindings" {
         meta::whole(&mut faults, object, !CLUSTER_WIDE.contains(&resource), words::path_segment);
@@ -48,7 +54,7 @@ pub(crate) fn of_name(group: &str, resource: &str, namespace: &str, name: &str) 
     );
     let mut faults = match (group, resource) {
         ("", "namespaces") => words::dns_label(name),
-        _ if strict => words::dns_subdomain(name),
+        _ if strict || group == custom::GROUP => words::dns_subdomain(name),
         _ => words::path_segment(name),
     };
     if !namespace.is_empty() {
@@ -61,7 +67,8 @@ pub(crate) fn of_name(group: &str, resource: &str, namespace: &str, name: &str) 
 /// resource. Of other kinds, such an update is of whatever version there is.
 pub fn without_version(group: &str, resource: &str, new: &Value) -> Option<Value> {
     let unnamed = text(&new["metadata"], "resourceVersion").is_empty();
-    let strict = ["leases", "leasecandidates", "poddisruptionbudgets"].contains(&resource);
+    let strict = ["leases", "leasecandidates", "poddisruptionbudgets"].contains(&resource)
+        || custom::of(group, resource).is_some();
     (unnamed && strict).then(|| {
         let mut faults = Faults::default();
         faults.invalid("metadata.resourceVersion", 0, "must be specified for an update");
@@ -72,6 +79,13 @@ pub fn without_version(group: &str, resource: &str, new: &Value) -> Option<Value
 /// What is wrong with a change. `subresource` is empty or `status`, or `finalize` of a namespace. Empty: it may be made.
 pub fn on_update(group: &str, resource: &str, subresource: &str, old: &Value, new: &Value) -> Vec<Invalid> {
     let mut faults = Faults::default();
+    if let Some(definition) = custom::of(group, resource) {
+        meta::whole(&mut faults, new, false, words::path_segment);
+        // A server judges the change of metadata twice, and tells of it once.
+        (0..2).for_each(|_| meta::update(&mut faults, old, new));
+        definition.judge(new, subresource, &mut faults.0);
+        return faults.0;
+    }
     meta::whole(&mut faults, new, !CLUSTER_WIDE.contains(&resource), words::path_segment);
     meta::update(&mut faults, old, new);
     match subresource {

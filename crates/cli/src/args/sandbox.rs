@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use taintward_controller::settings::{Controllers, Election, Marking, Mode, Serving, Settings};
 use taintward_core::health;
+use taintward_sandbox::defaults::Admission;
 use taintward_sandbox::fleet::NODES_MOST;
 use taintward_sandbox::life::Role;
 use taintward_sandbox::world;
@@ -163,6 +164,7 @@ fn start(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
         cluster: taintward_controller::settings::Cluster::default(),
         controllers: Controllers {
             taint_eviction: true,
+            dedicated_pools: false,
             node_lifecycle: (!left_out(Role::Nodes.name())).then(|| node_health(args.tour)),
         },
         mode: Mode::Enforce,
@@ -184,6 +186,8 @@ fn start(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
         zones: args.zones.unwrap_or(ZONES),
         roles,
         renew: if args.tour { silence::RENEW } else { KUBELETS_RENEW }.try_into().unwrap_or_default(),
+        // What a cluster with Taintward's webhook has, whether a Taintward acts in it or not.
+        admission: Admission { rules: true, ..Admission::default() },
         ..world::Settings::default()
     };
     Ok(SandboxPlan {

@@ -36,9 +36,12 @@ const PAGES: [Page; 12] = [
     },
     Page {
         verb: "webhook",
-        example: None,
+        example: Some((
+            COMMANDS,
+            "taintward webhook --self-signed --namespace default --bind-address 127.0.0.1",
+        )),
         exit_codes: &program::EXIT_CODES,
-        besides: "What it needs in a cluster, made in one go: [taintward install](install.md).",
+        besides: "What each rule does, and what to do when something is wrong: [docs/admission.md](../admission.md).",
     },
     Page {
         verb: "install",

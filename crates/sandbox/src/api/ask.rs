@@ -4,6 +4,7 @@
 //! Goes out: [`On`] and [`Wish`].
 //! Not here: bodies.
 
+use super::User;
 use crate::resource::{Number, Sub};
 use bytes::Bytes;
 
@@ -74,11 +75,14 @@ pub struct Wish {
     pub raw: Option<Bytes>,
     /// Server-side apply: takes fields from others.
     pub force: bool,
+    /// Who asks.
+    pub user: User,
 }
 
 impl Wish {
     /// By a part of the cluster itself.
     pub fn by(manager: &str) -> Self {
-        Self { manager: manager.to_owned(), strictness: Strictness::Ignore, ..Self::default() }
+        let (user, strictness) = (User::part(manager), Strictness::Ignore);
+        Self { manager: manager.to_owned(), strictness, user, ..Self::default() }
     }
 }

@@ -4,6 +4,7 @@
 //! Goes out: the kept object.
 //! Not here: bindings and evictions, which are POSTs too.
 
+use super::gate::Coming;
 use super::{On, Server, Wish, admit, events, meta, rules};
 use crate::failure::Failure;
 use crate::resource::known;
@@ -59,7 +60,14 @@ impl Server {
         rules::begin(resource, &mut body, self.shared.admission);
         admit::prioritise(class.as_ref(), &mut body);
         events::to_home(resource, &mut body);
+        let coming = Coming { on, old: None, wish };
+        if let Some(gate) = &self.shared.gate {
+            body = gate.complete(txn, coming, body, &mut warnings)?;
+        }
         rules::check_new(resource, &body)?;
+        if let Some(gate) = &self.shared.gate {
+            gate.check(txn, coming, &body, &mut warnings)?;
+        }
         body = rules::complete(body)?;
         // What is no number counts as none.
         if version.parse::<u64>().is_ok_and(|version| version != 0) {
@@ -75,6 +83,7 @@ impl Server {
             }
             return Err(failure);
         }
+        warnings.extend(rules::warnings(resource, &body));
         if resource.kind == "Pod" && name.contains('.') {
             warnings.push(DOTTED.to_owned());
         }

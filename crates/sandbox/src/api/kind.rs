@@ -5,11 +5,12 @@
 //!           the kind they name, kinds that belong elsewhere.
 //! Not here: reading bodies of the right kind (`rules.rs`).
 
+use crate::custom;
 use crate::failure::Failure;
 use crate::normal::normal;
 use crate::resource::Resource;
 use crate::schema::Schema;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Where a real server keeps its kinds: it says so.
 const SCHEME: &str = "pkg/runtime/scheme.go:111";
@@ -34,6 +35,9 @@ pub(crate) fn check(resource: &Resource, object: &Value) -> Result<(), Misnamed>
         Some(text) => text.to_owned(),
     };
     let expected = resource.api_version();
+    if custom::of(resource.group, resource.plural).is_some() {
+        return check_custom(resource, object).map_err(Misnamed::Elsewhere);
+    }
     let (version, kind) = (said("apiVersion", &expected), said("kind", resource.kind));
     if version == expected && kind == resource.kind {
         return Ok(());
@@ -57,6 +61,24 @@ pub(crate) fn check(resource: &Resource, object: &Value) -> Result<(), Misnamed>
         )
     };
     Err(Misnamed::Elsewhere(Failure::bad_request(why)))
+}
+
+/// Custom kinds have no types that a body could be read into: it must say what it is.
+fn check_custom(resource: &Resource, object: &Value) -> Result<(), Failure> {
+    let said = |field: &str| object[field].as_str().unwrap_or_default();
+    let (version, kind, expected) = (said("apiVersion"), said("kind"), resource.api_version());
+    if version != expected {
+        return Err(Failure::bad_request(format!(
+            "the API version in the data ({version}) does not match the expected API version ({expected})"
+        )));
+    }
+    if kind != resource.kind {
+        let message = format!("Invalid value: {kind:?}: must be {}", resource.kind);
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let cause = json!({"reason": "FieldValueInvalid", "message": message, "field": "kind"});
+        return Err(Failure::invalid(resource.group, kind, name, &[format!("kind: {message}")], vec![cause]));
+    }
+    Ok(())
 }
 
 /// The same, for bodies.

@@ -9,17 +9,20 @@ use super::{On, Patch, Strictness, Wish, meta};
 use crate::clock::Clock;
 use crate::defaults::Admission;
 use crate::failure::Failure;
-use crate::normal::{Fault, Normal, complaints, has_duplicates, normal};
+use crate::normal::{Fault, Normal, complaints, duplicates, has_duplicates, normal};
 use crate::patch::{self, PatchError, Writer};
 use crate::resource::{Resource, Sub};
 use crate::schema::{Schema, TypeId};
-use crate::{defaults, validate};
+use crate::{custom, defaults, validate};
 use serde_json::{Value, json};
 
 /// An object through its type. An empty list of owners is a wish to forget them, and would not come back from there.
 fn typed(version: &str, kind: &str, body: Value) -> Result<Normal, Fault> {
     let forgets = body["metadata"]["managedFields"] == json!([]);
-    let mut read = normal(version, kind, body)?;
+    let mut read = match custom::of_kind(version, kind) {
+        Some(definition) => definition.read(body)?,
+        None => normal(version, kind, body)?,
+    };
     if forgets {
         meta::metadata(&mut read.value).insert("managedFields".into(), json!([]));
     }
@@ -37,6 +40,7 @@ pub(super) fn read(resource: &Resource, body: Value, wish: &Wish) -> Result<(Val
     let read = typed(&resource.api_version(), resource.kind, body).map_err(|fault| refused(&fault))?;
     let complaints = match raw {
         _ if wish.strictness == Strictness::Ignore => return Ok((read.value, Vec::new())),
+        Some(raw) if is_custom(resource) => [duplicates(raw), read.unknown].concat(),
         Some(raw) if twice || !read.unknown.is_empty() => complaints(raw, &read.unknown),
         Some(_) => Vec::new(),
         None => read.unknown,
@@ -47,6 +51,10 @@ pub(super) fn read(resource: &Resource, body: Value, wish: &Wish) -> Result<(Val
         }
         _ => Ok((read.value, complaints)),
     }
+}
+
+fn is_custom(resource: &Resource) -> bool {
+    custom::of(resource.group, resource.plural).is_some()
 }
 
 /// A body with the values for what it leaves out.
@@ -143,6 +151,23 @@ pub(super) fn check_changed(
 ) -> Result<(), Failure> {
     let sub = sub.map_or("", Sub::name);
     refused(resource, body, &validate::on_update(resource.group, resource.plural, sub, old, body))
+}
+
+/// What a server says of an object that it takes.
+pub(super) fn warnings(resource: &Resource, body: &Value) -> Vec<String> {
+    if !is_custom(resource) {
+        return Vec::new();
+    }
+    let names = body["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let known = ["kubernetes", "orphan", "foregroundDeletion"];
+    let odd = names.filter(|name| !name.contains('/') && !known.contains(name));
+    let words = |name| {
+        format!(
+            "metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name to avoid accidental conflicts \
+             with other finalizer writers"
+        )
+    };
+    odd.map(words).collect()
 }
 
 /// `metadata.generation`.

@@ -6,6 +6,7 @@
 //! Not here: how patches work (`patch.rs`).
 
 use super::create::unkept;
+use super::gate::Coming;
 use super::{Made, On, Server, Wish, events, meta, rules};
 use crate::failure::Failure;
 use crate::parts::same_but;
@@ -112,7 +113,7 @@ impl Server {
         (old, before): (&Arc<Object>, Value),
         mut body: Value,
         wish: &Wish,
-        warnings: Vec<String>,
+        mut warnings: Vec<String>,
     ) -> Result<Made, Failure> {
         let resource = on.number.get();
         check_preconditions(resource, on, &before, &body)?;
@@ -126,11 +127,19 @@ impl Server {
         rules::track(resource, Some(shown), &mut body, wish, on.sub, self.clock());
         events::to_home(resource, &mut body);
         rules::again(resource, on.sub, &before, &mut body, self.shared.admission);
+        let coming = Coming { on, old: Some(&before), wish };
+        if let Some(gate) = &self.shared.gate {
+            body = gate.complete(txn, coming, body, &mut warnings)?;
+        }
         rules::check_changed(resource, on.sub, &before, &body)?;
+        if let Some(gate) = &self.shared.gate {
+            gate.check(txn, coming, &body, &mut warnings)?;
+        }
         if matches!(on.sub, None | Some(Sub::Scale)) {
             rules::generation(resource, Some(&before), &mut body);
         }
         let mut body = rules::complete(body)?;
+        warnings.extend(rules::warnings(resource, &body));
         if is_same(&before, &body) {
             return Ok(Made { object: Arc::clone(old), new: false, warnings });
         }

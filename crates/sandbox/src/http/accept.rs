@@ -4,6 +4,7 @@
 //! Goes out: [`Accept`]: the form that is liked best among those that can be had, or why there is none.
 //! Not here: making the form (`form.rs`).
 
+use crate::custom;
 use crate::failure::Failure;
 use http::header::ACCEPT;
 use http::request::Parts;
@@ -54,6 +55,8 @@ pub(super) struct Accept {
     /// A human being reads it.
     pub(super) pretty: bool,
     refusal: Option<Refusal>,
+    /// Objects of a custom kind are asked for.
+    custom: bool,
 }
 
 const TYPES: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
@@ -71,6 +74,7 @@ impl Accept {
             refusals: Encoding::Json,
             pretty: false,
             refusal: None,
+            custom: false,
         }
     }
 
@@ -86,6 +90,7 @@ impl Accept {
 
     fn offered(self, streams: &[&str]) -> Result<Self, Failure> {
         match self.refusal {
+            Some(Refusal::Type) if self.custom => Err(Failure::not_acceptable(&TYPES)),
             None if !self.aggregated => Ok(self),
             None if let Some(encoding) = self.instead => {
                 Ok(Self { pretty: self.pretty, refusals: self.refusals, ..Self::plain(encoding) })
@@ -122,13 +127,17 @@ pub(super) fn of(head: &Parts) -> Accept {
     clauses.sort_by(|one, other| other.quality.total_cmp(&one.quality));
     // Whoever names no type that is written gets nothing; `application/*` is no such type.
     let typed = clauses.iter().any(|clause| clause.encoding.is_some() && clause.kind != "application/*");
-    let found = clauses.iter().find_map(Clause::accept).filter(|_| typed);
+    let found =
+        clauses.iter().filter(|clause| clause.fits(&head.uri)).find_map(Clause::accept).filter(|_| typed);
     let refusal = if typed { Refusal::Parameters } else { Refusal::Type };
     let mut accept = found.unwrap_or(Accept { refusal: Some(refusal), ..Accept::plain(Encoding::Json) });
-    let plain = clauses.iter().filter(|clause| clause.view.is_empty()).find_map(|clause| clause.encoding);
+    let mut plain = clauses.iter().filter(|clause| clause.view.is_empty());
+    let plain =
+        plain.find(|clause| found.is_none() || clause.fits(&head.uri)).and_then(|clause| clause.encoding);
     accept.refusals = plain.unwrap_or(Encoding::Json);
     accept.instead = plain.filter(|_| accept.aggregated);
     accept.pretty |= found.is_none();
+    accept.custom = custom::is_path(head.uri.path());
     accept
 }
 
@@ -166,6 +175,12 @@ impl<'a> Clause<'a> {
             }
         }
         clause
+    }
+
+    /// Whole objects of custom kinds have no form in protobuf.
+    fn fits(&self, uri: &http::Uri) -> bool {
+        let whole = self.view.is_empty() && self.encoding == Some(Encoding::Protobuf);
+        !(whole && custom::is_path(uri.path()))
     }
 
     /// The form, if it can be had.

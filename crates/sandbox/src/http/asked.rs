@@ -6,7 +6,7 @@
 
 use super::accept::Accept;
 use super::query::Query;
-use crate::api::{Strictness, Wish};
+use crate::api::{Strictness, User, Wish};
 use crate::failure::Failure;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, USER_AGENT};
@@ -25,10 +25,12 @@ pub(super) struct Asked {
     pub(super) content_type: String,
     pub(super) agent: String,
     pub(super) body: Bytes,
+    /// Who asks.
+    pub(super) user: User,
 }
 
 impl Asked {
-    pub(super) fn new(head: &Parts, body: Bytes) -> Self {
+    pub(super) fn new(head: &Parts, body: Bytes, user: &User) -> Self {
         let content_type = header(head, &CONTENT_TYPE);
         let query = Query::read(head.uri.query().unwrap_or_default());
         Self {
@@ -40,6 +42,7 @@ impl Asked {
             content_type: content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase(),
             agent: header(head, &USER_AGENT),
             body,
+            user: user.acting(&head.headers),
         }
     }
 
@@ -55,6 +58,7 @@ impl Asked {
             strictness: self.strictness()?,
             raw: None,
             force: self.query.is_true("force"),
+            user: self.user.clone(),
         })
     }
 

@@ -8,6 +8,7 @@ use super::asked::Asked;
 use super::read::invalid_options;
 use super::syntax;
 use crate::api::{Deletion, Propagation, unregistered};
+use crate::custom;
 use crate::failure::Failure;
 use crate::schema::Schema;
 use crate::{normal, protobuf};
@@ -74,7 +75,14 @@ enum Unread {
 
 /// An object that was sent, of this kind for all its path says.
 pub(super) fn sent(asked: &Asked, kind: &str) -> Result<Value, Failure> {
-    read(asked).map_err(|unread| match unread {
+    let named = |object: Value| match object["kind"].as_str() {
+        None | Some("") if custom::is_path(&asked.path) => {
+            let whole = String::from_utf8_lossy(&asked.body);
+            Err(Unread::Body(format!("Object 'Kind' is missing in '{whole}'")))
+        }
+        _ => Ok(object),
+    };
+    read(asked).and_then(named).map_err(|unread| match unread {
         Unread::Type(failure) => failure,
         Unread::Body(why) => Failure::bad_request(format!(
             "the object provided is unrecognized (must be of type {kind}): {why} ({})",

@@ -10,6 +10,7 @@ use super::accept::Encoding;
 use super::answer::{AGGREGATED, Answer};
 use super::asked::Asked;
 use super::form::{content_type, encoded};
+use crate::custom;
 use crate::failure::Failure;
 use crate::resource::{RESOURCES, Resource};
 use bytes::Bytes;
@@ -19,6 +20,10 @@ use serde_json::{Value, json};
 const RELEASE: (&str, &str, &str) = ("1", "36", "v1.36.3");
 
 const VERBS: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
+
+/// The same, in the order in which custom kinds have them.
+const CUSTOM_VERBS: [&str; 8] =
+    ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
 /// `/version`.
 pub(super) fn version() -> Value {
@@ -48,6 +53,8 @@ pub(super) fn is_known(path: &str) -> bool {
     let mut parts = path.split('/').skip(1);
     match parts.next() {
         Some("api") => true,
+        // A custom group is only its kinds: there is nobody to refuse what it has not.
+        Some("apis") if parts.clone().next() == Some(custom::GROUP) => false,
         Some("apis") => parts.next().is_some_and(|group| groups().iter().any(|(one, _)| *one == group)),
         _ => false,
     }
@@ -175,6 +182,7 @@ fn resources(group: &str, version: &str) -> Option<Value> {
 fn verbs(resource: &Resource) -> Vec<&'static str> {
     match (resource.kept, resource.kind) {
         (false, _) => vec!["create"],
+        (true, _) if resource.group == custom::GROUP => CUSTOM_VERBS.to_vec(),
         (true, "Namespace") => VERBS.into_iter().filter(|verb| *verb != "deletecollection").collect(),
         (true, _) => VERBS.to_vec(),
     }

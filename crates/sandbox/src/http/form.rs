@@ -9,6 +9,7 @@ use super::answer::{Content, JSON, PROTOBUF, YAML};
 use super::{print, yaml};
 use crate::api;
 use crate::columns::{self, Include};
+use crate::custom;
 use crate::failure::Failure;
 use crate::protobuf;
 use crate::resource::Resource;
@@ -84,6 +85,10 @@ impl Form {
         api::shown(self.resource, object.value())
     }
 
+    fn is_custom(&self) -> bool {
+        custom::of(self.resource.group, self.resource.plural).is_some()
+    }
+
     fn is_home(&self) -> bool {
         !api::is_shown_otherwise(self.resource)
     }
@@ -130,6 +135,11 @@ impl Form {
 
     /// A list with its metadata.
     pub(super) fn list(&self, metadata: &Value, objects: Vec<Arc<Object>>) -> Content {
+        let mut metadata = metadata.clone();
+        if self.is_custom() && self.accept.view == View::Whole && metadata.get("continue").is_none() {
+            metadata["continue"] = "".into();
+        }
+        let metadata = &metadata;
         let bytes = match (self.accept.view, self.accept.encoding) {
             (View::Whole, Encoding::Json) if self.is_home() => return self.plain_list(metadata, objects),
             (View::Table, encoding) => {
@@ -148,6 +158,7 @@ impl Form {
                 let item = |object: &Arc<Object>| {
                     let mut value = self.value(object);
                     if view == View::Whole
+                        && !self.is_custom()
                         && let Some(map) = value.as_object_mut()
                     {
                         map.remove("kind");
@@ -172,6 +183,8 @@ impl Form {
             "{{\"kind\":\"{kind}List\",\"apiVersion\":\"{api_version}\",\"metadata\":{metadata},\"items\":["
         );
         let known = format!("{{\"apiVersion\":\"{api_version}\",\"kind\":\"{kind}\",");
+        // Items of a custom kind say it each.
+        let known = (!self.is_custom()).then_some(known);
         let mut left = objects.into_iter().peekable();
         let mut opening = Some(head);
         let mut pieces = std::iter::from_fn(move || {
@@ -183,7 +196,10 @@ impl Form {
             while bytes.len() < PIECE
                 && let Some(object) = left.next()
             {
-                put_item(&mut bytes, &object, known.as_bytes());
+                match &known {
+                    Some(known) => put_item(&mut bytes, &object, known.as_bytes()),
+                    None => bytes.put_slice(&object.json),
+                }
                 bytes.put_slice(if left.peek().is_some() { b"," } else { b"" });
             }
             if left.peek().is_none() {
@@ -225,6 +241,13 @@ impl Form {
             View::Metadata | View::MetadataList => self.metadata_of(&json!({"metadata": metadata})),
             View::Whole => {
                 let bare = json!({"metadata": metadata});
+                if self.is_custom() {
+                    return self.event_of(
+                        "BOOKMARK",
+                        &json!({"kind": kind, "apiVersion": api_version, "metadata": bare["metadata"]}),
+                        self.accept.encoding,
+                    );
+                }
                 crate::normal::normal(&api_version, kind, bare.clone()).map_or(bare, |zero| zero.value)
             }
         };

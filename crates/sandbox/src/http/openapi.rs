@@ -2,9 +2,10 @@
 //! Room:     `/openapi/v3` and its documents, made from the schema.
 //! Comes in: a path.
 //! Goes out: paths with what kubectl looks for in them, and the types of each version with their fields.
-//! Not here: descriptions; this server has none.
+//! Not here: descriptions, but for those of custom kinds.
 
 use super::answer::Answer;
+use crate::custom;
 use crate::resource::{RESOURCES, Resource};
 use crate::schema::{Schema, Shape, TypeId};
 use serde_json::{Map, Value, json};
@@ -42,7 +43,7 @@ fn index() -> Value {
 }
 
 fn document(resources: &[&Resource]) -> Value {
-    let (mut paths, mut wanted) = (Map::new(), Vec::new());
+    let (mut paths, mut schemas, mut wanted) = (Map::new(), Map::new(), Vec::new());
     for resource in resources {
         let namespaces = if resource.namespaced { "/namespaces/{namespace}" } else { "" };
         let collection = format!("/{}{namespaces}/{}", place(resource), resource.plural);
@@ -59,11 +60,20 @@ fn document(resources: &[&Resource]) -> Value {
                 "get": operation(resource, "list"), "post": operation(resource, "post"),
             }),
         );
-        if let Some(id) = Schema::get().kind(&resource.api_version(), resource.kind) {
-            wanted.push((id, Some(*resource)));
+        match (
+            custom::of(resource.group, resource.plural),
+            Schema::get().kind(&resource.api_version(), resource.kind),
+        ) {
+            (Some(definition), _) => {
+                let metadata = Schema::get().named("meta/v1.ObjectMeta");
+                let name = metadata.map(component).unwrap_or_default();
+                schemas.insert(definition.component(), definition.described(&name));
+                wanted.extend(metadata.map(|id| (id, None)));
+            }
+            (None, Some(id)) => wanted.push((id, Some(*resource))),
+            (None, None) => {}
         }
     }
-    let mut schemas = Map::new();
     while let Some((id, resource)) = wanted.pop() {
         let name = component(id);
         if schemas.contains_key(&name) {

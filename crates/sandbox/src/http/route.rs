@@ -5,6 +5,7 @@
 //! Not here: methods, queries.
 
 use crate::api::On;
+use crate::custom;
 use crate::failure::Failure;
 use crate::resource::{Number, Resource};
 
@@ -74,7 +75,7 @@ impl Route {
                     on.sub = Some(sub);
                     Some(Self::Object(on))
                 }
-                None => Some(Self::Nothing(without(number, sub)?)),
+                None => Some(Self::Nothing(without(number, sub, name)?)),
             },
         }
     }
@@ -92,7 +93,10 @@ pub(super) fn is_old_watch(path: &str) -> bool {
 }
 
 /// What a real server has and this one cannot: nothing runs here.
-fn without(number: Number, sub: &str) -> Option<Failure> {
+fn without(number: Number, sub: &str, name: &str) -> Option<Failure> {
+    if number.get().group == custom::GROUP && ["status", "scale"].contains(&sub) {
+        return Some(Failure::not_found(number.get(), name));
+    }
     let runs = number.get().kind == "Pod" && ["log", "exec", "attach", "portforward", "proxy"].contains(&sub);
     let why = format!("nothing runs in this sandbox: a pod has no {sub}");
     runs.then(|| Failure::new(501, "NotImplemented", why))

@@ -9,6 +9,7 @@ use super::asked::Asked;
 use super::form::{content_type, encoded};
 use super::{body, read, route, syntax, wished};
 use crate::api::{Made, On, Patch, Server, Wish, check_body};
+use crate::custom;
 use crate::failure::Failure;
 use crate::resource::{Resource, Sub};
 use crate::store::Range;
@@ -181,6 +182,10 @@ impl Server {
     }
 }
 
+/// The patches there are of custom kinds.
+const CUSTOM_PATCHES: [&str; 3] =
+    ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
+
 /// Kinds whose deletion answers with the object itself.
 fn returns_deleted(resource: &Resource) -> bool {
     matches!(
@@ -219,6 +224,9 @@ fn patch(asked: &Asked) -> Result<Patch, Failure> {
     match asked.content_type.as_str() {
         "application/json-patch+json" => json().map(Patch::Json),
         "application/merge-patch+json" => json().map(Patch::Merge),
+        _ if custom::is_path(&asked.path) && !CUSTOM_PATCHES.contains(&asked.content_type.as_str()) => {
+            Err(Failure::media_type(&CUSTOM_PATCHES))
+        }
         "application/strategic-merge-patch+json" => {
             read().map(Patch::Strategic).map_err(|why| Failure::bad_request(words(why)))
         }

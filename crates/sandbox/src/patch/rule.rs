@@ -4,6 +4,7 @@
 //! Goes out: [`Rule`], one for each field.
 //! Not here: values; who owns what.
 
+use crate::custom;
 use crate::schema::{Field, Omit, Schema, Shape, TypeId};
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -55,13 +56,14 @@ const FIELDS: [(&str, &str, Grain); 16] = [
 ];
 
 /// What tells the items of a list apart, by what they are, where it is more than the merge key.
-const ITEMS: [(&str, &[&str]); 6] = [
+const ITEMS: [(&str, &[&str]); 7] = [
     ("core/v1.ContainerPort", &["containerPort", "protocol"]),
     ("core/v1.ResourceClaim", &["name"]),
     ("core/v1.ResourceHealth", &["resourceID"]),
     ("core/v1.ServicePort", &["port", "protocol"]),
     ("core/v1.TopologySpreadConstraint", &["topologyKey", "whenUnsatisfiable"]),
     ("resource/v1.AllocatedDeviceStatus", &["device", "driver", "pool", "shareID"]),
+    ("taintward.io/v1alpha1.DedicatedPoolSpecUsersServiceAccounts", &["name", "namespace"]),
 ];
 
 /// The fields that tell the items of a list apart, sorted.
@@ -248,7 +250,8 @@ static RULES: LazyLock<Vec<Vec<Rule>>> = LazyLock::new(|| {
 /// By type: whether it is owned as a whole.
 static IS_WHOLE: LazyLock<Vec<bool>> = LazyLock::new(|| {
     let schema = Schema::get();
-    schema.types().map(|id| WHOLE.contains(&schema.at(id).name.as_str())).collect()
+    let is = |name: &str| WHOLE.contains(&name) || custom::is_whole(name);
+    schema.types().map(|id| is(&schema.at(id).name)).collect()
 });
 
 /// The rule of a field, perhaps an inlined one.

@@ -10,6 +10,7 @@ use super::fields::Fields;
 use super::ledger::{self, Ledger, Line, Operation};
 use super::rule::Rule;
 use super::zero::zero;
+use crate::custom;
 use crate::parts::same_but;
 use crate::schema::{Schema, TypeId};
 use serde_json::{Value, json};
@@ -86,6 +87,7 @@ pub(super) fn settable(mut places: Fields, of: TypeId, subresource: &str) -> Fie
             | "flowcontrol/v1.FlowSchema"
             | "flowcontrol/v1.PriorityLevelConfiguration",
         ) => &[&["spec"], &["metadata"]],
+        ("status", kind) if kind.starts_with(custom::GROUP) => &[&["spec"], &["metadata"]],
         ("status", _) => &[&["spec"]],
         ("approval", _) => &[&["spec"], &["status", "certificate"]],
         ("ephemeralcontainers", _) => return places.only(&["spec", "ephemeralContainers"]),

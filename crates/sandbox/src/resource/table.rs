@@ -32,6 +32,15 @@ const fn global(
     Resource { namespaced: false, ..spaced(group, names, (short, NONE), subs) }
 }
 
+/// Kinds of our own, for the whole cluster.
+const fn custom(
+    names: (&'static str, &'static str, &'static str),
+    short: &'static [&'static str],
+    subs: &'static [Sub],
+) -> Resource {
+    Resource { categories: &["taintward"], ..global(("taintward.io", "v1alpha1"), names, short, subs) }
+}
+
 /// Questions.
 const fn asked(
     group: (&'static str, &'static str),
@@ -163,4 +172,6 @@ pub static RESOURCES: &[Resource] = &[
         &["vac"],
         &[],
     ),
+    custom(("dedicatedpools", "dedicatedpool", "DedicatedPool"), &["dpool"], STATUS),
+    custom(("taintwardpolicies", "taintwardpolicy", "TaintwardPolicy"), &["twpol"], &[]),
 ];

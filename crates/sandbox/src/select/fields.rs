@@ -4,6 +4,7 @@
 //! Goes out: [`Fields`].
 //! Not here: labels.
 
+use crate::custom;
 use crate::failure::Failure;
 use crate::resource::Resource;
 use serde_json::Value;
@@ -82,7 +83,7 @@ impl Fields {
             let namespace = path == "metadata.namespace" && resource.namespaced;
             if path != "metadata.name" && !namespace && !selectable(resource).contains(&path) {
                 let why = match selectable(resource) {
-                    [] | ["type"] => format!(
+                    [] | ["type"] if resource.group != custom::GROUP => format!(
                         "\"{path}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
                     ),
                     _ => format!("field label not supported: {path}"),

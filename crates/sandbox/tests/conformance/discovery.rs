@@ -60,7 +60,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 ];
 
 /// Leaves only those elements of a list in the last answer that are named; the others are the real server's alone.
-fn only(play: &mut Play, list: &str, key: &str, names: &[&str]) {
+pub(super) fn only(play: &mut Play, list: &str, key: &str, names: &[&str]) {
     let step = play.steps.last_mut().unwrap();
     let list = step.body.pointer_mut(list).and_then(Value::as_array_mut).unwrap();
     list.retain(|element| {

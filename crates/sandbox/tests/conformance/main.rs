@@ -19,8 +19,10 @@ mod discovery;
 mod events;
 mod evicting;
 mod listing;
+mod misfits;
 mod namespaces;
 mod patching;
+mod pools;
 mod reading;
 mod scaling;
 mod tainting;
@@ -73,7 +75,7 @@ const KNOWN: [(&str, &str); 4] = [
 ];
 
 fn main() -> ExitCode {
-    let groups: [Group; 17] = [
+    let groups: [Group; 19] = [
         ("creating", creating::CASES),
         ("reading", reading::CASES),
         ("listing", listing::CASES),
@@ -91,6 +93,8 @@ fn main() -> ExitCode {
         ("events", events::CASES),
         ("discovery", discovery::CASES),
         ("verbs", verbs::CASES),
+        ("pools", pools::CASES),
+        ("misfits", misfits::CASES),
     ];
     run(&groups, &KNOWN)
 }

@@ -7,7 +7,7 @@
 //! The real server is asked twice, under other names: answers that are not the same then would prove nothing about
 //! anybody else.
 
-use super::play::Play;
+use super::play::{PATIENCE, Play};
 use super::record::{self, comparable, differences};
 use super::target::Target;
 use serde_json::Value;
@@ -19,7 +19,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
-use taintward_cluster::{Account, Audit, Cluster, Options, tools};
+use taintward_cluster::{Account, Audit, Cluster, Options, tools, wait};
 
 /// A case: its name, its steps.
 pub(crate) type Case = (&'static str, fn(&mut Play));
@@ -115,8 +115,10 @@ fn ask_the_real_one(cases: &[Chosen], failed: &mut Vec<String>) -> Option<Round>
     let options = Options { audit: Audit::Off, ..Options::default() };
     let mut cluster = runtime.block_on(Cluster::start(&tools, options)).unwrap();
     // Version 1 is too old everywhere, as it is in every cluster that has been in use for five minutes.
+    define(&runtime, &cluster);
     cluster.compact().unwrap();
     runtime.block_on(cluster.restart(0)).unwrap();
+    runtime.block_on(served(&cluster));
     let kubeconfig = cluster.kubeconfig(Account::Admin, 0);
     let target = |name| runtime.block_on(Target::from_kubeconfig(name, &kubeconfig));
     let first = round(&target("real"), "t1", cases);
@@ -124,6 +126,23 @@ fn ask_the_real_one(cases: &[Chosen], failed: &mut Vec<String>) -> Option<Round>
     failed.extend(first.failed.iter().chain(&again.failed).cloned());
     failed.extend(compare(&first, &again, &[]));
     Some(first)
+}
+
+/// Gives it the kinds that the sandbox has besides those of Kubernetes.
+fn define(runtime: &tokio::runtime::Runtime, cluster: &Cluster) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/crds");
+    cluster.kubectl(["apply", "-f", folder.to_str().unwrap(), "--request-timeout=60s"]).unwrap();
+    runtime.block_on(served(cluster));
+}
+
+/// Waits until it serves them: until then it answers 404, then 429.
+async fn served(cluster: &Cluster) {
+    let api = cluster.api(Account::Admin).await.unwrap();
+    for name in ["dedicatedpools", "taintwardpolicies"] {
+        let path = format!("/apis/taintward.io/v1alpha1/{name}");
+        let what = "the kinds of taintward.io to be served";
+        wait::until(what, PATIENCE, async || Ok(api.get(&path).await.ok())).await.unwrap();
+    }
 }
 
 /// Every case once. `tag` is what makes names of one round differ from those of another.

@@ -62,4 +62,6 @@ const HASHES: &[(&str, &str, &str)] = &[
     ("storage.k8s.io", "storageclasses", "K+m6uJwbjGY="),
     ("storage.k8s.io", "volumeattachments", "tJx/ezt6UDU="),
     ("storage.k8s.io", "volumeattributesclasses", "tIjydgKBC5w="),
+    ("taintward.io", "dedicatedpools", "JrAM4VDwAUQ="),
+    ("taintward.io", "taintwardpolicies", "qFEVDeFv8sI="),
 ];

@@ -1,0 +1,100 @@
+//! # Fields: a definition's schema as types
+//! Room:     the types that patches and owners of fields go by, made from the structural schemas.
+//! Comes in: definitions.
+//! Goes out: text in the form of `schema/kubernetes.txt`; which types are owned as a whole.
+//! Not here: values.
+
+use super::{DEFINITIONS, Definition, GROUP};
+use serde_json::Value;
+use std::fmt::Write as _;
+use std::sync::LazyLock;
+
+/// What is known of all types.
+struct Types {
+    text: String,
+    whole: Vec<String>,
+}
+
+static TYPES: LazyLock<Types> = LazyLock::new(|| {
+    let mut types = Types { text: String::new(), whole: Vec::new() };
+    for definition in DEFINITIONS.iter() {
+        types.add(definition);
+    }
+    types
+});
+
+/// The types, one line for each and one for each of their fields.
+pub(crate) fn types() -> &'static str {
+    &TYPES.text
+}
+
+/// Whether objects of this type are owned as a whole.
+pub(crate) fn is_whole(name: &str) -> bool {
+    TYPES.whole.iter().any(|one| one == name)
+}
+
+impl Types {
+    fn add(&mut self, definition: &Definition) {
+        let Definition { kind, version, .. } = definition;
+        let root = format!("{GROUP}/{version}.{kind}");
+        // Writing to a text does not fail.
+        let _ = writeln!(self.text, "kind {GROUP}/{version} {kind} {root}");
+        self.object(&root, &definition.schema, true);
+    }
+
+    /// An object with its fields, and after it those within.
+    fn object(&mut self, name: &str, schema: &Value, root: bool) {
+        if schema["x-kubernetes-map-type"] == "atomic" {
+            self.whole.push(name.to_owned());
+        }
+        let _ = writeln!(self.text, "type {name}");
+        let mut inner = Vec::new();
+        for (field, schema) in schema["properties"].as_object().into_iter().flatten() {
+            match field.as_str() {
+                "apiVersion" | "kind" if root => continue,
+                "metadata" if root => {
+                    self.text.push_str(" 0 metadata meta/v1.ObjectMeta omitempty\n");
+                    continue;
+                }
+                _ => {}
+            }
+            let place = format!("{name}{}", capital(field));
+            let shape = shape(&place, schema, &mut inner);
+            let _ = writeln!(self.text, " 0 {field} {shape} pointer omitempty{}", merge(schema));
+        }
+        inner.into_iter().for_each(|(name, schema)| self.object(&name, schema, false));
+    }
+}
+
+fn capital(name: &str) -> String {
+    let mut letters = name.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// The shape of a value; objects with fields of their own are noted.
+fn shape<'a>(place: &str, schema: &'a Value, inner: &mut Vec<(String, &'a Value)>) -> String {
+    if schema["x-kubernetes-int-or-string"] == true {
+        return "IntOrString".to_owned();
+    }
+    match schema["type"].as_str().unwrap_or_default() {
+        "object" if schema["properties"].is_object() => {
+            inner.push((place.to_owned(), schema));
+            place.to_owned()
+        }
+        "object" => format!("{{}}{}", shape(place, &schema["additionalProperties"], inner)),
+        "array" => format!("[]{}", shape(place, &schema["items"], inner)),
+        "integer" => "int64".to_owned(),
+        "boolean" => "bool".to_owned(),
+        "number" => "float64".to_owned(),
+        _ => "string".to_owned(),
+    }
+}
+
+/// What tells the items of a list apart. Of several keys the first stands here, and all in the rules of ownership.
+fn merge(schema: &Value) -> String {
+    match (schema["x-kubernetes-list-type"].as_str(), schema["x-kubernetes-list-map-keys"][0].as_str()) {
+        (Some("set"), _) => " strategy=merge".to_owned(),
+        (Some("map"), Some(key)) => format!(" strategy=merge key={key}"),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,43 @@
+//! # Openapi: custom kinds for tools
+//! Room:     a definition's schema as a component of an OpenAPI document.
+//! Comes in: definitions.
+//! Goes out: the component's name; the component.
+//! Not here: paths and operations (`http/openapi.rs`).
+
+use super::{Definition, GROUP};
+use serde_json::{Value, json};
+
+/// What stands in schemas for servers, not for readers.
+const INTERNAL: [&str; 1] = ["x-kubernetes-validations"];
+
+impl Definition {
+    /// As tools expect it: the group backwards, the version, the kind.
+    pub(crate) fn component(&self) -> String {
+        let group: Vec<&str> = GROUP.split('.').rev().collect();
+        format!("{}.{}.{}", group.join("."), self.version, self.kind)
+    }
+
+    /// The schema, with metadata as every object has it; `metadata` names that component.
+    pub(crate) fn described(&self, metadata: &str) -> Value {
+        let mut schema = self.schema.clone();
+        bare(&mut schema);
+        schema["properties"]["metadata"] = json!({
+            "description": "Its name, labels and what else every object has.",
+            "allOf": [{"$ref": format!("#/components/schemas/{metadata}")}],
+        });
+        schema["x-kubernetes-group-version-kind"] =
+            json!([{"group": GROUP, "version": self.version, "kind": self.kind}]);
+        schema
+    }
+}
+
+fn bare(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            INTERNAL.iter().for_each(|name| drop(fields.remove(*name)));
+            fields.values_mut().for_each(bare);
+        }
+        Value::Array(items) => items.iter_mut().for_each(bare),
+        _ => {}
+    }
+}

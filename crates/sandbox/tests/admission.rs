@@ -1,0 +1,272 @@
+//! # Admission: Taintward's rules on a sandbox's pods and nodes
+//! Room:     what the rules add, refuse and say, from what was written a moment before.
+//! Comes in: a server with the rules, and one without.
+//! Goes out: nothing but pass or fail.
+//! Not here: the rules one by one (`crates/core`); kubectl (`crates/cli/tests`).
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+use serde_json::{Value, json};
+use taintward_sandbox::api::{Made, On, Patch, Server, User, Wish};
+use taintward_sandbox::defaults::Admission;
+use taintward_sandbox::failure::Failure;
+use taintward_sandbox::resource::{Sub, known};
+use taintward_sandbox::world::{Settings, World};
+
+struct Stage {
+    server: Server,
+}
+
+impl Stage {
+    fn with(rules: bool) -> Self {
+        let admission = Admission { rules, service_account: false, ..Admission::default() };
+        let world = World::new(&Settings { nodes: 4, roles: Vec::new(), admission, ..Settings::default() });
+        let stage = Self { server: world.server().clone() };
+        for (name, team) in [("team-a", "a"), ("team-b", "b")] {
+            let metadata = json!({"name": name, "labels": {"team": team}});
+            stage.put("", "namespaces", "", &json!({"metadata": metadata})).unwrap();
+        }
+        for node in ["n1", "n2", "n3", "n4"] {
+            stage.change_node(node, |node| node["spec"]["taints"] = json!([]));
+            stage.ready(node);
+        }
+        stage
+    }
+
+    fn set() -> Self {
+        Self::with(true)
+    }
+
+    fn put(&self, group: &str, plural: &str, namespace: &str, object: &Value) -> Result<Made, Failure> {
+        self.put_by(group, plural, namespace, object, &Wish::by("hand"))
+    }
+
+    fn put_by(
+        &self,
+        group: &str,
+        plural: &str,
+        namespace: &str,
+        object: &Value,
+        wish: &Wish,
+    ) -> Result<Made, Failure> {
+        let number = known(group, plural);
+        let mut object = object.clone();
+        object["apiVersion"] = number.get().api_version().into();
+        object["kind"] = number.get().kind.into();
+        self.server.create(&On::object(number, namespace, ""), object, wish)
+    }
+
+    fn pod(&self, namespace: &str, name: &str, spec: &Value) -> Result<Made, Failure> {
+        self.put("", "pods", namespace, &pod(name, spec))
+    }
+
+    fn pool(&self, name: &str, enforcement: &str) {
+        let pool = json!({
+            "metadata": {"name": name},
+            "spec": {
+                "taint": {"key": "example.com/pool", "value": name},
+                "nodes": {"names": ["n1"]},
+                "users": {"namespaceSelector": {"matchLabels": {"team": name}}},
+                "enforcement": enforcement,
+            },
+        });
+        self.put("taintward.io", "dedicatedpools", "", &pool).unwrap();
+    }
+
+    fn change_node(&self, name: &str, change: impl FnOnce(&mut Value)) {
+        self.server.change(&On::object(known("", "nodes"), "", name), "node-controller", change).unwrap();
+    }
+
+    fn ready(&self, name: &str) {
+        let on = On::object(known("", "nodes"), "", name).part(Sub::Status);
+        let ready = json!([{"type": "Ready", "status": "True"}]);
+        self.server.change(&on, "kubelet", |node| node["status"]["conditions"] = ready).unwrap();
+    }
+
+    fn taint(&self, name: &str, key: &str, wish: &Wish) -> Result<Made, Failure> {
+        let patch = json!({"spec": {"taints": [{"key": key, "effect": "NoExecute"}]}});
+        self.server.patch(&On::object(known("", "nodes"), "", name), &Patch::Merge(patch), wish)
+    }
+}
+
+fn pod(name: &str, spec: &Value) -> Value {
+    let mut whole = json!({"containers": [{"name": "main", "image": "x"}]});
+    for (field, value) in spec.as_object().into_iter().flatten() {
+        whole[field] = value.clone();
+    }
+    json!({"metadata": {"name": name}, "spec": whole})
+}
+
+fn smuggled(pool: &str) -> Value {
+    json!({"tolerations": [{"key": "example.com/pool", "operator": "Equal", "value": pool, "effect": "NoSchedule"}]})
+}
+
+fn seconds_of(made: &Made, key: &str) -> Option<i64> {
+    let pod = made.object.value();
+    let all = pod["spec"]["tolerations"].as_array().unwrap().clone();
+    all.iter().find(|one| one["key"] == key)?["tolerationSeconds"].as_i64()
+}
+
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+
+#[test]
+fn a_pools_pods_are_given_what_leads_them_there() {
+    let stage = Stage::set();
+    let before = stage.pod("team-a", "before", &json!({})).unwrap().object.value();
+    assert_eq!(before["spec"]["affinity"], Value::Null);
+    stage.pool("a", "Deny");
+    let made = stage.pod("team-a", "mine", &json!({})).unwrap().object.value();
+    let terms = &made["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    let wanted = json!([{"key": "example.com/pool", "operator": "In", "values": ["a"]}]);
+    assert_eq!(terms["nodeSelectorTerms"][0]["matchExpressions"], wanted, "{made}");
+    let tolerated = made["spec"]["tolerations"].as_array().unwrap();
+    assert!(tolerated.iter().any(|one| one["key"] == "example.com/pool" && one["value"] == "a"), "{made}");
+    let other = stage.pod("team-b", "other", &json!({})).unwrap().object.value();
+    assert_eq!(other["spec"]["affinity"], Value::Null);
+    assert!(!other["spec"]["tolerations"].to_string().contains("example.com/pool"));
+}
+
+#[test]
+fn who_smuggles_a_toleration_in_is_refused_and_told() {
+    let stage = Stage::set();
+    stage.pool("a", "Deny");
+    let failure = stage.pod("team-b", "sly", &smuggled("a")).unwrap_err();
+    assert_eq!((failure.code, failure.reason, &failure.details), (403, "Forbidden", &None));
+    let words = "admission webhook \"pods.taintward.io\" denied the request: ";
+    assert!(failure.message.starts_with(words), "{}", failure.message);
+    assert!(
+        failure.message.contains("the nodes of pool a are for pods in namespaces with team=a"),
+        "{}",
+        failure.message
+    );
+    assert!(stage.pod("team-a", "mine", &smuggled("a")).is_ok());
+    let dry = Wish { dry_run: true, ..Wish::by("hand") };
+    let refused = stage.put_by("", "pods", "team-b", &pod("sly", &smuggled("a")), &dry);
+    assert_eq!(refused.unwrap_err().code, 403, "a rehearsal is refused as well");
+    let on = On::object(known("", "pods"), "team-b", "sly");
+    assert_eq!(stage.server.read(&on).unwrap_err().code, 404);
+    // Without a pool, and without the rules, nobody minds.
+    assert!(Stage::set().pod("team-b", "sly", &smuggled("a")).is_ok());
+    let plain = Stage::with(false);
+    plain.pool("a", "Deny");
+    assert!(plain.pod("team-b", "sly", &smuggled("a")).is_ok());
+}
+
+#[test]
+fn a_pool_that_warns_lets_in() {
+    let stage = Stage::set();
+    stage.pool("a", "Warn");
+    let made = stage.pod("team-b", "sly", &smuggled("a")).unwrap();
+    assert!(made.warnings.iter().any(|said| said.contains("pool")), "{:?}", made.warnings);
+    assert_eq!(stage.pod("team-b", "plain", &json!({})).unwrap().warnings, [""; 0]);
+}
+
+#[test]
+fn who_asks_counts_where_nobody_is_between() {
+    let stage = Stage::set();
+    let users = json!({"users": ["jane"]});
+    let pool = json!({
+        "metadata": {"name": "a"},
+        "spec": {"taint": {"key": "example.com/pool", "value": "a"}, "nodes": {"names": ["n1"]}, "users": users,
+            "enforcement": "Deny"},
+    });
+    stage.put("taintward.io", "dedicatedpools", "", &pool).unwrap();
+    let by = |name: &str| {
+        let user = User { name: name.to_owned(), groups: Vec::new() };
+        Wish { user, ..Wish::by("hand") }
+    };
+    let made =
+        stage.put_by("", "pods", "team-b", &pod("hers", &json!({})), &by("jane")).unwrap().object.value();
+    assert!(made["spec"]["tolerations"].to_string().contains("example.com/pool"), "{made}");
+    let refused = stage.put_by("", "pods", "team-b", &pod("his", &smuggled("a")), &by("john"));
+    assert_eq!(refused.unwrap_err().code, 403);
+}
+
+#[test]
+fn default_seconds_go_by_policy_and_annotations() {
+    let stage = Stage::set();
+    assert_eq!(seconds_of(&stage.pod("team-a", "p0", &json!({})).unwrap(), NOT_READY), Some(300));
+    let policy = json!({
+        "metadata": {"name": "a"},
+        "spec": {"namespaceSelector": {"matchLabels": {"team": "a"}}, "notReadySeconds": 30, "bounds": {"most": 60}},
+    });
+    stage.put("taintward.io", "taintwardpolicies", "", &policy).unwrap();
+    assert_eq!(seconds_of(&stage.pod("team-a", "p1", &json!({})).unwrap(), NOT_READY), Some(30));
+    assert_eq!(seconds_of(&stage.pod("team-b", "p1", &json!({})).unwrap(), NOT_READY), Some(300));
+    let mut wishful = pod("p2", &json!({}));
+    wishful["metadata"]["annotations"] = json!({"taintward.io/not-ready-seconds": "600"});
+    let made = stage.put("", "pods", "team-a", &wishful).unwrap();
+    assert_eq!(seconds_of(&made, NOT_READY), Some(60), "the bound is kept");
+    assert_eq!(made.warnings.len(), 1, "and told: {:?}", made.warnings);
+    let on = On::object(known("taintward.io", "taintwardpolicies"), "", "a");
+    stage.server.delete(&on, &Default::default(), &Wish::by("hand")).unwrap();
+    assert_eq!(seconds_of(&stage.pod("team-a", "p3", &json!({})).unwrap(), NOT_READY), Some(300));
+}
+
+#[test]
+fn special_hardware_is_tolerated_and_slips_are_told() {
+    let stage = Stage::set();
+    let containers =
+        json!([{"name": "main", "image": "x", "resources": {"limits": {"example.com/gpu": "1"}}}]);
+    let made = stage.pod("team-a", "gpu", &json!({"containers": containers})).unwrap().object.value();
+    assert!(made["spec"]["tolerations"].to_string().contains("example.com/gpu"), "{made}");
+    let misspelt =
+        json!([{"key": "node.kubernetes.io/notready", "operator": "Exists", "effect": "NoExecute"}]);
+    let made = stage.pod("team-a", "slip", &json!({"tolerations": misspelt})).unwrap();
+    assert!(made.warnings.iter().any(|said| said.contains("misspelt-key")), "{:?}", made.warnings);
+}
+
+#[test]
+fn a_slip_of_the_hand_does_not_empty_the_cluster() {
+    let stage = Stage::set();
+    let hand = Wish::by("hand");
+    assert!(stage.taint("n1", "oops", &hand).is_ok() && stage.taint("n2", "oops", &hand).is_ok());
+    let failure = stage.taint("n3", "oops", &hand).unwrap_err();
+    assert!(
+        failure.code == 403 && failure.message.starts_with("admission webhook \"nodes.taintward.io\" denied"),
+        "{failure:?}"
+    );
+    stage.change_node("n3", |node| {
+        node["metadata"]["annotations"] = json!({"taintward.io/allow-no-execute": "oops"});
+    });
+    assert!(stage.taint("n3", "oops", &hand).is_ok(), "whoever means it says so");
+    // What node health says in Kubernetes' words is believed.
+    let ours = Wish { user: User::taintward(), ..Wish::by("taintward") };
+    assert!(stage.taint("n4", "node.kubernetes.io/unreachable", &ours).is_ok());
+    let plain = Stage::with(false);
+    assert!(["n1", "n2", "n3", "n4"].iter().all(|node| plain.taint(node, "oops", &hand).is_ok()));
+}
+
+#[test]
+fn a_namespaces_own_lists_count() {
+    let stage = Stage::set();
+    let list = json!([{"key": "ours", "operator": "Exists"}]).to_string();
+    let annotations = json!({"scheduler.alpha.kubernetes.io/defaultTolerations": list});
+    stage.put("", "namespaces", "", &json!({"metadata": {"name": "c", "annotations": annotations}})).unwrap();
+    let made = stage.pod("c", "p", &json!({})).unwrap().object.value();
+    assert!(made["spec"]["tolerations"].to_string().contains("\"ours\""), "{made}");
+}
+
+#[test]
+fn an_old_pod_can_still_be_changed() {
+    let stage = Stage::set();
+    stage.pod("team-b", "old", &smuggled("a")).unwrap();
+    stage.pool("a", "Deny");
+    let on = On::object(known("", "pods"), "team-b", "old");
+    let label = Patch::Merge(json!({"metadata": {"labels": {"x": "y"}}}));
+    assert!(stage.server.patch(&on, &label, &Wish::by("hand")).is_ok());
+    let status = Patch::Merge(json!({"status": {"phase": "Running"}}));
+    assert!(stage.server.patch(&on.part(Sub::Status), &status, &Wish::by("kubelet")).is_ok());
+}
+
+#[test]
+fn who_came_before_the_past_was_forgotten_is_known() {
+    let stage = Stage::set();
+    stage.pod("team-a", "first", &json!({})).unwrap();
+    stage.pool("a", "Deny");
+    stage.server.store().compact();
+    assert_eq!(stage.pod("team-b", "sly", &smuggled("a")).unwrap_err().code, 403);
+    let on = On::object(known("taintward.io", "dedicatedpools"), "", "a");
+    stage.server.delete(&on, &Default::default(), &Wish::by("hand")).unwrap();
+    stage.server.store().compact();
+    assert!(stage.pod("team-b", "sly", &smuggled("a")).is_ok());
+}

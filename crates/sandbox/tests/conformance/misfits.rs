@@ -1,0 +1,190 @@
+//! # Misfits: what no pool and no policy can be
+//! Room:     refusals by type, by schema, by rule; unknown fields; bodies of another kind.
+//! Comes in: a case's own place; the definitions of `deploy/crds` on the real server.
+//! Goes out: the record.
+//! Not here: objects that are taken (`pools.rs`).
+
+use super::cases;
+use super::play::{Answer, Ask, MERGE, Play};
+use super::pools::{POLICIES, POOLS, one, policy, spec, whole};
+use serde_json::{Value, json};
+
+cases![
+    refused_by_type,
+    refused_by_schema,
+    refused_by_rules,
+    policies_refused,
+    fields_nobody_knows,
+    metadata_refused,
+    bodies_that_are_something_else,
+];
+
+/// A pool whose spec has this in one place.
+fn with(play: &mut Play, at: &str, value: Value) -> Answer {
+    let mut object = whole(&play.named("p"), &spec());
+    let (parent, field) = at.rsplit_once('/').unwrap();
+    object.pointer_mut(parent).unwrap()[field] = value;
+    play.post(POOLS, &object)
+}
+
+fn refused_by_type(play: &mut Play) {
+    for (at, value) in [
+        ("/spec", json!("text")),
+        ("/spec", Value::Null),
+        ("/spec/taint", json!([])),
+        ("/spec/taint/key", json!(7)),
+        ("/spec/taint/value", json!(true)),
+        ("/spec/taint/value", Value::Null),
+        ("/spec/taint/key", Value::Null),
+        ("/spec/taint/effects", json!("NoSchedule")),
+        ("/spec/taint/effects", json!([1])),
+        ("/spec/nodes/names", json!({})),
+        ("/spec/nodes/selector", json!({"matchLabels": {"a": 1}})),
+        ("/spec/nodes/selector", json!({"matchLabels": []})),
+        ("/spec/users/serviceAccounts", json!(["x/y"])),
+        ("/spec/placement", json!(1)),
+        ("/spec/placement", Value::Null),
+    ] {
+        with(play, at, value);
+    }
+}
+
+fn refused_by_schema(play: &mut Play) {
+    for (at, value) in [
+        ("/spec", json!({})),
+        ("/spec/taint", json!({})),
+        ("/spec/taint/key", json!("k".repeat(318))),
+        ("/spec/taint/effects", json!(["NoRun"])),
+        ("/spec/taint/effects", json!([])),
+        ("/spec/taint/effects", json!(["NoExecute", "NoExecute"])),
+        ("/spec/taint/effects", json!(["NoExecute", "NoSchedule", "PreferNoSchedule", "NoExecute"])),
+        ("/spec/nodes/names", json!(["a", "a", ""])),
+        ("/spec/nodes/names", json!(["a".repeat(254)])),
+        ("/spec/users/serviceAccounts", json!([{"name": "x"}])),
+        ("/spec/users/serviceAccounts", json!([{"name": "x", "namespace": ""}])),
+        (
+            "/spec/users/serviceAccounts",
+            json!([{"name": "x", "namespace": "y"}, {"name": "x", "namespace": "y"}]),
+        ),
+        ("/spec/users/users", json!([""])),
+        ("/spec/placement", json!("Sometimes")),
+        ("/spec/enforcement", json!("off")),
+        ("/spec/nodes/selector", json!({"matchExpressions": [{"key": "a", "operator": "Gt"}]})),
+        ("/spec/nodes/selector", json!({"matchExpressions": [{}]})),
+    ] {
+        with(play, at, value).refused(422, "Invalid");
+    }
+}
+
+fn refused_by_rules(play: &mut Play) {
+    let expressions = |one: Value| json!({"matchExpressions": [one]});
+    for (at, value) in [
+        ("/spec/taint/key", json!("")),
+        ("/spec/taint/key", json!("a b")),
+        ("/spec/taint/key", json!("kubernetes.io/x")),
+        ("/spec/taint/value", json!("-")),
+        ("/spec/label", json!({"key": "Example.com/x"})),
+        ("/spec/label", json!({"key": "kubernetes.io/hostname", "value": "/"})),
+        ("/spec/nodes", json!({})),
+        ("/spec/nodes", json!({"names": []})),
+        ("/spec/users", json!({})),
+        ("/spec/users", json!({"users": [], "groups": [], "serviceAccounts": []})),
+        ("/spec/nodes/selector", json!({"matchLabels": {"a b": "c d"}})),
+        ("/spec/nodes/selector", expressions(json!({"key": "a", "operator": "In"}))),
+        ("/spec/nodes/selector", expressions(json!({"key": "a", "operator": "In", "values": []}))),
+        ("/spec/nodes/selector", expressions(json!({"key": "a", "operator": "Exists", "values": ["b"]}))),
+        ("/spec/nodes/selector", expressions(json!({"key": "!", "operator": "Exists"}))),
+        (
+            "/spec/users/namespaceSelector",
+            expressions(json!({"key": "a", "operator": "In", "values": ["-", "b"]})),
+        ),
+    ] {
+        with(play, at, value).refused(422, "Invalid");
+    }
+    // Nothing is wrong with these.
+    for key in ["node-role.kubernetes.io/gpu", "a.node-restriction.kubernetes.io/x", "notkubernetes.io/x"] {
+        let mut spec = spec();
+        spec["label"] = json!({"key": key});
+        play.post(format!("{POOLS}?dryRun=All"), &whole(&play.named("q"), &spec)).is(201);
+    }
+}
+
+fn policies_refused(play: &mut Play) {
+    for spec in [
+        json!({}),
+        json!({"namespaceSelector": {}, "notReadySeconds": "30"}),
+        json!({"namespaceSelector": {}, "notReadySeconds": 1.5}),
+        json!({"namespaceSelector": {}, "notReadySeconds": true}),
+        json!({"namespaceSelector": {}, "unreachableSeconds": "forever and ever and ever and ever"}),
+        json!({"namespaceSelector": {}, "bounds": {"least": 3, "most": 2}}),
+        json!({"namespaceSelector": {}, "bounds": {"least": "3"}}),
+        json!({"namespaceSelector": {}, "bounds": {"least": 1.5}}),
+        json!({"namespaceSelector": {}, "priority": 3_000_000_000_u32}),
+        json!({"namespaceSelector": {}, "priority": "first"}),
+        json!({"namespaceSelector": {"matchLabels": {"a": "b c"}}}),
+    ] {
+        let name = play.named("p");
+        play.post(POLICIES, &policy(&name, &spec)).refused(422, "Invalid");
+    }
+}
+
+fn fields_nobody_knows(play: &mut Play) {
+    let name = play.named("p");
+    let mut object = whole(&name, &spec());
+    object["spec"]["effects"] = json!([]);
+    object["spec"]["taint"]["kye"] = json!("x");
+    object["extra"] = json!(1);
+    object["metadata"]["lables"] = json!({});
+    play.post(format!("{POOLS}?fieldValidation=Strict"), &object).refused(400, "BadRequest");
+    play.post(format!("{POOLS}?fieldValidation=Warn&dryRun=All"), &object).is(201).lacks("/spec/effects");
+    play.post(format!("{POOLS}?fieldValidation=Ignore&dryRun=All"), &object).is(201);
+    play.post(POOLS, &object).is(201).lacks("/spec/taint/kye");
+    let patch = json!({"spec": {"colour": "red"}});
+    play.patch(format!("{}?fieldValidation=Strict", one(&name)), MERGE, &patch).refused(422, "Invalid");
+    play.patch(one(&name), MERGE, &patch).is(200).has("/metadata/generation", 1);
+    let twice = format!(
+        "{{\"apiVersion\":\"taintward.io/v1alpha1\",\"kind\":\"DedicatedPool\",\"metadata\":{{\"name\":\"{name}-2\"}},\
+         \"spec\":{},\"spec\":{}}}",
+        spec(),
+        spec()
+    );
+    let ask = |mode: &str| {
+        Ask::new("POST", format!("{POOLS}?fieldValidation={mode}")).body("application/json", twice.clone())
+    };
+    play.send(ask("Strict")).refused(400, "BadRequest");
+    play.send(ask("Warn")).is(201);
+}
+
+fn metadata_refused(play: &mut Play) {
+    for (field, value) in [
+        ("name", json!("Not_A_Name")),
+        ("name", json!(null)),
+        ("labels", json!({"a b": "c"})),
+        ("labels", json!({"a": 1})),
+        ("labels", json!("text")),
+        ("annotations", json!({"a b": "c"})),
+        ("finalizers", json!(["nobody"])),
+        ("namespace", json!("default")),
+        ("resourceVersion", json!("7")),
+    ] {
+        let mut object = whole(&play.named("p"), &spec());
+        object["metadata"][field] = value;
+        play.post(POOLS, &object);
+    }
+}
+
+fn bodies_that_are_something_else(play: &mut Play) {
+    let name = play.named("p");
+    for (field, value) in [
+        ("apiVersion", json!("")),
+        ("kind", json!("TaintwardPolicy")),
+        ("kind", json!("Pod")),
+        ("kind", json!("")),
+    ] {
+        let mut object = whole(&name, &spec());
+        object[field] = value;
+        play.post(POOLS, &object);
+    }
+    play.post(POOLS, &json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}}));
+    play.send(Ask::new("POST", POOLS).body("application/json", "[]"));
+}
