@@ -10,10 +10,12 @@ mod bodies;
 mod health;
 mod pace;
 mod path;
+mod pools;
 mod refusal;
 mod stamp;
 
 pub use pace::Pace;
+pub use pools::{Intent, MemberNow};
 pub use refusal::Refusal;
 pub use stamp::Stamped;
 

@@ -1,4 +1,4 @@
-//! # Event: what a person reads about a pod or node
+//! # Event: what a person reads about a pod, node or pool
 //! Room:     a note, and its form in events.k8s.io/v1 and core/v1.
 //! Comes in: what happened, in words.
 //! Goes out: the body of a POST.
@@ -33,6 +33,11 @@ impl Voice {
     pub const EVICTION: Self =
         Self { controller: "taint-eviction-controller", reason: "TaintManagerEviction" };
 
+    /// Of dedicated pools; the reason is that of the pool's condition `Ready`.
+    pub const fn pools(reason: &'static str) -> Self {
+        Self { controller: "dedicated-pool-controller", reason }
+    }
+
     /// Of node health (NL-1).
     const fn health(reason: &'static str) -> Self {
         Self { controller: words::COMPONENT, reason }
@@ -46,6 +51,8 @@ pub enum About {
     Pod(PodName, Uid),
     /// A node, by identity.
     Node(NodeName, Uid),
+    /// A `DedicatedPool`, by identity.
+    Pool(Box<str>, Uid),
 }
 
 /// One event to write.
@@ -121,11 +128,11 @@ impl EventNote {
         }
     }
 
-    /// Where the event goes: a pod's namespace; `default` for a node.
+    /// Where the event goes: a pod's namespace; `default` for what has none.
     pub(crate) fn namespace(&self) -> &str {
         match &self.about {
             About::Pod(pod, _) => pod.namespace(),
-            About::Node(..) => "default",
+            About::Node(..) | About::Pool(..) => "default",
         }
     }
 
@@ -134,6 +141,11 @@ impl EventNote {
         let (subject, about) = match &self.about {
             About::Pod(pod, uid) => (pod.name(), object("Pod", pod.namespace(), pod.name(), uid)),
             About::Node(node, uid) => (node.as_str(), object("Node", "", node.as_str(), uid)),
+            About::Pool(pool, uid) => {
+                let mut reference = object("DedicatedPool", "", pool, uid);
+                reference["apiVersion"] = json!("taintward.io/v1alpha1");
+                (&**pool, reference)
+            }
         };
         let metadata = json!({ "name": event_name(subject, self.at, serial), "namespace": self.namespace() });
         let related = self

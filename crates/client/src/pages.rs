@@ -58,7 +58,7 @@ pub async fn pages(
     client: &Client,
     listing: Listing<'_>,
     limit: Duration,
-    tell: &mut dyn FnMut(&[u8]) -> Result<(), String>,
+    tell: &mut (impl FnMut(&[u8]) -> Result<(), String> + ?Sized),
 ) -> Result<(), Refusal> {
     let on = Resource::collection(listing.group, listing.plural, listing.namespace)?;
     let mut next = String::new();

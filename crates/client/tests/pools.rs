@@ -6,7 +6,9 @@ mod pools {
     mod node;
     mod policies;
     mod reading;
+    mod residents;
     pub(crate) mod sample;
     mod status;
     mod surroundings;
+    mod writing;
 }

@@ -14,6 +14,8 @@ const MANIFEST: &str = include_str!("../../../deploy/rbac.yaml");
 const STAMP_MANIFEST: &str = include_str!("../../../deploy/rbac-stamp-taints.yaml");
 const NODE_LIFECYCLE_MANIFEST: &str = include_str!("../../../deploy/rbac-node-lifecycle.yaml");
 
+const DEDICATED_POOLS_MANIFEST: &str = include_str!("../../../deploy/rbac-dedicated-pools.yaml");
+
 /// The ClusterRole that deploy/rbac.yaml grants to our account.
 const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/taintward";
 
@@ -30,6 +32,11 @@ pub async fn grant_stamping(admin: &Api) -> Result<()> {
 /// Grants what node-lifecycle-controller needs on top (deploy/rbac-node-lifecycle.yaml).
 pub async fn grant_node_lifecycle(admin: &Api) -> Result<()> {
     apply(admin, NODE_LIFECYCLE_MANIFEST).await
+}
+
+/// Grants what dedicated-pool-controller needs on top (deploy/rbac-dedicated-pools.yaml).
+pub async fn grant_dedicated_pools(admin: &Api) -> Result<()> {
+    apply(admin, DEDICATED_POOLS_MANIFEST).await
 }
 
 /// Takes a verb on a resource (`pods`, `pods/status` …) away from our account. Authorizers learn of it within moments.

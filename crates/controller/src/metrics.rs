@@ -11,14 +11,16 @@ mod evictions;
 mod labels;
 mod lease;
 mod node_health;
+mod pools;
 mod queues;
 mod watches;
 
 pub use effects::Effects;
 pub use evictions::{Census, Deletion, Evictions};
-pub use labels::{Effect, Outcome, Phase, Queue, Resource, Restart, Sign, Unknown};
+pub use labels::{Effect, Outcome, Phase, PoolStanding, Queue, Resource, Restart, Sign, Unknown};
 pub use lease::Lease;
 pub use node_health::{NodeHealth, Nodes};
+pub use pools::{PoolNumbers, PoolSums};
 pub use queues::Queues;
 pub use taintward_serve::metrics::{
     By, Closed, Described, Direction, Exposition, Moment, MonoClock, describe,
@@ -51,6 +53,8 @@ pub struct Metrics {
     pub effects: Effects,
     /// Zones and nodes (NL-29).
     pub node_health: NodeHealth,
+    /// Dedicated pools.
+    pub pools: PoolNumbers,
     /// The streams of facts.
     pub watches: Watches,
     /// Leadership.
@@ -68,6 +72,7 @@ impl Metrics {
         let evictions = Evictions::new(&mut shelf);
         let effects = Effects::new(&mut shelf);
         let node_health = NodeHealth::new(&mut shelf);
+        let pools = PoolNumbers::new(&mut shelf);
         let watches = Watches::new(&mut shelf);
         let lease = Lease::new(&mut shelf, &about.lease);
         let queues = Queues::new(&mut shelf);
@@ -77,7 +82,7 @@ impl Metrics {
             vec![("version", about.version.into()), ("mode", about.mode.into())],
         );
         registry.register_collector(Box::new(Process { started: about.started }));
-        Self { evictions, effects, node_health, watches, lease, queues, registry }
+        Self { evictions, effects, node_health, pools, watches, lease, queues, registry }
     }
 
     /// The text of `/metrics`.

@@ -2,7 +2,7 @@
 //! Room:     wiring the rooms together; the errors that end the process.
 //! Comes in: settings, and the request to stop.
 //! Goes out: an error in one sentence, or the end the operator asked for.
-//! Not here: flags, signals, log formats; the loops (`brain.rs`, `lifecycle.rs`).
+//! Not here: flags, signals, log formats; the loops (`brain.rs`, `lifecycle.rs`, `pools.rs`).
 
 mod ears;
 mod election;
@@ -13,6 +13,7 @@ mod signs;
 use crate::admin::{Admin, Check, ListenError, Listening, Scope};
 use crate::brain::{self, Brain};
 use crate::lifecycle::{self, Lifecycle};
+use crate::pools::{self, Pools};
 use crate::right::Right;
 use crate::settings::{Marking, Mode, Settings};
 use crate::shutdown::Shutdown;
@@ -20,6 +21,7 @@ use crate::tasks::{AbortOnDrop, Tasks};
 use ears::{Ears, Heard};
 use reach::{Asked, reach};
 use signs::Signs;
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 use taintward_client::act::{Actor, Pace, Patience};
@@ -96,7 +98,12 @@ async fn run_in(
 ) -> Result<(), RunError> {
     let rules = settings.election.as_ref().map(election::rules).transpose()?;
     let controllers = names(&settings);
-    tracing::info!(mode = mode(&settings), controllers, cluster = connected.where_from, "taintward starts");
+    tracing::info!(
+        mode = mode(&settings),
+        controllers = controllers.join(","),
+        cluster = connected.where_from,
+        "taintward starts"
+    );
     let connect::Connected { client, streams, heartbeats, lease: lease_client, .. } = connected;
 
     let signs = Signs::new(&settings, &clock);
@@ -117,7 +124,8 @@ async fn run_in(
 
     let mut tasks = Tasks(vec![serving]);
     let (nodes_health, leases_health) = (ears.nodes.health.clone(), ears.leases.health.clone());
-    let Heard { eviction, node_health } =
+    let definition = ears.pools.health.clone();
+    let Heard { eviction, node_health, pools } =
         ears.listen((&streams, &heartbeats), &settings, &signs, &clock, &mut tasks);
     let shown = election::report_lease(
         leadership.clone(),
@@ -152,6 +160,20 @@ async fn run_in(
         };
         Lifecycle::new(parts).run(news, shutdown.clone())
     });
+    let pools = pools.map(|news| {
+        let parts = pools::Parts {
+            clock: clock.clone(),
+            actor: actor.clone(),
+            definition,
+            right: right.clone(),
+            mode: settings.mode,
+            metrics: Arc::clone(&signs.metrics),
+            heartbeat: signs.pool_heartbeat.clone(),
+            synced: Arc::clone(&signs.pools_synced),
+            seed: settings.seed.unwrap_or_else(|| RandomState::new().hash_one("pools")),
+        };
+        Pools::new(parts).run(news, shutdown.clone())
+    });
     let pods = eviction.map(|news| {
         let parts = brain::Parts {
             engine: Engine::new(config(&settings)),
@@ -167,7 +189,7 @@ async fn run_in(
         };
         Brain::new(parts).run(news, shutdown)
     });
-    both(pods, nodes).await;
+    tokio::join!(to_its_end(pods), to_its_end(nodes), to_its_end(pools));
 
     // The next holder may begin the moment the lease is free: everything of ours has ended by then.
     let _ = end_lease.send(());
@@ -192,28 +214,24 @@ fn may_hold(settings: &Settings) -> bool {
     settings.controllers.node_lifecycle.as_ref().is_some_and(health::Config::may_hold_countdowns)
 }
 
-/// Both loops, until both have ended.
-async fn both(pods: Option<impl Future<Output = ()>>, nodes: Option<impl Future<Output = ()>>) {
-    let pods = async {
-        if let Some(pods) = pods {
-            pods.await;
-        }
-    };
-    let nodes = async {
-        if let Some(nodes) = nodes {
-            nodes.await;
-        }
-    };
-    tokio::join!(pods, nodes);
+/// A loop, if it runs.
+async fn to_its_end(running: Option<impl Future<Output = ()>>) {
+    if let Some(running) = running {
+        running.await;
+    }
 }
 
-/// The controllers that run, by upstream's names.
-fn names(settings: &Settings) -> &'static str {
-    match (settings.controllers.taint_eviction, settings.controllers.node_lifecycle.is_some()) {
-        (true, true) => "taint-eviction-controller,node-lifecycle-controller",
-        (false, true) => "node-lifecycle-controller",
-        (_, false) => "taint-eviction-controller",
-    }
+/// The controllers that run, by upstream's names where it has them.
+fn names(settings: &Settings) -> Vec<&'static str> {
+    let controllers = &settings.controllers;
+    [
+        (controllers.taint_eviction, "taint-eviction-controller"),
+        (controllers.node_lifecycle.is_some(), "node-lifecycle-controller"),
+        (controllers.dedicated_pools, "dedicated-pool-controller"),
+    ]
+    .into_iter()
+    .filter_map(|(runs, name)| runs.then_some(name))
+    .collect()
 }
 
 fn config(settings: &Settings) -> Config {

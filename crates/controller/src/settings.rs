@@ -40,11 +40,20 @@ pub struct Controllers {
     pub taint_eviction: bool,
     /// node-lifecycle-controller: nodes are tainted for their conditions and their silence; `None`: somebody else does.
     pub node_lifecycle: Option<health::Config>,
+    /// dedicated-pool-controller: taints and labels of the nodes of `DedicatedPool`s.
+    pub dedicated_pools: bool,
+}
+
+impl Controllers {
+    /// Whether somebody looks at pods, and at nodes, in order to taint or to evict.
+    pub(crate) fn look_at_pods(&self) -> bool {
+        self.taint_eviction || self.node_lifecycle.is_some()
+    }
 }
 
 impl Default for Controllers {
     fn default() -> Self {
-        Self { taint_eviction: true, node_lifecycle: None }
+        Self { taint_eviction: true, node_lifecycle: None, dedicated_pools: false }
     }
 }
 

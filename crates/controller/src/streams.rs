@@ -23,12 +23,16 @@ pub(crate) fn listener<F: Fact>(
     Listener::new(client, Settings { relist_every, seed: seed.unwrap_or(usual.seed), ..usual })
 }
 
-/// Ready while the stream is in step with the server; a pause between two watches is no loss of step.
+/// Ready while the stream is in step with the server; a pause between two watches is no loss of step. So is one of a
+/// kind that the server does not have: there is nothing to be in step with.
 pub(crate) fn check(
     health: watch::Receiver<StreamHealth>,
 ) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
     move || {
         let health = health.borrow();
+        if health.absent {
+            return Ok(());
+        }
         if let Some(missing) = health.missing {
             return Err(format!("may not {} {}", missing.verb, missing.resource));
         }
@@ -47,7 +51,15 @@ pub(crate) async fn report(resource: Resource, mut health: watch::Receiver<Strea
         let now = health.borrow_and_update().clone();
         watches.entered(resource, phase(&now.phase));
         count(resource, &before.counters, &now.counters, &watches);
+        if now.absent && !before.absent {
+            tracing::info!(
+                resource = resource.as_str(),
+                "the API server has no such resource, so there is nothing to do about it; it is looked for again, every \
+                 30 s at the latest"
+            );
+        }
         if let Phase::Waiting { why, .. } = &now.phase
+            && !now.absent
             && now.counters.failures > before.counters.failures
         {
             tracing::warn!(
@@ -57,10 +69,10 @@ pub(crate) async fn report(resource: Resource, mut health: watch::Receiver<Strea
             );
         }
         if let Some(missing) = now.missing.filter(|_| before.missing.is_none()) {
-            let (verb, on) = (missing.verb, missing.resource);
+            let (verb, on, group) = (missing.verb, missing.resource, missing.group);
             tracing::error!(
                 "permission missing: may not {verb} {on}; add to its ClusterRole: \
-                 {{apiGroups: [\"\"], resources: [\"{on}\"], verbs: [\"{verb}\"]}}"
+                 {{apiGroups: [\"{group}\"], resources: [\"{on}\"], verbs: [\"{verb}\"]}}"
             );
         }
         before = now;

@@ -6,12 +6,15 @@
 //! Not here: starting anything.
 
 /// The controllers this program has, and so the names it understands.
-pub(super) const KNOWN: [&str; 2] = [TAINT_EVICTION, NODE_LIFECYCLE];
+pub(super) const KNOWN: [&str; 3] = [TAINT_EVICTION, NODE_LIFECYCLE, DEDICATED_POOLS];
 /// Evicts pods that do not tolerate a NoExecute taint (TE-1).
 pub(super) const TAINT_EVICTION: &str = "taint-eviction-controller";
 /// Taints nodes for their conditions and their silence (NL-1). Only if it is named: kube-controller-manager's own does it
 /// otherwise, and two would write the same taints.
 pub(super) const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
+/// Keeps taints and labels on the nodes of dedicated pools. Only if it is named: it writes to nodes, and its objects have
+/// to be defined first.
+pub(super) const DEDICATED_POOLS: &str = "dedicated-pool-controller";
 
 /// What releases before 1.28 called it (NL-1).
 const ALIAS: &str = "nodelifecycle";
@@ -52,7 +55,7 @@ pub(super) fn is_on(list: &[Entry], name: &str) -> bool {
         Entry::Off(off) if *off == name => Some(false),
         _ => None,
     });
-    named.unwrap_or_else(|| name != NODE_LIFECYCLE && list.contains(&Entry::Rest))
+    named.unwrap_or_else(|| name == TAINT_EVICTION && list.contains(&Entry::Rest))
 }
 
 #[cfg(test)]
@@ -96,11 +99,28 @@ mod tests {
     }
 
     #[test]
+    fn dedicated_pools_are_kept_only_if_they_are_named() {
+        let rows = [
+            ("*", false),
+            ("dedicated-pool-controller", true),
+            ("*,dedicated-pool-controller", true),
+            ("-dedicated-pool-controller,*", false),
+            ("node-lifecycle-controller", false),
+        ];
+        for (list, expected) in rows {
+            let entries: Vec<Entry> = list.split(',').map(|entry| parse(entry).unwrap()).collect();
+            assert_eq!(is_on(&entries, DEDICATED_POOLS), expected, "{list}");
+        }
+    }
+
+    #[test]
     fn an_unknown_name_is_told_the_known_ones() {
         for text in ["", "-", "**", "node-lifecycle", "-node-ipam-controller", "-*"] {
             let refusal = parse(text).unwrap_err().to_string();
             assert!(
-                refusal.contains("out of: taint-eviction-controller, node-lifecycle-controller"),
+                refusal.contains(
+                    "out of: taint-eviction-controller, node-lifecycle-controller, dedicated-pool-controller"
+                ),
                 "{text}: {refusal}"
             );
         }

@@ -66,7 +66,8 @@ pub(super) struct BehaviourArgs {
     pub(super) mode: ModeArg,
     /// Which controllers run: '*', 'name', '-name'. taint-eviction-controller evicts pods; node-lifecycle-controller
     /// taints nodes for their conditions and their silence, and must be named: '*' leaves it to
-    /// kube-controller-manager, which has to be started without its own if it runs here
+    /// kube-controller-manager, which has to be started without its own if it runs here. dedicated-pool-controller
+    /// keeps taints and labels on the nodes of each DedicatedPool, and must be named too
     #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = controllers::parse)]
     #[arg(env = "TAINTWARD_CONTROLLERS", hide_env = true)]
     pub(super) controllers: Vec<Entry>,

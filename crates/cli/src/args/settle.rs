@@ -127,14 +127,15 @@ fn which(args: &RunArgs, explicit: Explicit, notices: &mut Vec<Notice>) -> Resul
     let config = args.node_health.config()?;
     let (taint_eviction, node_lifecycle) =
         (is_on(controllers::TAINT_EVICTION), is_on(controllers::NODE_LIFECYCLE));
-    if !taint_eviction && !node_lifecycle {
+    let dedicated_pools = is_on(controllers::DEDICATED_POOLS);
+    if !taint_eviction && !node_lifecycle && !dedicated_pools {
         return Err(Complaint::NothingToRun);
     }
     if let Some(flag) = explicit.node_health.filter(|_| !node_lifecycle) {
         let text = "has no effect: node-lifecycle-controller does not run; name it in --controllers";
         notices.push(Notice { flag, text: text.into() });
     }
-    Ok(Controllers { taint_eviction, node_lifecycle: node_lifecycle.then_some(config) })
+    Ok(Controllers { taint_eviction, node_lifecycle: node_lifecycle.then_some(config), dedicated_pools })
 }
 
 /// The mode. Two old switches say "do not evict" (M10): they are obeyed, unless a choice of today says the opposite.

@@ -46,7 +46,7 @@ fn the_defaults_are_those_of_the_reference() {
             limit: None,
             relist_every: Some(Duration::from_secs(300)),
         },
-        controllers: Controllers { taint_eviction: true, node_lifecycle: None },
+        controllers: Controllers { taint_eviction: true, node_lifecycle: None, dedicated_pools: false },
         mode: Mode::Enforce,
         marking: Marking::Always,
         stamp_taints: false,
@@ -75,7 +75,7 @@ fn the_defaults_are_those_of_the_reference() {
 fn every_flag_reaches_its_setting() {
     let plan = plan(
         "--kubeconfig=/k --context=c --kube-api-qps=50.5 --kube-api-burst=100 --relist-interval=10m --mode=enforce \
-         --controllers=*,node-lifecycle-controller --node-monitor-period=1s --node-monitor-grace-period=20s \
+         --controllers=*,node-lifecycle-controller,dedicated-pool-controller --node-monitor-period=1s --node-monitor-grace-period=20s \
          --node-startup-grace-period=30s --node-eviction-rate=1 --secondary-node-eviction-rate=0.5 \
          --unhealthy-zone-threshold=0.7 --large-cluster-size-threshold=9 --hold-countdowns=false \
          --lift-taints-together=false \
@@ -106,6 +106,7 @@ fn every_flag_reaches_its_setting() {
         controllers: Controllers {
             taint_eviction: true,
             node_lifecycle: Some(health::Config::new(&node_health).unwrap()),
+            dedicated_pools: true,
         },
         mode: Mode::Enforce,
         marking: Marking::Jobs,

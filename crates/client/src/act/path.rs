@@ -80,6 +80,12 @@ impl<'a> Resource<'a> {
         Self { name, ..Self::collection(group, plural, namespace)? }.object()
     }
 
+    /// A `DedicatedPool`.
+    pub(crate) fn pool(name: &'a str, subresource: &'static str) -> Result<Self, Refusal> {
+        let (group, version, plural) = (crate::decode::GROUP, "v1alpha1", "dedicatedpools");
+        Self { group, version, plural, subresource, namespace: "", name }.object()
+    }
+
     /// Where questions about our own permissions are posted.
     pub(crate) const fn access_review() -> Resource<'static> {
         let (group, plural) = ("authorization.k8s.io", "selfsubjectaccessreviews");

@@ -20,6 +20,7 @@ mod node;
 mod place;
 mod policy;
 mod pool;
+mod resident;
 mod shape;
 mod status;
 mod surroundings;
@@ -27,6 +28,7 @@ mod surroundings;
 pub(super) use node::{node, taints_changed};
 pub(super) use policy::policy;
 pub(super) use pool::pool;
+pub(super) use resident::resident;
 pub(super) use surroundings::{member, namespace};
 
 /// Reads an object into a shape; a fault carries the path of the place serde stopped at.

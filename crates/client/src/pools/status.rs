@@ -38,6 +38,19 @@ pub fn told(seen: &SeenPool, assessment: &Assessment, status: PoolStatus, at: Wa
     Told { observed: seen.generation, conditions: conditions.collect(), status }
 }
 
+/// Takes back that a pool is ready: something that its spec says is still to be done.
+pub fn progressing(told: &mut Told, seen: &SeenPool, message: &str, at: Wall) {
+    let before = seen.told.as_ref().map(|told| told.conditions.as_slice()).unwrap_or_default();
+    let Some(ready) = told.conditions.iter_mut().find(|one| *one.kind == *"Ready") else { return };
+    if *ready.status != *"True" {
+        return;
+    }
+    let same = before.iter().find(|one| one.kind == ready.kind && *one.status == *"False");
+    ready.since = same.map_or(whole_second(at), |one| one.since);
+    (ready.status, ready.reason) = ("False".into(), "Progressing".into());
+    ready.message = message.chars().take(MESSAGE_MOST).collect::<String>().into();
+}
+
 /// Status, reason and message of a condition.
 type Saying = (bool, &'static str, String);
 

@@ -91,6 +91,21 @@ async fn a_refusal_by_status_leads_to_pages() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_kind_that_the_server_does_not_have_is_looked_for_again() {
+    let mut rig = Pods::start(|asked, nth| match nth {
+        0..12 => refusal(Wire::Json, 404, "NotFound", None),
+        _ => pages(Wire::Json, asked, 1),
+    });
+    rig.run_for(Duration::from_secs(20)).await;
+    let health = rig.health();
+    assert!(health.absent && !health.synced_once && health.missing.is_none());
+    assert!((4..12).contains(&rig.asked().len()), "at growing distances: {}", rig.asked().len());
+    rig.run_for(Duration::from_secs(240)).await;
+    let health = rig.health();
+    assert!(!health.absent && health.synced_once);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refusal_inside_the_stream_leads_to_pages() {
     for wire in BOTH {
         let mut rig = Pods::start(move |asked, _| match asked.is_watch_list() {

@@ -16,6 +16,14 @@ closed_label! {
         Nodes => "nodes",
         /// Leases of nodes; only where node health runs.
         Leases => "leases",
+        /// Dedicated pools; as the next three, only where dedicated-pool-controller runs.
+        Pools => "dedicatedpools",
+        /// Nodes, as pools look at them: a stream of its own.
+        PoolNodes => "nodes_of_pools",
+        /// Pods, as pools count them: a stream of its own.
+        PoolPods => "pods_of_pools",
+        /// Namespaces.
+        Namespaces => "namespaces",
     }
 }
 
@@ -92,6 +100,12 @@ closed_label! {
         Label => "label",
         /// Marking a pod not ready because its node is not (NL-17).
         Unready => "unready",
+        /// Putting what a dedicated pool wants on a node, or taking it off.
+        Dedicate => "dedicate",
+        /// Putting our finalizer on a dedicated pool, or taking it off.
+        HoldPool => "hold_pool",
+        /// Writing the status of a dedicated pool.
+        TellPool => "tell_pool",
         /// Recording an event (TE-34).
         Event => "event",
     }
@@ -133,6 +147,22 @@ impl From<Failure> for Outcome {
 impl<T> From<Result<T, Failure>> for Outcome {
     fn from(result: Result<T, Failure>) -> Self {
         result.map_or_else(Self::from, |_| Self::Done)
+    }
+}
+
+closed_label! {
+    /// How a dedicated pool stands.
+    PoolStanding, "standing", {
+        /// It does everything its spec says.
+        Applied => "applied",
+        /// It keeps its nodes and takes no more.
+        Frozen => "frozen",
+        /// It does nothing until it is corrected.
+        Refused => "refused",
+        /// It is being deleted.
+        Leaving => "leaving",
+        /// It cannot be read (D11): its nodes stay as they are.
+        Unreadable => "unreadable",
     }
 }
 

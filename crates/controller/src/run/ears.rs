@@ -8,6 +8,7 @@ use super::Signs;
 use crate::lifecycle;
 use crate::metrics::Resource;
 use crate::news::News;
+use crate::pools;
 use crate::settings::Settings;
 use crate::split::{self, Meter, Seen, Way, Ways};
 use crate::streams::{self, listener};
@@ -37,12 +38,18 @@ pub(super) struct Ears {
     pub(super) pods: Ear,
     /// Only listened to where node health runs.
     pub(super) leases: Ear,
+    /// As the next three, only listened to where dedicated pools are kept.
+    pub(super) pools: Ear,
+    pub(super) pool_nodes: Ear,
+    pub(super) pool_pods: Ear,
+    pub(super) namespaces: Ear,
 }
 
 /// What the loops read from.
 pub(super) struct Heard {
     pub(super) eviction: Option<News>,
     pub(super) node_health: Option<lifecycle::News>,
+    pub(super) pools: Option<pools::News>,
 }
 
 impl Ears {
@@ -55,6 +62,10 @@ impl Ears {
             nodes: ear(Resource::Nodes, |seed| seed),
             pods: ear(Resource::Pods, |seed| !seed),
             leases: ear(Resource::Leases, |seed| seed.rotate_left(17)),
+            pools: ear(Resource::Pools, |seed| seed.rotate_left(23)),
+            pool_nodes: ear(Resource::PoolNodes, |seed| seed.rotate_left(29)),
+            pool_pods: ear(Resource::PoolPods, |seed| seed.rotate_left(37)),
+            namespaces: ear(Resource::Namespaces, |seed| seed.rotate_left(41)),
         }
     }
 
@@ -68,13 +79,22 @@ impl Ears {
         tasks: &mut Tasks,
     ) -> Heard {
         let mut hearing = Hearing { streams, heartbeats, settings, signs, clock, tasks };
+        let pools = settings.controllers.dedicated_pools.then(|| pools::News {
+            pools: hearing.whole(self.pools),
+            nodes: hearing.whole(self.pool_nodes),
+            namespaces: hearing.whole(self.namespaces),
+            pods: hearing.whole(self.pool_pods),
+        });
+        if !settings.controllers.look_at_pods() {
+            return Heard { eviction: None, node_health: None, pools };
+        }
         let nodes = hearing.shared::<SeenNode>(self.nodes);
         let pods = hearing.shared::<SeenPod>(self.pods);
         let leases = nodes.health.is_some().then(|| hearing.leases(self.leases));
         let eviction = nodes.eviction.zip(pods.eviction).map(|(nodes, pods)| News { nodes, pods });
         let node_health = nodes.health.zip(pods.health).zip(leases);
         let node_health = node_health.map(|((nodes, pods), leases)| lifecycle::News { leases, nodes, pods });
-        Heard { eviction, node_health }
+        Heard { eviction, node_health, pools }
     }
 }
 
@@ -110,8 +130,17 @@ impl Hearing<'_> {
     }
 
     fn leases(&mut self, ear: Ear) -> Queue<LeaseFact> {
+        self.alone(self.heartbeats, ear)
+    }
+
+    /// Listens to what only pools look at.
+    fn whole<F: Fact>(&mut self, ear: Ear) -> Queue<F> {
+        self.alone(self.streams, ear)
+    }
+
+    fn alone<F: Fact>(&mut self, client: &Client, ear: Ear) -> Queue<F> {
         let meter = self.meter(ear.resource);
-        let from = self.stream::<LeaseFact>(self.heartbeats, ear);
+        let from = self.stream::<F>(client, ear);
         let (out, to) = mpsc::channel(1);
         self.tasks.0.push(tokio::spawn(split::pass_on(from, out, meter)));
         to

@@ -11,6 +11,9 @@ use taintward_client::connect::{Need, check_access};
 /// Where leases of nodes are.
 const NODE_LEASES: &str = "kube-node-lease";
 
+/// The group of dedicated pools.
+const POOLS: &str = "taintward.io";
+
 /// Says which permissions are missing, each with the line that grants it; then goes on: they may still come.
 pub(super) async fn report_access(client: &kube::Client, settings: &Settings) {
     match check_access(client, &needs(settings), PROBE_MAX).await {
@@ -30,16 +33,25 @@ fn needs(settings: &Settings) -> Vec<Need> {
     if settings.controllers.node_lifecycle.is_some() {
         needs.extend(["list", "watch"].map(node_lease));
     }
+    if settings.controllers.dedicated_pools {
+        needs.extend(["list", "watch"].map(|verb| Need::everywhere(verb, "", "namespaces")));
+        needs.extend(["list", "watch"].map(|verb| Need::everywhere(verb, POOLS, "dedicatedpools")));
+    }
     if settings.mode == Mode::Observe {
         return needs;
     }
     needs.push(Need::everywhere("get", "", "nodes"));
-    needs.push(Need::everywhere("get", "", "pods"));
+    if settings.controllers.look_at_pods() {
+        needs.push(Need::everywhere("get", "", "pods"));
+    }
     if settings.controllers.taint_eviction {
         needs.extend(for_eviction(settings));
     }
     if settings.controllers.node_lifecycle.is_some() {
         needs.extend(for_node_health());
+    }
+    if settings.controllers.dedicated_pools {
+        needs.extend(for_pools());
     }
     needs.push(Need::everywhere("create", "events.k8s.io", "events"));
     needs.extend(settings.election.iter().flat_map(for_election));
@@ -63,6 +75,15 @@ fn for_node_health() -> Vec<Need> {
         ["nodes", "nodes/status", "pods/status"].map(|on| Need::everywhere("patch", "", on)).into();
     needs.push(node_lease("get"));
     needs
+}
+
+fn for_pools() -> [Need; 4] {
+    [
+        Need::everywhere("patch", "", "nodes"),
+        Need::everywhere("get", POOLS, "dedicatedpools"),
+        Need::everywhere("patch", POOLS, "dedicatedpools"),
+        Need::everywhere("patch", POOLS, "dedicatedpools/status"),
+    ]
 }
 
 fn node_lease(verb: &'static str) -> Need {

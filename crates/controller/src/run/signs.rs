@@ -4,6 +4,7 @@
 //! Goes out: [`Check`]s.
 //! Not here: serving them (`admin`).
 
+use super::ears::Ear;
 use super::{Ears, LOOP_SILENCE_MAX, mode};
 use crate::admin::{Check, Heartbeat, Scope};
 use crate::metrics::{self, Metrics, MonoClock};
@@ -21,6 +22,9 @@ pub(super) struct Signs {
     /// The same of node health.
     pub(super) node_heartbeat: Heartbeat,
     pub(super) nodes_synced: Arc<AtomicBool>,
+    /// The same of dedicated pools.
+    pub(super) pool_heartbeat: Heartbeat,
+    pub(super) pools_synced: Arc<AtomicBool>,
 }
 
 impl Signs {
@@ -37,25 +41,36 @@ impl Signs {
             metrics: Arc::new(Metrics::new(Arc::clone(&mono), &about)),
             heartbeat: Heartbeat::new(LOOP_SILENCE_MAX, Arc::clone(&mono)),
             synced: Arc::new(AtomicBool::new(false)),
-            node_heartbeat: Heartbeat::new(LOOP_SILENCE_MAX, mono),
+            node_heartbeat: Heartbeat::new(LOOP_SILENCE_MAX, Arc::clone(&mono)),
             nodes_synced: Arc::new(AtomicBool::new(false)),
+            pool_heartbeat: Heartbeat::new(LOOP_SILENCE_MAX, mono),
+            pools_synced: Arc::new(AtomicBool::new(false)),
         }
     }
 
     /// What must be well for the process to be ready, and to be alive.
     pub(super) fn checks(&self, settings: &Settings, ears: &Ears) -> Vec<Check> {
-        let mut checks = vec![
-            Check::new("watch-nodes", Scope::Ready, streams::check(ears.nodes.health.clone())),
-            Check::new("watch-pods", Scope::Ready, streams::check(ears.pods.health.clone())),
-        ];
+        let watch = |name, ear: &Ear| Check::new(name, Scope::Ready, streams::check(ear.health.clone()));
+        let mut checks = Vec::new();
+        if settings.controllers.look_at_pods() {
+            checks.extend([watch("watch-nodes", &ears.nodes), watch("watch-pods", &ears.pods)]);
+        }
         if settings.controllers.taint_eviction {
             checks.push(Check::new("sync", Scope::Ready, is_synced(&self.synced)));
             checks.push(Check::new("loop", Scope::Live, is_alive(&self.heartbeat)));
         }
         if settings.controllers.node_lifecycle.is_some() {
-            checks.push(Check::new("watch-leases", Scope::Ready, streams::check(ears.leases.health.clone())));
+            checks.push(watch("watch-leases", &ears.leases));
             checks.push(Check::new("sync-node-health", Scope::Ready, is_synced(&self.nodes_synced)));
             checks.push(Check::new("loop-node-health", Scope::Live, is_alive(&self.node_heartbeat)));
+        }
+        if settings.controllers.dedicated_pools {
+            checks.push(watch("watch-pools", &ears.pools));
+            checks.push(watch("watch-nodes-of-pools", &ears.pool_nodes));
+            checks.push(watch("watch-pods-of-pools", &ears.pool_pods));
+            checks.push(watch("watch-namespaces", &ears.namespaces));
+            checks.push(Check::new("sync-pools", Scope::Ready, is_synced(&self.pools_synced)));
+            checks.push(Check::new("loop-pools", Scope::Live, is_alive(&self.pool_heartbeat)));
         }
         checks
     }

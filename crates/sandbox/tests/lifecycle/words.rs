@@ -37,7 +37,7 @@ pub(crate) fn both() -> Settings {
 /// The same, with other flags.
 pub(crate) fn flagged(flags: Flags) -> Settings {
     let node_lifecycle = Some(Config::new(&flags).unwrap());
-    Settings { controllers: Controllers { taint_eviction: true, node_lifecycle }, ..alone() }
+    Settings { controllers: Controllers { node_lifecycle, ..Controllers::default() }, ..alone() }
 }
 
 /// One of several that do both.

@@ -384,7 +384,7 @@ impl Play {
 fn settings(elected: bool, seed: u64, node_lifecycle: Option<Config>) -> Settings {
     Settings {
         cluster: Cluster { relist_every: Some(Duration::from_secs(300)), ..Cluster::default() },
-        controllers: Controllers { taint_eviction: true, node_lifecycle },
+        controllers: Controllers { node_lifecycle, ..Controllers::default() },
         mode: Mode::Enforce,
         marking: Marking::Always,
         stamp_taints: false,

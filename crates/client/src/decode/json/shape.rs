@@ -202,6 +202,8 @@ pub(super) struct PodSpec<'a> {
     #[serde(borrow)]
     pub(super) node_name: Option<Text<'a>>,
     #[serde(borrow)]
+    pub(super) service_account_name: Option<Text<'a>>,
+    #[serde(borrow)]
     pub(super) tolerations: Option<Capped<TolerationEntry<'a>>>,
     #[serde(borrow)]
     pub(super) priority_class_name: Option<Text<'a>>,

@@ -55,19 +55,22 @@ pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<SeenPod>, Fault> 
     Ok(Decoded::Fact(SeenPod { pod, ready: status.ready }))
 }
 
+/// `PodSpec`, as far as facts need it.
 #[derive(Default)]
-struct Spec<'a> {
-    node: &'a str,
-    tolerations: Vec<Toleration>,
-    priority_class: &'a str,
+pub(super) struct Spec<'a> {
+    pub(super) node: &'a str,
+    pub(super) service_account: &'a str,
+    pub(super) tolerations: Vec<Toleration>,
+    pub(super) priority_class: &'a str,
     priority: i32,
 }
 
 impl<'a> Spec<'a> {
-    fn read(&mut self, message: &'a [u8]) -> Result<(), Fault> {
+    pub(super) fn read(&mut self, message: &'a [u8]) -> Result<(), Fault> {
         for field in Fields::of(message) {
             let (number, value) = field?;
             match number {
+                8 => self.service_account = value.text().map_err(|fault| fault.at("serviceAccountName"))?,
                 10 => self.node = value.text().map_err(|fault| fault.at("nodeName"))?,
                 22 => self.tolerate(value).map_err(|fault| fault.at("tolerations"))?,
                 24 => self.priority_class = value.text().map_err(|fault| fault.at("priorityClassName"))?,

@@ -160,11 +160,12 @@ fn count_elsewhere(pools: &[Pool], resident: &Resident<'_>, place: Option<usize>
 }
 
 /// What a pool's status has to remember, for [`Pool::past`]: what it stands for, and what it stood for and is still on
-/// nodes. To be written before a node is touched; a pool that is being deleted may go when this is empty.
+/// nodes in its name; the same in the name of another pool is that one's to remember. To be written before a node is touched; a pool that is being deleted may go when this is empty.
 pub fn remembered(pool: &Pool, nodes: &[NodeFacts]) -> Vec<Mark> {
     let mut marks = if pool.leaving { Vec::new() } else { pool.marks() };
     let records = nodes.iter().filter_map(|node| node.record.as_deref()).map(Record::parse);
-    let out: Vec<Mark> = records.flat_map(|record| record.marks).collect();
+    let own = records.filter(|record| record.pool == pool.name);
+    let out: Vec<Mark> = own.flat_map(|record| record.marks).collect();
     let stood = pool.past.iter().cloned().chain(pool.marks());
     for mark in stood {
         if out.contains(&mark) && !marks.contains(&mark) {

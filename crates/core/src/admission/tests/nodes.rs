@@ -212,6 +212,8 @@ fn what_the_status_has_to_remember() {
         [Mark::Label { key: "dedicated".into(), value: "a".into() }]
     );
     assert_eq!(remembered(&going, &[node("n", "", "")]), []);
+    // The very same in the name of another pool is not its own.
+    assert_eq!(remembered(&going, &[with("b label:dedicated=a")]), []);
 }
 
 fn resident<'r>(name: &str, node: &str, namespace: Option<&'r crate::scheduling::Labels>) -> Resident<'r> {

@@ -1,0 +1,123 @@
+//! Programs that start, stop, die and take over.
+
+use super::plot::{PATIENCE, Plot, belongs};
+use crate::real::program::Taintward;
+use serde_json::json;
+use taintward_cluster::wait;
+
+/// Quick to lose, quick to gain.
+const QUICK: [&str; 3] = [
+    "--leader-elect-lease-duration=4s",
+    "--leader-elect-renew-deadline=3s",
+    "--leader-elect-retry-period=500ms",
+];
+
+/// The definitions are not installed yet: that is said once, and stands in nobody's way.
+pub(crate) async fn where_nobody_defines_pools_it_waits(plot: &Plot<'_>) -> Taintward {
+    let mut taintward = plot.start(&QUICK);
+    taintward.ready().await;
+    taintward.leads().await;
+    let tried = async || {
+        let again = taintward.metric_with("taintward_watch_restarts_total", "resource=\"dedicatedpools\"");
+        Ok((again >= 4.0).then_some(()))
+    };
+    wait::until("it to look again", PATIENCE, tried).await.unwrap();
+    let said = taintward.said("the API server has no such resource");
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert_eq!(said[0]["resource"], "dedicatedpools");
+    assert!(taintward.said("stream interrupted").is_empty());
+    taintward.ready().await;
+    plot.define().await;
+    taintward.says("dedicated pools synced").await;
+    taintward
+}
+
+/// S14: it says what it would do, and does nothing.
+pub(crate) async fn observing_writes_nothing(plot: &Plot<'_>) {
+    plot.pool("seen", json!({"names": ["a1"]})).await;
+    let (pool, node) = (plot.read_pool("seen").await.unwrap(), plot.read("a1").await);
+    let mut taintward = plot.start(&["--mode=observe"]);
+    taintward.ready().await;
+    let says = async || Ok((taintward.metric("taintward_pools") == 1.0).then_some(()));
+    wait::until("the pool to be counted", PATIENCE, says).await.unwrap();
+    assert_eq!(taintward.metric_with("taintward_pools", "applied"), 1.0);
+    assert_eq!(taintward.stop().code(), Some(0));
+    let version = |object: &serde_json::Value| object["metadata"]["resourceVersion"].clone();
+    assert_eq!(version(&plot.read_pool("seen").await.unwrap()), version(&pool));
+    assert_eq!(version(&plot.read("a1").await), version(&node));
+    // Nobody holds it.
+    plot.delete_pool("seen").await;
+    plot.pool_is_gone("seen").await;
+}
+
+pub(crate) async fn a_pool_is_deleted_while_nobody_runs(plot: &Plot<'_>) {
+    let before = plot.mine("a1").await;
+    plot.pool("left", json!({"names": ["a1", "a2"]})).await;
+    let mut taintward = plot.start(&QUICK);
+    plot.ready("left", "Applied").await;
+    assert_eq!(taintward.stop().code(), Some(0));
+    plot.delete_pool("left").await;
+    let pool = plot.read_pool("left").await.expect("the finalizer keeps it");
+    assert!(pool["metadata"]["deletionTimestamp"].is_string());
+    plot.dedicated("a1", "left", true).await;
+    let mut taintward = plot.start(&QUICK);
+    plot.pool_is_gone("left").await;
+    assert_eq!(plot.mine("a1").await, before);
+    plot.dedicated("a2", "left", false).await;
+    assert_eq!(taintward.stop().code(), Some(0));
+}
+
+/// The first is slowed down, so that it dies in the middle. Whatever it has done is whole, and found again.
+pub(crate) async fn killed_half_way_another_run_completes_it(plot: &Plot<'_>) {
+    const MANY: usize = 60;
+    let names: Vec<String> = (0..MANY).map(|number| format!("m{number:02}")).collect();
+    for name in &names {
+        plot.node(name, json!({"for": "many"}), json!([{"key": "mine", "effect": "NoSchedule"}])).await;
+    }
+    let before = plot.mine(&names[0]).await;
+    plot.pool("many", json!({"selector": {"matchLabels": {"for": "many"}}})).await;
+    let dedicated = async || {
+        let list = plot.admin.get("/api/v1/nodes").await.unwrap();
+        list["items"].as_array().unwrap().iter().filter(|node| belongs(node, "many")).count()
+    };
+    let slow = ["--leader-elect=false", "--kube-api-qps=30", "--kube-api-burst=1"];
+    let mut first = plot.start(&slow);
+    plot.until("some to be dedicated", async || (dedicated().await >= 3).then_some(())).await;
+    first.kill();
+    let done = dedicated().await;
+    assert!((3..MANY).contains(&done), "{done} of {MANY}");
+    let mut second = plot.start(&["--leader-elect=false"]);
+    assert_eq!(plot.ready("many", "Applied").await["status"]["nodes"], MANY);
+    assert_eq!(dedicated().await, MANY);
+    // The same on the way back.
+    second.kill();
+    plot.delete_pool("many").await;
+    let mut third = plot.start(&slow);
+    plot.until("some to be given back", async || (dedicated().await <= MANY - 3).then_some(())).await;
+    third.kill();
+    assert!(plot.read_pool("many").await.is_some(), "it stays until all are given back");
+    let mut fourth = plot.start(&["--leader-elect=false"]);
+    plot.pool_is_gone("many").await;
+    for name in &names {
+        assert_eq!(plot.mine(name).await, before, "{name}");
+    }
+    assert_eq!(fourth.stop().code(), Some(0));
+}
+
+/// Two replicas: the lease says whose turn it is.
+pub(crate) async fn a_follower_takes_over(plot: &Plot<'_>) {
+    let mut leader = plot.start(&QUICK);
+    leader.leads().await;
+    let mut follower = plot.start(&QUICK);
+    follower.ready().await;
+    plot.pool("turn", json!({"names": ["a1", "a2"]})).await;
+    plot.ready("turn", "Applied").await;
+    assert!(follower.said("node dedicated").is_empty(), "it only follows");
+    leader.kill();
+    plot.change_pool("turn", json!({"spec": {"nodes": {"names": ["a2"]}}})).await;
+    plot.dedicated("a1", "turn", false).await;
+    assert!(!follower.said("node given back").is_empty());
+    plot.delete_pool("turn").await;
+    plot.pool_is_gone("turn").await;
+    assert_eq!(follower.stop().code(), Some(0));
+}

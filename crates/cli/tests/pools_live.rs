@@ -1,0 +1,60 @@
+//! # Pools, live: dedicated-pool-controller at work on a real API server
+//! Room:     the built program under the account of deploy/, and people with kubectl; one cluster, one act after another.
+//! Comes in: pools, nodes, pods; programs that are stopped and killed.
+//! Goes out: assertions about objects, and about what the API server recorded.
+//! Not here: the definitions themselves (`pools_real.rs`); admission.
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+#[allow(dead_code, reason = "shared with real_server.rs, which uses all of it")]
+#[path = "real"]
+mod real {
+    pub(crate) mod program;
+}
+
+#[path = "pools"]
+mod pools {
+    pub(crate) mod ends;
+    pub(crate) mod plot;
+    pub(crate) mod trouble;
+    pub(crate) mod usual;
+}
+
+use pools::plot::Plot;
+use pools::{ends, trouble, usual};
+use std::time::Duration;
+use taintward_cluster::{Account, Cluster, Options, tools};
+
+/// Nothing is waited for longer.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+#[test]
+fn dedicated_nodes_as_one_object() {
+    let Some(tools) = tools::for_test("pools_live") else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let cluster = Cluster::start(&tools, Options::default()).await.unwrap();
+        let plot = Plot::new(&cluster).await;
+        tokio::time::timeout(PATIENCE, all(&plot)).await.expect("done within three minutes");
+        plot.checks_the_record();
+    });
+}
+
+async fn all(plot: &Plot<'_>) {
+    let mut taintward = ends::where_nobody_defines_pools_it_waits(plot).await;
+    usual::a_pool_dedicates_its_nodes(plot).await;
+    usual::nodes_join_and_leave(plot).await;
+    usual::pods_are_counted(plot).await;
+    trouble::what_others_do_meanwhile_stays(plot).await;
+    trouble::what_is_in_the_way_is_told(plot).await;
+    trouble::a_second_pool_with_the_same_taint_is_refused(plot).await;
+    trouble::the_last_open_node_stays_open(plot).await;
+    usual::deleting_leaves_no_trace(plot).await;
+    assert_eq!(taintward.stop().code(), Some(0));
+    ends::observing_writes_nothing(plot).await;
+    ends::a_pool_is_deleted_while_nobody_runs(plot).await;
+    ends::killed_half_way_another_run_completes_it(plot).await;
+    ends::a_follower_takes_over(plot).await;
+}
+
+/// The account whose rights deploy/ grants.
+const OURS: Account = Account::Taintward;

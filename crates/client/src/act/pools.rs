@@ -1,0 +1,155 @@
+//! # Pools: the reads and writes of dedicated pools
+//! Room:     finalizer and status of a pool; the one write of a node; all nodes as they are now.
+//! Comes in: pools as they were seen; a way to find out what a node is to be, asked with the node as it is now.
+//! Goes out: what was written, as the server answered; a [`Refusal`].
+//! Keeps:    nothing is put on a node for a pool that is not, at that moment, just as it was when that was decided: who
+//!           deletes a pool finds nothing of it afterwards.
+//! Not here: what a node is to be (the core); the bodies (`pools/`).
+
+use super::{Actor, Answer, Ask, Caution, JSON_PATCH, MANAGED, Refusal, Resource, quiet};
+use crate::decode::{Decoded, Fact, ObjectBody, SeenMember, SeenPool, object_from_body};
+use crate::pages::{Listing, pages};
+use crate::pools::{MemberObject, finalizer_patch};
+use bytes::Bytes;
+use http::Method;
+use std::time::Duration;
+use taintward_core::admission::pool::{NodeEdits, NodeFacts};
+use taintward_core::effect::Failure;
+use taintward_core::names::NodeName;
+
+const MERGE: &str = "application/merge-patch+json";
+
+/// How long one page of all nodes may take.
+const PAGE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is to become of a node.
+#[derive(Clone, Debug, Default)]
+pub struct Intent {
+    /// The edits of the node.
+    pub edits: NodeEdits,
+    /// The pool for which something is put there; it must be as it was seen.
+    pub pool: Option<SeenPool>,
+}
+
+/// A node after it was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberNow {
+    /// As it is.
+    pub seen: SeenMember,
+    /// Something was written; otherwise nothing was to do.
+    pub written: bool,
+}
+
+impl Actor {
+    /// Reads a node as it is now, asks what it is to be, and writes that: one JSON Patch that applies to what was read.
+    /// The answer is the node afterwards; where nothing is to do nothing is written.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; [`Failure::Conflict`] if node or pool are others by now, [`Failure::NotFound`] if there is no such
+    /// node.
+    pub async fn write_member(
+        &self,
+        node: &NodeName,
+        intent: impl FnOnce(&SeenMember) -> Intent,
+    ) -> Result<MemberNow, Refusal> {
+        let on = Resource::node(node, "")?;
+        self.as_one(&on, async {
+            let ask = Ask { caution: Caution::Absence, ..Ask::default() };
+            let answer = self.send(Method::GET, &on, "", ask).await?;
+            let object = MemberObject::read(&answer.body).map_err(|why| Refusal::unreadable(&on, &why))?;
+            let Intent { edits, pool } = intent(object.seen());
+            let misfit = |why: String| Refusal { failure: Failure::Conflict, message: why };
+            let Some(body) = object.patch(&edits).map_err(|why| misfit(why.to_string()))? else {
+                return Ok(MemberNow { seen: object.seen().clone(), written: false });
+            };
+            if let Some(pool) = &pool {
+                self.demand_pool(pool).await?;
+            }
+            let ask = Ask { content: JSON_PATCH, body, caution: Caution::Tests, ..Ask::default() };
+            let answer = self.send(Method::PATCH, &on, MANAGED, ask).await?;
+            Ok(MemberNow { seen: read(&on, &answer)?, written: true })
+        })
+        .await
+    }
+
+    /// The pool is what it was, as far as nodes depend on it.
+    async fn demand_pool(&self, seen: &SeenPool) -> Result<(), Refusal> {
+        let on = Resource::pool(&seen.pool.name, "")?;
+        let ask = Ask { caution: Caution::Absence, ..Ask::default() };
+        let found = match self.send(Method::GET, &on, "", ask).await {
+            Ok(answer) => Some(read::<SeenPool>(&on, &answer)?),
+            Err(Refusal { failure: Failure::NotFound, .. }) => None,
+            Err(refusal) => return Err(refusal),
+        };
+        let same = found.is_some_and(|now| {
+            now.uid == seen.uid
+                && now.generation == seen.generation
+                && now.finalizers == seen.finalizers
+                && now.pool.leaving == seen.pool.leaving
+                && now.pool.past == seen.pool.past
+        });
+        match same {
+            true => Ok(()),
+            false => {
+                let message = format!("{on} is not any more what was decided by");
+                Err(Refusal { failure: Failure::Conflict, message })
+            }
+        }
+    }
+
+    /// Puts our finalizer on a pool, or takes it off. The answer is the pool afterwards; `None` if that was the last
+    /// thing that kept it.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; [`Failure::Conflict`] if the pool is another one, or another version, by now.
+    pub async fn hold_pool(&self, seen: &SeenPool, hold: bool) -> Result<Option<SeenPool>, Refusal> {
+        let on = Resource::pool(&seen.pool.name, "")?;
+        let Some(body) = finalizer_patch(seen, hold) else { return Ok(Some(seen.clone())) };
+        let answer = self.send(Method::PATCH, &on, MANAGED, merge(body)).await?;
+        let now: SeenPool = read(&on, &answer)?;
+        Ok(Some(now).filter(|now| !now.pool.leaving || !now.finalizers.is_empty()))
+    }
+
+    /// Writes a pool's status, as [`crate::pools::status_patch`] has it.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; [`Failure::Conflict`] if the pool is another one, or another version, by now.
+    pub async fn write_pool_status(&self, name: &str, body: Bytes) -> Result<SeenPool, Refusal> {
+        let on = Resource::pool(name, "status")?;
+        let answer = self.send(Method::PATCH, &on, MANAGED, merge(body)).await?;
+        read(&on, &answer)
+    }
+
+    /// All nodes as they are now, page by page, past all caches of the server.
+    ///
+    /// # Errors
+    /// A [`Refusal`], also if one of them cannot be read: then nobody knows what is on it.
+    pub async fn list_members(&self) -> Result<Vec<NodeFacts>, Refusal> {
+        let nodes = Listing { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
+        let mut all = Vec::new();
+        pages(&self.client, nodes, PAGE_PATIENCE, &mut |body| match SeenMember::from_json(body) {
+            Decoded::Fact(seen) => {
+                all.push(seen.node);
+                Ok(())
+            }
+            Decoded::Unreadable(unreadable) => Err(unreadable.why),
+            Decoded::Unbound(_) => Err("a node without a name".to_owned()),
+        })
+        .await?;
+        Ok(all)
+    }
+}
+
+fn merge(body: Bytes) -> Ask {
+    Ask { content: MERGE, body, ..Ask::default() }
+}
+
+fn read<F: Fact>(on: &Resource<'_>, answer: &Answer) -> Result<F, Refusal> {
+    match object_from_body(&answer.content_type, &answer.body) {
+        ObjectBody::Object(Decoded::Fact(fact)) => Ok(fact),
+        ObjectBody::Object(Decoded::Unreadable(odd)) => Err(Refusal::unreadable(on, &odd.why)),
+        ObjectBody::Object(Decoded::Unbound(_)) => Err(Refusal::unreadable(on, "it has no name")),
+        ObjectBody::Status(status) => Err(Refusal::unreadable(on, &quiet(&status.message))),
+        ObjectBody::Foreign(why) => Err(Refusal::unreadable(on, &why)),
+    }
+}

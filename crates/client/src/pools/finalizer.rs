@@ -1,0 +1,34 @@
+//! # Finalizer of a pool
+//! Room:     the merge patch that puts our finalizer on a pool, or takes it off.
+//! Comes in: the pool as it was read.
+//! Goes out: the patch; none where the finalizers are as they are to be.
+//! Keeps:    it applies to the version that was read only; finalizers of others stay, in their order.
+//! Not here: when it may go (the controller).
+
+use crate::decode::SeenPool;
+use bytes::Bytes;
+use serde_json::json;
+
+/// The finalizer: a pool stays until its nodes are given back.
+pub const FINALIZER: &str = "taintward.io/pool";
+
+impl SeenPool {
+    /// Whether it stays until its nodes are given back.
+    pub fn is_held(&self) -> bool {
+        self.finalizers.iter().any(|one| **one == *FINALIZER)
+    }
+}
+
+/// The merge patch that makes a pool be held, or not; `None` if it is so.
+pub fn finalizer_patch(seen: &SeenPool, hold: bool) -> Option<Bytes> {
+    if seen.is_held() == hold {
+        return None;
+    }
+    let others = seen.finalizers.iter().map(AsRef::as_ref).filter(|one| *one != FINALIZER);
+    let finalizers: Vec<&str> = others.chain(hold.then_some(FINALIZER)).collect();
+    let mut metadata = json!({ "uid": seen.uid.to_string(), "finalizers": finalizers });
+    if let Some(version) = seen.version {
+        metadata["resourceVersion"] = json!(version.to_string());
+    }
+    Some(Bytes::from(json!({ "metadata": metadata }).to_string()))
+}

@@ -1,0 +1,85 @@
+//! Pods as pools count them: the same in both encodings.
+
+use super::sample::fact;
+use k8s_pb::api::core::v1 as pb;
+use k8s_pb::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use prost::Message as _;
+use serde_json::{Value, json};
+use taintward_client::decode::{Decoded, Fact, SeenResident};
+use taintward_core::fact::Owner;
+
+fn json_pod() -> Value {
+    json!({
+        "kind": "Pod",
+        "metadata": {
+            "name": "web-0", "namespace": "shop", "uid": "uid-1", "resourceVersion": "7",
+            "annotations": {"kubernetes.io/config.mirror": "x"},
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "uid": "u", "controller": true}],
+        },
+        "spec": {
+            "nodeName": "n1", "serviceAccountName": "runner", "priorityClassName": "high",
+            "tolerations": [{"key": "k", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}],
+        },
+        "status": {"phase": "Running"},
+    })
+}
+
+fn binary_pod(node: &str, phase: &str) -> Vec<u8> {
+    let text = |text: &str| Some(text.to_owned());
+    let owner = OwnerReference {
+        api_version: text("apps/v1"),
+        kind: text("DaemonSet"),
+        name: text("d"),
+        uid: text("u"),
+        controller: Some(true),
+        ..OwnerReference::default()
+    };
+    let metadata = ObjectMeta {
+        name: text("web-0"),
+        namespace: text("shop"),
+        uid: text("uid-1"),
+        resource_version: text("7"),
+        annotations: [("kubernetes.io/config.mirror".to_owned(), "x".to_owned())].into(),
+        owner_references: vec![owner],
+        ..ObjectMeta::default()
+    };
+    let toleration = pb::Toleration {
+        key: text("k"),
+        operator: text("Exists"),
+        effect: text("NoExecute"),
+        toleration_seconds: Some(5),
+        ..pb::Toleration::default()
+    };
+    let spec = pb::PodSpec {
+        node_name: text(node),
+        service_account_name: text("runner"),
+        priority_class_name: text("high"),
+        tolerations: vec![toleration],
+        ..pb::PodSpec::default()
+    };
+    let status = pb::PodStatus { phase: text(phase), ..pb::PodStatus::default() };
+    let pod = pb::Pod { metadata: Some(metadata), spec: Some(spec), status: Some(status) };
+    pod.encode_to_vec()
+}
+
+#[test]
+fn both_encodings_say_whose_a_pod_is() {
+    let seen: SeenResident = fact(SeenResident::from_json(json_pod().to_string().as_bytes()));
+    assert_eq!(fact(SeenResident::from_protobuf(&binary_pod("n1", "Running"))), seen);
+    assert_eq!((seen.name.as_str(), &*seen.node, seen.tolerations.len()), ("shop/web-0", "n1", 1));
+    let identity = &seen.identity;
+    assert_eq!((&*identity.namespace, &*identity.service_account), ("shop", "runner"));
+    assert_eq!((&*identity.priority_class, identity.owner), ("high", Owner::DaemonSet));
+    assert!(identity.mirror);
+}
+
+#[test]
+fn who_is_over_or_nowhere_is_no_resident() {
+    for (node, phase) in [("", "Pending"), ("n1", "Succeeded"), ("n1", "Failed")] {
+        let mut pod = json_pod();
+        (pod["spec"]["nodeName"], pod["status"]["phase"]) = (json!(node), json!(phase));
+        let json = SeenResident::from_json(pod.to_string().as_bytes());
+        assert!(matches!(&json, Decoded::Unbound(identity) if identity.uid.is_some()), "{json:?}");
+        assert_eq!(SeenResident::from_protobuf(&binary_pod(node, phase)), json);
+    }
+}

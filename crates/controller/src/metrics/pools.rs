@@ -1,0 +1,88 @@
+//! # Pools: how dedicated pools are doing
+//! Room:     counts of pools by how they stand, and of nodes and pods of all pools together.
+//! Comes in: sums, whenever they were counted.
+//! Goes out: series.
+//! Keeps:    no series has the name of a pool: a pool's own numbers are in its status.
+//! Not here: requests and their failures (`effects`).
+
+use super::labels::PoolStanding;
+use prometheus_client::metrics::gauge::Gauge;
+use taintward_serve::metrics::{By, Shelf};
+
+/// Everything together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolSums {
+    /// Pools that do everything their specs say.
+    pub applied: usize,
+    /// Pools that take no more nodes.
+    pub frozen: usize,
+    /// Pools that do nothing until they are corrected.
+    pub refused: usize,
+    /// Pools that are being deleted.
+    pub leaving: usize,
+    /// Pools that can't be read (D11).
+    pub unreadable: usize,
+    /// Nodes that are dedicated.
+    pub nodes: usize,
+    /// Nodes with something of somebody else's in the way.
+    pub conflicts: usize,
+    /// Pods of others on dedicated nodes.
+    pub offenders: usize,
+    /// Nodes that are still to be written.
+    pub waiting: usize,
+    /// Nodes whose last request failed.
+    pub retrying: usize,
+}
+
+/// The group.
+#[derive(Clone, Debug)]
+pub struct PoolNumbers {
+    pools: By<PoolStanding, Gauge>,
+    nodes: Gauge,
+    conflicts: Gauge,
+    offenders: Gauge,
+    waiting: Gauge,
+    retrying: Gauge,
+}
+
+impl PoolNumbers {
+    pub(super) fn new(shelf: &mut Shelf<'_>) -> Self {
+        Self {
+            pools: shelf.gauges("taintward_pools", "Dedicated pools, by how they stand"),
+            nodes: shelf.gauge("taintward_pool_nodes", "Nodes that are dedicated to some pool"),
+            conflicts: shelf.gauge(
+                "taintward_pool_conflicts",
+                "Nodes that a pool should have, where something of somebody else's is in the way",
+            ),
+            offenders: shelf
+                .gauge("taintward_pool_offenders", "Pods on dedicated nodes that are not of the node's pool"),
+            waiting: shelf.gauge(
+                "taintward_pool_nodes_waiting",
+                "Nodes that are still to be written for a dedicated pool, or to be given back",
+            ),
+            retrying: shelf.gauge(
+                "taintward_pool_nodes_retrying",
+                "Nodes whose last request for a dedicated pool failed and is tried again",
+            ),
+        }
+    }
+
+    /// How everything is.
+    pub fn set(&self, sums: PoolSums) {
+        let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        for (standing, pools) in [
+            (PoolStanding::Applied, sums.applied),
+            (PoolStanding::Frozen, sums.frozen),
+            (PoolStanding::Refused, sums.refused),
+            (PoolStanding::Leaving, sums.leaving),
+            (PoolStanding::Unreadable, sums.unreadable),
+        ] {
+            self.pools.of(standing).set(number(pools));
+        }
+        self.nodes.set(number(sums.nodes));
+        self.conflicts.set(number(sums.conflicts));
+        self.offenders.set(number(sums.offenders));
+        self.waiting.set(number(sums.waiting));
+        self.retrying.set(number(sums.retrying));
+    }
+}

@@ -1,0 +1,94 @@
+//! # Census: how each pool is doing
+//! Room:     counts of nodes and pods for each pool; what its status is to say.
+//! Comes in: a judgement, and everything that is known.
+//! Goes out: counts, conditions, sums for metrics.
+//! Keeps:    a pool is ready only when its nodes are written.
+//! Not here: who counts as what (the core's `pool/status.rs`).
+
+use super::judge::Judgement;
+use super::retries::{Key, Retries};
+use super::world::World;
+use crate::metrics::PoolSums;
+use std::collections::{BTreeMap, BTreeSet};
+use taintward_client::decode::{SeenPool, SeenResident, Told};
+use taintward_client::pools::{progressing, told};
+use taintward_core::admission::pool::{
+    Belongs, Exemptions, NodeFacts, Placement, Pool, PoolStatus, Resident, Standing, Trust, Who, belongs,
+    status,
+};
+use taintward_core::scheduling::Labels;
+use taintward_core::time::Wall;
+
+/// How each pool is doing, in the judgement's order.
+pub(super) fn census(judgement: &Judgement, world: &World) -> Vec<PoolStatus> {
+    let nodes = judgement.settled_nodes();
+    let residents = residents(judgement, &nodes, world);
+    let exemptions = Exemptions::default();
+    status(&judgement.pools, &judgement.standing, &nodes, &residents, &exemptions, Trust::Pools)
+}
+
+/// The pods that count for some pool: those on dedicated nodes, and those that have to be.
+fn residents<'w>(judgement: &Judgement, nodes: &[NodeFacts], world: &'w World) -> Vec<Resident<'w>> {
+    let dedicated: BTreeSet<&str> =
+        nodes.iter().filter(|node| node.record.is_some()).map(|node| &*node.name).collect();
+    let homes: Vec<&Pool> = judgement
+        .pools
+        .iter()
+        .filter(|pool| !pool.leaving && pool.placement == Placement::Exclusive)
+        .collect();
+    let namespaces: BTreeMap<&str, &Labels> =
+        world.namespaces.facts().map(|seen| (&*seen.name, &seen.facts.labels)).collect();
+    let namespace = |pod: &SeenResident| namespaces.get(pod.name.namespace()).copied();
+    let has_a_home = |pod: &SeenResident| {
+        let who =
+            Who { identity: &pod.identity, namespace: namespace(pod), requester: None, operation: None };
+        homes.iter().any(|pool| belongs(pool, who) == Belongs::Yes)
+    };
+    let counts = |pod: &&SeenResident| dedicated.contains(&*pod.node) || has_a_home(pod);
+    let resident = |pod: &SeenResident| Resident {
+        name: pod.name.clone(),
+        identity: pod.identity.clone(),
+        namespace: namespace(pod),
+        node: pod.node.clone(),
+        tolerations: pod.tolerations.clone(),
+    };
+    world.pods.facts().filter(counts).map(resident).collect()
+}
+
+/// What the status of a pool is to say.
+pub(super) fn saying(
+    judgement: &Judgement,
+    at: usize,
+    now: &SeenPool,
+    counts: PoolStatus,
+    retries: &Retries,
+    wall: Wall,
+) -> Told {
+    let mut told = told(now, &judgement.assessments[at], counts, wall);
+    let waiting = &judgement.waiting[at];
+    if !waiting.is_empty() {
+        let trouble = waiting.iter().find_map(|node| retries.words(&Key::Node(node.clone())));
+        let trouble = trouble.map(|why| format!(": {why}")).unwrap_or_default();
+        let nodes = if waiting.len() == 1 { "node is" } else { "nodes are" };
+        progressing(&mut told, now, &format!("{} {nodes} still to be written{trouble}", waiting.len()), wall);
+    }
+    told
+}
+
+/// Everything together, for metrics.
+pub(super) fn sums(judgement: &Judgement, counts: &[PoolStatus], world: &World) -> PoolSums {
+    let mut sums = PoolSums { unreadable: world.pools.unreadable().count(), ..PoolSums::default() };
+    for (pool, standing) in judgement.pools.iter().zip(&judgement.standing) {
+        match standing {
+            _ if pool.leaving => sums.leaving += 1,
+            Standing::Applied => sums.applied += 1,
+            Standing::Frozen => sums.frozen += 1,
+            Standing::Refused => sums.refused += 1,
+        }
+    }
+    let sum = |of: fn(&PoolStatus) -> u32| counts.iter().map(|one| of(one) as usize).sum();
+    sums.nodes = sum(|one| one.nodes);
+    sums.conflicts = sum(|one| one.conflicts);
+    sums.offenders = sum(|one| one.offenders);
+    sums
+}

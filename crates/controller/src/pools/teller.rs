@@ -1,0 +1,151 @@
+//! # Teller: what operators read about pools
+//! Room:     log lines and events: how a pool stands, what became of a node, requests that failed.
+//! Comes in: what was written, and what was refused.
+//! Goes out: one line for each; an event on the pool when its condition `Ready` gets another reason, and few lines when
+//!           much goes wrong.
+//! Keeps:    nothing beyond fixed bounds; an event that finds no room is dropped and counted.
+//! Not here: the conditions (the client's `pools/status.rs`).
+
+use super::hands::Errand;
+use crate::metrics::{self, Metrics};
+use crate::teller::Quota;
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use std::collections::VecDeque;
+use taintward_client::act::{Actor, MemberNow, Refusal};
+use taintward_client::clock::Clock;
+use taintward_client::decode::{Condition, SeenPool};
+use taintward_client::event::{About, EventNote, Voice};
+use taintward_core::admission::pool::{Reason, Record};
+use taintward_core::effect::Failure;
+use taintward_core::time::{Mono, Wall};
+
+/// Events that wait at most.
+const WAITING_MAX: usize = 100;
+
+/// Reasons of the condition `Ready` that are no finding's and worth an event.
+const WORDS: [&str; 3] = ["Applied", "Frozen", "Refused"];
+
+/// What became of an event, and when it was sent.
+pub(super) type Sent = (Mono, Result<(), Refusal>);
+
+/// What is still to be said, and how often what may be said.
+pub(super) struct Teller {
+    waiting: VecDeque<EventNote>,
+    sending: FuturesUnordered<BoxFuture<'static, Sent>>,
+    dropped: u64,
+    complaints: Quota,
+}
+
+impl Teller {
+    pub(super) fn new() -> Self {
+        let (waiting, sending) = (VecDeque::new(), FuturesUnordered::new());
+        Self { waiting, sending, dropped: 0, complaints: Quota::per_second(5) }
+    }
+
+    /// A pool's status was written.
+    pub(super) fn told(&mut self, before: &SeenPool, after: &SeenPool, at: Wall) {
+        let Some(ready) = ready(after) else { return };
+        let before = self::ready(before).map(|before| &*before.reason);
+        if before == Some(&*ready.reason) {
+            return;
+        }
+        let (pool, reason) = (&*after.pool.name, &*ready.reason);
+        match *ready.status == *"True" {
+            true => tracing::info!(pool, "pool is ready"),
+            false if matches!(reason, "Leaving" | "Progressing") => {
+                tracing::info!(pool, reason, why = &*ready.message, "pool is not ready yet");
+            }
+            false => tracing::warn!(pool, reason, why = &*ready.message, "pool is not ready"),
+        }
+        let mut reasons = Reason::ALL.iter().map(|one| one.as_str()).chain(WORDS);
+        let Some(reason) = reasons.find(|one| *one == reason) else { return };
+        // That a node has joined is no event of the pool.
+        if (before, reason) == (Some("Progressing"), "Applied") {
+            return;
+        }
+        if self.waiting.len() >= WAITING_MAX {
+            self.dropped += 1;
+            return;
+        }
+        self.waiting.push_back(EventNote {
+            voice: Voice::pools(reason),
+            about: About::Pool(after.pool.name.clone(), after.uid.clone()),
+            action: "Dedicating".into(),
+            note: ready.message.to_string(),
+            warning: *ready.status != *"True",
+            related: None,
+            at,
+            count: 1,
+        });
+    }
+
+    /// A node was looked at, and perhaps written.
+    pub(super) fn member(&self, now: &MemberNow) {
+        let (node, uid) = (&*now.seen.node.name, &now.seen.uid);
+        let pool = now.seen.node.record.as_deref().map(|text| Record::parse(text).pool);
+        match pool {
+            _ if !now.written => {}
+            Some(pool) => tracing::info!(node, %uid, pool = &*pool, "node dedicated"),
+            None => tracing::info!(node, %uid, "node given back"),
+        }
+    }
+
+    /// Says that a request failed and will be tried again; not for every one of thousands.
+    pub(super) fn complain(&mut self, errand: &Errand, refusal: &Refusal, now: Mono) {
+        let (request, object) = (errand.kind().as_str(), errand.object());
+        if matches!(refusal.failure, Failure::Conflict | Failure::NotFound) {
+            tracing::debug!(request, object, err = %refusal.message, "looked at again");
+            return;
+        }
+        let Some(withheld) = self.complaints.take(now) else { return };
+        tracing::warn!(
+            request,
+            object,
+            err = %refusal.message,
+            withheld,
+            "request about a dedicated pool failed; it is tried again as long as there is reason to"
+        );
+    }
+
+    /// Starts writing an event, if none is under way.
+    pub(super) fn send(&mut self, actor: &Actor, now: Mono, metrics: &Metrics) {
+        if !self.sending.is_empty() {
+            return;
+        }
+        let Some(note) = self.waiting.pop_front() else { return };
+        metrics.effects.began();
+        let actor = actor.clone();
+        self.sending.push(Box::pin(async move { (now, actor.post_event(&note).await) }));
+    }
+
+    /// The next event that was written, or was not; waits for ever while none is under way.
+    pub(super) async fn sent(&mut self) -> Sent {
+        match self.sending.next().await {
+            Some(sent) => sent,
+            None => std::future::pending().await,
+        }
+    }
+
+    pub(super) fn was_sent(&self, (sent, result): Sent, clock: &Clock, metrics: &Metrics) {
+        if let Err(refusal) = &result {
+            tracing::debug!(err = %refusal.message, "event lost");
+        }
+        let outcome = result.map_err(|refusal| refusal.failure);
+        metrics.effects.ended(metrics::Effect::Event, outcome, clock.now().mono.since(sent));
+    }
+
+    /// Waits for the event under way.
+    pub(super) async fn finish(&mut self) {
+        while self.sending.next().await.is_some() {}
+    }
+
+    /// How many were given up since the last call.
+    pub(super) fn take_dropped(&mut self) -> u64 {
+        std::mem::take(&mut self.dropped)
+    }
+}
+
+fn ready(pool: &SeenPool) -> Option<&Condition> {
+    pool.told.as_ref()?.conditions.iter().find(|one| *one.kind == *"Ready")
+}

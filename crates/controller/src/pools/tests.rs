@@ -1,0 +1,216 @@
+//! What is known and what follows from it, without a server.
+
+use super::census::{census, saying, sums};
+use super::judge::{Judgement, is_prepared};
+use super::news::Batch;
+use super::retries::{Key, Retries};
+use super::world::{All, World};
+use serde_json::{Value, json};
+use taintward_client::act::Refusal;
+use taintward_client::decode::{
+    Decoded, Fact, Identity, SeenMember, SeenNamespace, SeenPool, SeenResident, Unreadable,
+};
+use taintward_client::listen::Heard;
+use taintward_core::admission::pool::{PoolStatus, Standing};
+use taintward_core::effect::Failure;
+use taintward_core::names::{NodeName, Uid};
+use taintward_core::time::{Mono, Wall};
+
+fn fact<F: Fact + std::fmt::Debug>(object: &Value) -> F {
+    match F::from_json(object.to_string().as_bytes()) {
+        Decoded::Fact(fact) => fact,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn meta(name: &str, version: u64) -> Value {
+    json!({"name": name, "uid": format!("u-{name}"), "resourceVersion": version.to_string(), "generation": 1})
+}
+
+/// A pool of these nodes, with taint and label `dedicated=NAME`.
+fn pool(name: &str, nodes: &[&str]) -> Value {
+    json!({
+        "metadata": meta(name, 1),
+        "spec": {
+            "taint": {"key": "dedicated", "value": name},
+            "nodes": {"names": nodes},
+            "users": {"namespaceSelector": {"matchLabels": {"team": name}}},
+        },
+    })
+}
+
+/// The same, held by our finalizer, and with a memory of what it puts on nodes.
+fn prepared(name: &str, nodes: &[&str]) -> Value {
+    let mut pool = pool(name, nodes);
+    pool["metadata"]["finalizers"] = json!(["other/one", "taintward.io/pool"]);
+    pool["status"] = json!({"past": [
+        {"kind": "Taint", "key": "dedicated", "value": name, "effect": "NoSchedule"},
+        {"kind": "Label", "key": "dedicated", "value": name},
+    ]});
+    pool
+}
+
+fn node(name: &str) -> Value {
+    json!({"metadata": meta(name, 1), "spec": {}})
+}
+
+/// A node as a pool of this name leaves it.
+fn dedicated(name: &str, pool: &str) -> Value {
+    let mut node = node(name);
+    node["metadata"]["labels"] = json!({"dedicated": pool});
+    let record = format!("{pool} taint:dedicated={pool}:NoSchedule label:dedicated={pool}");
+    node["metadata"]["annotations"] = json!({"taintward.io/pool": record});
+    node["spec"]["taints"] = json!([{"key": "dedicated", "value": pool, "effect": "NoSchedule"}]);
+    node
+}
+
+fn list<F: Fact + std::fmt::Debug>(objects: &[Value]) -> Vec<Heard<F>> {
+    let seen = objects.iter().map(|object| Heard::Seen { fact: fact(object), listed: true });
+    [Heard::SyncBegins { silent_for: None }].into_iter().chain(seen).chain([Heard::SyncEnds]).collect()
+}
+
+fn world(pools: &[Value], nodes: &[Value]) -> World {
+    let mut world = World::default();
+    assert!(world.hear(Batch::Pools(list(pools))).rules && !world.is_synced());
+    // One node stays open to everybody.
+    let nodes: Vec<Value> = nodes.iter().cloned().chain([node("open")]).collect();
+    assert!(world.hear(Batch::Nodes(list(&nodes))).rules);
+    world.hear(Batch::Namespaces(list(&[json!({"metadata": {"name": "shop", "uid": "u-shop"}})])));
+    assert!(world.hear(Batch::Pods(list(&[]))).pods && world.is_synced());
+    world
+}
+
+fn todo(judgement: &Judgement) -> Vec<&str> {
+    judgement.todo.iter().map(NodeName::as_str).collect()
+}
+
+fn unreadable<F>(name: &str) -> Heard<F> {
+    let identity =
+        Identity { uid: Some(Uid::new(&format!("u-{name}"))), name: name.into(), ..Identity::default() };
+    Heard::Unreadable(Unreadable { identity: Some(identity), why: "odd".into() })
+}
+
+#[test]
+fn a_pool_touches_no_node_before_it_is_held_and_remembers() {
+    let mut held = pool("a", &["n1"]);
+    held["metadata"]["finalizers"] = json!(["taintward.io/pool"]);
+    let mut remembering = prepared("a", &["n1"]);
+    remembering["metadata"]["finalizers"] = json!([]);
+    for early in [pool("a", &["n1"]), held, remembering] {
+        let judgement = Judgement::of(&world(&[early], &[node("n1")]));
+        assert!(!is_prepared(&judgement.seen[0]) && todo(&judgement).is_empty());
+        assert_eq!((judgement.standing[0], judgement.waiting[0].len()), (Standing::Applied, 1));
+    }
+    let judgement = Judgement::of(&world(&[prepared("a", &["n1"])], &[node("n1"), node("n2")]));
+    assert_eq!(todo(&judgement), ["n1"]);
+    let intent = judgement.intent(&fact::<SeenMember>(&node("n1")).node);
+    assert_eq!((intent.edits.add_taints.len(), intent.edits.add_labels.len()), (1, 1));
+    assert_eq!(
+        intent.pool.as_ref(),
+        Some(&judgement.seen[0]),
+        "it must still be so when the node is written"
+    );
+    let done = Judgement::of(&world(&[prepared("a", &["n1"])], &[dedicated("n1", "a")]));
+    assert!(todo(&done).is_empty() && done.waiting[0].is_empty());
+}
+
+#[test]
+fn a_new_taint_is_remembered_before_it_is_put_on() {
+    let mut changed = prepared("a", &["n1"]);
+    changed["spec"]["taint"]["value"] = json!("b");
+    let judgement = Judgement::of(&world(&[changed.clone()], &[dedicated("n1", "a")]));
+    assert!(todo(&judgement).is_empty() && judgement.waiting[0].len() == 1);
+    let memory = &judgement.memory[0];
+    assert_eq!(memory.marks.len(), 4, "what it puts on now, and what is still on nodes: {memory:?}");
+    assert!(!memory.may_forget && !memory.is_empty);
+    // Where it is on no node any more it may be forgotten, but not without a look at all of them.
+    let off = Judgement::of(&world(&[changed], &[node("n1")]));
+    assert_eq!(off.memory[0].marks.len(), 4);
+    assert!(off.memory[0].may_forget);
+}
+
+#[test]
+fn leaving_gives_back_and_asks_nobody() {
+    let mut leaving = prepared("a", &["n1"]);
+    leaving["metadata"]["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
+    let judgement = Judgement::of(&world(&[leaving], &[dedicated("n1", "a"), node("n2")]));
+    assert_eq!(todo(&judgement), ["n1"]);
+    let intent = judgement.intent(&fact::<SeenMember>(&dedicated("n1", "a")).node);
+    assert_eq!((intent.edits.remove_taints.len(), intent.edits.remove_labels.len()), (1, 1));
+    assert_eq!(intent.pool, None);
+    assert!(!judgement.memory[0].is_empty);
+}
+
+#[test]
+fn d11_nodes_of_a_pool_that_cannot_be_read_or_is_not_known_stay() {
+    let (odd, other) = (prepared("odd", &["n1"]), prepared("b", &["n1"]));
+    let mut world = world(&[odd, other], &[dedicated("n1", "odd")]);
+    assert!(world.hear(Batch::Pools(vec![unreadable("odd")])).rules);
+    assert!(!world.hear(Batch::Pools(vec![unreadable("odd")])).rules, "that is no news");
+    let judgement = Judgement::of(&world);
+    assert_eq!(judgement.pools.len(), 1, "what it wanted before is not acted on");
+    assert!(todo(&judgement).is_empty(), "the other does not take it over");
+    assert_eq!(sums(&judgement, &[], &world).unreadable, 1);
+    // Gone by force: its record stays, unless another pool takes the node.
+    let gone = Judgement::of(&self::world(&[prepared("b", &["n9"])], &[dedicated("n1", "odd")]));
+    assert!(todo(&gone).is_empty());
+}
+
+#[test]
+fn an_older_word_changes_nothing_but_a_list_does() {
+    let mut all = All::<SeenMember>::default();
+    let at = |version: u64, label: &str| {
+        let mut node = node("n1");
+        node["metadata"]["resourceVersion"] = json!(version.to_string());
+        node["metadata"]["labels"] = json!({"l": label});
+        fact::<SeenMember>(&node)
+    };
+    let label = |all: &All<SeenMember>| all.facts().next().map(|seen| seen.node.labels["l"].to_string());
+    assert!(!all.answered(at(7, "unknown")) && label(&all).is_none(), "nobody has told of it");
+    assert!(all.hear(vec![Heard::Seen { fact: at(5, "five"), listed: false }]));
+    assert!(all.answered(at(7, "seven")));
+    assert!(!all.hear(vec![Heard::Seen { fact: at(6, "six"), listed: false }]));
+    assert_eq!(label(&all).as_deref(), Some("seven"));
+    assert!(!all.hear(vec![Heard::Seen { fact: at(8, "seven"), listed: false }]), "a heartbeat is no news");
+    assert!(all.hear(vec![Heard::Seen { fact: at(3, "three"), listed: true }]), "restored from a backup");
+    assert_eq!(label(&all).as_deref(), Some("three"));
+    assert!(all.hear(list(&[])) && all.facts().next().is_none(), "what is not listed is gone");
+}
+
+#[test]
+fn a_pool_is_ready_when_its_nodes_are_written() {
+    let pods =
+        [("own", "team", "n1"), ("astray", "team", "open"), ("other", "shop", "n1"), ("far", "shop", "open")];
+    let pods: Vec<Value> = pods
+        .map(|(name, namespace, node)| {
+            let mut metadata = meta(name, 1);
+            metadata["namespace"] = json!(namespace);
+            json!({"metadata": metadata, "spec": {"nodeName": node}})
+        })
+        .into();
+    let team = json!({"metadata": {"name": "team", "uid": "u-team", "labels": {"team": "a"}}});
+    let shop = json!({"metadata": {"name": "shop", "uid": "u-shop"}});
+    let mut world = world(&[prepared("a", &["n1", "n2"])], &[dedicated("n1", "a"), node("n2")]);
+    world.hear(Batch::Namespaces(list::<SeenNamespace>(&[team, shop])));
+    world.hear(Batch::Pods(list::<SeenResident>(&pods)));
+    let judgement = Judgement::of(&world);
+    let counts = census(&judgement, &world);
+    let expected = PoolStatus { nodes: 1, pods: 1, elsewhere: 1, offenders: 1, ..PoolStatus::default() };
+    assert_eq!(PoolStatus { named: Vec::new(), ..counts[0].clone() }, expected, "n2 is not written yet");
+    let mut retries = Retries::new(1);
+    let ready = |judgement: &Judgement, retries: &Retries| {
+        let seen: &SeenPool = &judgement.seen[0];
+        let told = saying(judgement, 0, seen, PoolStatus::default(), retries, Wall::from_secs(1));
+        let ready = told.conditions.iter().find(|one| *one.kind == *"Ready").unwrap().clone();
+        (ready.reason.to_string(), ready.message.to_string())
+    };
+    assert_eq!(ready(&judgement, &retries), ("Progressing".into(), "1 node is still to be written".into()));
+    let refusal = Refusal { failure: Failure::Forbidden, message: "may not patch nodes".into() };
+    retries.failed(Key::Node(NodeName::new("n2")), &refusal, Mono::from_secs(1));
+    assert_eq!(ready(&judgement, &retries).1, "1 node is still to be written: may not patch nodes");
+    world.hear(Batch::Nodes(list::<SeenMember>(&[dedicated("n1", "a"), dedicated("n2", "a"), node("open")])));
+    let judgement = Judgement::of(&world);
+    assert_eq!(ready(&judgement, &retries).0, "Applied");
+    let sums = sums(&judgement, &census(&judgement, &world), &world);
+    assert_eq!((sums.applied, sums.nodes, sums.offenders), (1, 2, 1));
+}
