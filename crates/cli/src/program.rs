@@ -25,7 +25,7 @@ use taintward_controller::shutdown::{IMPATIENT_EXIT, Shutdown};
 
 /// Every exit code and what it means; `lint` has its own (`lint::EXIT_CODES`), `taint` those of kubectl.
 pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
-    (0, "It did what it was asked for; for `run`: it was asked to stop, and has stopped"),
+    (0, "It did what it was asked for; for `run` and `webhook`: it was asked to stop, and has stopped"),
     (1, "It could not go on; the last line of the log says why and what to do about it"),
     (2, "The command line or an environment variable makes no sense; nothing was begun"),
     (IMPATIENT_EXIT as u8, "A second SIGTERM or SIGINT ended it before it had stopped in good order"),

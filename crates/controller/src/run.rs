@@ -28,6 +28,7 @@ use taintward_client::act::{Actor, Pace, Patience};
 use taintward_client::clock::Clock;
 use taintward_client::connect::{self, ConnectError, ProbeError, connect};
 use taintward_client::lease::{self, Leadership, Rules, RulesError};
+use taintward_client::listen::StreamHealth;
 use taintward_core::engine::{ConditionPolicy, Config, Engine};
 use taintward_core::health;
 use taintward_core::matching::NumericOperators;
@@ -144,36 +145,12 @@ async fn run_in(
     let right = right(settings.mode, election.as_ref().map(|_| leadership));
     let actor = actor(client, &clock, &settings, rules);
     let (hold, held) = watch::channel(may_hold(&settings));
+    let common = Common { settings: &settings, signs: &signs, clock: &clock, actor: &actor, right: &right };
     let nodes = settings.controllers.node_lifecycle.clone().zip(node_health).map(|(config, news)| {
-        let parts = lifecycle::Parts {
-            config,
-            clock: clock.clone(),
-            actor: actor.clone(),
-            nodes: nodes_health,
-            leases: leases_health,
-            right: right.clone(),
-            mode: settings.mode,
-            metrics: Arc::clone(&signs.metrics),
-            heartbeat: signs.node_heartbeat.clone(),
-            synced: Arc::clone(&signs.nodes_synced),
-            hold,
-        };
+        let parts = common.of_nodes(config, (nodes_health, leases_health), hold);
         Lifecycle::new(parts).run(news, shutdown.clone())
     });
-    let pools = pools.map(|news| {
-        let parts = pools::Parts {
-            clock: clock.clone(),
-            actor: actor.clone(),
-            definition,
-            right: right.clone(),
-            mode: settings.mode,
-            metrics: Arc::clone(&signs.metrics),
-            heartbeat: signs.pool_heartbeat.clone(),
-            synced: Arc::clone(&signs.pools_synced),
-            seed: settings.seed.unwrap_or_else(|| RandomState::new().hash_one("pools")),
-        };
-        Pools::new(parts).run(news, shutdown.clone())
-    });
+    let pools = pools.map(|news| Pools::new(common.of_pools(definition)).run(news, shutdown.clone()));
     let pods = eviction.map(|news| {
         let parts = brain::Parts {
             engine: Engine::new(config(&settings)),
@@ -199,6 +176,52 @@ async fn run_in(
     drop(tasks);
     tracing::info!("taintward has stopped");
     Ok(())
+}
+
+/// What every loop is made of.
+struct Common<'r> {
+    settings: &'r Settings,
+    signs: &'r Signs,
+    clock: &'r Clock,
+    actor: &'r Actor,
+    right: &'r Right,
+}
+
+impl Common<'_> {
+    fn of_nodes(
+        &self,
+        config: health::Config,
+        (nodes, leases): (watch::Receiver<StreamHealth>, watch::Receiver<StreamHealth>),
+        hold: watch::Sender<bool>,
+    ) -> lifecycle::Parts {
+        lifecycle::Parts {
+            config,
+            clock: self.clock.clone(),
+            actor: self.actor.clone(),
+            nodes,
+            leases,
+            right: self.right.clone(),
+            mode: self.settings.mode,
+            metrics: Arc::clone(&self.signs.metrics),
+            heartbeat: self.signs.node_heartbeat.clone(),
+            synced: Arc::clone(&self.signs.nodes_synced),
+            hold,
+        }
+    }
+
+    fn of_pools(&self, definition: watch::Receiver<StreamHealth>) -> pools::Parts {
+        pools::Parts {
+            clock: self.clock.clone(),
+            actor: self.actor.clone(),
+            definition,
+            right: self.right.clone(),
+            mode: self.settings.mode,
+            metrics: Arc::clone(&self.signs.metrics),
+            heartbeat: self.signs.pool_heartbeat.clone(),
+            synced: Arc::clone(&self.signs.pools_synced),
+            seed: self.settings.seed.unwrap_or_else(|| RandomState::new().hash_one("pools")),
+        }
+    }
 }
 
 fn right(mode: Mode, elected: Option<watch::Receiver<Leadership>>) -> Right {

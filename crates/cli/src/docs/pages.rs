@@ -27,12 +27,21 @@ const PRINTING: [(u8, &str); 3] =
 /// Played in a sandbox by `tests/cli_examples.rs`, as docs/taint.md is.
 const COMMANDS: &str = include_str!("../../tests/examples/commands.md");
 
-const PAGES: [Page; 10] = [
+const PAGES: [Page; 11] = [
     Page {
         verb: "run",
         example: Some((COMMANDS, "taintward taint node n3 power:NoExecute --yes --no-preview")),
         exit_codes: &program::EXIT_CODES,
         besides: "Every flag stands with its environment variable in [the reference](../reference.md).",
+    },
+    Page {
+        verb: "webhook",
+        example: Some((
+            COMMANDS,
+            "taintward webhook --self-signed --namespace default --bind-address 127.0.0.1",
+        )),
+        exit_codes: &program::EXIT_CODES,
+        besides: "What each rule does, and what to do when something is wrong: [docs/admission.md](../admission.md).",
     },
     Page {
         verb: "sandbox",

@@ -1,0 +1,115 @@
+//! # Document: a page that shows what is typed and what comes of it
+//! Room:     `console` blocks and the files a page shows; what differs from run to run; writing a page anew.
+//! Comes in: a page; somebody who types a command and says what was shown.
+//! Goes out: a test that fails where the page shows something else; with `EXAMPLES=overwrite` the page as it should be.
+//! Not here: who types (the tests' stages).
+#![allow(dead_code, reason = "each test binary uses some of it")]
+
+use std::path::{Path, PathBuf};
+
+/// What is typed, and what is shown below it.
+pub(crate) struct Typed<'d> {
+    pub(crate) command: &'d str,
+    pub(crate) shown: Vec<&'d str>,
+}
+
+impl Typed<'_> {
+    /// The program and what it is given, as a shell would.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut words = vec![String::new()];
+        let mut quote = None;
+        for letter in self.command.chars() {
+            match letter {
+                '"' | '\'' if quote.is_none() => quote = Some(letter),
+                letter if quote == Some(letter) => quote = None,
+                ' ' if quote.is_none() => words.push(String::new()),
+                other => words.last_mut().unwrap().push(other),
+            }
+        }
+        words
+    }
+
+    /// Whether it goes on until it is interrupted.
+    pub(crate) fn is_log(&self) -> bool {
+        self.shown.last() == Some(&"^C")
+    }
+
+    /// What is typed at the question.
+    pub(crate) fn answer(&self) -> Option<&str> {
+        self.shown.iter().find_map(|line| Some(line.split_once("[y/N] ")?.1))
+    }
+}
+
+pub(crate) fn examples(document: &str) -> Vec<Typed<'_>> {
+    let mut all = Vec::new();
+    for block in document.split("```console\n").skip(1) {
+        for line in block.split("```").next().unwrap().lines() {
+            match line.strip_prefix("$ ") {
+                Some(command) => all.push(Typed { command, shown: Vec::new() }),
+                None => all.last_mut().map(|typed: &mut Typed<'_>| typed.shown.push(line)).unwrap(),
+            }
+        }
+    }
+    all
+}
+
+/// A line without what differs from run to run: times, lengths, ports, identities.
+pub(crate) fn lasting(line: &str) -> String {
+    let words = line.split_whitespace().filter(|word| !is_of(word, "0123456789-") || word.len() != 10);
+    words.map(|word| if passes(word) { "#" } else { word }).collect::<Vec<_>>().join(" ")
+}
+
+fn passes(word: &str) -> bool {
+    let value = word.split_once('=').map_or(word, |(_, value)| value).trim_matches(['"', ',', ':']);
+    let digits = value.bytes().any(|byte| byte.is_ascii_digit());
+    let moment = is_of(value, "0123456789:.TZ-") && value.contains(':');
+    let length = is_of(value, "0123456789hms") && value.ends_with(['h', 'm', 's']);
+    let log = value.starts_with('I') && value.len() == 5;
+    digits && (moment || length || log || value.contains("127.0.0.1:") || word.starts_with("uid="))
+}
+
+fn is_of(word: &str, letters: &str) -> bool {
+    word.chars().all(|letter| letters.contains(letter))
+}
+
+/// The files a page shows: blocks of YAML that begin with a comment that is the file's name.
+pub(crate) fn files(document: &str) -> Vec<(&str, &str)> {
+    let blocks = document.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.filter_map(|text| Some((text.strip_prefix("# ")?.split_once('\n')?.0, text))).collect()
+}
+
+/// Types everything that a page shows, in its order; `type_in` says what a person sees until the prompt is back.
+pub(crate) fn play(path: &Path, mut type_in: impl FnMut(&Typed<'_>) -> Vec<String>) {
+    let document = std::fs::read_to_string(path).unwrap();
+    let mut anew = document.clone();
+    let mut differs = Vec::new();
+    for typed in examples(&document) {
+        let shown = type_in(&typed);
+        let compared = |lines: &mut dyn Iterator<Item = &str>| {
+            let mut lines: Vec<String> = lines.map(lasting).collect();
+            if typed.is_log() {
+                // What happens at once has no order.
+                lines.sort();
+            }
+            lines
+        };
+        if compared(&mut shown.iter().map(String::as_str)) != compared(&mut typed.shown.iter().copied()) {
+            differs.push(format!("$ {}\n{}", typed.command, shown.join("\n")));
+        }
+        let block = |lines: &str| format!("$ {}\n{lines}", typed.command);
+        let of = |lines: Vec<&str>| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        let now = of(shown.iter().map(|line| line.trim_end()).collect());
+        anew = anew.replace(&block(&of(typed.shown.clone())), &block(&now));
+    }
+    if std::env::var("EXAMPLES").as_deref() == Ok("overwrite") {
+        std::fs::write(path, anew).unwrap();
+    } else {
+        let all = differs.join("\n");
+        let anew = "the same test with EXAMPLES=overwrite writes it anew";
+        assert!(differs.is_empty(), "{} shows something else than:\n{all}\n{anew}", path.display());
+    }
+}
+
+pub(crate) fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
