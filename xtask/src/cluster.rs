@@ -30,6 +30,9 @@ enum Action {
         /// KWOK too, about 2 more minutes: for `up --kwok`, and for the tests that want it
         #[arg(long)]
         kwok: bool,
+        /// Helm too, about 4 more minutes: for the tests that render the chart
+        #[arg(long)]
+        helm: bool,
     },
     /// Start a control plane in the background
     Up {
@@ -71,7 +74,12 @@ enum Who {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     match arguments.action {
-        Action::Build { kwok } => build(kwok).map(drop),
+        Action::Build { kwok, helm } => {
+            if helm {
+                tools::find_or_build_helm()?;
+            }
+            build(kwok).map(drop)
+        }
         Action::Up { servers, kwok } => up(usize::from(servers), kwok).await,
         Action::Down => down().await,
         Action::Status => status().await,

@@ -1,11 +1,12 @@
 //! # xtask: developer commands
-//! Room:     what a developer types: `cargo xtask test`, `demo`, `cluster`, `golden`, `schema`, `columns`, `bench`.
+//! Room:     what a developer types: `cargo xtask test`, `demo`, `cluster`, `chart`, `golden`, `schema`, `columns`, `bench`.
 //! Comes in: arguments.
 //! Goes out: text, and an exit code that can be trusted.
 //! Not here: anything that ships.
 #![forbid(unsafe_code)]
 
 mod bench;
+mod chart;
 mod cluster;
 mod columns;
 mod contender;
@@ -43,6 +44,8 @@ enum Command {
     Schema,
     /// Ask the API server's own printers again for the rows of sample objects
     Columns,
+    /// Write the Helm chart and deploy/install.yaml anew, as `taintward install` makes them
+    Chart,
     /// Draw the sandbox's tour anew for the README
     Picture,
     /// Run a program, but not for ever: how `test` starts every test program
@@ -61,6 +64,7 @@ async fn main() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments).await,
         Command::Cluster(arguments) => cluster::run(arguments).await,
+        Command::Chart => chart::run(),
         Command::Golden => golden::run(),
         Command::Schema => schema::run(),
         Command::Picture => picture::run(),

@@ -20,6 +20,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let all = env::var("CI").as_deref() == Ok("true");
     if all {
         tools::find_or_build_kwok()?;
+        tools::find_or_build_helm()?;
     }
     if let Err(why) = Tools::find_or_build() {
         if all {
@@ -43,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if !names.is_empty() {
         let names: Vec<&str> = names.lines().collect();
         eprintln!(
-            "\nSKIPPED {} tests, for want of a real API server, of KWOK or of a shell: {}",
+            "\nSKIPPED {} tests, for want of a real API server, of KWOK, of Helm or of a shell: {}",
             names.len(),
             names.join(", ")
         );

@@ -8,6 +8,7 @@ mod controllers;
 mod duration;
 mod explain;
 mod gates;
+mod install;
 mod lint;
 mod names;
 mod node_health;
@@ -26,6 +27,7 @@ mod texts;
 mod version;
 mod webhook;
 
+use crate::install::InstallPlan;
 use crate::lint::LintPlan;
 use crate::plan::Ask;
 use crate::sandbox::SandboxPlan;
@@ -40,6 +42,7 @@ pub(crate) use texts::QUESTIONS;
 use crate::docs::DocsPlan;
 use crate::version::VersionPlan;
 use explain::ExplainArgs;
+use install::InstallArgs;
 use lint::LintArgs;
 use pending::PendingArgs;
 use plan::PlanArgs;
@@ -70,6 +73,8 @@ pub(crate) enum Command {
     Sandbox(Box<SandboxPlan>),
     /// Do something to nodes of a running one.
     Misbehave(Box<Misbehaviour>),
+    /// Print manifests, or make a cluster as they say.
+    Install(Box<InstallPlan>),
     /// Look for mistakes in tolerations and taints.
     Lint(Box<LintPlan>),
     /// Say what would happen if nodes were changed.
@@ -129,6 +134,17 @@ enum Verb {
             written as in Go: 500ms, 15s, 1m30s. Exit codes: 0 asked to stop, 1 could not go on, 2 wrong flag."
     )]
     Run(Box<RunArgs>),
+    /// Prints the manifests of an installation, or applies them, or takes it away again
+    #[command(
+        args_override_self = true,
+        after_help = "taintward install --image IMAGE                      prints YAML, for git or kubectl apply --server-side -f -\n\
+            taintward install --image IMAGE --apply              installs\n\
+            taintward install --image IMAGE --apply --dry-run=server\n\
+            taintward install --uninstall --apply                takes it away again\n\n\
+            docs/install.md has more, and what each part may do. Exit codes: 0 done, 1 something could not be done, 2 the \
+            command line makes no sense."
+    )]
+    Install(Box<InstallArgs>),
     /// Runs the admission webhook: default tolerations, dedicated nodes, special hardware, warnings
     #[command(
         args_override_self = true,
@@ -255,6 +271,10 @@ fn parse_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
         },
         Some(Verb::Completion(arguments)) => Ok(Command::Print(arguments.shell.script().to_owned())),
         Some(Verb::Docs(arguments)) => Ok(Command::Docs(arguments.settle())),
+        Some(Verb::Install(arguments)) => match arguments.settle() {
+            Ok(plan) => Ok(Command::Install(Box::new(plan))),
+            Err(complaint) => Err(blame("install", complaint)),
+        },
         Some(Verb::Lint(arguments)) => match arguments.settle() {
             Ok(plan) => Ok(Command::Lint(Box::new(plan))),
             Err(complaint) => Err(blame("lint", complaint)),

@@ -1,5 +1,5 @@
 //! # Enforcer: whether anybody carries evictions out, as far as leases tell
-//! Room:     our lease and that of kube-controller-manager, each read once.
+//! Room:     our lease, by default or as installed, and that of kube-controller-manager, each read once.
 //! Comes in: a cluster.
 //! Goes out: [`Enforcers`], and a remark where nobody seems to be there.
 //! Keeps:    what leases cannot tell is not guessed: which controllers a kube-controller-manager runs, whether a Taintward
@@ -16,6 +16,8 @@ use taintward_core::time::Wall;
 /// Where both leases are by default.
 const NAMESPACE: &str = "kube-system";
 const OURS: &str = "taintward";
+/// Where `taintward install` has ours.
+const INSTALLED: &str = "taintward-system";
 const UPSTREAMS: &str = "kube-controller-manager";
 
 /// How many of its own lengths a lease may be old before it counts as left behind: clocks differ.
@@ -100,7 +102,12 @@ impl Lease {
 
 impl Enforcers {
     pub(crate) async fn of(reach: &Reach<'_>, now: Wall) -> Self {
-        let (ours, upstreams) = tokio::join!(lease(reach, OURS, now), lease(reach, UPSTREAMS, now));
+        let (by_default, upstreams, installed) = tokio::join!(
+            lease(reach, NAMESPACE, OURS, now),
+            lease(reach, NAMESPACE, UPSTREAMS, now),
+            lease(reach, INSTALLED, OURS, now)
+        );
+        let ours = if matches!(installed, Lease::Held(_)) { installed } else { by_default };
         Self { ours, upstreams }
     }
 
@@ -133,9 +140,9 @@ impl Enforcers {
     }
 }
 
-async fn lease(reach: &Reach<'_>, name: &str, now: Wall) -> Lease {
+async fn lease(reach: &Reach<'_>, namespace: &str, name: &str, now: Wall) -> Lease {
     let (client, limit) = (&reach.connected.client, reach.cluster.patience);
-    match pages::object(client, ("coordination.k8s.io", "leases"), NAMESPACE, name, limit).await {
+    match pages::object(client, ("coordination.k8s.io", "leases"), namespace, name, limit).await {
         Ok(Some(json)) => Lease::of(&json, now),
         Ok(None) => Lease::Absent,
         Err(why) => Lease::Unread(why.to_string()),

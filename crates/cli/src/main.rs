@@ -11,6 +11,7 @@ mod described;
 mod docs;
 mod enforcer;
 mod explain;
+mod install;
 mod kube_args;
 mod lint;
 mod manifest;

@@ -15,6 +15,7 @@ mod sort;
 mod table;
 
 pub(crate) use form::{FORMS, Form};
+pub(crate) use machine::json;
 pub(crate) use moment::when;
 pub(crate) use paper::{Paper, harmless, width, wrap};
 pub(crate) use table::{Cell, Column, Table};
@@ -167,7 +168,7 @@ impl Output {
             Form::Name => {
                 Ok(view.in_order(&answer.names()).into_iter().map(|name| format!("{name}\n")).collect())
             }
-            Form::Json => Ok(machine::json(&sorted(answer, &view))),
+            Form::Json => Ok(json(&sorted(answer, &view))),
             Form::Yaml => machine::yaml(&sorted(answer, &view)).map_err(PrintError::Yaml),
             Form::Template(template) => Ok(template.execute(&sorted(answer, &view))?),
             Form::Columns(columns) => Ok(columns.table(&sorted(answer, &view), answer.items())?.print(&view)),

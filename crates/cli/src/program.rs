@@ -8,6 +8,7 @@ use crate::args::{self, Command, Plan};
 use crate::complete;
 use crate::docs::{self, DocsPlan};
 use crate::explain;
+use crate::install;
 use crate::lint;
 use crate::output;
 use crate::pending;
@@ -49,6 +50,7 @@ pub(crate) fn main() -> ExitCode {
         Ok(Command::Webhook(plan)) => webhook::serve(*plan),
         Ok(Command::Sandbox(plan)) => play(async { sandbox::run(*plan).await }),
         Ok(Command::Misbehave(asked)) => play(async { Ok(sandbox::misbehave::run(*asked).await?) }),
+        Ok(Command::Install(plan)) => install::run(&plan),
         Ok(Command::Lint(plan)) => lint::run(&plan),
         Ok(Command::Plan(ask)) => plan::run(*ask),
         Ok(Command::Explain(ask)) => explain::run(&ask),

@@ -15,6 +15,7 @@ pub mod event;
 pub mod lease;
 pub mod listen;
 pub mod nodes;
+pub mod objects;
 pub mod pages;
 pub mod pools;
 pub mod snapshot;

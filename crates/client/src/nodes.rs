@@ -166,7 +166,7 @@ impl Nodes {
 }
 
 /// Without a `Status` in the answer, something that is no API server has answered.
-fn said(heard: &Heard) -> Said {
+pub(crate) fn said(heard: &Heard) -> Said {
     let code = heard.head.status.as_u16();
     let status: Status = serde_json::from_slice(&heard.body).unwrap_or_default();
     let details = status.details.unwrap_or_default();
@@ -186,7 +186,7 @@ fn said(heard: &Heard) -> Said {
 const WARNINGS_MOST: usize = 20;
 
 /// `Warning: 299 - "text"`, as RFC 7234 has it; text may be quoted with backslashes.
-fn warnings(heard: &Heard) -> Vec<String> {
+pub(crate) fn warnings(heard: &Heard) -> Vec<String> {
     let lines = heard.head.headers.get_all(http::header::WARNING).iter().take(WARNINGS_MOST);
     lines
         .filter_map(|line| {

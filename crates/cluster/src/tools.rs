@@ -1,9 +1,9 @@
 //! # Tools: the binaries of a control plane
 //! Room:     finds etcd, kube-apiserver, kubectl, kube-controller-manager and kube-scheduler, or builds those that are
-//!           missing from their pinned Go modules into the user's cache folder; and KWOK, which is only built when
-//!           somebody asks for it by name.
-//! Comes in: `KUBEBUILDER_ASSETS`, `XDG_CACHE_HOME`, `HOME`; go.mod and go.sum in xtask/cluster and xtask/kwok; a Go
-//!           toolchain.
+//!           missing from their pinned Go modules into the user's cache folder; and KWOK and Helm, which are only built
+//!           when somebody asks for them by name.
+//! Comes in: `KUBEBUILDER_ASSETS`, `XDG_CACHE_HOME`, `HOME`; go.mod and go.sum in xtask/cluster, xtask/kwok and
+//!           xtask/helm; a Go toolchain.
 //! Goes out: [`Tools`]; progress on standard error; a clear sentence when there is no way.
 //! Not here: starting them (`servers.rs`, `kwok.rs`).
 
@@ -32,6 +32,12 @@ const KWOK: Pinned = Pinned {
     name: "kwok",
     go_mod: include_str!("../../../xtask/kwok/go.mod"),
     go_sum: include_str!("../../../xtask/kwok/go.sum"),
+};
+
+const HELM: Pinned = Pinned {
+    name: "helm",
+    go_mod: include_str!("../../../xtask/helm/go.mod"),
+    go_sum: include_str!("../../../xtask/helm/go.sum"),
 };
 
 /// The programs, the Go package of each, and what they are needed for. The biggest comes first: what the others share
@@ -143,6 +149,34 @@ pub fn find_or_build_kwok() -> Result<PathBuf> {
         let bin = KWOK.build(&[("kwok", "sigs.k8s.io/kwok/cmd/kwok")], "KWOK", "2 minutes")?;
         Ok(bin.join("kwok"))
     })
+}
+
+/// Finds Helm without building anything.
+pub fn find_helm() -> Result<PathBuf> {
+    let program = HELM.folder()?.join("bin/helm");
+    if !program.is_file() {
+        bail!("Helm has not been built yet; `cargo xtask cluster build --helm` builds it");
+    }
+    Ok(program)
+}
+
+/// Finds Helm, or builds it: about 4 minutes on two cores, once.
+pub fn find_or_build_helm() -> Result<PathBuf> {
+    find_helm().or_else(|_| {
+        let bin = HELM.build(&[("helm", "helm.sh/helm/v3/cmd/helm")], "Helm", "4 minutes")?;
+        Ok(bin.join("helm"))
+    })
+}
+
+/// Helm for a test, or `None` where it was not built, as with [`for_test`].
+pub fn helm_for_test(test: &str) -> Option<PathBuf> {
+    let why = match find_helm() {
+        Ok(helm) => return Some(helm),
+        Err(why) => why,
+    };
+    assert!(env::var("CI").as_deref() != Ok("true"), "{test} needs Helm: {why:#}");
+    skipped(test, &format!("it needs Helm, and {why:#}"));
+    None
 }
 
 /// The folder of the control plane's binaries; also where developer commands keep their state.

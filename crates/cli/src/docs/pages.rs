@@ -7,7 +7,7 @@
 
 use super::cells::{cell, default, line, meaning, names};
 use crate::args::{self, QUESTIONS};
-use crate::{explain, lint, pending, plan, program, taint, version};
+use crate::{explain, install, lint, pending, plan, program, taint, version};
 use clap::Command;
 
 /// What a page says that the description of the command line does not know.
@@ -27,7 +27,7 @@ const PRINTING: [(u8, &str); 3] =
 /// Played in a sandbox by `tests/cli_examples.rs`, as docs/taint.md is.
 const COMMANDS: &str = include_str!("../../tests/examples/commands.md");
 
-const PAGES: [Page; 11] = [
+const PAGES: [Page; 12] = [
     Page {
         verb: "run",
         example: Some((COMMANDS, "taintward taint node n3 power:NoExecute --yes --no-preview")),
@@ -42,6 +42,16 @@ const PAGES: [Page; 11] = [
         )),
         exit_codes: &program::EXIT_CODES,
         besides: "What each rule does, and what to do when something is wrong: [docs/admission.md](../admission.md).",
+    },
+    Page {
+        verb: "install",
+        example: Some((
+            include_str!("../../tests/cmd/install.trycmd"),
+            "taintward install --uninstall --parts webhook",
+        )),
+        exit_codes: &install::EXIT_CODES,
+        besides: "From nothing to a pool, what each part may do, and the way back: [docs/install.md](../install.md). The \
+            same as a Helm chart: [deploy/chart](../../deploy/chart/README.md).",
     },
     Page {
         verb: "sandbox",

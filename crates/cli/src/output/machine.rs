@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::ser::{PrettyFormatter, Serializer};
 
 /// Indented by four, as kubectl does.
-pub(super) fn json(object: &Value) -> String {
+pub(crate) fn json(object: &Value) -> String {
     let mut bytes = Vec::new();
     let mut writer = Serializer::with_formatter(&mut bytes, PrettyFormatter::with_indent(b"    "));
     object.serialize(&mut writer).expect("a value can be written to memory");

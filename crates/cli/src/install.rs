@@ -1,0 +1,169 @@
+//! # Install: `taintward install`
+//! Room:     chooses between printing, applying, taking away and writing the chart; how it ended.
+//! Comes in: [`InstallPlan`].
+//! Goes out: manifests or a line for each object on standard output; warnings of the server on standard error; an exit
+//!           code of [`EXIT_CODES`].
+//! Keeps:    one source: what is printed, applied, taken away, and in the chart is the same.
+//! Not here: the flags (`args/install.rs`), the objects (`objects`), requests (`taintward_client::objects`).
+
+mod apply;
+mod chart;
+mod kinds;
+mod objects;
+mod remove;
+mod sheet;
+mod text;
+mod values;
+
+pub(crate) use values::{Certificate, Parts, RULES, Values, contradiction};
+
+use crate::kube_args::Server;
+use crate::output::{self, PrintError};
+use apply::ApplyError;
+use chart::ChartError;
+use objects::Object;
+use remove::RemoveError;
+use serde_json::{Value, json};
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use taintward_client::connect::{ConnectError, connect};
+use taintward_client::objects::Objects;
+
+/// Exit codes of `taintward install`.
+pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
+    (0, "It is printed, or the cluster is as it was asked to be"),
+    (1, "Something could not be done; what was done before is printed, and asking again goes on from there"),
+    (2, "The command line makes no sense"),
+];
+
+/// What `taintward install` is to do.
+#[derive(Debug)]
+pub(crate) struct InstallPlan {
+    pub(crate) values: Values,
+    pub(crate) what: What,
+    /// As JSON, in a `List`, where objects are printed.
+    pub(crate) json: bool,
+    pub(crate) server: Server,
+    /// How long definitions, and nodes of pools that are deleted, are waited for.
+    pub(crate) patience: Duration,
+}
+
+/// What is done.
+#[derive(Debug)]
+pub(crate) enum What {
+    Print,
+    Apply(Try, Conflicts),
+    /// Prints what would be deleted.
+    PrintRemoval(Leftovers),
+    Remove(Try, Leftovers),
+    /// Writes the chart into a folder.
+    Chart(PathBuf),
+}
+
+/// Whether it is only tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Try {
+    No,
+    /// Nothing is sent but reads.
+    Client,
+    /// The server checks everything and keeps nothing.
+    Server,
+}
+
+/// What becomes of fields that others hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Conflicts {
+    Refuse,
+    Take,
+}
+
+/// What becomes of pools and policies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leftovers {
+    /// Nothing is taken away while there are pools.
+    Refuse,
+    /// They stay, and their nodes as they are.
+    Keep,
+    /// They are deleted first, then their definitions.
+    Delete,
+}
+
+/// Why it was not done, or not all of it.
+#[derive(Debug, thiserror::Error)]
+enum InstallError {
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+    #[error(transparent)]
+    Remove(#[from] RemoveError),
+    #[error(transparent)]
+    Chart(#[from] ChartError),
+    #[error(transparent)]
+    Print(#[from] PrintError),
+    #[error("the operating system refuses what the program needs to start: {0}")]
+    Start(io::Error),
+}
+
+pub(crate) fn run(plan: &InstallPlan) -> ExitCode {
+    if plan.values.image.starts_with(values::NO_IMAGE) && matches!(plan.what, What::Apply(..)) {
+        remark("warning: no registry has the image that is the default; name yours with --image");
+    }
+    match carry_out(plan) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            remark(&format!("error: {why}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Nobody is left to tell if that fails.
+fn remark(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+fn carry_out(plan: &InstallPlan) -> Result<(), InstallError> {
+    let values = &plan.values;
+    match &plan.what {
+        What::Print => print(&manifests(&objects::objects(values), plan.json)),
+        What::PrintRemoval(leftovers) => {
+            print(&manifests(&remove::identities(values, *leftovers), plan.json))
+        }
+        What::Chart(folder) => print(&chart::write(folder)?),
+        What::Apply(tried, conflicts) => asking(plan, async |server| {
+            let all = objects::objects(values);
+            Ok(apply::all(server, &values.namespace, &all, *tried, *conflicts, plan.patience).await?)
+        }),
+        What::Remove(tried, leftovers) => asking(plan, async |server| {
+            Ok(remove::all(server, values, *tried, *leftovers, plan.patience).await?)
+        }),
+    }
+}
+
+fn print(text: &str) -> Result<(), InstallError> {
+    Ok(output::print(text)?)
+}
+
+/// Connects, and does it.
+fn asking(
+    plan: &InstallPlan,
+    done: impl AsyncFnOnce(&Objects) -> Result<(), InstallError>,
+) -> Result<(), InstallError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(InstallError::Start)?.block_on(async {
+        let connected = connect(&plan.server.settings).await?;
+        done(&Objects::new(connected.client, plan.server.patience)).await
+    })
+}
+
+/// Documents of YAML, or one `List`.
+fn manifests(objects: &[Object], json: bool) -> String {
+    if json {
+        let items: Vec<&Value> = objects.iter().map(|object| &object.value).collect();
+        return output::json(&json!({"apiVersion": "v1", "kind": "List", "items": items}));
+    }
+    objects.iter().map(|object| object.yaml.as_str()).collect::<Vec<_>>().join("---\n")
+}

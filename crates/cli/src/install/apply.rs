@@ -1,0 +1,153 @@
+//! # Apply: a cluster as the objects say
+//! Room:     server-side apply, one object after the other; definitions are waited for before anything rests on them.
+//! Comes in: objects in order; whether it is only tried.
+//! Goes out: a line for each: created, configured, unchanged.
+//! Keeps:    the first object that is refused ends it, so that the webhook configurations, which are last, never name a
+//!           webhook that could not be installed. Asked again, it goes on from there.
+//! Not here: which objects.
+
+use super::kinds::{called, place};
+use super::objects::Object;
+use super::{Conflicts, Try, remark};
+use crate::output::{self, PrintError};
+use serde_json::Value;
+use std::time::Duration;
+use taintward_client::nodes::{Complaint, Writing};
+use taintward_client::objects::Objects;
+
+/// Who is named in `managedFields`.
+const MANAGER: &str = "taintward-install";
+
+/// How often a definition is looked at.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Why an object is not as it should be.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ApplyError {
+    #[error("{object}: {why}{}", way_out(why))]
+    Refused { object: String, why: Complaint },
+    #[error("{object} is not established after {waited:?}: {said}; ask again, or wait longer with --timeout")]
+    NotEstablished { object: String, waited: Duration, said: String },
+    #[error(transparent)]
+    Print(#[from] PrintError),
+}
+
+/// What the person who reads it can do.
+fn way_out(why: &Complaint) -> &'static str {
+    match why {
+        Complaint::Said(said) if said.code == 409 => {
+            "; these fields are somebody else's: --force-conflicts takes them, --dry-run=server tries it first"
+        }
+        Complaint::Said(said) if said.code == 403 => {
+            "; whoever installs needs the right to create such objects, and every right they grant"
+        }
+        _ => "",
+    }
+}
+
+/// Applies all, in order.
+pub(super) async fn all(
+    server: &Objects,
+    namespace: &str,
+    objects: &[Object],
+    tried: Try,
+    conflicts: Conflicts,
+    patience: Duration,
+) -> Result<(), ApplyError> {
+    let homeless = tried != Try::No && !is_there(server, namespace).await?;
+    for object in objects {
+        let value = &object.value;
+        // Nothing can be tried in a namespace that is not there.
+        let word = match homeless && tried == Try::Server && !place(value).namespace.is_empty() {
+            true => format!("not tried: there is no namespace {namespace} yet"),
+            false => one(server, value, tried, conflicts).await?.to_owned(),
+        };
+        let suffix = match tried {
+            Try::No => "",
+            Try::Client => " (dry run)",
+            Try::Server => " (server dry run)",
+        };
+        output::print(&format!("{} {word}{suffix}\n", called(value)))?;
+        if tried == Try::No && value["kind"] == "CustomResourceDefinition" {
+            established(server, value, patience).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn is_there(server: &Objects, namespace: &str) -> Result<bool, ApplyError> {
+    let object = serde_json::json!({"kind": "Namespace", "metadata": {"name": namespace}});
+    Ok(server.read(place(&object)).await.map_err(|why| refused(&object, why))?.is_some())
+}
+
+fn refused(object: &Value, why: Complaint) -> ApplyError {
+    ApplyError::Refused { object: called(object), why }
+}
+
+/// What became of it, as kubectl says it.
+async fn one(
+    server: &Objects,
+    object: &Value,
+    tried: Try,
+    conflicts: Conflicts,
+) -> Result<&'static str, ApplyError> {
+    let refused = |why| refused(object, why);
+    let before = server.read(place(object)).await.map_err(refused)?;
+    let created = if before.is_none() { "created" } else { "configured" };
+    if tried == Try::Client {
+        return Ok(created);
+    }
+    let how = Writing {
+        field_manager: MANAGER.to_owned(),
+        field_validation: "Strict",
+        dry_run: tried == Try::Server,
+    };
+    let body = object.to_string();
+    let told =
+        server.apply(place(object), body, &how, conflicts == Conflicts::Take).await.map_err(refused)?;
+    for warning in &told.warnings {
+        remark(&format!("Warning: {}: {warning}", called(object)));
+    }
+    let same = before.is_some_and(|before| {
+        let [before, after] = [&before.body, &told.body].map(|body| meaning(body));
+        before == after
+    });
+    Ok(if same { "unchanged" } else { created })
+}
+
+/// An object without what changes by itself.
+fn meaning(body: &[u8]) -> Value {
+    let mut object: Value = serde_json::from_slice(body).unwrap_or_default();
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.remove("managedFields");
+        metadata.remove("resourceVersion");
+    }
+    if let Some(fields) = object.as_object_mut() {
+        fields.remove("status");
+    }
+    object
+}
+
+/// Until the API server serves the kind.
+async fn established(server: &Objects, definition: &Value, patience: Duration) -> Result<(), ApplyError> {
+    let mut said = "the server says nothing of it".to_owned();
+    let until = async {
+        loop {
+            let told = server.read(place(definition)).await.map_err(|why| refused(definition, why))?;
+            let object: Value =
+                told.and_then(|told| serde_json::from_slice(&told.body).ok()).unwrap_or_default();
+            let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            if conditions.iter().any(|one| one["type"] == "Established" && one["status"] == "True") {
+                return Ok(());
+            }
+            if let Some(message) = conditions.iter().find_map(|one| one["message"].as_str()) {
+                said = message.to_owned();
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    match tokio::time::timeout(patience, until).await {
+        Ok(done) => done,
+        Err(_) => Err(ApplyError::NotEstablished { object: called(definition), waited: patience, said }),
+    }
+}

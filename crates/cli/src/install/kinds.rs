@@ -1,0 +1,61 @@
+//! # Kinds: where objects of each kind are
+//! Room:     the kinds an installation has.
+//! Comes in: an object.
+//! Goes out: its [`Place`]; what it is called in a line for people.
+//! Not here: other kinds: they are a bug of `objects`.
+
+use serde_json::Value;
+use taintward_client::objects::Place;
+
+/// Kind, group, version, plural.
+const KINDS: [(&str, &str, &str, &str); 17] = [
+    ("Namespace", "", "v1", "namespaces"),
+    ("ServiceAccount", "", "v1", "serviceaccounts"),
+    ("Service", "", "v1", "services"),
+    ("Secret", "", "v1", "secrets"),
+    ("Lease", "coordination.k8s.io", "v1", "leases"),
+    ("CustomResourceDefinition", "apiextensions.k8s.io", "v1", "customresourcedefinitions"),
+    ("ClusterRole", RBAC, "v1", "clusterroles"),
+    ("ClusterRoleBinding", RBAC, "v1", "clusterrolebindings"),
+    ("Role", RBAC, "v1", "roles"),
+    ("RoleBinding", RBAC, "v1", "rolebindings"),
+    ("FlowSchema", "flowcontrol.apiserver.k8s.io", "v1", "flowschemas"),
+    ("Deployment", "apps", "v1", "deployments"),
+    ("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets"),
+    ("NetworkPolicy", "networking.k8s.io", "v1", "networkpolicies"),
+    ("MutatingWebhookConfiguration", ADMISSION, "v1", "mutatingwebhookconfigurations"),
+    ("ValidatingWebhookConfiguration", ADMISSION, "v1", "validatingwebhookconfigurations"),
+    ("DedicatedPool", "taintward.io", "v1alpha1", "dedicatedpools"),
+];
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+const ADMISSION: &str = "admissionregistration.k8s.io";
+
+/// Pools, whatever their name.
+pub(super) const POOLS: Place<'static> =
+    Place { group: "taintward.io", version: "v1alpha1", plural: "dedicatedpools", namespace: "", name: "" };
+/// Policies, whatever their name.
+pub(super) const POLICIES: Place<'static> = Place {
+    group: "taintward.io",
+    version: "v1alpha1",
+    plural: "taintwardpolicies",
+    namespace: "",
+    name: "",
+};
+
+/// Where the object is.
+pub(super) fn place(object: &Value) -> Place<'_> {
+    let kind = object["kind"].as_str().unwrap_or_default();
+    let known = KINDS.iter().find(|(known, ..)| *known == kind);
+    let (_, group, version, plural) = known.expect("every kind of an installation is in the table");
+    let part = |name| object["metadata"][name].as_str().unwrap_or_default();
+    Place { group, version, plural, namespace: part("namespace"), name: part("name") }
+}
+
+/// `deployment.apps/taintward`, as kubectl says it.
+pub(super) fn called(object: &Value) -> String {
+    let place = place(object);
+    let kind = object["kind"].as_str().unwrap_or_default().to_ascii_lowercase();
+    let dot = if place.group.is_empty() { "" } else { "." };
+    format!("{kind}{dot}{}/{}", place.group, place.name)
+}

@@ -1,0 +1,102 @@
+//! # Hooks: what the API server asks the webhook
+//! Room:     one MutatingWebhookConfiguration and one ValidatingWebhookConfiguration.
+//! Comes in: the failure policy; which rules look at nodes; whose certificate it is.
+//! Goes out: [`Planned`] objects.
+//! Keeps:    nothing of ours stands in the way of a cluster: our own namespace and kube-system are never asked about,
+//!           nor are kubelets and updates that change no spec; an answer is waited for two seconds; nodes are changed
+//!           even if nobody answers, whatever the failure policy.
+//! Not here: the answers (`crates/webhook`, the core's `admission`).
+
+use super::super::sheet::{Entry, Item, Sheet, field, item, list, map, maps, texts};
+use super::super::values::{Knob, When};
+use super::{NAME, Planned, WEBHOOK, everywhere, object};
+
+const API: &str = "admissionregistration.k8s.io/v1";
+const FILE: &str = "webhook.yaml";
+
+/// Kubelets write status and mirror pods; both come to them from elsewhere.
+const NO_KUBELET: &str = "!('system:nodes' in request.userInfo.groups)";
+
+/// Labels, finalizers and owners of a pod say nothing about where it may run.
+const SPEC: &str = "request.operation == 'CREATE' || object.spec != oldObject.spec";
+
+/// Only taints count.
+const TAINTS: &str = "request.operation == 'CREATE' ? has(object.spec.taints) : has(object.spec.taints) && \
+    (!has(oldObject.spec.taints) || object.spec.taints != oldObject.spec.taints)";
+
+pub(super) fn configurations() -> [Planned; 2] {
+    let mutating = pods("pods.mutate.taintward.io", "/mutate", [field("reinvocationPolicy", "IfNeeded")]);
+    let validating = pods("pods.validate.taintward.io", "/validate", []);
+    [
+        configuration("MutatingWebhookConfiguration", [item(mutating)].into()),
+        configuration("ValidatingWebhookConfiguration", vec![item(validating), nodes()]),
+    ]
+}
+
+fn configuration(kind: &'static str, webhooks: Vec<Item>) -> Planned {
+    let beginning = everywhere(API, kind, NAME, "webhook");
+    let sheet = object(beginning, [field("webhooks", Sheet::List(webhooks))]);
+    Planned { file: FILE, note: "", when: When::Webhook, sheet }
+}
+
+fn pods<const N: usize>(name: &'static str, path: &'static str, more: [Entry; N]) -> Sheet {
+    let skipped = map([
+        field("key", "kubernetes.io/metadata.name"),
+        field("operator", "NotIn"),
+        field("values", list([item("kube-system"), item(Knob::Namespace)])),
+    ]);
+    let selector = map([field("matchExpressions", list([item(skipped)]))]);
+    let own = [
+        field("failurePolicy", Knob::FailurePolicy),
+        field("namespaceSelector", selector),
+        field("rules", rules("pods", "Namespaced")),
+        conditions([("not-a-kubelet", NO_KUBELET), ("spec-is-new", SPEC)]),
+    ];
+    let fields = common(name, path).into_iter().chain(own).chain(more);
+    map(fields)
+}
+
+fn nodes() -> Item {
+    let own = [
+        field("failurePolicy", "Ignore"),
+        field("rules", rules("nodes", "Cluster")),
+        conditions([("not-a-kubelet", NO_KUBELET), ("taints-are-new", TAINTS)]),
+    ];
+    let fields = common("nodes.validate.taintward.io", "/validate").into_iter().chain(own);
+    item(map(fields)).when(When::NodeRules)
+}
+
+fn common(name: &'static str, path: &'static str) -> [Entry; 6] {
+    const GIVEN: When = When::Not(&When::SelfSigned);
+    let service = map([
+        field("name", WEBHOOK),
+        field("namespace", Knob::Namespace),
+        field("path", path),
+        field("port", 443),
+    ]);
+    // Of a certificate of its own the webhook fills in the authority itself.
+    let client = map([field("service", service), field("caBundle", Knob::CaBundle).when(GIVEN)]);
+    [
+        field("name", name),
+        field("clientConfig", client),
+        field("admissionReviewVersions", texts(["v1"])),
+        field("sideEffects", "None"),
+        field("timeoutSeconds", 2),
+        field("matchPolicy", "Equivalent"),
+    ]
+}
+
+fn rules(resource: &'static str, scope: &'static str) -> Sheet {
+    maps([[
+        field("apiGroups", texts([""])),
+        field("apiVersions", texts(["v1"])),
+        field("operations", texts(["CREATE", "UPDATE"])),
+        field("resources", texts([resource])),
+        field("scope", scope),
+    ]])
+}
+
+fn conditions<const N: usize>(conditions: [(&'static str, &'static str); N]) -> Entry {
+    let one = |(name, expression)| [field("name", name), field("expression", expression)];
+    field("matchConditions", maps(conditions.map(one)))
+}

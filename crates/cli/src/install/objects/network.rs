@@ -1,0 +1,67 @@
+//! # Network: who may talk to our pods, and to whom they talk
+//! Room:     the webhook's Service; a NetworkPolicy for each part.
+//! Comes in: where API servers are.
+//! Goes out: [`Planned`] objects.
+//! Keeps:    the webhook's port is open to API servers only, as far as they are named: they are no pods and have the
+//!           addresses of their hosts, so that no selector finds them. Kubelets reach pods on their own node anyway.
+//! Not here: TLS (`crates/webhook`).
+
+use super::super::sheet::{Sheet, field, item, list, map, maps, texts};
+use super::super::values::{Knob, Many, When};
+use super::{NAME, Planned, WEBHOOK, labels, object, within};
+
+/// Namespaces with this label may read the controller's metrics.
+const METRICS: &str = "taintward.io/metrics";
+
+pub(super) fn service() -> Planned {
+    let port =
+        [field("name", "https"), field("port", 443), field("targetPort", "https"), field("protocol", "TCP")];
+    let spec = map([field("selector", labels("webhook")), field("ports", maps([port]))]);
+    let sheet = object(within("v1", "Service", WEBHOOK, "webhook"), [field("spec", spec)]);
+    Planned { file: "service.yaml", note: "", when: When::Webhook, sheet }
+}
+
+pub(super) fn policies() -> [Planned; 2] {
+    let readers = map([field("matchLabels", map([field(METRICS, "allowed")]))]);
+    let readers = maps([[field("namespaceSelector", readers)]]);
+    [
+        policy(
+            NAME,
+            "controller",
+            "Metrics, for pods of namespaces with the label taintward.io/metrics=allowed; out to the API server.",
+            When::Controller,
+            ("metrics", readers),
+        ),
+        policy(
+            WEBHOOK,
+            "webhook",
+            "Reviews, for API servers; out to the API server.",
+            When::Webhook,
+            ("https", api_servers()),
+        ),
+    ]
+}
+
+fn api_servers() -> Sheet {
+    let block = map([field("cidr", Knob::This)]);
+    list([item(map([field("ipBlock", block)])).each(Many::ApiServers)])
+}
+
+fn policy(
+    name: &'static str,
+    component: &'static str,
+    note: &'static str,
+    when: When,
+    (port, from): (&'static str, Sheet),
+) -> Planned {
+    let ports = maps([[field("protocol", "TCP"), field("port", port)]]);
+    let egress = [field("to", api_servers()), field("ports", maps([[field("protocol", "TCP")]]))];
+    let spec = map([
+        field("podSelector", map([field("matchLabels", labels(component))])),
+        field("policyTypes", texts(["Ingress", "Egress"])),
+        field("ingress", maps([[field("from", from), field("ports", ports)]])),
+        field("egress", maps([egress])),
+    ]);
+    let beginning = within("networking.k8s.io/v1", "NetworkPolicy", name, component);
+    Planned { file: "networkpolicy.yaml", note, when, sheet: object(beginning, [field("spec", spec)]) }
+}

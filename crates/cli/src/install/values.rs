@@ -1,0 +1,303 @@
+//! # Values: what can be chosen about an installation
+//! Room:     the choices, what a field takes from them, and on which of them a field depends; each as a value and in the
+//!           language of Helm's templates.
+//! Comes in: [`Values`].
+//! Goes out: texts, truths; template expressions that say the same of a chart's values.
+//! Not here: flags (`args/install.rs`), values.yaml (`chart.rs`).
+
+use serde_json::Value;
+
+/// The controllers that can be named, and whether `*` means them too.
+pub(crate) const CONTROLLERS: [(&str, bool); 3] = [
+    ("taint-eviction-controller", true),
+    ("node-lifecycle-controller", false),
+    ("dedicated-pool-controller", false),
+];
+
+/// Rules of the webhook; `*` stands for the first two.
+pub(crate) const RULES: [&str; 6] = [
+    "default-tolerations",
+    "dedicated-pools",
+    "extended-resources",
+    "toleration-restriction",
+    "advice",
+    "brake",
+];
+
+/// Namespaces that are there without us, and stay.
+const FOREIGN: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
+
+/// What is chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Values {
+    pub(crate) namespace: String,
+    pub(crate) image: String,
+    /// Names of Secrets with which the image is pulled.
+    pub(crate) pull_secrets: Vec<String>,
+    pub(crate) replicas: u16,
+    pub(crate) priority_class: String,
+    pub(crate) parts: Parts,
+    /// As `taintward run --controllers` takes it.
+    pub(crate) controllers: String,
+    /// `enforce` or `observe`.
+    pub(crate) mode: String,
+    pub(crate) stamp_taints: bool,
+    /// Further flags of `taintward run`.
+    pub(crate) controller_args: Vec<String>,
+    /// As `taintward webhook --rules` takes it.
+    pub(crate) rules: String,
+    /// `Ignore` or `Fail`: of pods only.
+    pub(crate) failure_policy: String,
+    /// A Secret with the webhook's certificate; without it the webhook makes its own.
+    pub(crate) certificate: Option<Certificate>,
+    /// Further flags of `taintward webhook`.
+    pub(crate) webhook_args: Vec<String>,
+    /// Where API servers are, as networks.
+    pub(crate) api_servers: Vec<String>,
+}
+
+/// What is installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parts {
+    pub(crate) controller: bool,
+    pub(crate) webhook: bool,
+    pub(crate) viewer: bool,
+}
+
+/// A certificate that somebody else looks after.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Certificate {
+    /// The Secret's name, of type `kubernetes.io/tls`.
+    pub(crate) secret: String,
+    /// What API servers are to trust: PEM, in base64.
+    pub(crate) ca_bundle: String,
+}
+
+/// The image that nobody has pushed: what manifests hold until one is named.
+pub(crate) const NO_IMAGE: &str = "registry.invalid/taintward";
+
+impl Default for Values {
+    fn default() -> Self {
+        Self {
+            namespace: "taintward-system".to_owned(),
+            image: format!("{NO_IMAGE}:{}", env!("CARGO_PKG_VERSION")),
+            pull_secrets: Vec::new(),
+            replicas: 2,
+            priority_class: "system-cluster-critical".to_owned(),
+            parts: Parts { controller: true, webhook: true, viewer: true },
+            controllers: "*,dedicated-pool-controller".to_owned(),
+            mode: "enforce".to_owned(),
+            stamp_taints: false,
+            controller_args: Vec::new(),
+            rules: "*".to_owned(),
+            failure_policy: "Ignore".to_owned(),
+            certificate: None,
+            webhook_args: Vec::new(),
+            api_servers: vec!["0.0.0.0/0".to_owned(), "::/0".to_owned()],
+        }
+    }
+}
+
+/// What a field takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Knob {
+    Namespace,
+    Image,
+    Replicas,
+    PriorityClass,
+    Controllers,
+    Mode,
+    Rules,
+    FailurePolicy,
+    CertificateSecret,
+    CaBundle,
+    /// The one of a list that it is about.
+    This,
+}
+
+impl Knob {
+    pub(super) fn value(self, values: &Values, this: &str) -> Value {
+        let certificate = values.certificate.as_ref();
+        Value::from(match self {
+            Self::Replicas => return Value::from(values.replicas),
+            Self::Namespace => values.namespace.as_str(),
+            Self::Image => &values.image,
+            Self::PriorityClass => &values.priority_class,
+            Self::Controllers => &values.controllers,
+            Self::Mode => &values.mode,
+            Self::Rules => &values.rules,
+            Self::FailurePolicy => &values.failure_policy,
+            Self::CertificateSecret => certificate.map_or("", |certificate| &certificate.secret),
+            Self::CaBundle => certificate.map_or("", |certificate| &certificate.ca_bundle),
+            Self::This => this,
+        })
+    }
+
+    /// In a template.
+    pub(super) const fn expression(self) -> &'static str {
+        match self {
+            Self::Namespace => "$.Release.Namespace",
+            Self::Image => "(include \"taintward.image\" $)",
+            Self::Replicas => "$.Values.replicas",
+            Self::PriorityClass => "$.Values.priorityClassName",
+            Self::Controllers => "$.Values.controller.controllers",
+            Self::Mode => "$.Values.controller.mode",
+            Self::Rules => "$.Values.webhook.rules",
+            Self::FailurePolicy => "$.Values.webhook.failurePolicy",
+            Self::CertificateSecret => "$.Values.webhook.certificate.secret",
+            Self::CaBundle => "$.Values.webhook.certificate.caBundle",
+            Self::This => ".",
+        }
+    }
+
+    /// Whether it is a number.
+    pub(super) const fn counts(self) -> bool {
+        matches!(self, Self::Replicas)
+    }
+}
+
+/// What there is any number of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Many {
+    PullSecrets,
+    ControllerArgs,
+    WebhookArgs,
+    ApiServers,
+}
+
+impl Many {
+    pub(super) fn of(self, values: &Values) -> &[String] {
+        match self {
+            Self::PullSecrets => &values.pull_secrets,
+            Self::ControllerArgs => &values.controller_args,
+            Self::WebhookArgs => &values.webhook_args,
+            Self::ApiServers => &values.api_servers,
+        }
+    }
+
+    /// In a template.
+    pub(super) const fn expression(self) -> &'static str {
+        match self {
+            Self::PullSecrets => "$.Values.image.pullSecrets",
+            Self::ControllerArgs => "$.Values.controller.extraArgs",
+            Self::WebhookArgs => "$.Values.webhook.extraArgs",
+            Self::ApiServers => "$.Values.apiServerCidrs",
+        }
+    }
+}
+
+/// On what it depends whether something is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// The part is wanted.
+    Controller,
+    Webhook,
+    Viewer,
+    /// The namespace is ours.
+    OwnNamespace,
+    /// More than one replica runs.
+    Several,
+    PullSecrets,
+    /// Something is written at all.
+    Enforces,
+    /// Pods are evicted: the controller that does it runs, and may.
+    Evicts,
+    /// The controller of node health runs.
+    NodeHealth,
+    /// The controller of dedicated pools runs.
+    Pools,
+    Stamps,
+    /// The webhook makes its own certificate.
+    SelfSigned,
+    /// A rule looks at changes of nodes.
+    NodeRules,
+    Not(&'static Self),
+    All(&'static [Self]),
+}
+
+impl When {
+    pub(crate) fn holds(self, values: &Values) -> bool {
+        match self {
+            Self::Controller => values.parts.controller,
+            Self::Webhook => values.parts.webhook,
+            Self::Viewer => values.parts.viewer,
+            Self::OwnNamespace => !FOREIGN.contains(&values.namespace.as_str()),
+            Self::Several => values.replicas > 1,
+            Self::PullSecrets => !values.pull_secrets.is_empty(),
+            Self::Enforces => values.mode == "enforce",
+            Self::Evicts => Self::Enforces.holds(values) && runs(values, CONTROLLERS[0]),
+            Self::NodeHealth => runs(values, CONTROLLERS[1]),
+            Self::Pools => runs(values, CONTROLLERS[2]),
+            Self::Stamps => values.stamp_taints,
+            Self::SelfSigned => values.certificate.is_none(),
+            Self::NodeRules => values.rules.split(',').any(|rule| rule == "brake" || rule == "advice"),
+            Self::Not(other) => !other.holds(values),
+            Self::All(all) => all.iter().all(|one| one.holds(values)),
+        }
+    }
+
+    /// In a template.
+    pub(super) fn expression(self) -> String {
+        match self {
+            Self::Controller => "$.Values.parts.controller".to_owned(),
+            Self::Webhook => "$.Values.parts.webhook".to_owned(),
+            Self::Viewer => "$.Values.parts.viewer".to_owned(),
+            // Helm makes the namespace itself, before anything else.
+            Self::OwnNamespace => "false".to_owned(),
+            Self::Several => "(gt (int $.Values.replicas) 1)".to_owned(),
+            Self::PullSecrets => "$.Values.image.pullSecrets".to_owned(),
+            Self::Enforces => "(eq $.Values.controller.mode \"enforce\")".to_owned(),
+            Self::Evicts => {
+                format!("(and {} {})", Self::Enforces.expression(), runs_expression(CONTROLLERS[0]))
+            }
+            Self::NodeHealth => runs_expression(CONTROLLERS[1]),
+            Self::Pools => runs_expression(CONTROLLERS[2]),
+            Self::Stamps => "$.Values.controller.stampTaints".to_owned(),
+            Self::SelfSigned => "(not $.Values.webhook.certificate.secret)".to_owned(),
+            Self::NodeRules => {
+                let rules = "(splitList \",\" $.Values.webhook.rules)";
+                format!("(or (has \"brake\" {rules}) (has \"advice\" {rules}))")
+            }
+            Self::Not(other) => format!("(not {})", other.expression()),
+            Self::All(all) => {
+                let all: Vec<String> = all.iter().map(|one| one.expression()).collect();
+                format!("(and {})", all.join(" "))
+            }
+        }
+    }
+}
+
+/// Nothing is named twice ([`contradiction`]), so that the order of the list does not count.
+fn runs(values: &Values, (name, by_default): (&str, bool)) -> bool {
+    let has = |entry: &str| values.controllers.split(',').any(|one| one == entry);
+    !has(&format!("-{name}")) && (has(name) || by_default && has("*"))
+}
+
+fn runs_expression((name, by_default): (&str, bool)) -> String {
+    let list = "(splitList \",\" $.Values.controller.controllers)";
+    let off = format!("(not (has \"-{name}\" {list}))");
+    match by_default {
+        true => format!("(and {off} (or (has \"{name}\" {list}) (has \"*\" {list})))"),
+        false => format!("(and {off} (has \"{name}\" {list}))"),
+    }
+}
+
+/// Why a list of controllers cannot be installed; a controller may be named once.
+pub(crate) fn contradiction(list: &str) -> Option<String> {
+    let mut named = Vec::new();
+    for entry in list.split(',') {
+        let name = entry.strip_prefix('-').unwrap_or(entry);
+        if entry != "*" && !CONTROLLERS.iter().any(|(known, _)| *known == name) {
+            let known: Vec<&str> = CONTROLLERS.iter().map(|(name, _)| *name).collect();
+            return Some(format!(
+                "there is no controller '{name}'; expected '*', or a name (with '-' in front to switch it off) out of: {}",
+                known.join(", ")
+            ));
+        }
+        if named.contains(&name) {
+            return Some(format!("'{name}' is named twice; name it once"));
+        }
+        named.push(name);
+    }
+    None
+}

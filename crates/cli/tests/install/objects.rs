@@ -1,0 +1,62 @@
+//! # Objects: what was printed, read again
+//! Room:     documents of YAML; objects by kind, namespace and name.
+//! Comes in: text.
+//! Goes out: JSON.
+//! Not here: what is expected of it.
+#![allow(dead_code, reason = "each test binary uses some of it")]
+
+use serde::Deserialize as _;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Each object by kind, namespace and name.
+pub(crate) type ByName = BTreeMap<String, Value>;
+
+pub(crate) fn install(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    command.arg("install").args(arguments);
+    command
+}
+
+/// What is printed if all is well, without a word on standard error.
+pub(crate) fn printed(arguments: &[&str]) -> String {
+    let Output { status, stdout, stderr } = install(arguments).output().unwrap();
+    assert!(status.success() && stderr.is_empty(), "{arguments:?}: {}", String::from_utf8_lossy(&stderr));
+    String::from_utf8(stdout).unwrap()
+}
+
+/// The documents of a text, in their order.
+pub(crate) fn documents(text: &str) -> Vec<Value> {
+    let documents = text.split("\n---\n").map(|document| document.strip_prefix("---\n").unwrap_or(document));
+    let values = documents.map(|document| serde_saphyr::from_str::<Value>(document).unwrap());
+    values.filter(|value| !value.is_null()).collect()
+}
+
+pub(crate) fn name(object: &Value) -> String {
+    let part = |at: &str| object.pointer(at).and_then(Value::as_str).unwrap_or_default();
+    format!("{} {}/{}", part("/kind"), part("/metadata/namespace"), part("/metadata/name"))
+}
+
+pub(crate) fn by_name(objects: Vec<Value>) -> ByName {
+    let count = objects.len();
+    let all: ByName = objects.into_iter().map(|object| (name(&object), object)).collect();
+    assert_eq!(all.len(), count, "no object is there twice");
+    all
+}
+
+pub(crate) fn deploy(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(name)
+}
+
+pub(crate) fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|why| panic!("{}: {why}", path.display()))
+}
+
+/// Of a list that was printed as JSON.
+pub(crate) fn items(text: &str) -> Vec<Value> {
+    let list = Value::deserialize(&mut serde_json::Deserializer::from_str(text)).unwrap();
+    assert_eq!((&list["apiVersion"], &list["kind"]), (&Value::from("v1"), &Value::from("List")));
+    list["items"].as_array().unwrap().clone()
+}

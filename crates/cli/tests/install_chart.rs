@@ -1,0 +1,302 @@
+//! # Install: manifests, the chart, and files of deploy/ are one
+//! Room:     what is printed, in both forms; the chart as the real Helm renders it; what is checked in.
+//! Comes in: the built program; Helm; deploy/.
+//! Goes out: nothing but pass or fail.
+//! Not here: a cluster (`install_real.rs`); words (`cmd/install.trycmd`).
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+mod cli {
+    pub(crate) mod patience;
+    pub(crate) mod running;
+}
+mod install {
+    pub(crate) mod objects;
+}
+use cli::running::Folder;
+use install::objects::{ByName, by_name, deploy, documents, items, printed, read};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use taintward_cluster::tools;
+
+/// Choices, as flags and as a chart's values.
+const CHOICES: [(&[&str], &[&str]); 9] = [
+    (&[], &[]),
+    (
+        &["--namespace=taints", "--image=registry.example.com/a/taintward:v9", "--replicas=3"],
+        &["image.repository=registry.example.com/a/taintward,image.tag=v9,replicas=3"],
+    ),
+    (
+        &["--image=registry.example.com/t@sha256:0f", "--image-pull-secret=a", "--image-pull-secret=b"],
+        &["image.repository=registry.example.com/t,image.digest=sha256:0f,image.pullSecrets={a,b}"],
+    ),
+    (
+        &["--parts=webhook", "--rules=*,brake,advice", "--failure-policy=Fail", "--replicas=1"],
+        &[
+            "parts.controller=false,parts.viewer=false,webhook.rules=*\\,brake\\,advice",
+            "webhook.failurePolicy=Fail,replicas=1",
+        ],
+    ),
+    (
+        &["--parts=controller", "--controllers=*,node-lifecycle-controller", "--stamp-taints"],
+        &[
+            "parts.webhook=false,parts.viewer=false,controller.stampTaints=true",
+            "controller.controllers=*\\,node-lifecycle-controller",
+        ],
+    ),
+    (
+        &[
+            "--mode=observe",
+            "--controllers=*,node-lifecycle-controller,dedicated-pool-controller",
+            "--stamp-taints",
+        ],
+        &[
+            "controller.mode=observe,controller.stampTaints=true",
+            "controller.controllers=*\\,node-lifecycle-controller\\,dedicated-pool-controller",
+        ],
+    ),
+    (
+        &["--controllers=*,-taint-eviction-controller,dedicated-pool-controller", "--priority-class=high"],
+        &[
+            "controller.controllers=*\\,-taint-eviction-controller\\,dedicated-pool-controller",
+            "priorityClassName=high",
+        ],
+    ),
+    (
+        &[
+            "--api-server-cidr=10.0.0.0/8,fd00::/8",
+            "--controller-arg=--v=2",
+            "--webhook-arg=--brake-percent=20",
+        ],
+        &[
+            "apiServerCidrs={10.0.0.0/8,fd00::/8},controller.extraArgs={--v=2}",
+            "webhook.extraArgs={--brake-percent=20}",
+        ],
+    ),
+    (
+        &["--cert-secret=mine", "--ca-bundle=CA", "--parts=webhook,viewer"],
+        &["webhook.certificate.secret=mine,webhook.certificate.caBundle=BUNDLE,parts.controller=false"],
+    ),
+];
+
+const CA: &str = "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n";
+const BUNDLE: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tClFVSkQKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=";
+
+/// The flags of a choice, with a file where one is named.
+fn flags(choice: &[&str], folder: &Folder) -> Vec<String> {
+    let file = folder.write("ca.pem", CA);
+    choice.iter().map(|flag| flag.replace("=CA", &format!("={file}"))).collect()
+}
+
+fn chosen(flags: &[String]) -> ByName {
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    by_name(documents(&printed(&flags)))
+}
+
+#[test]
+fn both_forms_say_the_same() {
+    let folder = Folder::named("install-forms");
+    for (choice, _) in CHOICES {
+        let mut flags = flags(choice, &folder);
+        let yaml = chosen(&flags);
+        flags.push("--output=json".to_owned());
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let json = by_name(items(&printed(&flags)));
+        assert_eq!(yaml, json, "{choice:?}");
+    }
+}
+
+/// Helm makes the namespace itself, and reads definitions from a folder of their own.
+fn for_helm(mut all: ByName) -> ByName {
+    all.retain(|_, object| object["kind"] != "Namespace");
+    all
+}
+
+fn rendered(helm: &Path, chart: &Path, home: &Folder, namespace: &str, sets: &[&str]) -> Output {
+    let mut command = Command::new(helm);
+    command.env_clear().env("HOME", home.path()).args(["template", "taintward"]).arg(chart);
+    command.args(["--namespace", namespace, "--include-crds", "--kube-version", "1.33.0"]);
+    command.args(sets.iter().flat_map(|set| ["--set", set]));
+    command.output().unwrap()
+}
+
+#[test]
+fn the_chart_renders_to_what_is_printed() {
+    let Some(helm) = tools::helm_for_test("the_chart_renders_to_what_is_printed") else { return };
+    let folder = Folder::named("install-helm");
+    let chart = deploy("chart");
+    for (choice, sets) in CHOICES {
+        let flags = flags(choice, &folder);
+        let ours = for_helm(chosen(&flags));
+        let namespace = if choice.contains(&"--namespace=taints") { "taints" } else { "taintward-system" };
+        let sets: Vec<String> = sets.iter().map(|set| set.replace("BUNDLE", BUNDLE)).collect();
+        let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
+        let output = rendered(&helm, &chart, &folder, namespace, &sets);
+        assert!(output.status.success(), "{choice:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let theirs = by_name(documents(&String::from_utf8(output.stdout).unwrap()));
+        assert_eq!(ours.keys().collect::<Vec<_>>(), theirs.keys().collect::<Vec<_>>(), "{choice:?}");
+        for (name, object) in &ours {
+            assert_eq!(object, &theirs[name], "{choice:?}: {name}");
+        }
+    }
+}
+
+#[test]
+fn the_chart_refuses_what_the_flags_refuse() {
+    let Some(helm) = tools::helm_for_test("the_chart_refuses_what_the_flags_refuse") else { return };
+    let folder = Folder::named("install-helm-refuses");
+    let rows = [
+        "controller.controllers=*\\,node-health",
+        "controller.mode=enforced",
+        "webhook.rules=brakes",
+        "webhook.failurePolicy=ignore",
+        "replicas=0",
+        "apiServerCidrs={10.0.0.1}",
+        "webhook.certificate.secret=mine",
+        "image.repository=",
+        "unknown=1",
+    ];
+    for set in rows {
+        let output = rendered(&helm, &deploy("chart"), &folder, "taintward-system", &[set]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains("don't meet the specifications"), "{set}: {said}");
+    }
+}
+
+/// Every file below, with its text.
+fn files(folder: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        match entry.is_dir() {
+            true => found.extend(files(&entry)),
+            false => found.push((entry.clone(), read(&entry))),
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn deploy_holds_what_the_program_makes() {
+    let anew = "make it anew: cargo xtask chart";
+    let folder = Folder::named("install-chart");
+    let chart = folder.path().join("chart");
+    std::fs::create_dir_all(chart.join("templates")).unwrap();
+    std::fs::write(chart.join("templates/old.yaml"), "of an older chart").unwrap();
+    let said = printed(&["--chart", chart.to_str().unwrap()]);
+    assert_eq!(said, format!("the chart: {}\n", chart.display()));
+    let relative = |root: &Path| -> Vec<(PathBuf, String)> {
+        let all = files(root).into_iter();
+        all.map(|(path, text)| (path.strip_prefix(root).unwrap().to_owned(), text)).collect()
+    };
+    let (made, kept) = (relative(&chart), relative(&deploy("chart")));
+    let names = |files: &[(PathBuf, String)]| files.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&made), names(&kept), "{anew}");
+    for ((name, made), (_, kept)) in made.iter().zip(&kept) {
+        assert!(made == kept, "deploy/chart/{} is another; {anew}", name.display());
+    }
+    assert!(printed(&[]) == read(&deploy("install.yaml")), "deploy/install.yaml is another; {anew}");
+}
+
+/// Each rule of a role, in an order of its own.
+fn rules(object: &Value) -> Vec<String> {
+    let sorted = |rule: &Value| {
+        let mut rule = rule.clone();
+        for field in ["apiGroups", "resources", "verbs"] {
+            rule[field].as_array_mut().unwrap().sort_by_key(Value::to_string);
+        }
+        rule.to_string()
+    };
+    let mut rules: Vec<String> = object["rules"].as_array().unwrap().iter().map(sorted).collect();
+    rules.sort();
+    rules
+}
+
+/// deploy/rbac*.yaml, by which tests run the controllers, grant what an installation grants.
+#[test]
+fn accounts_by_hand_and_accounts_of_an_installation_may_do_the_same() {
+    let installed = by_name(documents(&printed(&[
+        "--controllers=*,node-lifecycle-controller,dedicated-pool-controller",
+        "--stamp-taints",
+    ])));
+    let files = [
+        ("rbac.yaml", ""),
+        ("rbac-stamp-taints.yaml", "-stamp-taints"),
+        ("rbac-node-lifecycle.yaml", "-node-lifecycle"),
+        ("rbac-dedicated-pools.yaml", "-dedicated-pools"),
+    ];
+    for (file, suffix) in files {
+        let by_hand = by_name(documents(&read(&deploy(file))));
+        let role = |all: &ByName, name: String| rules(&all[&name]);
+        let ours = role(&installed, format!("ClusterRole /taintward-controller{suffix}"));
+        assert_eq!(ours, role(&by_hand, format!("ClusterRole /taintward{suffix}")), "{file}");
+    }
+    let by_hand = by_name(documents(&read(&deploy("rbac.yaml"))));
+    let lease = rules(&by_hand["Role kube-system/taintward"]);
+    assert_eq!(rules(&installed["Role taintward-system/taintward-controller"]), lease);
+    let by_hand = by_name(documents(&read(&deploy("rbac-node-lifecycle.yaml"))));
+    let beats = rules(&by_hand["Role kube-node-lease/taintward-node-lifecycle"]);
+    assert_eq!(rules(&installed["Role kube-node-lease/taintward-controller-node-lifecycle"]), beats);
+}
+
+/// Observing writes nothing, and so may write nothing.
+#[test]
+fn who_only_observes_may_only_read() {
+    let all = by_name(documents(&printed(&[
+        "--mode=observe",
+        "--parts=controller",
+        "--stamp-taints",
+        "--controllers=*,node-lifecycle-controller,dedicated-pool-controller",
+    ])));
+    let mut verbs: Vec<&str> = all
+        .values()
+        .flat_map(|object| object["rules"].as_array().into_iter().flatten())
+        .flat_map(|rule| rule["verbs"].as_array().unwrap())
+        .map(|verb| verb.as_str().unwrap())
+        .collect();
+    verbs.sort_unstable();
+    verbs.dedup();
+    assert_eq!(verbs, ["get", "list", "watch"]);
+}
+
+/// What is created last is what can do harm, and it goes first.
+#[test]
+fn configurations_come_last_and_go_first() {
+    let kinds = |flags: &[&str]| -> Vec<String> {
+        let all = documents(&printed(flags));
+        all.iter().map(|object| object["kind"].as_str().unwrap().to_owned()).collect()
+    };
+    let there = kinds(&[]);
+    assert_eq!(there[..3], ["Namespace", "CustomResourceDefinition", "CustomResourceDefinition"]);
+    let last = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
+    assert_eq!(there[there.len() - 2..], last);
+    assert_eq!(there.iter().filter(|kind| last.contains(&kind.as_str())).count(), 2);
+    let back = kinds(&["--uninstall", "--crds"]);
+    assert_eq!(back[..2], [last[1], last[0]]);
+    assert_eq!(back.last().unwrap(), "Namespace");
+    assert!(!kinds(&["--uninstall"]).contains(&"CustomResourceDefinition".to_owned()));
+    let part = kinds(&["--uninstall", "--parts=webhook"]);
+    assert!(!part.contains(&"Namespace".to_owned()) && part.contains(&"Secret".to_owned()), "{part:?}");
+    // A namespace of Kubernetes is neither made nor taken away.
+    for flags in [&["--namespace=kube-system"][..], &["--namespace=kube-system", "--uninstall", "--crds"]] {
+        assert!(!kinds(flags).contains(&"Namespace".to_owned()), "{flags:?}");
+    }
+}
+
+/// What the pods are started with is understood: without a cluster they end for want of one, not of sense.
+#[test]
+fn flags_of_the_pods_are_those_of_the_program() {
+    let folder = Folder::named("install-flags");
+    for (choice, _) in CHOICES {
+        let all = chosen(&flags(choice, &folder));
+        for object in all.values().filter(|object| object["kind"] == "Deployment") {
+            let arguments = &object["spec"]["template"]["spec"]["containers"][0]["args"];
+            let arguments: Vec<&str> =
+                arguments.as_array().unwrap().iter().map(|argument| argument.as_str().unwrap()).collect();
+            let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+            let output = command.args(&arguments).args(["--kubeconfig", "nowhere"]).output().unwrap();
+            let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! # Install, real: on an API server, and off again
+//! Room:     one installation, from a dry run to nothing left; what both accounts may do, as the server says it.
+//! Comes in: the built program, an API server, kubectl; `golden/rbac-*.txt` (`GOLDEN=overwrite` writes them anew).
+//! Goes out: docs/install.md as it should be (`EXAMPLES=overwrite` writes it anew); otherwise nothing but pass or fail; each item of the security checklist it stands for is named.
+//! Not here: kubelets: nobody runs the pods.
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+mod install {
+    pub(crate) mod cluster;
+    pub(crate) mod document;
+    pub(crate) mod objects;
+}
+use install::cluster::{Installed, RULES_OF};
+use install::document;
+use serde_json::Value;
+use std::path::Path;
+use taintward_cluster::{Account, Cluster, Options, tools};
+
+const IMAGE: &str = "--image=registry.example.com/taintward:1";
+
+#[test]
+fn an_installation_on_a_real_server_and_its_end() {
+    let Some(tools) = tools::for_test("an_installation_on_a_real_server_and_its_end") else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let cluster = runtime.block_on(Cluster::start(&tools, Options::default())).unwrap();
+    let there = Installed::on(&cluster, cluster.kubeconfig(Account::Admin, 0));
+    it_can_be_tried(&there);
+    it_is_applied_and_stays(&there);
+    accounts_may_do_what_is_written_down(&there);
+    nobody_can_escalate(&there);
+    pods_keep_to_the_restricted_level(&there);
+    configurations_stand_in_nobodys_way(&there);
+    what_others_changed_is_theirs(&there);
+    it_goes_when_pools_are_gone(&there);
+}
+
+/// docs/install.md shows what is printed.
+#[test]
+fn the_document_leads_there_and_back() {
+    let Some(tools) = tools::for_test("the_document_leads_there_and_back") else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let cluster = runtime.block_on(Cluster::start(&tools, Options::default())).unwrap();
+    let kubeconfig = cluster.kubeconfig(Account::Admin, 0);
+    let program = |name: &str| {
+        let path = match name {
+            "taintward" => Path::new(env!("CARGO_BIN_EXE_taintward")).to_owned(),
+            other => tools.path(other).unwrap(),
+        };
+        let mut command = std::process::Command::new(path);
+        command.env("KUBECONFIG", &kubeconfig).env("HOME", cluster.folder());
+        command
+    };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/install.md");
+    let document = std::fs::read_to_string(&path).unwrap();
+    let anew = document::played(&document, cluster.folder(), &program);
+    if std::env::var("EXAMPLES").as_deref() == Ok("overwrite") {
+        std::fs::write(path, anew).unwrap();
+    } else {
+        let differs = anew.lines().zip(document.lines()).find(|(anew, kept)| anew != kept);
+        assert!(
+            anew == document,
+            "docs/install.md shows something else: {differs:?}\n\
+             write it anew: EXAMPLES=overwrite cargo test -p taintward --test install_real"
+        );
+    }
+}
+
+fn it_can_be_tried(there: &Installed<'_>) {
+    for how in ["client", "server"] {
+        let said = there.done(&["--apply", IMAGE, &format!("--dry-run={how}")]);
+        let suffix = if how == "client" { " (dry run)" } else { " (server dry run)" };
+        assert!(said.lines().all(|line| line.ends_with(suffix)), "{said}");
+        assert!(said.starts_with("namespace/taintward-system created"), "{said}");
+        assert_eq!(said.contains("not tried: there is no namespace"), how == "server", "{said}");
+        assert_eq!(there.leftovers(), Vec::<String>::new());
+    }
+}
+
+fn it_is_applied_and_stays(there: &Installed<'_>) {
+    let said = there.done(&["--apply", IMAGE]);
+    assert!(said.lines().all(|line| line.ends_with(" created")), "{said}");
+    assert!(said.starts_with("namespace/taintward-system created\ncustomresourcedefinition."), "{said}");
+    assert!(
+        said.ends_with("validatingwebhookconfiguration.admissionregistration.k8s.io/taintward created\n"),
+        "{said}"
+    );
+    let again = there.done(&["--apply", IMAGE]);
+    assert!(again.lines().all(|line| line.ends_with(" unchanged")), "{again}");
+    assert_eq!(again.lines().count(), said.lines().count());
+    let tried = there.done(&["--apply", IMAGE, "--replicas=3", "--dry-run=server"]);
+    assert!(tried.contains("deployment.apps/taintward configured (server dry run)\n"), "{tried}");
+    assert_eq!(there.json("get deployment taintward")["spec"]["replicas"], 2, "it was only tried");
+}
+
+/// Checklist 1, 2 and 5.
+fn accounts_may_do_what_is_written_down(there: &Installed<'_>) {
+    for (account, namespace, name) in RULES_OF {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.txt"));
+        let said = there.may(account, namespace);
+        assert!(!said.contains('*'), "no wildcards: {said}");
+        if std::env::var("GOLDEN").as_deref() == Ok("overwrite") {
+            std::fs::write(&path, &said).unwrap();
+        }
+        let kept = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            said == kept,
+            "{account} in {namespace:?} may do something else than {}:\n{said}",
+            path.display()
+        );
+    }
+    let roles = there.json("get clusterroles,roles -A -l app.kubernetes.io/name=taintward");
+    let roles = roles["items"].as_array().unwrap();
+    assert!(roles.len() > 5);
+    let rules = roles.iter().flat_map(|role| role["rules"].as_array().unwrap());
+    assert!(rules.into_iter().all(|rule| !rule.to_string().contains("\"*\"")));
+    let accounts = there.json("get serviceaccounts -l app.kubernetes.io/name=taintward");
+    let accounts = accounts["items"].as_array().unwrap();
+    assert_eq!(accounts.len(), 2, "one for each part");
+    assert!(accounts.iter().all(|account| account["automountServiceAccountToken"] == false));
+}
+
+/// Checklist 3, and the other way round: what they need, they may.
+fn nobody_can_escalate(there: &Installed<'_>) {
+    let never = [
+        "create pods",
+        "create pods --subresource=exec",
+        "get secrets",
+        "list secrets",
+        "patch nodes --subresource=status",
+        "impersonate users",
+        "bind clusterroles",
+        "escalate clusterroles",
+        "create serviceaccounts --subresource=token",
+        "patch clusterroles",
+        "create mutatingwebhookconfigurations",
+    ];
+    for account in ["taintward", "taintward-webhook"] {
+        for what in never {
+            assert!(!there.can(account, what), "{account} may {what}");
+        }
+    }
+    let rows = [
+        ("taintward", "delete pods", true),
+        ("taintward-webhook", "delete pods", false),
+        ("taintward", "patch nodes", true),
+        ("taintward-webhook", "patch nodes", false),
+        ("taintward", "update leases.coordination.k8s.io/taintward", true),
+        ("taintward", "update leases.coordination.k8s.io/another", false),
+        ("taintward-webhook", "update leases.coordination.k8s.io/taintward", false),
+        ("taintward", "get secrets/taintward-webhook-certificate", false),
+        ("taintward-webhook", "get secrets/taintward-webhook-certificate", true),
+        ("taintward-webhook", "update secrets/another", false),
+        ("taintward-webhook", "patch mutatingwebhookconfigurations/taintward", true),
+        ("taintward-webhook", "patch mutatingwebhookconfigurations/another", false),
+    ];
+    for (account, what, expected) in rows {
+        assert_eq!(there.can(account, what), expected, "{account}: {what}");
+    }
+}
+
+/// Checklist 6 and 7.
+fn pods_keep_to_the_restricted_level(there: &Installed<'_>) {
+    let level = "pod-security.kubernetes.io/enforce=restricted";
+    let (said, warned) =
+        there.kubectl(&format!("label --dry-run=server --overwrite ns taintward-system {level}"));
+    assert!(said.contains("namespace/taintward-system") && warned.is_empty(), "{said}{warned}");
+    let namespace = there.json("get namespace taintward-system");
+    assert_eq!(namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"], "restricted");
+    for name in ["taintward", "taintward-webhook"] {
+        let template = there.json(&format!("get deployment {name}"))["spec"]["template"].clone();
+        let (said, warned) = there.pod(&template);
+        assert!(said.contains("created (server dry run)") && warned.is_empty(), "{name}: {said}{warned}");
+        let mut loose = template.clone();
+        loose["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = true.into();
+        let (_, refused) = there.pod(&loose);
+        assert!(refused.contains("violates PodSecurity \"restricted"), "the level holds: {refused}");
+        let sources = &template["spec"]["volumes"][0]["projected"]["sources"];
+        let hour = &sources[0]["serviceAccountToken"]["expirationSeconds"];
+        assert!(hour.as_i64().is_some_and(|seconds| seconds <= 3600), "{template:#}");
+        assert_eq!(template["spec"]["automountServiceAccountToken"], false);
+    }
+}
+
+/// Checklist 13; nobody answers, and pods and nodes are created all the same.
+fn configurations_stand_in_nobodys_way(there: &Installed<'_>) {
+    let said = there.done(&["--apply", IMAGE, "--rules=*,brake"]);
+    assert!(
+        said.ends_with("validatingwebhookconfiguration.admissionregistration.k8s.io/taintward configured\n"),
+        "{said}"
+    );
+    for kind in ["mutating", "validating"] {
+        let hooks = there.json(&format!("get {kind}webhookconfiguration taintward"))["webhooks"].clone();
+        let hooks = hooks.as_array().unwrap();
+        assert_eq!(hooks.len(), if kind == "mutating" { 1 } else { 2 });
+        for hook in hooks {
+            assert_eq!((&hook["failurePolicy"], &hook["sideEffects"]), (&"Ignore".into(), &"None".into()));
+            assert!(hook["timeoutSeconds"].as_i64().is_some_and(|seconds| seconds <= 2), "{hook:#}");
+            assert!(hook["matchConditions"].as_array().is_some_and(|all| all.len() == 2));
+            assert!(kind == "validating" || hook["reinvocationPolicy"] == "IfNeeded");
+            let skipped = &hook["namespaceSelector"]["matchExpressions"][0]["values"];
+            let of_pods = hook["rules"][0]["resources"][0] == "pods";
+            assert!(
+                !of_pods || *skipped == serde_json::json!(["kube-system", "taintward-system"]),
+                "{hook:#}"
+            );
+        }
+    }
+    there.kubectl("create namespace shop");
+    let (said, warned) = there.create(&pod("web"));
+    assert!(said.contains("pod/web created") && warned.is_empty(), "{said}{warned}");
+    let (said, warned) = there.kubectl("label pod web -n shop a=b");
+    assert!(said.contains("labeled"), "{said}{warned}");
+    let node = serde_json::json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}});
+    assert!(there.create(&node).0.contains("node/n1 created"));
+    let (said, warned) = there.kubectl("taint node n1 a=b:NoExecute");
+    assert!(said.contains("node/n1 tainted"), "{said}{warned}");
+}
+
+fn pod(name: &str) -> Value {
+    serde_json::json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"containers": [{"name": "main", "image": "registry.example.com/web:1"}]},
+    })
+}
+
+/// The webhook's authority is the webhook's; an edit by hand is told, and taken back only if somebody says so.
+fn what_others_changed_is_theirs(there: &Installed<'_>) {
+    let patch = r#"[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":"LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1BPT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo="}]"#;
+    let bundle = || {
+        let object = there.json("get mutatingwebhookconfiguration taintward");
+        object["webhooks"][0]["clientConfig"]["caBundle"].clone()
+    };
+    assert!(bundle().is_null());
+    there.patch("mutatingwebhookconfiguration/taintward", patch);
+    let before = bundle();
+    there.done(&["--apply", IMAGE]);
+    assert!(before.is_string() && bundle() == before, "{before}");
+    there.kubectl("-n taintward-system scale deployment taintward --replicas=5");
+    let (said, refused) = there.failed(&["--apply", IMAGE]);
+    assert!(
+        refused.starts_with("error: deployment.apps/taintward: ") && refused.contains("--force-conflicts"),
+        "{refused}"
+    );
+    assert!(!said.contains("webhookconfiguration"), "what comes behind is left alone: {said}");
+    let said = there.done(&["--apply", IMAGE, "--force-conflicts"]);
+    assert!(said.contains("deployment.apps/taintward configured\n"), "{said}");
+    assert_eq!(there.json("get deployment taintward")["spec"]["replicas"], 2);
+}
+
+fn it_goes_when_pools_are_gone(there: &Installed<'_>) {
+    let pool = serde_json::json!({
+        "apiVersion": "taintward.io/v1alpha1",
+        "kind": "DedicatedPool",
+        "metadata": {"name": "gpu", "finalizers": ["taintward.io/pool"]},
+        "spec": {
+            "taint": {"key": "example.com/gpu"},
+            "nodes": {"names": ["n1"]},
+            "users": {"serviceAccounts": [{"namespace": "shop", "name": "default"}]},
+        },
+    });
+    let (said, warned) = there.create(&pool);
+    assert!(said.contains("dedicatedpool.taintward.io/gpu created"), "{said}{warned}");
+    let (said, refused) = there.failed(&["--uninstall", "--apply"]);
+    assert!(
+        said.is_empty() && refused.contains("(gpu)") && refused.contains("--keep-pools"),
+        "{said}{refused}"
+    );
+    let tried = there.done(&["--uninstall", "--apply", "--crds", "--dry-run=server"]);
+    assert!(tried.lines().all(|line| line.ends_with(" deleted (server dry run)")), "{tried}");
+    // No controller cleans the nodes.
+    let (said, refused) = there.failed(&["--uninstall", "--apply", "--crds", "--timeout=1s"]);
+    assert!(refused.contains("not gone after 1s: gpu. The controller still has to clean"), "{refused}");
+    assert!(said.starts_with("validatingwebhookconfiguration") && !said.contains("deployment"), "{said}");
+    there.patch("dedicatedpool/gpu", r#"[{"op":"remove","path":"/metadata/finalizers"}]"#);
+    // What the pods would have written.
+    there.kubectl("-n taintward-system create secret generic taintward-webhook-certificate");
+    let lease = serde_json::json!({
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": "taintward", "namespace": "taintward-system"},
+    });
+    there.create(&lease);
+    let said = there.done(&["--uninstall", "--apply", "--crds"]);
+    assert!(said.ends_with("namespace/taintward-system deleted\n"), "{said}");
+    for gone in ["secret/taintward-webhook-certificate", "lease.coordination.k8s.io/taintward"] {
+        assert!(said.contains(&format!("{gone} deleted\n")), "{said}");
+    }
+    assert_eq!(there.leftovers(), Vec::<String>::new());
+    assert_eq!(
+        there.done(&["--uninstall", "--apply", "--crds", "--dry-run=client"]).lines().count(),
+        there.ending()
+    );
+}

@@ -1,0 +1,141 @@
+//! # Objects: any object by its place, for people's commands
+//! Room:     reads, server-side apply, deletion; what the server says, in its own words.
+//! Comes in: a [`Place`]; a whole object as JSON.
+//! Goes out: the object as it is then, or a [`Complaint`].
+//! Not here: which objects, in which order, and what they mean (whoever asks); retries (nobody).
+
+use crate::act::{Ask, Refusal, Resource, hear, push_encoded};
+use crate::nodes::{Complaint, Told, Writing, said, warnings};
+use bytes::Bytes;
+use http::Method;
+use kube::Client;
+use std::time::Duration;
+
+/// How an object is sent that the server is to make true; JSON is YAML.
+const APPLY: &str = "application/apply-patch+yaml";
+
+/// The longest list that is read.
+const LIST_MOST: usize = 64 << 20;
+
+/// Where an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// API group; empty is core.
+    pub group: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// The plural, as RBAC has it.
+    pub plural: &'static str,
+    /// Empty for objects that are in none.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+}
+
+/// Reads and changes objects. Each request asks once.
+#[derive(Clone)]
+pub struct Objects {
+    client: Client,
+    limit: Duration,
+}
+
+impl<'a> Place<'a> {
+    fn resource(self) -> Result<Resource<'a>, Complaint> {
+        let Self { group, version, plural, namespace, name } = self;
+        // A name that is none would turn the request into one about all objects of the kind.
+        let named = Resource::named(group, plural, namespace, name).map_err(Complaint::Silent)?;
+        Ok(Resource { version, ..named })
+    }
+}
+
+impl Objects {
+    /// Waits at most `limit` for each answer.
+    pub const fn new(client: Client, limit: Duration) -> Self {
+        Self { client, limit }
+    }
+
+    /// The object as it is now; `None` if there is none, or no such kind.
+    ///
+    /// # Errors
+    /// A [`Complaint`].
+    pub async fn read(&self, place: Place<'_>) -> Result<Option<Told>, Complaint> {
+        let on = place.resource()?;
+        present(self.send(Method::GET, &on, on.path(), Ask::default()).await)
+    }
+
+    /// All objects of the place's kind, whatever its name, as a list; `None` if there is no such kind.
+    ///
+    /// # Errors
+    /// A [`Complaint`].
+    pub async fn all(&self, place: Place<'_>) -> Result<Option<Told>, Complaint> {
+        let Place { group, version, plural, namespace, .. } = place;
+        let on = Resource::collection(group, plural, namespace).map_err(Complaint::Silent)?;
+        let on = Resource { version, ..on };
+        present(self.send(Method::GET, &on, on.path(), Ask { most: LIST_MOST, ..Ask::default() }).await)
+    }
+
+    /// Makes the fields of `body` what they are there, whatever else the object has. `force` takes fields from others who
+    /// hold them; without it that is a 409 that names them.
+    ///
+    /// # Errors
+    /// A [`Complaint`].
+    pub async fn apply(
+        &self,
+        place: Place<'_>,
+        body: String,
+        how: &Writing,
+        force: bool,
+    ) -> Result<Told, Complaint> {
+        let on = place.resource()?;
+        let mut uri = on.path() + "?fieldManager=";
+        push_encoded(&mut uri, &how.field_manager);
+        if !how.field_validation.is_empty() {
+            uri = uri + "&fieldValidation=" + how.field_validation;
+        }
+        if how.dry_run {
+            uri += "&dryRun=All";
+        }
+        if force {
+            uri += "&force=true";
+        }
+        self.send(Method::PATCH, &on, uri, Ask { content: APPLY, body: Bytes::from(body), ..Ask::default() })
+            .await
+    }
+
+    /// Deletes the object; `false` if there was none. With finalizers it is gone only later.
+    ///
+    /// # Errors
+    /// A [`Complaint`].
+    pub async fn delete(&self, place: Place<'_>, dry_run: bool) -> Result<bool, Complaint> {
+        let on = place.resource()?;
+        let uri = on.path() + if dry_run { "?dryRun=All" } else { "" };
+        Ok(present(self.send(Method::DELETE, &on, uri, Ask::default()).await)?.is_some())
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        on: &Resource<'_>,
+        uri: String,
+        what: Ask,
+    ) -> Result<Told, Complaint> {
+        let heard = tokio::time::timeout(self.limit, hear(&self.client, &method, on, uri, what)).await;
+        let heard = match heard {
+            Ok(heard) => heard.map_err(Complaint::Silent)?,
+            Err(_) => return Err(Complaint::Silent(Refusal::silence(&method, on, self.limit))),
+        };
+        match heard.head.status.is_success() {
+            true => Ok(Told { warnings: warnings(&heard), body: heard.body }),
+            false => Err(Complaint::Said(Box::new(said(&heard)))),
+        }
+    }
+}
+
+/// What is not there is no failure.
+fn present(told: Result<Told, Complaint>) -> Result<Option<Told>, Complaint> {
+    match told {
+        Ok(told) => Ok(Some(told)),
+        Err(Complaint::Said(said)) if said.code == 404 => Ok(None),
+        Err(complaint) => Err(complaint),
+    }
+}
