@@ -10,6 +10,7 @@ mod load;
 mod measure;
 mod report;
 mod sandbox;
+mod webhook;
 
 use crate::contender::Contender;
 use crate::sources;
@@ -55,6 +56,8 @@ enum Subject {
     Sandbox,
     /// Node health, next to kube-controller-manager's, on thousands of nodes that renew their leases
     Lifecycle,
+    /// The admission webhook, asked directly and by a real API server
+    Webhook,
 }
 
 /// A column of the table.
@@ -96,6 +99,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
             return sandbox::run(if arguments.quick { 3000 } else { arguments.pods.min(50_000) }).await;
         }
         Some(Subject::Lifecycle) => return lifecycle::run(arguments.quick, arguments.rounds).await,
+        Some(Subject::Webhook) => return webhook::run(arguments.quick).await,
         None => {}
     }
     let tools = Tools::find_or_build()?;

@@ -61,6 +61,8 @@ pub struct Judged {
     pub outcome: Outcome,
     /// What rules did.
     pub notes: Vec<Note>,
+    /// News on its way may change the answer: [`Verdict::is_early`].
+    pub is_early: bool,
 }
 
 /// Answers a question.
@@ -95,7 +97,8 @@ pub fn judge(half: Half, body: &[u8], reviewer: &dyn Reviewer) -> Result<Judged,
         }
     };
     let answer = answer::encode(&request.uid, &verdict);
-    Ok(Judged { answer, outcome, notes: verdict.notes })
+    let Verdict { notes, is_early, .. } = verdict;
+    Ok(Judged { answer, outcome, notes, is_early })
 }
 
 fn outcome(verdict: &Verdict) -> Outcome {

@@ -87,12 +87,14 @@ impl Rules {
         if let Some(verdict) = self.too_early(&made.unknown, &view) {
             return Ok(verdict);
         }
+        let is_early = is_early(&made.unknown, &view);
         drop(view);
         let patch = write::patch(&read.shape, &asked.pod, &made)?;
         Ok(Verdict {
             patch,
             warnings: made.warnings,
             notes: notes::of(&made.acts, &made.unknown),
+            is_early,
             ..Verdict::default()
         })
     }
@@ -102,7 +104,9 @@ impl Rules {
         let view = self.around.view();
         let around = surroundings(&view, &asked);
         let ruling = review::validate(&asked, &around, &self.settings);
-        Ok(self.too_early(&ruling.unknown, &view).unwrap_or_else(|| verdict(ruling)))
+        let is_early = is_early(&ruling.unknown, &view);
+        let verdict = self.too_early(&ruling.unknown, &view).unwrap_or_else(|| verdict(ruling));
+        Ok(Verdict { is_early, ..verdict })
     }
 
     fn validate_node(&self, request: &Request<'_>, operation: core::Operation) -> Result<Verdict, Malformed> {
@@ -232,6 +236,11 @@ fn verdict(ruling: review::Ruling) -> Verdict {
         warnings: ruling.warnings,
         ..Verdict::default()
     }
+}
+
+/// All namespaces are known but this one, which the API server knows: the news of it is on its way (AD-12).
+fn is_early(unknown: &[Unknown], view: &View<'_>) -> bool {
+    view.knows_namespaces() && unknown.iter().any(|one| one.missing == Missing::Namespace)
 }
 
 fn plural(missing: &str) -> &str {

@@ -34,11 +34,10 @@ impl Admin {
         self.answer_question(&question, request)
     }
 
-    /// The same on a port that shows no metrics; `None` if the path is none of ours.
-    pub fn answer_health<Body>(&self, request: &Request<Body>) -> Option<Answer> {
+    /// The same on a port that serves other things as well; `None` if the path is none of ours.
+    pub fn answer_known<Body>(&self, request: &Request<Body>) -> Option<Answer> {
         let question = question(request.uri().path())?;
-        let health = matches!(question, Question::Health { .. });
-        health.then(|| self.answer_question(&question, request))
+        Some(self.answer_question(&question, request))
     }
 
     fn answer_question<Body>(&self, question: &Question<'_>, request: &Request<Body>) -> Answer {

@@ -31,6 +31,8 @@ pub struct Verdict {
     pub audit: Vec<(&'static str, String)>,
     /// What rules did, to be counted.
     pub notes: Vec<Note>,
+    /// Something in the question is younger than the last news: whoever can wait a little asks again.
+    pub is_early: bool,
 }
 
 impl Verdict {

@@ -45,7 +45,6 @@ async fn what_a_client_does_wrong_is_said_in_one_line() {
             (json(Method::POST, "/mutate", "application/json", ""), 400),
             (json(Method::POST, "/", "application/json", "{}"), 404),
             (json(Method::POST, "/mutate/", "application/json", "{}"), 404),
-            (json(Method::GET, "/metrics", "application/json", ""), 404),
             (json(Method::GET, "/debug/pprof", "application/json", ""), 404),
             (json(Method::GET, "/mutate", "application/json", ""), 405),
             (json(Method::PUT, "/validate", "application/json", "{}"), 405),
@@ -67,12 +66,14 @@ async fn what_a_client_does_wrong_is_said_in_one_line() {
 }
 
 #[tokio::test]
-async fn health_is_told_on_both_ports_and_metrics_on_one() {
+async fn health_and_metrics_are_told_on_both_ports() {
     let mut stage = Stage::set(limits()).await;
     let mut client = Client::connect(&stage, true).await;
     for path in ["/healthz", "/livez", "/readyz", "/readyz/certificate"] {
         assert_eq!(client.get(path).await, (200, "ok".into()), "{path}");
     }
+    let (status, text) = client.get("/metrics").await;
+    assert!(status == 200 && text.contains("\ntaintward_webhook_reviews_total"), "{status} {text}");
     let text = plain(stage.metrics_address, "/metrics").await;
     assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
     let until = format!(
@@ -87,6 +88,21 @@ async fn health_is_told_on_both_ports_and_metrics_on_one() {
     assert_eq!(status, 500);
     assert!(said.contains("[-]certificate failed: the one on show is not valid now\n"), "{said}");
     assert_eq!(client.get("/livez").await.0, 200);
+    stage.ask_to_stop();
+}
+
+/// AD-12: a pod may be asked about before the news of its namespace is here.
+#[tokio::test]
+async fn a_question_that_is_ahead_of_the_news_waits_for_it_and_not_for_ever() {
+    let mut stage = Stage::set(limits()).await;
+    let mut client = Client::connect(&stage, true).await;
+    let asked = client.send(post("/mutate", question("young-3", 0)));
+    let (status, said) = asked.await.unwrap();
+    assert!(status == 200 && said.contains("patch"), "{said}");
+    let (status, said) = client.send(post("/mutate", question("young-for-ever", 0))).await.unwrap();
+    assert!(status == 200 && !said.contains("patch"), "{said}");
+    let answers = stage.value("taintward_webhook_reviews_total{path=\"mutate\",outcome=\"patched\"}");
+    assert_eq!(answers, 1.0, "one question, one answer");
     stage.ask_to_stop();
 }
 

@@ -9,7 +9,7 @@ use rustls::{ClientConfig, RootCertStore};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use taintward_core::time::{Mono, Wall};
 use taintward_serve::metrics::{Exposition, Render as _};
@@ -47,12 +47,20 @@ pub(crate) fn limits() -> Limits {
     }
 }
 
-/// Adds a toleration, names a rule that does not know; breaks on the pod `breaks`, refuses the pod `refused`.
-struct Rules;
+/// Adds a toleration, names a rule that does not know; breaks on the pod `breaks`, refuses the pod `refused`. Of
+/// `young-3` it hears the third time it is asked, of `young-for-ever` never.
+#[derive(Default)]
+struct Rules {
+    asked: AtomicUsize,
+}
 
 impl Reviewer for Rules {
     fn mutate(&self, request: &Request<'_>) -> Result<Verdict, Malformed> {
         assert_ne!(request.name, "breaks", "told to");
+        let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        if request.name == "young-for-ever" || (request.name == "young-3" && asked < 3) {
+            return Ok(Verdict { is_early: true, ..Verdict::allow() });
+        }
         let mut patch = Patch::default();
         patch.add_tolerations(None, &[Toleration { key: "k", operator: "Exists", ..Toleration::default() }]);
         Ok(Verdict { patch, notes: vec![Note { rule: "pool", did: Did::Unknown }], ..Verdict::default() })
@@ -138,8 +146,11 @@ impl Stage {
         let (address, metrics_address) = (listening.address().unwrap(), listening.metrics_address().unwrap());
         let started = Wall::from_secs(NOW);
         let metrics = Arc::new(Metrics::new(Arc::new(|| Mono::from_secs(0)), "0", started, &["pool"]));
-        let service =
-            Service { reviewer: Arc::new(Rules), metrics: Arc::clone(&metrics), checks: Vec::new() };
+        let service = Service {
+            reviewer: Arc::new(Rules::default()),
+            metrics: Arc::clone(&metrics),
+            checks: Vec::new(),
+        };
         let (stop, stopped) = oneshot::channel();
         let served = tokio::spawn(listening.serve(service, async move {
             let _ = stopped.await;

@@ -1,0 +1,323 @@
+//! # Webhook: reviews a second, how long they take, and what a pod's creation pays for them
+//! Room:     the shipped webhook beside a real API server, asked directly over TLS, then by that server.
+//! Comes in: the release binary; a real control plane.
+//! Goes out: a table on standard output and in docs/benchmarks-webhook.md.
+//! Not here: one client (`asking.rs`).
+
+mod asking;
+
+use super::load::Fleet;
+use crate::sources;
+use anyhow::{Context as _, Result, bail};
+use asking::{Asker, Took};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use taintward_cluster::api::ApiError;
+use taintward_cluster::{Account, Api, Cluster, Options, Tools, cluster, usage};
+
+/// Reviews a second and core, and the pace at which answers are timed.
+const GOAL_RATE: f64 = 20_000.0;
+const GOAL_P99: Duration = Duration::from_millis(2);
+const GOAL_MEMORY: f64 = 20.0;
+/// What counts as flat.
+const GOAL_GROWTH: f64 = 1.1;
+const GOAL_RATIO: f64 = 1.3;
+
+const NODES: usize = 1000;
+const NAMESPACES: usize = 100;
+const CONNECTIONS: usize = 16;
+
+/// How much is asked.
+struct Amount {
+    saturated: Duration,
+    paced: Duration,
+    rounds: usize,
+    creates: usize,
+}
+
+/// What was measured.
+struct Readings {
+    idle: f64,
+    busy: f64,
+    per_core: f64,
+    reached: f64,
+    paced: Took,
+    /// The middle time of a pod's creation, without and with the webhook, of each round.
+    creates: Vec<[Duration; 2]>,
+}
+
+pub(crate) async fn run(quick: bool) -> Result<()> {
+    let amount = if quick {
+        Amount { saturated: Duration::from_secs(1), paced: Duration::from_secs(1), rounds: 1, creates: 50 }
+    } else {
+        Amount { saturated: Duration::from_secs(8), paced: Duration::from_secs(15), rounds: 7, creates: 400 }
+    };
+    let tools = Tools::find_or_build()?;
+    let binary = sources::build_taintward(true)?;
+    let options = Options { audit: cluster::Audit::Off, ..Options::default() };
+    let cluster = Cluster::start(&tools, options).await?;
+    let fleet = Fleet::new(cluster.api(Account::Admin).await?);
+    furnish(&cluster, &fleet).await?;
+    let webhook = Webhook::start(&binary, &cluster).await?;
+    let readings = measure(&webhook, &fleet.api, &amount).await?;
+    let table = table(&readings);
+    println!("\n{table}");
+    if quick {
+        return Ok(());
+    }
+    let command: Vec<String> = std::env::args().skip(1).collect();
+    let text = format!(
+        "# The webhook\n\nMade by `cargo xtask {}`: `taintward webhook` with its default rules, 3 pools, 2 policies, {NAMESPACES} \
+         namespaces and {NODES} nodes, on loopback; a question about a pod of {} bytes; {}\n\n{table}",
+        command.join(" "),
+        asking::question("ns-7", 0).len(),
+        super::report::machine()
+    );
+    let file = sources::root().join("docs/benchmarks-webhook.md");
+    fs::write(&file, text)?;
+    println!("written to {}", file.display());
+    Ok(())
+}
+
+/// A cluster that gives the rules something to look at.
+async fn furnish(cluster: &Cluster, fleet: &Fleet) -> Result<()> {
+    let crds = sources::root().join("deploy/crds");
+    cluster.kubectl(["apply", "-f", crds.to_str().context("a path that is text")?])?;
+    let established = ["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"];
+    cluster.kubectl(established)?;
+    let names: Vec<String> = (0..NODES).map(|node| format!("node-{node}")).collect();
+    fleet.create_nodes(&names).await?;
+    for namespace in 0..NAMESPACES {
+        let team = format!("team-{}", namespace % 10);
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
+            "name": format!("ns-{namespace}"), "labels": {"team": team},
+        }});
+        fleet.api.create("/api/v1/namespaces", &object).await?;
+    }
+    for team in 0..3 {
+        let object = json!({"apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool",
+        "metadata": {"name": format!("team-{team}")},
+        "spec": {
+            "taint": {"key": "dedicated", "value": format!("team-{team}")},
+            "nodes": {"names": [format!("node-{team}")]},
+            "users": {"namespaceSelector": {"matchLabels": {"team": format!("team-{team}")}}},
+            "enforcement": "Deny",
+        }});
+        eventually(&fleet.api, "/apis/taintward.io/v1alpha1/dedicatedpools", &object).await?;
+    }
+    for team in [8, 9] {
+        let object = json!({"apiVersion": "taintward.io/v1alpha1", "kind": "TaintwardPolicy",
+        "metadata": {"name": format!("team-{team}")},
+        "spec": {
+            "namespaceSelector": {"matchLabels": {"team": format!("team-{team}")}},
+            "notReadySeconds": 600,
+        }});
+        eventually(&fleet.api, "/apis/taintward.io/v1alpha1/taintwardpolicies", &object).await?;
+    }
+    Ok(())
+}
+
+/// A new resource is not served at once.
+async fn eventually(api: &Api, path: &str, object: &Value) -> Result<()> {
+    let until = Instant::now() + Duration::from_secs(30);
+    loop {
+        match api.create(path, object).await {
+            Ok(_) => return Ok(()),
+            Err(error) if Instant::now() < until && matches!(error.code(), Some(404 | 429 | 503)) => {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// The webhook's process, dead when dropped.
+struct Webhook {
+    child: Child,
+    asker: Asker,
+    bundle: Vec<u8>,
+    folder: PathBuf,
+}
+
+impl Drop for Webhook {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Webhook {
+    async fn start(binary: &Path, cluster: &Cluster) -> Result<Self> {
+        let folder = std::env::temp_dir().join(format!("taintward-bench-webhook-{}", std::process::id()));
+        fs::create_dir_all(&folder)?;
+        let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()])?;
+        let (certificate, key) = (folder.join("tls.crt"), folder.join("tls.key"));
+        fs::write(&certificate, made.cert.pem())?;
+        fs::write(&key, made.signing_key.serialize_pem())?;
+        let port = std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        let child = Command::new(binary)
+            .args(["webhook", "--bind-address=127.0.0.1"])
+            .arg(format!("--secure-port={port}"))
+            .arg(format!("--kubeconfig={}", cluster.kubeconfig(Account::Admin, 0).display()))
+            .arg(format!("--tls-cert-file={}", certificate.display()))
+            .arg(format!("--tls-private-key-file={}", key.display()))
+            .stderr(Stdio::null())
+            .spawn()
+            .context("starting the webhook")?;
+        let asker = Asker::new(port, made.cert.der())?;
+        let webhook = Self { child, asker, bundle: made.cert.pem().into_bytes(), folder };
+        let until = Instant::now() + Duration::from_secs(30);
+        while !webhook.asker.is_ready().await {
+            if Instant::now() > until {
+                bail!("the webhook is not ready within 30 s");
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(webhook)
+    }
+
+    fn usage(&self) -> Result<usage::Usage> {
+        usage::of(self.child.id())
+    }
+}
+
+async fn measure(webhook: &Webhook, api: &Api, amount: &Amount) -> Result<Readings> {
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let idle = webhook.usage()?;
+    let began = Instant::now();
+    let answered = webhook.asker.saturate(CONNECTIONS, amount.saturated).await?;
+    let reached = answered as f64 / began.elapsed().as_secs_f64();
+    let cpu = webhook.usage()?.cpu.saturating_sub(idle.cpu);
+    let per_core = answered as f64 / cpu.as_secs_f64();
+    let paced = webhook.asker.paced(CONNECTIONS, GOAL_RATE / 2.0, amount.paced).await?;
+    let busy = webhook.usage()?.resident;
+    let creates = creates(webhook, api, amount).await?;
+    let megabytes = |bytes: u64| bytes as f64 / 1e6;
+    Ok(Readings { idle: megabytes(idle.resident), busy: megabytes(busy), per_core, reached, paced, creates })
+}
+
+const CONFIGURATIONS: [(&str, &str, &str); 2] = [
+    ("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", "mutate"),
+    ("validatingwebhookconfigurations", "ValidatingWebhookConfiguration", "validate"),
+];
+
+async fn creates(webhook: &Webhook, api: &Api, amount: &Amount) -> Result<Vec<[Duration; 2]>> {
+    let mut all = Vec::new();
+    for round in 0..amount.rounds {
+        let mut middle = [Duration::ZERO; 2];
+        // Every other round goes backwards.
+        let order = if round % 2 == 0 { [false, true] } else { [true, false] };
+        for with in order {
+            if with {
+                register(webhook, api).await?;
+            }
+            let name = format!("r{round}-{}", if with { "with" } else { "without" });
+            middle[usize::from(with)] = timed(api, &name, amount.creates).await?;
+            if with {
+                unregister(api).await?;
+            }
+        }
+        all.push(middle);
+    }
+    Ok(all)
+}
+
+/// Creates pods one after the other; the middle time.
+async fn timed(api: &Api, name: &str, number: usize) -> Result<Duration> {
+    let pods = "/api/v1/namespaces/ns-7/pods";
+    let mut took = Vec::with_capacity(number);
+    for at in 0..number + 50 {
+        let pod = asking::pod(&format!("{name}-{at}")).to_string();
+        let began = Instant::now();
+        api.create_text(pods, pod).await?;
+        took.push(began.elapsed());
+    }
+    // The first ones pay for connections.
+    let mut took = took.split_off(50);
+    took.sort_unstable();
+    Ok(took[took.len() / 2])
+}
+
+async fn register(webhook: &Webhook, api: &Api) -> Result<(), ApiError> {
+    use base64::Engine as _;
+    let bundle = base64::engine::general_purpose::STANDARD.encode(&webhook.bundle);
+    for (plural, kind, path) in CONFIGURATIONS {
+        let object = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "bench"},
+        "webhooks": [{
+            "name": "pods.taintward.io", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+            "failurePolicy": "Fail", "timeoutSeconds": 2,
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE", "UPDATE"]}],
+            "clientConfig": {"url": webhook.asker.url(path), "caBundle": bundle},
+        }]});
+        api.create(&format!("/apis/admissionregistration.k8s.io/v1/{plural}"), &object).await?;
+    }
+    // API servers learn of configurations by watching.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    Ok(())
+}
+
+async fn unregister(api: &Api) -> Result<(), ApiError> {
+    for (plural, ..) in CONFIGURATIONS {
+        api.delete(&format!("/apis/admissionregistration.k8s.io/v1/{plural}/bench"), &json!({})).await?;
+    }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    Ok(())
+}
+
+fn table(readings: &Readings) -> String {
+    let mut text = "| | measured | goal | |\n|---|--:|--:|---|\n".to_owned();
+    let mut line = |what: &str, measured: String, goal: String, met: bool| {
+        let _ = writeln!(text, "| {what} | {measured} | {goal} | {} |", if met { "met" } else { "missed" });
+    };
+    line(
+        "reviews a second of one core's time, keep-alive TLS",
+        format!("{:.0}", readings.per_core),
+        format!("{GOAL_RATE:.0}"),
+        readings.per_core >= GOAL_RATE,
+    );
+    let Took { p50, p99, p999 } = readings.paced;
+    line(
+        &format!("p99 of an answer at {:.0} a second", GOAL_RATE / 2.0),
+        format!("{p99:.2?}"),
+        format!("{GOAL_P99:?}"),
+        p99 <= GOAL_P99,
+    );
+    line(
+        "memory, idle",
+        format!("{:.1} MB", readings.idle),
+        format!("{GOAL_MEMORY} MB"),
+        readings.idle <= GOAL_MEMORY,
+    );
+    let growth = readings.busy / readings.idle;
+    line(
+        "memory after all that load / idle",
+        format!("{growth:.2}x"),
+        format!("{GOAL_GROWTH}x"),
+        growth <= GOAL_GROWTH,
+    );
+    let mut ratios: Vec<f64> =
+        readings.creates.iter().map(|[without, with]| with.as_secs_f64() / without.as_secs_f64()).collect();
+    ratios.sort_by(f64::total_cmp);
+    let ratio = ratios[ratios.len() / 2];
+    line(
+        "creating a pod, p50, with both halves of admission / with the built-in plugins only",
+        format!("{ratio:.2}x"),
+        format!("{GOAL_RATIO}x"),
+        ratio <= GOAL_RATIO,
+    );
+    let rounds: Vec<String> =
+        readings.creates.iter().map(|[without, with]| format!("{with:.2?} / {without:.2?}")).collect();
+    let _ = writeln!(
+        text,
+        "\nBesides: {CONNECTIONS} connections that ask as fast as they can, from the same machine, got {:.0} answers a second; at \
+         the fixed pace p50 {p50:.2?}, p99.9 {p999:.2?}, counted from when a question was due. Creations, round by round: {}.",
+        readings.reached,
+        rounds.join(", ")
+    );
+    text
+}
