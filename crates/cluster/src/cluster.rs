@@ -20,7 +20,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -294,15 +294,18 @@ impl Cluster {
     /// Runs kubectl as admin against the first API server; fails with its words if it fails.
     pub fn kubectl<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Result<String> {
         let args: Vec<&str> = args.into_iter().collect();
-        let output = Command::new(self.tools.path("kubectl")?)
-            .env("KUBECONFIG", self.kubeconfig(Account::Admin, 0))
-            .env("HOME", &self.folder)
-            .args(&args)
-            .output()?;
+        let output = self.kubectl_output(args.iter().copied())?;
         if !output.status.success() {
             bail!("kubectl {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// The same, however it ends, with all it says.
+    pub fn kubectl_output<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Result<Output> {
+        let mut command = Command::new(self.tools.path("kubectl")?);
+        command.env("KUBECONFIG", self.kubeconfig(Account::Admin, 0)).env("HOME", &self.folder);
+        Ok(command.args(args).output()?)
     }
 
     /// Everything the API servers recorded so far, in the order it arrived.

@@ -108,11 +108,11 @@ struct ServingArgs {
     #[arg(long, value_name = "IP", default_value = "0.0.0.0")]
     #[arg(env = "TAINTWARD_BIND_ADDRESS", hide_env = true)]
     bind_address: IpAddr,
-    /// The port for HTTPS: /mutate, /validate, /healthz, /livez and /readyz; metrics have a port of their own
+    /// The port for HTTPS: /mutate, /validate, /healthz, /livez, /readyz and /metrics
     #[arg(long, value_name = "PORT", default_value = "9443")]
     #[arg(env = "TAINTWARD_SECURE_PORT", hide_env = true)]
     secure_port: u16,
-    /// A port for plain HTTP with /metrics and health only, which tells no names; 0 switches it off
+    /// A port for plain HTTP with /metrics and health only; 0 switches it off
     #[arg(long, value_name = "PORT", default_value = "0")]
     #[arg(env = "TAINTWARD_METRICS_PORT", hide_env = true)]
     metrics_port: u16,

@@ -73,11 +73,6 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
               behind the others (AD-7, AD-10): with the plugin on update, with plugin and webhook both on at creation",
         holds: |pair| {
             let (Outcome::Pod(theirs), Outcome::Pod(ours)) = (pair.upstream, pair.other) else { return false };
-            let sorted = |list: &[Value]| {
-                let mut texts: Vec<String> = list.iter().map(Value::to_string).collect();
-                texts.sort();
-                texts
-            };
             (pair.side == Side::Both || pair.updated) && sorted(theirs) == sorted(ours)
         },
     },
@@ -95,6 +90,13 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         },
     },
 ];
+
+/// In no order of their own.
+pub(crate) fn sorted(list: &[Value]) -> Vec<String> {
+    let mut texts: Vec<String> = list.iter().map(Value::to_string).collect();
+    texts.sort();
+    texts
+}
 
 /// Without the places in lists.
 fn no_places(message: &str) -> String {

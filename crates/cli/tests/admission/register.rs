@@ -9,11 +9,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::path::Path;
+use taintward_cluster::api::Patch;
 use taintward_cluster::{Account, Api, ApiError, Cluster, wait};
 
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 
-/// The name of both configurations.
+/// The name of both configurations, where there is but one.
 pub(crate) const CONFIGURATION: &str = "taintward";
 
 /// The label of namespaces whose objects a webhook is asked about; its value names the webhook.
@@ -69,8 +70,13 @@ impl<'a> Registered<'a> {
     }
 }
 
-/// Tells API servers of these webhooks, and of no others.
+/// Tells API servers of these webhooks.
 pub(crate) async fn register(api: &Api, hooks: &[Registered<'_>]) {
+    register_as(api, CONFIGURATION, hooks).await;
+}
+
+/// The same under another name: these, and no others of that name.
+pub(crate) async fn register_as(api: &Api, name: &str, hooks: &[Registered<'_>]) {
     for (plural, kind, half) in [
         ("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", "mutate"),
         ("validatingwebhookconfigurations", "ValidatingWebhookConfiguration", "validate"),
@@ -78,22 +84,18 @@ pub(crate) async fn register(api: &Api, hooks: &[Registered<'_>]) {
         let webhooks: Vec<Value> = hooks.iter().map(|hook| hook.webhook(half)).collect();
         let object = json!({
             "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
-            "metadata": {"name": CONFIGURATION}, "webhooks": webhooks,
+            "metadata": {"name": name}, "webhooks": webhooks,
         });
-        let made = api.create(&format!("{GROUP}/{plural}"), &object).await;
-        if made.as_ref().is_err_and(|error| error.code() == Some(409)) {
-            api.replace(&format!("{GROUP}/{plural}/{CONFIGURATION}"), &object).await.unwrap();
-        } else {
-            made.unwrap();
-        }
+        let path = format!("{GROUP}/{plural}/{name}?fieldManager=tests&force=true");
+        api.patch(&path, Patch::Apply, &object.to_string()).await.unwrap();
     }
 }
 
 /// What is in the `caBundle` of every webhook of both configurations, PEM.
-pub(crate) async fn bundles(api: &Api) -> Vec<String> {
+pub(crate) async fn bundles(api: &Api, name: &str) -> Vec<String> {
     let mut found = Vec::new();
     for plural in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
-        let object = api.get(&format!("{GROUP}/{plural}/{CONFIGURATION}")).await.unwrap();
+        let object = api.get(&format!("{GROUP}/{plural}/{name}")).await.unwrap();
         for webhook in object["webhooks"].as_array().unwrap() {
             let text = webhook["clientConfig"]["caBundle"].as_str().unwrap_or_default();
             found.push(String::from_utf8(STANDARD.decode(text).unwrap()).unwrap());
