@@ -48,6 +48,7 @@ async fn a_trespasser_is_refused(stage: &Stage) {
             "taint": {"key": "example.com/pool", "value": "a"},
             "nodes": {"names": ["n1"]},
             "users": {"namespaceSelector": {"matchLabels": {"team": "a"}}},
+            "enforcement": "Deny",
         },
     });
     stage.api.create("/apis/taintward.io/v1alpha1/dedicatedpools", &pool).await.unwrap();
