@@ -25,6 +25,11 @@ use tokio_rustls::client::TlsStream;
 
 /// Believes these authorities alone (PEM), and shows who it is if it is anybody.
 pub(crate) fn believing(authorities: &str, identity: Option<&Identity>) -> TlsConnector {
+    TlsConnector::from(Arc::new(config(authorities, identity)))
+}
+
+/// The same in one's own words.
+pub(crate) fn config(authorities: &str, identity: Option<&Identity>) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     for one in CertificateDer::pem_slice_iter(authorities.as_bytes()) {
         roots.add(one.unwrap()).unwrap();
@@ -34,14 +39,13 @@ pub(crate) fn believing(authorities: &str, identity: Option<&Identity>) -> TlsCo
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_root_certificates(roots);
-    let config = match identity {
+    match identity {
         None => builder.with_no_client_auth(),
         Some(Identity { certificate, key }) => {
             let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()];
             builder.with_client_auth_cert(chain, PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap()).unwrap()
         }
-    };
-    TlsConnector::from(Arc::new(config))
+    }
 }
 
 /// A connection, before anything is asked.

@@ -45,7 +45,7 @@ async fn only_those_are_let_in_whom_the_authority_has_signed() {
     let files = Files::new("authorities");
     let file = files.0.join("clients.crt");
     std::fs::write(&file, pem).unwrap();
-    let stage = Stage::demanding(limits(), Some(file)).await;
+    let mut stage = Stage::demanding(limits(), Some(file)).await;
     let client = rcgen::ExtendedKeyUsagePurpose::ClientAuth;
     let known = signed(&ours, client.clone());
     let answer = asked(&stage, b"http/1.1", Some(&known)).await;
@@ -58,9 +58,8 @@ async fn only_those_are_let_in_whom_the_authority_has_signed() {
     }
     stage.becomes("taintward_webhook_ended_connections_total{reason=\"handshake\"}", 3.0).await;
     // Another certificate on show asks for the same.
-    let root = stage.files.renew(1, 90);
+    stage.root = stage.files.renew(1, 90);
     stage.reaches("taintward_webhook_certificate_reloads_total", 2.0).await;
-    let stage = Stage { root, ..stage };
     assert_eq!(asked(&stage, b"http/1.1", None).await, "");
     assert!(asked(&stage, b"http/1.1", Some(&known)).await.starts_with("HTTP/1.1 200 OK"));
 }
