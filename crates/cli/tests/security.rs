@@ -82,7 +82,7 @@ async fn checklist(ground: &mut Ground) -> usize {
         item("10", "versions of TLS, one crypto stack", transport::old_versions(ground)).await,
         item("11", "a renewal under load", renewal::under_load(ground)).await,
         item("12", "garbage in the certificate's files", renewal::garbage(ground)).await,
-        item("13", "webhook configurations", manifests::configurations()).await,
+        item("13", "webhook configurations", manifests::configurations(ground)).await,
         item("14", "no death spiral", spiral::two_replicas_die(ground)).await,
         item("15", "1,000 questions a second", pace::at_a_thousand_a_second(ground)).await,
         item("16", "bodies of 3 and 10 MiB", abuse::bodies(ground)).await,

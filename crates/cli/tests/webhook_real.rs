@@ -50,7 +50,7 @@ fn the_webhook_on_a_real_server() {
         let options = Options { audit: Audit::Off, admission: vec![without], ..Options::default() };
         let cluster = Cluster::start(&tools, options).await.unwrap();
         let api = cluster.api(Account::Admin).await.unwrap();
-        let account = account::make(&cluster, &["taintward", "files", "killed", "words"]).await;
+        let account = account::make(&cluster).await;
         let authority = Authority::new().unwrap();
         let stage = Stage { cluster, api, account, authority };
         tokio::time::timeout(PATIENCE, all(&stage)).await.expect("done in time");

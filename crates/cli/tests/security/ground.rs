@@ -97,7 +97,7 @@ impl Ground {
         let cluster = Cluster::start(tools, options).await.unwrap();
         define(&cluster).await;
         let api = cluster.api(Account::Admin).await.unwrap();
-        let account = account::make(&cluster, &["taintward"]).await;
+        let account = account::make(&cluster).await;
         let authority = Authority::new().unwrap();
         let files = Files::new(&cluster, "main", &authority);
         let rules = "--rules=*,advice,brake,extended-resources,toleration-restriction";

@@ -4,27 +4,13 @@
 //! Goes out: findings.
 //! Not here: whether an API server takes it (`install*.rs`).
 
-use super::ground::{Found, demand};
+use super::ground::{Found, Ground, demand};
+use crate::admission::account::{collection, manifests};
 use serde_json::Value;
-use std::process::Command;
 
 /// An hour.
 const TOKEN_MOST: i64 = 3600;
 const SECONDS_MOST: i64 = 2;
-
-/// All objects; `None` from a program that knows no such command.
-fn objects(flags: &[&str]) -> Result<Option<Vec<Value>>, String> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
-    command.env_clear().args(["install", "-o", "json"]).args(flags);
-    let output = command.output().map_err(|why| why.to_string())?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if said.contains("unrecognized subcommand") {
-        return Ok(None);
-    }
-    demand(output.status.success(), &said)?;
-    let list: Value = serde_json::from_slice(&output.stdout).map_err(|why| why.to_string())?;
-    Ok(Some(list["items"].as_array().cloned().unwrap_or_default()))
-}
 
 /// Looks at all objects of some kinds; there must be as many.
 fn by_manifest(kinds: &[&str], least: usize, check: impl Fn(&Value) -> Result<(), String>) -> Found {
@@ -37,7 +23,7 @@ fn with_flags(
     least: usize,
     check: impl Fn(&Value) -> Result<(), String>,
 ) -> Found {
-    let Some(all) = objects(flags)? else { return Ok("by manifest: this program prints none".into()) };
+    let all = manifests(flags);
     let of = |object: &&Value| kinds.iter().any(|kind| object["kind"] == *kind);
     let found: Vec<&Value> = all.iter().filter(of).collect();
     demand(found.len() >= least, format!("{} of {kinds:?}, {least} expected", found.len()))?;
@@ -84,16 +70,24 @@ pub(crate) async fn network() -> Found {
     Ok(format!("{found}, with --api-server-cidr; without it, whoever is in the network reaches the webhook"))
 }
 
-pub(crate) async fn configurations() -> Found {
-    let kinds = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
-    by_manifest(&kinds, 2, |object| {
-        let own = object["metadata"]["name"] == "taintward";
-        demand(own && !list(&object["webhooks"]).is_empty(), "it names no webhook")?;
-        list(&object["webhooks"]).iter().try_for_each(webhook)?;
-        let again = |webhook: &Value| webhook["reinvocationPolicy"] == "IfNeeded";
+/// As an API server keeps them, with everything it fills in.
+pub(crate) async fn configurations(ground: &Ground) -> Found {
+    let mut found = 0;
+    for object in manifests(&["--parts=webhook"]) {
         let mutates = object["kind"] == "MutatingWebhookConfiguration";
-        demand(!mutates || list(&object["webhooks"]).iter().all(again), "reinvocationPolicy is not IfNeeded")
-    })
+        if !mutates && object["kind"] != "ValidatingWebhookConfiguration" {
+            continue;
+        }
+        let path = format!("{}?dryRun=All&fieldValidation=Strict", collection(&object));
+        let kept = ground.api.create(&path, &object).await.map_err(|why| why.to_string())?;
+        demand(kept["metadata"]["name"] == "taintward" && !list(&kept["webhooks"]).is_empty(), "it names no webhook")?;
+        list(&kept["webhooks"]).iter().try_for_each(webhook)?;
+        let again = |webhook: &Value| webhook["reinvocationPolicy"] == "IfNeeded";
+        demand(!mutates || list(&kept["webhooks"]).iter().all(again), "reinvocationPolicy is not IfNeeded")?;
+        found += 1;
+    }
+    demand(found == 2, format!("{found} configurations"))?;
+    Ok("both, as the API server would keep them, are as they should be".into())
 }
 
 fn webhook(one: &Value) -> Result<(), String> {
