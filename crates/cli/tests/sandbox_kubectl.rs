@@ -18,6 +18,7 @@ mod cli {
 mod kubectl {
     pub(crate) mod admitting;
     pub(crate) mod changing;
+    pub(crate) mod dedicating;
     pub(crate) mod moving;
     pub(crate) mod reading;
 }

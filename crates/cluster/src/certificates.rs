@@ -1,5 +1,5 @@
 //! # Certificates: who is who on a private control plane
-//! Room:     one authority per cluster; it signs the servers' and the clients' certificates.
+//! Room:     an authority, one for each cluster and more for tests; it signs servers' and clients' certificates.
 //! Comes in: names and groups.
 //! Goes out: PEM texts.
 //! Not here: files (`cluster.rs`), rights (`access.rs`).
@@ -11,19 +11,23 @@ use rcgen::{
 };
 
 /// A certificate and its key, both PEM.
-pub(crate) struct Identity {
-    pub(crate) certificate: String,
-    pub(crate) key: String,
+pub struct Identity {
+    /// The certificate.
+    pub certificate: String,
+    /// Its private key.
+    pub key: String,
 }
 
-/// The authority everybody on one cluster trusts.
-pub(crate) struct Authority {
-    pub(crate) certificate: String,
+/// An authority: the one everybody on a cluster trusts, or another that a test wants.
+pub struct Authority {
+    /// Its own certificate, PEM.
+    pub certificate: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
 impl Authority {
-    pub(crate) fn new() -> Result<Self> {
+    /// A new one.
+    pub fn new() -> Result<Self> {
         let mut params = CertificateParams::new(Vec::new())?;
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.distinguished_name.push(DnType::CommonName, "taintward-cluster");
@@ -34,13 +38,18 @@ impl Authority {
     }
 
     /// What an API server shows.
-    pub(crate) fn server(&self) -> Result<Identity> {
-        let names = ["localhost", "127.0.0.1", "kubernetes", "kubernetes.default.svc"].map(String::from);
-        self.sign(CertificateParams::new(names)?, "kube-apiserver", ExtendedKeyUsagePurpose::ServerAuth)
+    pub(crate) fn api_server(&self) -> Result<Identity> {
+        self.server("kube-apiserver", &["localhost", "127.0.0.1", "kubernetes", "kubernetes.default.svc"])
+    }
+
+    /// What a server of these names and addresses shows.
+    pub fn server(&self, name: &str, called: &[&str]) -> Result<Identity> {
+        let called: Vec<String> = called.iter().map(|name| String::from(*name)).collect();
+        self.sign(CertificateParams::new(called)?, name, ExtendedKeyUsagePurpose::ServerAuth)
     }
 
     /// What a user shows; the API server reads the name and the group from it.
-    pub(crate) fn client(&self, name: &str, group: &str) -> Result<Identity> {
+    pub fn client(&self, name: &str, group: &str) -> Result<Identity> {
         let mut params = CertificateParams::new(Vec::new())?;
         params.distinguished_name.push(DnType::OrganizationName, group);
         self.sign(params, name, ExtendedKeyUsagePurpose::ClientAuth)

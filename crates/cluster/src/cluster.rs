@@ -20,7 +20,7 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -40,11 +40,24 @@ pub struct Options {
     pub audit: Audit,
     /// Feature gates of the API servers, as in `A=true,B=false`.
     pub feature_gates: String,
+    /// What each of the API servers does to objects by itself; one that is not named here, what it does by default.
+    pub admission: Vec<Admission>,
+}
+
+/// Plugins of an API server, besides those that are on by default.
+#[derive(Clone, Debug, Default)]
+pub struct Admission {
+    /// Switched on, as in `ExtendedResourceToleration`.
+    pub on: Vec<&'static str>,
+    /// Switched off, besides ServiceAccount and TaintNodesByCondition (`servers.rs`).
+    pub off: Vec<&'static str>,
+    /// An `AdmissionConfiguration`, YAML or JSON; empty for none.
+    pub configuration: String,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { servers: 1, audit: Audit::Full, feature_gates: String::new() }
+        Self { servers: 1, audit: Audit::Full, feature_gates: String::new(), admission: Vec::new() }
     }
 }
 
@@ -127,6 +140,9 @@ impl Cluster {
         let folder = private_folder()?;
         let watchdog = Arc::new(Watchdog::over(&folder)?);
         let authority = write_secrets(&folder)?;
+        for (index, admission) in options.admission.iter().enumerate() {
+            fs::write(folder.join(servers::admission_file(index)), &admission.configuration)?;
+        }
         let etcd_port = servers::free_port()?;
         let command = servers::etcd(&tools.path("etcd")?, &folder, etcd_port, servers::free_port()?);
         let mut etcd = Program::start("etcd", command, &folder.join("etcd.log"), &watchdog)?;
@@ -273,15 +289,18 @@ impl Cluster {
     /// Runs kubectl as admin against the first API server; fails with its words if it fails.
     pub fn kubectl<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Result<String> {
         let args: Vec<&str> = args.into_iter().collect();
-        let output = Command::new(self.tools.path("kubectl")?)
-            .env("KUBECONFIG", self.kubeconfig(Account::Admin, 0))
-            .env("HOME", &self.folder)
-            .args(&args)
-            .output()?;
+        let output = self.kubectl_output(args.iter().copied())?;
         if !output.status.success() {
             bail!("kubectl {}: {}", args.join(" "), String::from_utf8_lossy(&output.stderr).trim());
         }
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// The same, however it ends, with all it says.
+    pub fn kubectl_output<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Result<Output> {
+        let mut command = Command::new(self.tools.path("kubectl")?);
+        command.env("KUBECONFIG", self.kubeconfig(Account::Admin, 0)).env("HOME", &self.folder);
+        Ok(command.args(args).output()?)
     }
 
     /// Everything the API servers recorded so far, in the order it arrived.
@@ -309,7 +328,7 @@ fn private_folder() -> Result<PathBuf> {
 
 fn write_secrets(folder: &Path) -> Result<Authority> {
     let authority = Authority::new()?;
-    let server = authority.server()?;
+    let server = authority.api_server()?;
     let (token_key, token_public_key) = certificates::token_keys()?;
     for (name, content) in [
         ("ca.crt", authority.certificate.as_str()),

@@ -13,7 +13,7 @@
 pub mod access;
 pub mod api;
 pub mod audit;
-mod certificates;
+pub mod certificates;
 pub mod cluster;
 pub mod fixtures;
 pub mod heartbeats;
@@ -27,6 +27,6 @@ pub mod wait;
 mod watchdog;
 
 pub use api::{Api, ApiError};
-pub use cluster::{Account, Audit, Cluster, Options};
+pub use cluster::{Account, Admission, Audit, Cluster, Options};
 pub use program::Program;
 pub use tools::Tools;

@@ -30,6 +30,10 @@ rules:
 - level: RequestResponse
 "#;
 
+/// Off on every server: nobody creates the accounts pods would need, and nobody would ever take the `not-ready` taint
+/// away again.
+const OFF: &str = "ServiceAccount,TaintNodesByCondition";
+
 /// A loopback port nobody uses at this moment.
 pub(crate) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
@@ -52,8 +56,7 @@ pub(crate) fn etcd(program: &Path, folder: &Path, client_port: u16, peer_port: u
     command
 }
 
-/// One API server. The ServiceAccount admission plugin is off, because nobody creates the accounts pods would need;
-/// TaintNodesByCondition is off, because nobody would ever take its `not-ready` taint away again.
+/// One API server.
 pub(crate) fn api_server(
     program: &Path,
     folder: &Path,
@@ -73,7 +76,6 @@ pub(crate) fn api_server(
             "--endpoint-reconciler-type=none",
         ])
         .args(["--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24"])
-        .arg("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition")
         .arg("--service-account-issuer=https://kubernetes.default.svc")
         .arg(file("service-account-key-file", "token.pub"))
         .arg(file("service-account-signing-key-file", "token.key"))
@@ -88,10 +90,29 @@ pub(crate) fn api_server(
             .arg(file("audit-policy-file", "audit-policy.yaml"))
             .arg(file("audit-log-path", &audit_log(index)));
     }
+    admit(&mut command, folder, index, options);
     if !options.feature_gates.is_empty() {
         command.arg(format!("--feature-gates={}", options.feature_gates));
     }
     command
+}
+
+fn admit(command: &mut Command, folder: &Path, index: usize, options: &Options) {
+    let admission = options.admission.get(index).cloned().unwrap_or_default();
+    let off = [&[OFF], &admission.off[..]].concat().join(",");
+    command.arg(format!("--disable-admission-plugins={off}"));
+    if !admission.on.is_empty() {
+        command.arg(format!("--enable-admission-plugins={}", admission.on.join(",")));
+    }
+    if !admission.configuration.is_empty() {
+        let file = folder.join(admission_file(index));
+        command.arg(format!("--admission-control-config-file={}", file.display()));
+    }
+}
+
+/// The file of the admission plugins' configuration.
+pub(crate) fn admission_file(index: usize) -> String {
+    format!("admission-{index}.yaml")
 }
 
 pub(crate) fn audit_log(index: usize) -> String {

@@ -39,7 +39,7 @@ use std::time::Duration;
 use taintward_client::act::Actor;
 use taintward_client::clock::Clock;
 use taintward_client::decode::SeenPool;
-use taintward_client::listen::{Heard, StreamHealth};
+use taintward_client::listen::StreamHealth;
 use taintward_client::pools::status_patch;
 use taintward_core::admission::pool::{PoolStatus, Standing};
 use taintward_core::effect::Failure;
@@ -170,14 +170,7 @@ impl Pools {
     }
 
     fn hear(&mut self, batch: Batch) {
-        let seen: Vec<Key> = match &batch {
-            Batch::Pools(batch) => facts(batch).map(|seen| Key::Pool(seen.uid.clone())).collect(),
-            Batch::Nodes(batch) => {
-                facts(batch).map(|seen| Key::Node(NodeName::new(&seen.node.name))).collect()
-            }
-            Batch::Namespaces(_) | Batch::Pods(_) => Vec::new(),
-        };
-        seen.iter().for_each(|key| self.retries.changed(key));
+        batch.keys().iter().for_each(|key| self.retries.changed(key));
         self.look |= matches!(batch, Batch::Pools(_));
         let change = self.world.hear(batch);
         self.stale |= change.rules;
@@ -396,11 +389,4 @@ impl Pools {
             );
         }
     }
-}
-
-fn facts<F>(batch: &[Heard<F>]) -> impl Iterator<Item = &F> {
-    batch.iter().filter_map(|heard| match heard {
-        Heard::Seen { fact, .. } => Some(fact),
-        _ => None,
-    })
 }

@@ -3,10 +3,12 @@
 //! Comes in: two PEM files, their bytes, or names.
 //! Goes out: a configuration for TLS 1.2 and 1.3.
 //! Keeps:    a [`Pair`] works: what does not fit together is an error when it is made, never at a handshake.
-//! Not here: when to look again (whoever shows it); whom to trust (clients).
+//! Not here: when to look again (whoever shows it); whom to let in (`clients`).
 
+mod clients;
 mod validity;
 
+pub use clients::Clients;
 pub use validity::Validity;
 
 use rustls::ServerConfig;
@@ -42,6 +44,16 @@ pub enum CertificateError {
         certificate: PathBuf,
         /// The key's file.
         key: PathBuf,
+        /// What went wrong.
+        source: rustls::Error,
+    },
+    /// A certificate that is to sign those of clients cannot do so.
+    #[error("cannot use what {} holds: {source}; {flag} must name authorities, PEM", path.display())]
+    Authority {
+        /// The file.
+        path: PathBuf,
+        /// The flag that names it.
+        flag: &'static str,
         /// What went wrong.
         source: rustls::Error,
     },
@@ -121,10 +133,15 @@ impl Pair {
 
     /// A server that shows it to everybody, and speaks these protocols above TLS 1.2 or 1.3, the first preferred.
     pub fn config(&self, protocols: &[&[u8]]) -> Arc<ServerConfig> {
+        self.config_for(&Clients::everybody(), protocols)
+    }
+
+    /// The same for a server that not everybody may speak to.
+    pub fn config_for(&self, clients: &Clients, protocols: &[&[u8]]) -> Arc<ServerConfig> {
         let mut config = ServerConfig::builder_with_provider(Arc::new(provider()))
             .with_safe_default_protocol_versions()
             .expect("the provider has what TLS 1.2 and 1.3 need")
-            .with_no_client_auth()
+            .with_client_cert_verifier(clients.verifier())
             .with_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(&self.key))));
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         Arc::new(config)

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use taintward_core::time::Wall;
 use taintward_serve::admin::{self, Admin, Check, ListenError, Scope};
-use taintward_serve::certificate::CertificateError;
+use taintward_serve::certificate::{CertificateError, Clients};
 use taintward_serve::patience::keep_alive;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -43,7 +43,7 @@ pub type WallClock = Arc<dyn Fn() -> Wall + Send + Sync>;
 pub enum OpenError {
     /// The port for questions cannot be had.
     #[error(
-        "cannot listen on {address}: {source}; choose another port with --port or address with --bind-address"
+        "cannot listen on {address}: {source}; choose another port with --secure-port or address with --bind-address"
     )]
     Listen {
         /// The address and port.
@@ -54,7 +54,7 @@ pub enum OpenError {
     /// The port for metrics cannot be had.
     #[error(transparent)]
     Metrics(#[from] ListenError),
-    /// There is no certificate to show.
+    /// There is no certificate to show, or none to measure clients by.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
     /// The certificate ended, or has not begun.
@@ -97,7 +97,11 @@ impl Listening {
     /// # Errors
     /// If a socket cannot be had, or the certificate cannot be used.
     pub async fn open(settings: &Settings, clock: WallClock) -> Result<Self, OpenError> {
-        let shown = Arc::new(Shown::default());
+        let clients = match &settings.client_authorities {
+            Some(file) => Clients::signed_by(file, "--client-ca-file")?,
+            None => Clients::everybody(),
+        };
+        let shown = Arc::new(Shown::to(clients));
         let follow = match &settings.certificate {
             Certificate::SelfSigned { .. } => None,
             Certificate::Files { certificate, key, every } => {

@@ -17,6 +17,8 @@ pub struct Settings {
     pub metrics: Option<SocketAddr>,
     /// Which certificate is shown.
     pub certificate: Certificate,
+    /// A PEM file: only clients with a certificate that one of these authorities has signed are let in. `None`: everybody.
+    pub client_authorities: Option<PathBuf>,
     /// What clients may cost.
     pub limits: Limits,
 }

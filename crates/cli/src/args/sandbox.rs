@@ -164,7 +164,7 @@ fn start(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
         cluster: taintward_controller::settings::Cluster::default(),
         controllers: Controllers {
             taint_eviction: true,
-            dedicated_pools: false,
+            dedicated_pools: true,
             node_lifecycle: (!left_out(Role::Nodes.name())).then(|| node_health(args.tour)),
         },
         mode: Mode::Enforce,

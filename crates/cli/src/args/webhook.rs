@@ -18,6 +18,7 @@ use taintward_controller::webhook::{Keeping, Settings, service_names};
 use taintward_core::admission::DefaultSeconds;
 use taintward_core::admission::brake::Brake;
 use taintward_core::admission::policy::Upstream;
+use taintward_core::admission::restriction::{Merging, Restriction};
 use taintward_core::admission::review::{self, Advice, Rule};
 use taintward_core::matching::NumericOperators;
 use taintward_webhook::rules::UntilReady;
@@ -82,6 +83,11 @@ struct RulesArgs {
     /// file of the API server's plugin PodTolerationRestriction
     #[arg(long, value_name = "FILE", env = "TAINTWARD_RESTRICTION_CONFIG", hide_env = true)]
     restriction_config: Option<PathBuf>,
+    /// What becomes of a pod's own toleration that a default of its namespace covers, if the rule toleration-restriction
+    /// holds: keep-own leaves it in place, and it is the one that counts; as-upstream takes it away, as the API server's
+    /// plugin does. Without this flag keep-own
+    #[arg(long, value_name = "WHAT", value_enum, env = "TAINTWARD_RESTRICTION_MERGING", hide_env = true)]
+    restriction_merging: Option<MergingArg>,
     /// Whether the toleration operators Lt and Gt compare numbers; as the API server's feature gate
     /// TaintTolerationComparisonOperators
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = super::switch::parse)]
@@ -133,6 +139,11 @@ struct CertificateArgs {
         hide_env = true
     )]
     tls_private_key_file: Option<PathBuf>,
+    /// Authorities, PEM: who shows no certificate signed by one of them is not let in (an API server shows one that its
+    /// AdmissionConfiguration names). It is read once, at the start. Probes of kubelets show none: give --metrics-port, and
+    /// let them ask there
+    #[arg(long, value_name = "FILE", env = "TAINTWARD_CLIENT_CA_FILE", hide_env = true)]
+    client_ca_file: Option<PathBuf>,
     /// Makes a certificate, keeps it in a Secret, renews it, and writes into the webhook configurations who has signed it
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = super::switch::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
@@ -170,6 +181,12 @@ enum UntilReadyArg {
     Refuse,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum MergingArg {
+    KeepOwn,
+    AsUpstream,
+}
+
 /// One entry of `--rules`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entry {
@@ -199,10 +216,8 @@ pub(super) enum Complaint {
     SamePort(u16),
     #[error("--secure-port must be 1 to 65535: it is where API servers ask")]
     NoPort,
-    #[error(
-        "--restriction-config is given, but the rule that reads it does not hold: add toleration-restriction to --rules"
-    )]
-    IdleLists,
+    #[error("{0} is given, but the rule that reads it does not hold: add toleration-restriction to --rules")]
+    Idle(&'static str),
     #[error(transparent)]
     Lists(#[from] ListsError),
 }
@@ -256,8 +271,9 @@ impl WebhookArgs {
             return Err(Complaint::SamePort(self.serving.secure_port));
         }
         let metrics = metrics.map(|port| SocketAddr::new(self.serving.bind_address, port.get()));
+        let client_authorities = self.certificate.client_ca_file.clone();
         let (certificate, keeping) = self.certificate.settle()?;
-        let server = Server { address, metrics, certificate, limits: Limits::default() };
+        let server = Server { address, metrics, certificate, client_authorities, limits: Limits::default() };
         let relist_every = Some(self.cluster.relist_interval).filter(|interval| !interval.is_zero());
         let (kubeconfig, context) = (self.cluster.kubeconfig, self.cluster.context);
         let cluster = Cluster { kubeconfig, context, relist_every, ..Cluster::default() };
@@ -271,17 +287,27 @@ impl RulesArgs {
         if !Rule::ALL.into_iter().any(is_on) {
             return Err(Complaint::NoRule);
         }
-        if self.restriction_config.is_some() && !is_on(Rule::Restriction) {
-            return Err(Complaint::IdleLists);
+        for (given, flag) in [
+            (self.restriction_config.is_some(), "--restriction-config"),
+            (self.restriction_merging.is_some(), "--restriction-merging"),
+        ] {
+            if given && !is_on(Rule::Restriction) {
+                return Err(Complaint::Idle(flag));
+            }
         }
         let seconds = DefaultSeconds {
             not_ready: self.default_not_ready_toleration_seconds,
             unreachable: self.default_unreachable_toleration_seconds,
         };
+        let merging = match self.restriction_merging {
+            None | Some(MergingArg::KeepOwn) => Merging::KeepsOwn,
+            Some(MergingArg::AsUpstream) => Merging::AsUpstream,
+        };
         let restriction = match self.restriction_config {
             Some(file) => Some(lists(&file)?),
             None => is_on(Rule::Restriction).then(Default::default),
         };
+        let restriction = restriction.map(|restriction| Restriction { merging, ..restriction });
         let brake = Brake { percent: self.brake_percent, ..Brake::default() };
         Ok(review::Settings {
             defaults: is_on(Rule::Defaults).then(|| Upstream { seconds, ..Upstream::default() }),
@@ -316,3 +342,6 @@ impl CertificateArgs {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

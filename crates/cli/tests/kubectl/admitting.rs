@@ -6,7 +6,7 @@
 
 use crate::Stage;
 
-const POOL: &str = "apiVersion: taintward.io/v1alpha1
+pub(crate) const POOL: &str = "apiVersion: taintward.io/v1alpha1
 kind: DedicatedPool
 metadata: {name: team-a}
 spec:
@@ -26,14 +26,14 @@ spec:
 
 const SMUGGLED: &str = "{key: example.com/pool, operator: Equal, value: a, effect: NoSchedule}";
 
-fn pod(stage: &Stage, name: &str, place: &str, tolerations: &str) -> String {
+pub(crate) fn pod(stage: &Stage, name: &str, place: &str, tolerations: &str) -> String {
     let text = POD.replace("NAME", name).replace("PLACE", place).replace("TOLERATIONS", tolerations);
     let file = format!("{name}.yaml");
     stage.file(&file, &text);
     format!("apply -f {file}")
 }
 
-fn teams(stage: &Stage) {
+pub(crate) fn teams(stage: &Stage) {
     for team in ["a", "b"] {
         stage.ok(&format!("create ns team-{team}"));
         stage.ok(&format!("label ns team-{team} team={team}"));

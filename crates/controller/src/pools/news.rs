@@ -5,8 +5,10 @@
 //! Keeps:    what pools want before the nodes they want it of; within a stream, the order of the stream.
 //! Not here: what becomes of a batch (`world.rs`).
 
+use super::retries::Key;
 use taintward_client::decode::{SeenMember, SeenNamespace, SeenPool, SeenResident};
 use taintward_client::listen::Heard;
+use taintward_core::names::NodeName;
 use tokio::sync::mpsc;
 
 /// News of all kinds.
@@ -24,6 +26,19 @@ pub(super) enum Batch {
     Nodes(Vec<Heard<SeenMember>>),
     Namespaces(Vec<Heard<SeenNamespace>>),
     Pods(Vec<Heard<SeenResident>>),
+}
+
+impl Batch {
+    /// The pools and nodes that there is news of.
+    pub(super) fn keys(&self) -> Vec<Key> {
+        match self {
+            Self::Pools(batch) => facts(batch).map(|seen| Key::Pool(seen.uid.clone())).collect(),
+            Self::Nodes(batch) => {
+                facts(batch).map(|seen| Key::Node(NodeName::new(&seen.node.name))).collect()
+            }
+            Self::Namespaces(_) | Self::Pods(_) => Vec::new(),
+        }
+    }
 }
 
 impl News {
@@ -46,4 +61,11 @@ impl News {
             else => std::future::pending().await,
         }
     }
+}
+
+fn facts<F>(batch: &[Heard<F>]) -> impl Iterator<Item = &F> {
+    batch.iter().filter_map(|heard| match heard {
+        Heard::Seen { fact, .. } => Some(fact),
+        _ => None,
+    })
 }

@@ -7,15 +7,15 @@
 use crate::metrics::Metrics;
 use std::fmt;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
-use taintward_serve::certificate::{Pair, Validity};
+use taintward_serve::certificate::{Clients, Pair, Validity};
 use tokio_rustls::TlsAcceptor;
 
 /// The protocols spoken, the first preferred.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// The certificate on show; at first there is none.
-#[derive(Default)]
 pub struct Shown {
+    clients: Clients,
     now: RwLock<Option<Now>>,
     metrics: OnceLock<Arc<Metrics>>,
 }
@@ -25,11 +25,23 @@ struct Now {
     pair: Pair,
 }
 
+impl Default for Shown {
+    /// For everybody to see.
+    fn default() -> Self {
+        Self::to(Clients::everybody())
+    }
+}
+
 impl Shown {
+    /// One that only these get to speak to.
+    pub fn to(clients: Clients) -> Self {
+        Self { clients, now: RwLock::default(), metrics: OnceLock::new() }
+    }
+
     /// Shows this one from the next connection on.
     pub fn show(&self, pair: Pair) {
         // A configuration of its own: no session of the last certificate is taken up again with this one.
-        let acceptor = TlsAcceptor::from(pair.config(&PROTOCOLS));
+        let acceptor = TlsAcceptor::from(pair.config_for(&self.clients, &PROTOCOLS));
         let until = pair.validity().map(|validity| validity.until);
         *self.now.write().unwrap_or_else(PoisonError::into_inner) = Some(Now { acceptor, pair });
         if let Some(metrics) = self.metrics.get() {

@@ -3,6 +3,7 @@
 
 mod bodies;
 mod certificates;
+mod clients;
 mod ending;
 mod hostile;
 mod requests;

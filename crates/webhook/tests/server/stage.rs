@@ -126,6 +126,11 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) async fn set(limits: Limits) -> Self {
+        Self::demanding(limits, None).await
+    }
+
+    /// One that lets only those in whose certificate was signed by an authority in this file.
+    pub(crate) async fn demanding(limits: Limits, client_authorities: Option<PathBuf>) -> Self {
         static STAGES: AtomicU64 = AtomicU64::new(0);
         let files = Files::new(&format!("stage{}", STAGES.fetch_add(1, Ordering::Relaxed)));
         let root = files.renew(1, 90);
@@ -140,6 +145,7 @@ impl Stage {
                 key: files.key(),
                 every: Duration::from_millis(20),
             },
+            client_authorities,
             limits,
         };
         let listening = Listening::open(&settings, clock).await.unwrap();
@@ -221,6 +227,19 @@ pub(crate) async fn connect(
     root: &[u8],
     protocol: &[u8],
 ) -> std::io::Result<TlsStream<TcpStream>> {
+    connect_as(address, root, protocol, None).await
+}
+
+/// Who a client is: a certificate and its key, in DER.
+pub(crate) type Identity = (Vec<u8>, Vec<u8>);
+
+/// The same as somebody who can show who he is.
+pub(crate) async fn connect_as(
+    address: SocketAddr,
+    root: &[u8],
+    protocol: &[u8],
+    identity: Option<&Identity>,
+) -> std::io::Result<TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
     roots.add(root.to_vec().into()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -229,12 +248,18 @@ pub(crate) async fn connect(
             .build()
             .unwrap(),
     );
-    let mut config = ClientConfig::builder_with_provider(provider)
+    let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth();
+        .with_custom_certificate_verifier(Arc::new(verifier));
+    let mut config = match identity {
+        None => builder.with_no_client_auth(),
+        Some((certificate, key)) => {
+            let key = rustls::pki_types::PrivateKeyDer::try_from(key.clone()).unwrap();
+            builder.with_client_auth_cert(vec![certificate.clone().into()], key).unwrap()
+        }
+    };
     config.alpn_protocols = vec![protocol.to_vec()];
     let stream = TcpStream::connect(address).await?;
     TlsConnector::from(Arc::new(config)).connect(ServerName::try_from("localhost").unwrap(), stream).await

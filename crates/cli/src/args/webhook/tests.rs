@@ -1,0 +1,42 @@
+//! Flags of the webhook, through the same door as the program.
+
+use super::super::{Command, parse_from};
+use super::*;
+
+fn parse(flags: &str) -> Result<WebhookPlan, String> {
+    let words = ["taintward", "webhook"].into_iter().chain(flags.split_whitespace());
+    match parse_from(words) {
+        Ok(Command::Webhook(plan)) => Ok(*plan),
+        Ok(other) => panic!("{flags}: {other:?}"),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn merging(flags: &str) -> Option<Merging> {
+    let plan = parse(&format!("--self-signed {flags}")).unwrap();
+    plan.settings.rules.restriction.map(|restriction| restriction.merging)
+}
+
+#[test]
+fn what_a_namespaces_default_covers_stays_unless_the_plugins_way_is_asked_for() {
+    let rule = "--rules=toleration-restriction";
+    assert_eq!(merging(""), None);
+    assert_eq!(merging(rule), Some(Merging::KeepsOwn));
+    assert_eq!(merging(&format!("{rule} --restriction-merging=keep-own")), Some(Merging::KeepsOwn));
+    assert_eq!(merging(&format!("{rule} --restriction-merging=as-upstream")), Some(Merging::AsUpstream));
+    for flag in ["--restriction-merging=as-upstream", "--restriction-config=lists.yaml"] {
+        let said = parse(&format!("--self-signed {flag}")).unwrap_err();
+        let name = flag.split('=').next().unwrap();
+        assert!(said.contains(&format!("{name} is given, but the rule")), "{said}");
+    }
+}
+
+#[test]
+fn clients_are_measured_by_a_file_if_there_is_one() {
+    let authorities = |flags: &str| parse(flags).unwrap().settings.server.client_authorities;
+    assert_eq!(authorities("--self-signed"), None);
+    let files = "--tls-cert-file=c --tls-private-key-file=k";
+    for with in ["--self-signed", files] {
+        assert_eq!(authorities(&format!("{with} --client-ca-file=a.crt")), Some("a.crt".into()));
+    }
+}

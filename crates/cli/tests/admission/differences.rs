@@ -1,0 +1,131 @@
+//! # Differences: what the webhook does not do as the API server's plugins do, on purpose
+//! Room:     each difference with its reason, and how it shows.
+//! Comes in: the same request on two sides.
+//! Goes out: whether a difference is this one.
+//! Not here: anything that is not seen in every run: the test wants each of them.
+
+use super::worlds::{Outcome, Pair, Side};
+use serde_json::Value;
+
+/// One of them; `docs/differences.md` says the same.
+pub(crate) struct Difference {
+    pub(crate) name: &'static str,
+    pub(crate) why: &'static str,
+    pub(crate) holds: fn(&Pair<'_>) -> bool,
+}
+
+/// All of them.
+pub(crate) const DIFFERENCES: &[Difference] = &[
+    Difference {
+        name: "forbidden",
+        why: "what a whitelist does not allow is a 403 with the way out, not an internal error (AD-11)",
+        holds: |pair| {
+            matches!(refused(pair), Some((500, theirs, 403, ours))
+                if theirs.contains("conflict with its") && ours.contains("conflict with its"))
+        },
+    },
+    Difference {
+        name: "unreadable",
+        why: "an annotation that is no list is a 403 that names it, not an internal error (AD-8)",
+        holds: |pair| {
+            matches!(refused(pair), Some((500, theirs, 403, ours))
+                if of_lists(theirs) && ours.contains("of the namespace is no JSON list of tolerations"))
+        },
+    },
+    Difference {
+        name: "validation first",
+        why: "a pod that is invalid as well is told that first: the lists are looked at when it is complete",
+        holds: |pair| matches!(refused(pair), Some((500, theirs, 422, _)) if of_lists(theirs)),
+    },
+    Difference {
+        name: "old pods stay",
+        why: "on update only a toleration that is new is measured by the lists, so that pods admitted under older ones can \
+              still be labelled, finished and cleaned up (AD-11)",
+        holds: |pair| {
+            pair.updated
+                && matches!((pair.upstream, pair.other),
+                (Outcome::Refused { code: 500, message }, Outcome::Pod(_)) if of_lists(message))
+        },
+    },
+    Difference {
+        name: "updates go through",
+        why: "the plugin merges a pod's own tolerations on update, too, and the API server then refuses an update in which \
+              one is gone (AD-10, VAL-6); here they stay",
+        holds: |pair| {
+            pair.updated
+                && matches!((pair.upstream, pair.other),
+                (Outcome::Refused { code: 422, message }, Outcome::Pod(_)) if message.contains("existing toleration"))
+        },
+    },
+    Difference {
+        name: "added although covered",
+        why: "of what an update brings, the plugin leaves out what another toleration covers; here the pod gets what was \
+              asked for (AD-10)",
+        holds: |pair| {
+            let (Outcome::Pod(theirs), Outcome::Pod(ours)) = (pair.upstream, pair.other) else {
+                return false;
+            };
+            let mut rest = ours.iter();
+            pair.updated
+                && theirs.len() < ours.len()
+                && theirs.iter().all(|one| rest.any(|other| other == one))
+        },
+    },
+    Difference {
+        name: "other order",
+        why: "a toleration for hardware that another covers goes when lists are merged as the plugin does, and comes again \
+              behind the others (AD-7, AD-10): with the plugin on update, with plugin and webhook both on at creation",
+        holds: |pair| {
+            let (Outcome::Pod(theirs), Outcome::Pod(ours)) = (pair.upstream, pair.other) else {
+                return false;
+            };
+            (pair.side == Side::Both || pair.updated) && sorted(theirs) == sorted(ours)
+        },
+    },
+    Difference {
+        name: "slips are told",
+        why: "an update that makes no sense is refused, and names the place in the list as it was sent; the plugin may have \
+              merged it away, or moved it (AD-10)",
+        holds: |pair| {
+            let Outcome::Refused { code: 422, message } = pair.other else { return false };
+            let same = |theirs: &Outcome| match theirs {
+                Outcome::Pod(_) => true,
+                Outcome::Refused { code, message: theirs } => {
+                    *code == 422 && no_places(theirs) == no_places(message)
+                }
+            };
+            pair.updated
+                && message.contains("is invalid: ")
+                && message.contains("spec.tolerations[")
+                && same(pair.upstream)
+        },
+    },
+];
+
+/// In no order of their own.
+pub(crate) fn sorted(list: &[Value]) -> Vec<String> {
+    let mut texts: Vec<String> = list.iter().map(Value::to_string).collect();
+    texts.sort();
+    texts
+}
+
+/// Without the places in lists.
+fn no_places(message: &str) -> String {
+    message.chars().filter(|one| !one.is_ascii_digit()).collect()
+}
+
+/// Code and words on both sides, where only the webhook decides on the other.
+fn refused<'p>(pair: &Pair<'p>) -> Option<(u16, &'p str, u16, &'p str)> {
+    match (pair.upstream, pair.other) {
+        (
+            Outcome::Refused { code: theirs, message: words },
+            Outcome::Refused { code: ours, message: own },
+        ) if pair.side == Side::Ours => Some((*theirs, words, *ours, own)),
+        _ => None,
+    }
+}
+
+/// A refusal by the plugin: for what a list says, or because it is none.
+fn of_lists(message: &str) -> bool {
+    message.contains("conflict with its") || message.to_lowercase().contains("json")
+}

@@ -1,0 +1,172 @@
+//! # Hook: a running webhook, seen from outside
+//! Room:     starting the built binary's `webhook` against a cluster, its ports, its certificate files, its end.
+//! Comes in: a kubeconfig, flags.
+//! Goes out: health, metrics, log; what it costs; how it ended.
+//! Not here: what API servers are told of it (`register.rs`).
+
+use serde_json::Value;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+use taintward_cluster::certificates::Authority;
+use taintward_cluster::usage::{self, Usage};
+use taintward_cluster::{Cluster, Program, wait};
+
+/// On a busy machine everything that comes at all comes within this.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One process.
+pub(crate) struct Hook {
+    program: Program,
+    /// Where API servers ask.
+    pub(crate) port: u16,
+    metrics: u16,
+}
+
+/// A loopback port nobody uses at this moment.
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+}
+
+impl Hook {
+    /// Starts it; does not wait for anything.
+    pub(crate) fn start(cluster: &Cluster, kubeconfig: &Path, flags: &[&str]) -> Self {
+        Self::on(cluster, kubeconfig, free_port(), flags)
+    }
+
+    /// The same, where API servers are told to ask already.
+    pub(crate) fn on(cluster: &Cluster, kubeconfig: &Path, port: u16, flags: &[&str]) -> Self {
+        let metrics = free_port();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command
+            .env_clear()
+            .args(["webhook", "--log-format=json", "--bind-address=127.0.0.1"])
+            .arg(format!("--secure-port={port}"))
+            .arg(format!("--metrics-port={metrics}"))
+            .arg(format!("--kubeconfig={}", kubeconfig.display()))
+            .args(flags);
+        Self { program: cluster.run("webhook", command).unwrap(), port, metrics }
+    }
+
+    /// Waits until it says that it is ready.
+    pub(crate) async fn ready(mut self) -> Self {
+        wait::until("the webhook to be ready", PATIENCE, async || {
+            self.program.expect_running()?;
+            Ok(self.get("/readyz").filter(|(status, _)| *status == 200))
+        })
+        .await
+        .unwrap_or_else(|why| panic!("{why}; it says {:?}", self.get("/readyz?verbose")));
+        self
+    }
+
+    /// Asks the port for metrics and health; nothing while it does not listen.
+    pub(crate) fn get(&self, path: &str) -> Option<(u16, String)> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.metrics)).ok()?;
+        stream.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        Some((head.split(' ').nth(1)?.parse().ok()?, body.into()))
+    }
+
+    /// The sum of all series of a metric with this in their labels; 0 where there is none.
+    pub(crate) fn metric(&self, name: &str, label: &str) -> f64 {
+        let text = self.get("/metrics").map(|(_, text)| text).unwrap_or_default();
+        let is_of = |line: &&str| {
+            line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']) && rest.contains(label))
+        };
+        text.lines().filter(is_of).filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
+    }
+
+    /// Waits until a metric is at least this.
+    pub(crate) async fn reaches(&self, name: &str, label: &str, least: f64) {
+        let reached = async || Ok((self.metric(name, label) >= least).then_some(()));
+        wait::until(&format!("{name} {label} to reach {least}"), PATIENCE, reached).await.unwrap();
+    }
+
+    /// The log records that say this, anywhere in them.
+    pub(crate) fn said(&self, words: &str) -> Vec<Value> {
+        let output = self.program.output();
+        let records = output.lines().filter(|line| line.contains(words));
+        records.filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.program.pid()
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.program.ended().is_none()
+    }
+
+    /// What it costs at this moment.
+    pub(crate) fn usage(&self) -> Usage {
+        usage::of(self.pid()).unwrap()
+    }
+
+    /// Its end of the log.
+    pub(crate) fn output(&self) -> String {
+        self.program.output()
+    }
+
+    /// `kill -9`.
+    pub(crate) fn kill(&mut self) {
+        self.program.kill().unwrap();
+    }
+
+    /// SIGTERM, and time to say farewell.
+    pub(crate) fn stop(&mut self) -> ExitStatus {
+        self.program.stop(PATIENCE).unwrap()
+    }
+}
+
+impl Drop for Hook {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("the webhook's last words:\n{}", self.program.last_words());
+        }
+    }
+}
+
+/// Certificate files of one webhook, in the cluster's folder.
+pub(crate) struct Files {
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+impl Files {
+    /// Files that hold a first certificate of this authority.
+    pub(crate) fn new(cluster: &Cluster, name: &str, authority: &Authority) -> Self {
+        let file = |end: &str| cluster.folder().join(format!("{name}.{end}"));
+        let files = Self { certificate: file("crt"), key: file("key") };
+        files.renew(authority);
+        files
+    }
+
+    /// Puts another certificate there.
+    pub(crate) fn renew(&self, authority: &Authority) {
+        let made = authority.server("taintward-webhook", &["127.0.0.1"]).unwrap();
+        self.write(&made.certificate, &made.key);
+    }
+
+    /// Writes anything there.
+    pub(crate) fn write(&self, certificate: &str, key: &str) {
+        std::fs::write(&self.certificate, certificate).unwrap();
+        std::fs::write(&self.key, key).unwrap();
+    }
+
+    pub(crate) fn flags(&self) -> [String; 2] {
+        [
+            format!("--tls-cert-file={}", self.certificate.display()),
+            format!("--tls-private-key-file={}", self.key.display()),
+        ]
+    }
+}
+
+/// Borrowed, as flags are given.
+pub(crate) fn all<'f>(flags: &'f [String], more: &[&'f str]) -> Vec<&'f str> {
+    flags.iter().map(String::as_str).chain(more.iter().copied()).collect()
+}

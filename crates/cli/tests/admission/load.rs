@@ -1,0 +1,70 @@
+//! # Load: pods that are created without end
+//! Room:     a few clients that create pods (dry runs: with all of admission, and nothing is stored), until told to stop.
+//! Comes in: an API server, a namespace, what every pod must have got.
+//! Goes out: how many were created, and everything that went wrong.
+//! Not here: what happens meanwhile.
+
+use super::hook::PATIENCE;
+use super::register::{plain_pod, pods, tolerations};
+use serde_json::Value;
+use std::cell::{Cell, RefCell};
+use taintward_cluster::{Api, wait};
+
+/// At the same time.
+const CLIENTS: usize = 8;
+
+/// What was created, and what was not.
+#[derive(Default)]
+pub(crate) struct Load {
+    stops: Cell<bool>,
+    created: Cell<usize>,
+    without: Cell<usize>,
+    refused: RefCell<Vec<String>>,
+}
+
+impl Load {
+    /// Creates pods until [`Load::stop`].
+    pub(crate) async fn run(&self, api: &Api, namespace: &str) {
+        let path = format!("{}?dryRun=All", pods(namespace));
+        let client = |_| async {
+            while !self.stops.get() {
+                match api.create(&path, &plain_pod("load")).await {
+                    Ok(pod) => self.note(&pod),
+                    Err(why) => self.refused.borrow_mut().push(why.to_string()),
+                }
+            }
+        };
+        futures::future::join_all((0..CLIENTS).map(client)).await;
+    }
+
+    fn note(&self, pod: &Value) {
+        self.created.set(self.created.get() + 1);
+        self.without.set(self.without.get() + usize::from(tolerations(pod).is_empty()));
+    }
+
+    /// Waits until so many more were created.
+    pub(crate) async fn goes_on(&self, more: usize) {
+        let until = self.created.get() + more;
+        let reached = async || Ok((self.created.get() >= until).then_some(()));
+        wait::until(&format!("{more} more pods"), PATIENCE, reached).await.unwrap();
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stops.set(true);
+    }
+
+    pub(crate) fn created(&self) -> usize {
+        self.created.get()
+    }
+
+    /// Pods that came in without the webhook's tolerations.
+    pub(crate) fn without(&self) -> usize {
+        self.without.get()
+    }
+
+    /// Fails if a single pod was refused.
+    pub(crate) fn expect_none_refused(&self) {
+        let refused = self.refused.borrow();
+        assert!(refused.is_empty(), "{} of {} were refused, such as {:?}", refused.len(), self.created(), refused.first());
+    }
+}

@@ -1,0 +1,170 @@
+//! # Register: what API servers are told of webhooks
+//! Room:     both webhook configurations, the definitions of pools and policies, and waiting until servers know.
+//! Comes in: where a webhook listens, who has signed its certificate, for which namespaces it is asked.
+//! Goes out: objects on the server.
+//! Not here: the webhook itself (`hook.rs`).
+
+use super::hook::{Hook, PATIENCE};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use std::path::Path;
+use taintward_cluster::api::Patch;
+use taintward_cluster::{Account, Api, ApiError, Cluster, wait};
+
+const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
+
+/// The name of both configurations, where there is but one.
+pub(crate) const CONFIGURATION: &str = "taintward";
+
+/// The label of namespaces whose objects a webhook is asked about; its value names the webhook.
+pub(crate) const ASKED: &str = "asked";
+
+/// A webhook, as API servers are told of it.
+pub(crate) struct Registered<'a> {
+    pub(crate) port: u16,
+    /// The value of [`ASKED`].
+    pub(crate) asked: &'a str,
+    /// Whom to believe, PEM; empty where the webhook fills it in.
+    pub(crate) authorities: &'a str,
+    /// `Fail` or `Ignore`.
+    pub(crate) policy: &'a str,
+    pub(crate) seconds: u32,
+    /// Whether it is asked about nodes, too.
+    pub(crate) nodes: bool,
+}
+
+impl<'a> Registered<'a> {
+    /// One that must be heard.
+    pub(crate) fn strict(hook: &Hook, asked: &'a str, authorities: &'a str) -> Self {
+        Self { port: hook.port, asked, authorities, policy: "Fail", seconds: 20, nodes: false }
+    }
+
+    fn webhook(&self, half: &str) -> Value {
+        let on = |resource: &str| {
+            json!({"apiGroups": [""], "apiVersions": ["v1"], "resources": [resource], "scope": "*",
+                "operations": ["CREATE", "UPDATE"]})
+        };
+        let mut rules = vec![on("pods")];
+        if self.nodes && half == "validate" {
+            rules.push(on("nodes"));
+        }
+        let mut webhook = json!({
+            "name": format!("{}.{half}.taintward.io", self.asked),
+            "clientConfig": {"url": format!("https://127.0.0.1:{}/{half}", self.port)},
+            "rules": rules,
+            "failurePolicy": self.policy,
+            "timeoutSeconds": self.seconds,
+            "sideEffects": "None",
+            "matchPolicy": "Equivalent",
+            "admissionReviewVersions": ["v1"],
+            "namespaceSelector": {"matchLabels": {ASKED: self.asked}},
+        });
+        if !self.authorities.is_empty() {
+            webhook["clientConfig"]["caBundle"] = json!(STANDARD.encode(self.authorities));
+        }
+        if half == "mutate" {
+            webhook["reinvocationPolicy"] = json!("IfNeeded");
+        }
+        webhook
+    }
+}
+
+/// Tells API servers of these webhooks.
+pub(crate) async fn register(api: &Api, hooks: &[Registered<'_>]) {
+    register_as(api, CONFIGURATION, hooks).await;
+}
+
+/// The same under another name: these, and no others of that name.
+pub(crate) async fn register_as(api: &Api, name: &str, hooks: &[Registered<'_>]) {
+    for (plural, kind, half) in [
+        ("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", "mutate"),
+        ("validatingwebhookconfigurations", "ValidatingWebhookConfiguration", "validate"),
+    ] {
+        let webhooks: Vec<Value> = hooks.iter().map(|hook| hook.webhook(half)).collect();
+        let object = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
+            "metadata": {"name": name}, "webhooks": webhooks,
+        });
+        let path = format!("{GROUP}/{plural}/{name}?fieldManager=tests&force=true");
+        api.patch(&path, Patch::Apply, &object.to_string()).await.unwrap();
+    }
+}
+
+/// What is in the `caBundle` of every webhook of both configurations, PEM.
+pub(crate) async fn bundles(api: &Api, name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for plural in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
+        let object = api.get(&format!("{GROUP}/{plural}/{name}")).await.unwrap();
+        for webhook in object["webhooks"].as_array().unwrap() {
+            let text = webhook["clientConfig"]["caBundle"].as_str().unwrap_or_default();
+            found.push(String::from_utf8(STANDARD.decode(text).unwrap()).unwrap());
+        }
+    }
+    found
+}
+
+/// A namespace whose pods a webhook is asked about; without a webhook, if `asked` is empty.
+pub(crate) async fn namespace(api: &Api, name: &str, asked: &str, annotations: Value) {
+    let labels = if asked.is_empty() { json!({}) } else { json!({ASKED: asked}) };
+    let metadata = json!({"name": name, "labels": labels, "annotations": annotations});
+    api.create("/api/v1/namespaces", &json!({"metadata": metadata})).await.unwrap();
+}
+
+/// A pod that asks for nothing.
+pub(crate) fn plain_pod(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": name},
+        "spec": {
+            "containers": [{"name": "main", "image": "registry.invalid/main"}],
+            "terminationGracePeriodSeconds": 0,
+        },
+    })
+}
+
+/// Where the pods of a namespace are.
+pub(crate) fn pods(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/pods")
+}
+
+/// Waits until an API server asks this webhook about pods of a namespace, at both paths.
+pub(crate) async fn asks(api: &Api, hook: &Hook, namespace: &str) {
+    let path = format!("{}?dryRun=All", pods(namespace));
+    for half in ["mutate", "validate"] {
+        let label = format!("path=\"{half}\"");
+        let before = hook.metric("taintward_webhook_reviews_total", &label);
+        wait::until(&format!("the API server to ask at /{half}"), PATIENCE, async || {
+            let _ = api.create(&path, &plain_pod("probe")).await;
+            Ok((hook.metric("taintward_webhook_reviews_total", &label) > before).then_some(()))
+        })
+        .await
+        .unwrap_or_else(|why| panic!("{why}; the webhook says:\n{}", hook.output()));
+    }
+}
+
+/// Defines pools and policies, and waits until they are served.
+pub(crate) async fn define(cluster: &Cluster) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/crds");
+    cluster.kubectl(["apply", "--request-timeout=60s", "-f", folder.to_str().unwrap()]).unwrap();
+    let api = cluster.api(Account::Admin).await.unwrap();
+    for name in ["dedicatedpools", "taintwardpolicies"] {
+        let path = format!("/apis/taintward.io/v1alpha1/{name}");
+        // Until its storage is there, a server answers 404, then 429.
+        let served = async || Ok(api.get(&path).await.ok());
+        wait::until("the resource to be served", PATIENCE, served).await.unwrap();
+    }
+}
+
+/// The tolerations of a pod, as they stand there.
+pub(crate) fn tolerations(pod: &Value) -> Vec<Value> {
+    pod["spec"]["tolerations"].as_array().cloned().unwrap_or_default()
+}
+
+/// Code and words of a refusal.
+pub(crate) fn refusal(error: ApiError) -> (u16, String) {
+    match error {
+        ApiError::Refused { code, message, .. } => (code, message),
+        ApiError::Unanswered(why) => panic!("{why}"),
+    }
+}

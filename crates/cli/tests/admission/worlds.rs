@@ -1,0 +1,294 @@
+//! # Worlds: servers with the plugins, with the webhook, with both
+//! Room:     three API servers on one storage, two webhooks, a namespace for every kind of lists on every side.
+//! Comes in: pods.
+//! Goes out: what became of them.
+//! Not here: what is expected.
+
+use super::hook::{Files, Hook, all};
+use super::pods::{Case, LISTS, Update, annotations};
+use super::register::{ASKED, Registered, asks, define, namespace, pods, refusal, register, tolerations};
+use futures::StreamExt as _;
+use serde_json::{Value, json};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::fmt;
+use taintward_cluster::api::Patch;
+use taintward_cluster::certificates::Authority;
+use taintward_cluster::{Account, Admission, Api, ApiError, Audit, Cluster, Options, Tools};
+
+/// The plugins' own file, and ours: lists for namespaces that have none of their own.
+const LISTS_OF_THE_CLUSTER: &str = r#"{
+  "apiVersion": "podtolerationrestriction.admission.k8s.io/v1alpha1", "kind": "Configuration",
+  "default": [{"key": "c", "operator": "Exists", "effect": "NoSchedule"}],
+  "whitelist": [{"key": "a", "operator": "Exists"}, {"key": "b"}, {"operator": "Exists", "effect": "NoSchedule"},
+    {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}]
+}"#;
+
+/// Who decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Side {
+    Upstream,
+    Ours,
+    Both,
+}
+
+impl Side {
+    pub(crate) const ALL: [Self; 3] = [Self::Upstream, Self::Ours, Self::Both];
+}
+
+/// Whether the cluster has lists for namespaces without their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum World {
+    Plain,
+    Listed,
+}
+
+impl World {
+    /// Pods take turns.
+    pub(crate) fn of(number: usize) -> Self {
+        if number.is_multiple_of(2) { Self::Plain } else { Self::Listed }
+    }
+
+    fn name(self) -> &'static str {
+        if self == Self::Plain { "plain" } else { "listed" }
+    }
+}
+
+/// What became of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The pod's tolerations.
+    Pod(Vec<Value>),
+    Refused {
+        code: u16,
+        message: String,
+    },
+}
+
+/// The same request on two sides.
+#[derive(Debug)]
+pub(crate) struct Pair<'c> {
+    pub(crate) case: &'c Case,
+    pub(crate) side: Side,
+    pub(crate) updated: bool,
+    pub(crate) upstream: &'c Outcome,
+    pub(crate) other: &'c Outcome,
+}
+
+impl Pair<'_> {
+    /// Which lists the namespace has.
+    pub(crate) fn lists(&self) -> &'static str {
+        LISTS[self.case.lists].0
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pod(list) => write!(f, "{}", Value::Array(list.clone())),
+            Self::Refused { code, message } => write!(f, "{code} {message}"),
+        }
+    }
+}
+
+impl fmt::Display for Pair<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (spec, lists, what) = (&self.case.pod["spec"], self.lists(), &self.case.update);
+        let step = if self.updated { "update" } else { "creation" };
+        writeln!(f, "{step} in a namespace with the lists {lists:?} ({what:?}) of {spec}")?;
+        writeln!(f, "    upstream: {}\n    {:?}: {}", self.upstream, self.side, self.other)
+    }
+}
+
+/// All of it.
+pub(crate) struct Worlds {
+    cluster: Cluster,
+    servers: Vec<Api>,
+    hooks: Vec<(World, Hook)>,
+    authority: Authority,
+    there: RefCell<BTreeSet<String>>,
+}
+
+fn options() -> Options {
+    let on = vec!["ExtendedResourceToleration", "PodTolerationRestriction"];
+    let own: Value = serde_json::from_str(LISTS_OF_THE_CLUSTER).unwrap();
+    let configuration = json!({
+        "apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration",
+        "plugins": [{"name": "PodTolerationRestriction", "configuration": own}],
+    });
+    let plain = Admission { on, ..Admission::default() };
+    let listed = Admission { configuration: configuration.to_string(), ..plain.clone() };
+    let without = Admission { off: vec!["DefaultTolerationSeconds"], ..Admission::default() };
+    Options { servers: 3, audit: Audit::Off, admission: vec![plain, listed, without], ..Options::default() }
+}
+
+fn namespace_of(world: World, side: Side, lists: &str) -> String {
+    format!("{side:?}-{}-{lists}", world.name()).to_lowercase()
+}
+
+impl Worlds {
+    /// Nobody is asked yet.
+    pub(crate) async fn start(tools: &Tools) -> Self {
+        let cluster = Cluster::start(tools, options()).await.unwrap();
+        define(&cluster).await;
+        let mut servers = Vec::new();
+        for index in 0..3 {
+            servers.push(Api::from_kubeconfig(&cluster.kubeconfig(Account::Admin, index)).await.unwrap());
+        }
+        let authority = Authority::new().unwrap();
+        let worlds = Self { cluster, servers, hooks: Vec::new(), authority, there: RefCell::default() };
+        worlds.settle_namespaces().await;
+        worlds
+    }
+
+    async fn settle_namespaces(&self) {
+        let api = &self.servers[2];
+        for world in [World::Plain, World::Listed] {
+            for side in Side::ALL {
+                let asked = if side == Side::Upstream { "" } else { world.name() };
+                let one = |lists: (&'static str, _, _)| async move {
+                    namespace(api, &namespace_of(world, side, lists.0), asked, annotations(lists)).await;
+                };
+                futures::stream::iter(LISTS).for_each_concurrent(8, one).await;
+            }
+        }
+        let policy = json!({
+            "apiVersion": "taintward.io/v1alpha1", "kind": "TaintwardPolicy", "metadata": {"name": "short"},
+            "spec": {
+                "namespaceSelector": {"matchLabels": {"stay": "short"}},
+                "notReadySeconds": 30, "unreachableSeconds": "forever",
+            },
+        });
+        api.create("/apis/taintward.io/v1alpha1/taintwardpolicies", &policy).await.unwrap();
+        for side in [Side::Ours, Side::Both] {
+            let labels = json!({"stay": "short", ASKED: World::Plain.name()});
+            let name = namespace_of(World::Plain, side, "policy");
+            let object = json!({"metadata": {"name": name, "labels": labels}});
+            api.create("/api/v1/namespaces", &object).await.unwrap();
+        }
+    }
+
+    /// Puts pods there before anybody is asked: on the server without plugins.
+    pub(crate) async fn stand_there<'c>(&self, cases: &'c [Case]) {
+        let work = cases.iter().enumerate().flat_map(|(at, case)| Side::ALL.map(|side| (at, case, side)));
+        let one = |(at, case, side): (usize, &'c Case, Side)| async move {
+            let path = pods(&namespace_of(World::of(at), side, LISTS[case.lists].0));
+            if self.servers[2].create(&path, &old(case)).await.is_ok() {
+                self.there.borrow_mut().insert(name_of(case).to_owned());
+            }
+        };
+        futures::stream::iter(work).for_each_concurrent(16, one).await;
+    }
+
+    /// Whether an API server took that pod.
+    pub(crate) fn stands_there(&self, case: &Case) -> bool {
+        self.there.borrow().contains(name_of(case))
+    }
+
+    /// Starts the webhooks, and has them asked.
+    pub(crate) async fn switch_on(&mut self) {
+        let file = self.cluster.folder().join("lists.json");
+        std::fs::write(&file, LISTS_OF_THE_CLUSTER).unwrap();
+        let lists = format!("--restriction-config={}", file.display());
+        for (world, more) in [(World::Plain, vec![]), (World::Listed, vec![&*lists])] {
+            let files = Files::new(&self.cluster, world.name(), &self.authority).flags();
+            let rules = "--rules=default-tolerations,extended-resources,toleration-restriction";
+            let mut flags = all(&files, &[rules, "--restriction-merging=as-upstream"]);
+            flags.extend(more);
+            let account = self.cluster.kubeconfig(Account::Admin, 2);
+            self.hooks.push((world, Hook::start(&self.cluster, &account, &flags)));
+        }
+        let mut ready = Vec::new();
+        for (world, hook) in std::mem::take(&mut self.hooks) {
+            ready.push((world, hook.ready().await));
+        }
+        self.hooks = ready;
+        let authorities = &self.authority.certificate;
+        let registered: Vec<Registered<'_>> = self
+            .hooks
+            .iter()
+            .map(|(world, hook)| Registered::strict(hook, world.name(), authorities))
+            .collect();
+        register(&self.servers[2], &registered).await;
+        for (world, hook) in &self.hooks {
+            for side in [Side::Ours, Side::Both] {
+                asks(self.server(*world, side), hook, &namespace_of(*world, side, "empty")).await;
+            }
+        }
+    }
+
+    fn server(&self, world: World, side: Side) -> &Api {
+        match (side, world) {
+            (Side::Ours, _) => &self.servers[2],
+            (_, World::Plain) => &self.servers[0],
+            (_, World::Listed) => &self.servers[1],
+        }
+    }
+
+    /// A pod is created, and then changed if it is to be.
+    pub(crate) async fn made(&self, world: World, side: Side, case: &Case) -> Vec<Outcome> {
+        let path = pods(&namespace_of(world, side, LISTS[case.lists].0));
+        let api = self.server(world, side);
+        let created = api.create(&path, &case.pod).await;
+        let change = created.as_ref().ok().and_then(|pod| Some(change(case.update.as_ref()?, pod)));
+        let mut steps = vec![outcome(created)];
+        if let Some(change) = change {
+            let path = format!("{path}/{}", name_of(case));
+            steps.push(outcome(api.patch(&path, Patch::Json, &change.to_string()).await));
+        }
+        steps
+    }
+
+    /// A pod that stood there gets a label.
+    pub(crate) async fn touched(&self, world: World, side: Side, case: &Case) -> Outcome {
+        let path = pods(&namespace_of(world, side, LISTS[case.lists].0));
+        let label = json!({"metadata": {"labels": {"touched": "yes"}}}).to_string();
+        let path = format!("{path}/old-{}", name_of(case));
+        outcome(self.server(world, side).patch(&path, Patch::Merge, &label).await)
+    }
+
+    /// A pod in a namespace that has a policy, with the webhook alone and with the plugins as well.
+    pub(crate) async fn by_policy(&self, case: &Case) -> [Outcome; 2] {
+        let mut both = Vec::new();
+        for side in [Side::Ours, Side::Both] {
+            let path = pods(&namespace_of(World::Plain, side, "policy"));
+            both.push(outcome(self.server(World::Plain, side).create(&path, &case.pod).await));
+        }
+        both.try_into().unwrap()
+    }
+}
+
+fn name_of(case: &Case) -> &str {
+    case.pod["metadata"]["name"].as_str().unwrap()
+}
+
+/// The same pod under another name.
+fn old(case: &Case) -> Value {
+    let mut pod = case.pod.clone();
+    pod["metadata"]["name"] = json!(format!("old-{}", name_of(case)));
+    pod
+}
+
+/// A JSON Patch.
+fn change(update: &Update, pod: &Value) -> Value {
+    let there = !tolerations(pod).is_empty();
+    match update {
+        Update::Label => json!([{"op": "add", "path": "/metadata/labels", "value": {"touched": "yes"}}]),
+        Update::Toleration(one) if there => {
+            json!([{"op": "add", "path": "/spec/tolerations/-", "value": one}])
+        }
+        Update::Toleration(one) => json!([{"op": "add", "path": "/spec/tolerations", "value": [one]}]),
+        Update::Taken => json!([{"op": "remove", "path": "/spec/tolerations/0"}]),
+        Update::Seconds(seconds) => {
+            json!([{"op": "add", "path": "/spec/tolerations/0/tolerationSeconds", "value": seconds}])
+        }
+    }
+}
+
+/// Names of namespaces are not the same on all sides, so they are taken out of what is said.
+fn outcome(answer: Result<Value, ApiError>) -> Outcome {
+    match answer.map_err(refusal) {
+        Ok(pod) => Outcome::Pod(tolerations(&pod)),
+        Err((code, message)) => Outcome::Refused { code, message },
+    }
+}

@@ -1,0 +1,37 @@
+//! # Abuse: item 16
+//! Room:     bodies as big as they may be, and bigger.
+//! Comes in: the ground.
+//! Goes out: findings; memory before and after.
+//! Not here: bodies that come slowly (`crowd.rs`).
+
+use super::ground::{Found, Ground, demand};
+use crate::admission::client::question;
+use crate::admission::register::plain_pod;
+use serde_json::json;
+
+/// What memory may grow by, in KiB: less than one of the bodies.
+const GROWTH: u64 = 8 << 10;
+const BODIES: usize = 20;
+
+pub(crate) async fn bodies(ground: &Ground) -> Found {
+    let mut pod = plain_pod("big");
+    pod["metadata"]["annotations"] = json!({"example.com/big": "x".repeat(3 << 20)});
+    let (big, huge) = (question("u", "main", &pod).to_string(), "x".repeat(10 << 20));
+    let ask = async |body: &str| {
+        let answer = ground.client().await.post("/mutate", body.to_owned()).await;
+        answer.map(|(status, _)| status).map_err(|why| why.to_string())
+    };
+    let idle = ground.resident();
+    for _ in 0..BODIES {
+        let status = ask(&big).await?;
+        demand(status == 200, format!("a pod of 3 MiB: {status}"))?;
+    }
+    let before = ground.resident();
+    for _ in 0..BODIES {
+        let status = ask(&huge).await?;
+        demand(status == 413, format!("10 MiB: {status}"))?;
+    }
+    let after = ground.resident();
+    demand(after < before + GROWTH, format!("10 MiB took memory: {before} KiB before, {after} KiB after"))?;
+    Ok(format!("200 and 413; {idle} KiB resident, {before} KiB after {BODIES} pods of 3 MiB, {after} KiB after {BODIES} of 10 MiB"))
+}

@@ -1,0 +1,130 @@
+//! # Corpus: items 18, 19 and 20
+//! Room:     questions that make no sense; what answers may say; what becomes of a pod.
+//! Comes in: the ground; hundreds of pods (`admission/pods.rs`).
+//! Goes out: findings.
+//! Not here: arbitrary bytes (`fuzz`, the webhook's own tests).
+
+use super::ground::{Found, Ground, demand};
+use crate::admission::client::question;
+use crate::admission::pods::cases;
+use crate::admission::register::{namespace, plain_pod, pods, tolerations};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+const PODS: usize = 300;
+
+/// What nobody should send, each with a name.
+fn bad() -> Vec<(&'static str, Vec<u8>)> {
+    let good = question("u", "main", &plain_pod("p"));
+    let without = |pointer: &str| {
+        let mut whole = good.clone();
+        let (parent, last) = pointer.rsplit_once('/').unwrap();
+        whole.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(last);
+        whole.to_string().into_bytes()
+    };
+    let with = |pointer: &str, value: Value| {
+        let mut whole = good.clone();
+        *whole.pointer_mut(pointer).unwrap() = value;
+        whole.to_string().into_bytes()
+    };
+    let text = good.to_string();
+    let spec = |spec: &str| text.replacen("\"spec\":{", &format!("\"spec\":{{{spec},"), 1).into_bytes();
+    let deep = |open: &str, close: &str| spec(&format!("\"x\":{}{}", open.repeat(10_000), close.repeat(10_000)));
+    let mut broken = text.clone().into_bytes();
+    let at = text.find("registry").unwrap();
+    broken[at] = 0xff;
+    vec![
+        ("nothing", Vec::new()),
+        ("no JSON", b"garbage".to_vec()),
+        ("half of it", text.as_bytes()[..text.len() / 2].to_vec()),
+        ("10,000 times [", "[".repeat(10_000).into_bytes()),
+        ("10,000 nested lists in a pod", deep("[", "]")),
+        ("10,000 nested objects in a pod", deep("{\"a\":", "}").into_iter().collect()),
+        ("the same key twice", text.replacen("\"uid\":\"u\"", "\"uid\":\"u\",\"uid\":\"v\"", 1).into_bytes()),
+        ("NaN", spec("\"x\":NaN")),
+        ("a number that is none", spec("\"tolerations\":[{\"tolerationSeconds\":1e999}]")),
+        ("seconds beyond 64 bits", spec("\"tolerations\":[{\"tolerationSeconds\":9223372036854775808}]")),
+        ("what is no UTF-8", broken),
+        ("another version", with("/apiVersion", json!("admission.k8s.io/v1beta1"))),
+        ("another kind", with("/kind", json!("Pod"))),
+        ("no request", without("/request")),
+        ("no uid", without("/request/uid")),
+        ("an empty uid", with("/request/uid", json!(""))),
+        ("no object", without("/request/object")),
+        ("an operation there is not", with("/request/operation", json!("EAT"))),
+        ("a resource of others", with("/request/resource/resource", json!("secrets"))),
+        ("a kind that does not belong to the resource", with("/request/kind/kind", json!("Node"))),
+        ("tolerations that are none", spec("\"tolerations\":{\"a\":1}")),
+        ("a key that is a number", spec("\"tolerations\":[{\"key\":1}]")),
+    ]
+}
+
+pub(crate) async fn senseless(ground: &mut Ground) -> Found {
+    let (all, pid) = (bad(), ground.hook.pid());
+    for (what, body) in &all {
+        for path in ["/mutate", "/validate"] {
+            let (status, said) =
+                ground.client().await.post(path, body.clone()).await.map_err(|why| format!("{what}: {why}"))?;
+            demand(status == 400, format!("{what} at {path}: {status} {said}"))?;
+            let plain = said.lines().count() == 1 && !said.trim_end().chars().any(char::is_control);
+            demand(plain, format!("{what}: {said:?}"))?;
+        }
+    }
+    demand(ground.hook.is_running() && ground.hook.pid() == pid, "the process is gone")?;
+    let broke = ground.hook.metric("taintward_webhook_panics_total", "");
+    demand(broke == 0.0, format!("{broke} rules broke down"))?;
+    Ok(format!("{} of them, at both paths: 400 each, in one line; the process lives", all.len()))
+}
+
+pub(crate) async fn answers(ground: &Ground) -> Found {
+    let (mut client, mut steps) = (ground.client().await, 0);
+    for (number, case) in cases(PODS).iter().enumerate() {
+        let uid = format!("uid-{number}-\u{fc}\"\\");
+        let answer = client.ask("mutate", &question(&uid, "main", &case.pod)).await;
+        demand(answer["uid"] == uid.as_str(), format!("{uid} became {}", answer["uid"]))?;
+        let Some(patch) = answer["patch"].as_str() else { continue };
+        demand(answer["patchType"] == "JSONPatch", &answer)?;
+        let patch: Value = serde_json::from_slice(&STANDARD.decode(patch).unwrap()).unwrap();
+        for step in patch.as_array().unwrap() {
+            let (op, path) = (step["op"].as_str().unwrap(), step["path"].as_str().unwrap());
+            let allowed = ["/spec/tolerations", "/spec/affinity"].iter().any(|start| path.starts_with(start));
+            demand(allowed && ["test", "add", "replace"].contains(&op), format!("{op} {path}"))?;
+            steps += 1;
+        }
+    }
+    demand(steps > PODS, format!("only {steps} steps"))?;
+    Ok(format!("{PODS} questions, each uid echoed; {steps} steps, all under /spec/tolerations or /spec/affinity"))
+}
+
+/// What makes up a pod, without what a server makes up itself.
+fn without_own(pod: &Value) -> Value {
+    let mut spec = pod["spec"].clone();
+    spec.as_object_mut().unwrap().remove("tolerations");
+    json!([spec, pod["metadata"]["labels"], pod["metadata"]["annotations"]])
+}
+
+pub(crate) async fn nothing_is_lost(ground: &Ground) -> Found {
+    namespace(&ground.api, "unasked", "", json!({})).await;
+    let (mut compared, mut refused) = (0, 0);
+    for case in cases(PODS) {
+        let create = async |namespace: &str| {
+            let path = format!("{}?dryRun=All", pods(namespace));
+            ground.api.create(&path, &case.pod).await
+        };
+        let (plain, made) = (create("unasked").await, create("main").await);
+        match (plain, made) {
+            (Ok(plain), Ok(made)) => {
+                let after = tolerations(&made);
+                let kept = after.starts_with(&tolerations(&plain));
+                demand(kept, format!("{} became {}", plain["spec"]["tolerations"], made["spec"]["tolerations"]))?;
+                demand(without_own(&plain) == without_own(&made), format!("{plain} became {made}"))?;
+                compared += 1;
+            }
+            (Err(_), Err(_)) => refused += 1,
+            (plain, made) => return Err(format!("{}: {plain:?} without, {made:?} with the webhook", case.pod)),
+        }
+    }
+    demand(compared > PODS / 2 && refused > 5, format!("{compared} and {refused}"))?;
+    Ok(format!("{compared} pods keep all they had, in its place; {refused} that a server refuses stay refused"))
+}

@@ -1,0 +1,135 @@
+//! # Crowd: item 17
+//! Room:     thousands of connections that say nothing, little or too much, beside a client that is one.
+//! Comes in: the ground.
+//! Goes out: how long the good client's questions took.
+//! Not here: which of the bad ones goes when (the webhook's own tests).
+
+use super::ground::{Found, Ground, Yardstick, at_most, demand};
+use crate::admission::client::{config, connect, question};
+use crate::admission::register::plain_pod;
+use rustix::process::{Resource, getrlimit};
+use std::cell::Cell;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+const CONNECTIONS: u64 = 10_000;
+/// Files this process has open for other things.
+const OTHERS: u64 = 300;
+/// Of so many connections one goes through the handshake, asks for its health, and then sends a body byte by byte.
+const SHAKES: u64 = 40;
+/// Streams that a flood opens and takes back.
+const STREAMS: u32 = 5_000;
+const FLOODS: usize = 4;
+const LIMIT: Duration = Duration::from_secs(1);
+const QUESTIONS: usize = 200;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(crate) async fn good_clients(ground: &Ground) -> Found {
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let connections = CONNECTIONS.min(most.saturating_sub(OTHERS));
+    let (yardstick, over) = (Yardstick::lay(), Cell::new(false));
+    let bad = async {
+        let held = hold(ground, connections).await;
+        futures::future::join_all((0..FLOODS).map(|_| flood(ground))).await;
+        over.set(true);
+        held
+    };
+    let (took, held) = futures::join!(ask(ground, &over), bad);
+    let stall = yardstick.worst();
+    let (asked, late) = (took.len(), at_most(took, 990));
+    demand(held.len() as u64 == connections, format!("only {} connections", held.len()))?;
+    demand(
+        late < LIMIT + 2 * stall,
+        format!("p99 of good clients {late:?}, while the machine held up a sleeper for {stall:?}"),
+    )?;
+    let metric = |label: &str| ground.hook.metric("taintward_webhook_ended_connections_total", label);
+    let open = ground.hook.metric("taintward_webhook_connections", "");
+    demand(open <= 1_100.0, format!("{open} connections are open"))?;
+    Ok(format!(
+        "{connections} connections, {open} of them open, {} displaced; {asked} questions of good clients, p99 {:.0} ms; {} KiB resident",
+        metric("displaced"),
+        late.as_secs_f64() * 1000.0,
+        ground.resident()
+    ))
+}
+
+/// Somebody who asks, again and again, on the same connection and on new ones.
+async fn ask(ground: &Ground, over: &Cell<bool>) -> Vec<Duration> {
+    let body = question("u", "main", &plain_pod("p")).to_string();
+    let (mut took, mut keeps) = (Vec::new(), ground.client().await);
+    while took.len() < QUESTIONS || !over.get() {
+        let began = Instant::now();
+        let answer = if took.len() % 4 == 0 {
+            ground.client().await.post("/mutate", body.clone()).await
+        } else {
+            keeps.post("/mutate", body.clone()).await
+        };
+        assert_eq!(answer.unwrap().0, 200);
+        took.push(began.elapsed());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    took
+}
+
+/// A connection is as good as closed once this is dropped.
+enum Held {
+    Mute(TcpStream),
+    Shaken(Box<tokio_rustls::client::TlsStream<TcpStream>>),
+}
+
+async fn hold(ground: &Ground, connections: u64) -> Vec<Held> {
+    let connector = TlsConnector::from(Arc::new(config(&ground.authority.certificate, None)));
+    let mut held = Vec::new();
+    for number in 0..connections {
+        if number % SHAKES == 0 {
+            let mut stream = connect(ground.hook.port, &connector).await.unwrap();
+            let head = "POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 999\r\n\r\n{";
+            let _ = stream.write_all(head.as_bytes()).await;
+            held.push(Held::Shaken(Box::new(stream)));
+            continue;
+        }
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, ground.hook.port)).await.unwrap();
+        if number % 3 == 0 {
+            // The beginning of a handshake that never goes on.
+            let _ = stream.write_all(&[22, 3, 1, 2, 0, 1]).await;
+        }
+        held.push(Held::Mute(stream));
+        if number % 50 == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    // Those that were let go do not notice before they write; a few go on, byte by byte.
+    for one in held.iter_mut().step_by(97) {
+        let _ = match one {
+            Held::Mute(stream) => stream.write_all(b"x").await,
+            Held::Shaken(stream) => stream.write_all(b" ").await,
+        };
+    }
+    held
+}
+
+/// Streams of HTTP/2 that are opened and taken back.
+async fn flood(ground: &Ground) {
+    let mut config = config(&ground.authority.certificate, None);
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let connector = TlsConnector::from(Arc::new(config));
+    let mut stream = connect(ground.hook.port, &connector).await.unwrap();
+    let mut bytes = [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &frame(4, 0, 0, &[])].concat();
+    for number in 0..STREAMS {
+        // `GET https / ` of the static table, and the authority `x`.
+        bytes.extend(frame(1, 5, 2 * number + 1, &[0x82, 0x87, 0x84, 0x41, 1, b'x']));
+        bytes.extend(frame(3, 0, 2 * number + 1, &8_u32.to_be_bytes()));
+    }
+    // The webhook ends it long before all is sent.
+    let _ = timeout(PATIENCE, stream.write_all(&bytes)).await;
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}

@@ -1,0 +1,165 @@
+//! # Ground: what every item of the checklist stands on
+//! Room:     an API server that shows webhooks a certificate of its own, and a webhook with all rules.
+//! Comes in: the control plane's programs.
+//! Goes out: [`Ground`]; how an item says what it found.
+//! Not here: the items.
+
+use crate::admission::account;
+use crate::admission::client::{Client, believing};
+use crate::admission::hook::{Files, Hook, all};
+use crate::admission::register::{Registered, asks, define, namespace, register_as};
+use serde_json::json;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use taintward_cluster::certificates::Authority;
+use taintward_cluster::{Account, Admission, Api, Audit, Cluster, Options, Tools};
+
+/// What was found; or why the item fails.
+pub(crate) type Found = Result<String, String>;
+
+/// Fails with these words unless it is so.
+pub(crate) fn demand(so: bool, otherwise: impl fmt::Display) -> Result<(), String> {
+    if so { Ok(()) } else { Err(otherwise.to_string()) }
+}
+
+/// All of it.
+pub(crate) struct Ground {
+    pub(crate) cluster: Cluster,
+    pub(crate) api: Api,
+    /// The kubeconfig of the webhook's own account.
+    pub(crate) account: PathBuf,
+    /// Who has signed the webhook's certificate.
+    pub(crate) authority: Authority,
+    /// Who has signed the certificate that the API server shows.
+    pub(crate) clients: Authority,
+    pub(crate) files: Files,
+    pub(crate) hook: Hook,
+    own: OwnFolder,
+}
+
+/// Files the API server reads before there is a cluster.
+struct OwnFolder(PathBuf);
+
+impl Drop for OwnFolder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl OwnFolder {
+    fn new() -> Self {
+        let folder = std::env::temp_dir().join(format!("taintward-security-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        let file = self.0.join(name);
+        std::fs::write(&file, text).unwrap();
+        file.to_str().unwrap().to_owned()
+    }
+}
+
+/// What makes an API server show a certificate to webhooks.
+fn configuration(own: &OwnFolder, clients: &Authority) -> String {
+    let identity = clients.client("kube-apiserver", "webhooks").unwrap();
+    let kubeconfig = json!({
+        "apiVersion": "v1", "kind": "Config",
+        "users": [{"name": "*", "user": {
+            "client-certificate": own.write("api.crt", &identity.certificate),
+            "client-key": own.write("api.key", &identity.key),
+        }}],
+    });
+    let file = own.write("webhooks.kubeconfig", &kubeconfig.to_string());
+    let plugin = |name: &str| {
+        json!({"name": name, "configuration": {
+            "apiVersion": "apiserver.config.k8s.io/v1", "kind": "WebhookAdmissionConfiguration",
+            "kubeConfigFile": file,
+        }})
+    };
+    json!({
+        "apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration",
+        "plugins": [plugin("MutatingAdmissionWebhook"), plugin("ValidatingAdmissionWebhook")],
+    })
+    .to_string()
+}
+
+impl Ground {
+    pub(crate) async fn lay(tools: &Tools) -> Self {
+        let (own, clients) = (OwnFolder::new(), Authority::new().unwrap());
+        let admission = Admission {
+            off: vec!["DefaultTolerationSeconds"],
+            configuration: configuration(&own, &clients),
+            ..Admission::default()
+        };
+        let options = Options { audit: Audit::Full, admission: vec![admission], ..Options::default() };
+        let cluster = Cluster::start(tools, options).await.unwrap();
+        define(&cluster).await;
+        let api = cluster.api(Account::Admin).await.unwrap();
+        let account = account::make(&cluster).await;
+        let authority = Authority::new().unwrap();
+        let files = Files::new(&cluster, "main", &authority);
+        let rules = "--rules=*,advice,brake,extended-resources,toleration-restriction";
+        let hook = Hook::start(&cluster, &account, &all(&files.flags(), &[rules])).ready().await;
+        let ground = Self { cluster, api, account, authority, clients, files, hook, own };
+        namespace(&ground.api, "main", "main", json!({})).await;
+        let told = Registered::strict(&ground.hook, "main", &ground.authority.certificate);
+        register_as(&ground.api, "main", &[told]).await;
+        asks(&ground.api, &ground.hook, "main").await;
+        ground
+    }
+
+    /// A new connection to the webhook.
+    pub(crate) async fn client(&self) -> Client {
+        Client::connect(self.hook.port, &believing(&self.authority.certificate, None)).await.unwrap()
+    }
+
+    /// Where files may lie that go with the test.
+    pub(crate) fn write(&self, name: &str, text: &str) -> String {
+        self.own.write(name, text)
+    }
+
+    /// The webhook's memory, in KiB.
+    pub(crate) fn resident(&self) -> u64 {
+        self.hook.usage().resident >> 10
+    }
+}
+
+/// How long somebody who only sleeps for a moment, again and again, is held up by the machine: what is measured beside
+/// it cannot be better than that.
+pub(crate) struct Yardstick {
+    stop: std::sync::mpsc::Sender<()>,
+    worst: std::thread::JoinHandle<Duration>,
+}
+
+impl Yardstick {
+    pub(crate) fn lay() -> Self {
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let worst = std::thread::spawn(move || {
+            let (moment, mut worst) = (Duration::from_millis(1), Duration::ZERO);
+            loop {
+                let began = Instant::now();
+                let told = stopped.recv_timeout(moment);
+                worst = worst.max(began.elapsed().saturating_sub(moment));
+                if told != Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                    return worst;
+                }
+            }
+        });
+        Self { stop, worst }
+    }
+
+    /// The longest hold-up.
+    pub(crate) fn worst(self) -> Duration {
+        drop(self.stop);
+        self.worst.join().unwrap()
+    }
+}
+
+/// The value that so many of a thousand do not exceed; they come in any order.
+pub(crate) fn at_most(mut took: Vec<Duration>, of_a_thousand: usize) -> Duration {
+    took.sort();
+    let at = (took.len() * of_a_thousand).div_ceil(1000).clamp(1, took.len().max(1));
+    took.get(at - 1).copied().unwrap_or(Duration::MAX)
+}

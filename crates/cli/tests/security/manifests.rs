@@ -1,0 +1,108 @@
+//! # Manifests: items 6, 8 and 13
+//! Room:     what `taintward install` prints, where a kubelet or a network of pods would be needed.
+//! Comes in: the built program.
+//! Goes out: findings.
+//! Not here: whether an API server takes it (`install*.rs`).
+
+use super::ground::{Found, Ground, demand};
+use crate::admission::account::{collection, manifests};
+use serde_json::Value;
+
+/// An hour.
+const TOKEN_MOST: i64 = 3600;
+const SECONDS_MOST: i64 = 2;
+
+/// Looks at all objects of some kinds; there must be as many.
+fn by_manifest(kinds: &[&str], least: usize, check: impl Fn(&Value) -> Result<(), String>) -> Found {
+    with_flags(&[], kinds, least, check)
+}
+
+fn with_flags(
+    flags: &[&str],
+    kinds: &[&str],
+    least: usize,
+    check: impl Fn(&Value) -> Result<(), String>,
+) -> Found {
+    let all = manifests(flags);
+    let of = |object: &&Value| kinds.iter().any(|kind| object["kind"] == *kind);
+    let found: Vec<&Value> = all.iter().filter(of).collect();
+    demand(found.len() >= least, format!("{} of {kinds:?}, {least} expected", found.len()))?;
+    for object in &found {
+        let name = &object["metadata"]["name"];
+        check(object).map_err(|why| format!("by manifest: {} {name}: {why}", object["kind"]))?;
+    }
+    Ok(format!("by manifest: {} of {} are as they should be", found.len(), kinds.join(", ")))
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+pub(crate) async fn tokens() -> Found {
+    by_manifest(&["Deployment"], 2, |object| {
+        let spec = &object["spec"]["template"]["spec"];
+        demand(spec["automountServiceAccountToken"] == false, "a token is mounted by itself")?;
+        let sources = list(&spec["volumes"]).iter().flat_map(|volume| list(&volume["projected"]["sources"]));
+        let lasting: Vec<i64> =
+            sources.filter_map(|one| one["serviceAccountToken"]["expirationSeconds"].as_i64()).collect();
+        demand(!lasting.is_empty(), "there is no token")?;
+        demand(lasting.iter().all(|seconds| *seconds <= TOKEN_MOST), format!("tokens last {lasting:?} s"))
+    })
+}
+
+/// From where the API servers are said to be, and on one port; from nowhere else.
+pub(crate) async fn network() -> Found {
+    const THERE: &str = "192.0.2.0/28";
+    let flag = format!("--api-server-cidr={THERE}");
+    let found = with_flags(&[&flag], &["NetworkPolicy"], 2, |object| {
+        let spec = &object["spec"];
+        demand(list(&spec["policyTypes"]).contains(&"Ingress".into()), "it says nothing of who comes in")?;
+        let part = &spec["podSelector"]["matchLabels"]["app.kubernetes.io/component"];
+        for rule in list(&spec["ingress"]) {
+            demand(!list(&rule["ports"]).is_empty(), "every port is open")?;
+            demand(!list(&rule["from"]).is_empty(), "everybody comes in")?;
+            let there = |from: &Value| from["ipBlock"]["cidr"] == THERE;
+            let only = list(&rule["from"]).iter().all(there);
+            demand(part != "webhook" || only, format!("{} come in", rule["from"]))?;
+        }
+        Ok(())
+    })?;
+    Ok(format!("{found}, with --api-server-cidr; without it, whoever is in the network reaches the webhook"))
+}
+
+/// As an API server keeps them, with everything it fills in.
+pub(crate) async fn configurations(ground: &Ground) -> Found {
+    let mut found = 0;
+    for object in manifests(&["--parts=webhook"]) {
+        let mutates = object["kind"] == "MutatingWebhookConfiguration";
+        if !mutates && object["kind"] != "ValidatingWebhookConfiguration" {
+            continue;
+        }
+        let path = format!("{}?dryRun=All&fieldValidation=Strict", collection(&object));
+        let kept = ground.api.create(&path, &object).await.map_err(|why| why.to_string())?;
+        demand(kept["metadata"]["name"] == "taintward" && !list(&kept["webhooks"]).is_empty(), "it names no webhook")?;
+        list(&kept["webhooks"]).iter().try_for_each(webhook)?;
+        let again = |webhook: &Value| webhook["reinvocationPolicy"] == "IfNeeded";
+        demand(!mutates || list(&kept["webhooks"]).iter().all(again), "reinvocationPolicy is not IfNeeded")?;
+        found += 1;
+    }
+    demand(found == 2, format!("{found} configurations"))?;
+    Ok("both, as the API server would keep them, are as they should be".into())
+}
+
+fn webhook(one: &Value) -> Result<(), String> {
+    demand(one["failurePolicy"] == "Ignore", "failurePolicy is not Ignore")?;
+    demand(one["timeoutSeconds"].as_i64().is_some_and(|seconds| seconds <= SECONDS_MOST), "it may take too long")?;
+    demand(one["sideEffects"] == "None", "sideEffects is not None")?;
+    demand(one["admissionReviewVersions"] == serde_json::json!(["v1"]), "not v1 alone")?;
+    for rule in list(&one["rules"]) {
+        let wide = |field: &str| list(&rule[field]).iter().any(|one| one == "*");
+        demand(!["apiGroups", "resources", "operations"].iter().any(|field| wide(field)), "a rule is too wide")?;
+    }
+    demand(!list(&one["rules"]).is_empty(), "there is no rule")?;
+    let selector = one["namespaceSelector"].to_string();
+    let of_nodes = list(&one["rules"]).iter().all(|rule| rule["resources"] == serde_json::json!(["nodes"]));
+    let excluded = ["kube-system", "taintward-system"].iter().all(|name| selector.contains(name));
+    demand(of_nodes || (excluded && selector.contains("NotIn")), "its own namespace is not left out")?;
+    demand(of_nodes || !list(&one["matchConditions"]).is_empty(), "there are no matchConditions")
+}

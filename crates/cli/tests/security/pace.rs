@@ -1,0 +1,71 @@
+//! # Pace: item 15
+//! Room:     a thousand questions a second, for ten seconds.
+//! Comes in: the ground.
+//! Goes out: how long answers took; counted from when a question was due, not from when it could be sent.
+//! Not here: how many would be possible (`cargo xtask bench webhook`).
+
+use super::ground::{Found, Ground, Yardstick, at_most};
+use crate::admission::client::question;
+use crate::admission::register::plain_pod;
+use std::time::Duration;
+use tokio::time::Instant;
+
+const CONNECTIONS: u32 = 20;
+const LASTS: Duration = Duration::from_secs(10);
+/// From one question to the next on one connection: all together ask a thousand a second.
+const PAUSE: Duration = Duration::from_millis(20);
+const LIMIT: Duration = Duration::from_millis(100);
+/// Others on the machine may take it away for a while; not each time.
+const TRIES: usize = 3;
+
+pub(crate) async fn at_a_thousand_a_second(ground: &Ground) -> Found {
+    let mut said = Vec::new();
+    for _ in 0..TRIES {
+        let yardstick = Yardstick::lay();
+        let took = round(ground).await;
+        let (stall, asked) = (yardstick.worst(), took.len());
+        let (median, late) = (at_most(took.clone(), 500), at_most(took, 999));
+        let result = format!(
+            "{asked} questions, p50 {:.1} ms, p99.9 {:.1} ms, while the machine held up a sleeper for {:.1} ms; {} KiB resident",
+            millis(median),
+            millis(late),
+            millis(stall),
+            ground.resident()
+        );
+        // A question passes through two processes, each of which may be held up.
+        if late < LIMIT + 2 * stall {
+            return Ok(result);
+        }
+        said.push(result);
+    }
+    Err(said.join("; "))
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+async fn round(ground: &Ground) -> Vec<Duration> {
+    let body = question("u", "main", &plain_pod("p")).to_string();
+    let mut clients = Vec::new();
+    for _ in 0..CONNECTIONS {
+        clients.push(ground.client().await);
+    }
+    let start = Instant::now() + PAUSE;
+    let all = clients.into_iter().zip(0..CONNECTIONS).map(|(mut client, number)| {
+        let body = body.clone();
+        async move {
+            let mut took = Vec::new();
+            let mut due = start + PAUSE * number / CONNECTIONS;
+            while due < start + LASTS {
+                tokio::time::sleep_until(due).await;
+                let (status, said) = client.post("/mutate", body.clone()).await.unwrap();
+                assert_eq!(status, 200, "{said}");
+                took.push(due.elapsed());
+                due += PAUSE;
+            }
+            took
+        }
+    });
+    futures::future::join_all(all).await.concat()
+}

@@ -1,0 +1,73 @@
+//! # Renewal: items 11 and 12
+//! Room:     another certificate while questions are asked; files that hold nothing of the kind.
+//! Comes in: the ground.
+//! Goes out: findings.
+//! Not here: another authority, certificates of its own making (`webhook_real.rs`).
+
+use super::ground::{Found, Ground, demand};
+use crate::admission::client::{Client, believing, question};
+use crate::admission::hook::PATIENCE;
+use crate::admission::register::plain_pod;
+use std::cell::{Cell, RefCell};
+use taintward_cluster::wait;
+
+const QUESTIONS: usize = 10_000;
+const CLIENTS: usize = 8;
+/// So many questions are asked on one connection.
+const ON_ONE: usize = 50;
+
+pub(crate) async fn under_load(ground: &mut Ground) -> Found {
+    let (pid, before) = (ground.hook.pid(), ground.client().await.shown);
+    let (stops, asked, failed) = (Cell::new(false), Cell::new(0_usize), RefCell::new(Vec::new()));
+    let body = question("u", "main", &plain_pod("p")).to_string();
+    let connector = believing(&ground.authority.certificate, None);
+    let port = ground.hook.port;
+    let on_one = async || -> std::io::Result<()> {
+        let mut client = Client::connect(port, &connector).await?;
+        for _ in 0..ON_ONE {
+            let (status, said) = client.post("/mutate", body.clone()).await?;
+            if status != 200 {
+                return Err(std::io::Error::other(format!("{status} {said}")));
+            }
+            asked.set(asked.get() + 1);
+        }
+        Ok(())
+    };
+    let one = |_| async {
+        while !stops.get() {
+            if let Err(why) = on_one().await {
+                failed.borrow_mut().push(why.to_string());
+            }
+        }
+    };
+    let renewal = async {
+        ground.files.renew(&ground.authority);
+        let renewed = async || {
+            let shown = ground.client().await.shown;
+            Ok((shown != before).then_some(()))
+        };
+        wait::until("the new certificate to be shown", PATIENCE, renewed).await.unwrap();
+        let from = asked.get();
+        let enough = async || Ok((asked.get() >= QUESTIONS.max(from + 500)).then_some(()));
+        wait::until("enough questions", PATIENCE * 2, enough).await.unwrap();
+        stops.set(true);
+    };
+    futures::join!(futures::future::join_all((0..CLIENTS).map(one)), renewal);
+    let failed = failed.into_inner();
+    demand(failed.is_empty(), format!("{} failures, such as {:?}", failed.len(), failed.first()))?;
+    demand(ground.hook.is_running() && ground.hook.pid() == pid, "it is not the same process")?;
+    Ok(format!("{} questions, 0 failures, another certificate, the same process", asked.get()))
+}
+
+pub(crate) async fn garbage(ground: &mut Ground) -> Found {
+    let failures = "taintward_webhook_certificate_reload_failures_total";
+    let (before, shown) = (ground.hook.metric(failures, ""), ground.client().await.shown);
+    ground.files.write("garbage", "-----BEGIN GARBAGE-----");
+    ground.hook.reaches(failures, "", before + 1.0).await;
+    let mut client = ground.client().await;
+    demand(client.shown == shown, "another certificate is shown")?;
+    let answer = client.ask("mutate", &question("u", "main", &plain_pod("p"))).await;
+    demand(answer["allowed"] == true, &answer)?;
+    ground.files.renew(&ground.authority);
+    Ok("still serves with the last good one; the metric of failures rises".into())
+}

@@ -1,0 +1,74 @@
+//! # Rights: items 5 and 39
+//! Room:     what the webhook's account may do, and what it did.
+//! Comes in: the ground; the audit log.
+//! Goes out: findings.
+//! Not here: the account of the controllers.
+
+use super::ground::{Found, Ground, demand};
+use crate::admission::account::{NAMESPACE, SECRET};
+use serde_json::json;
+use std::collections::BTreeSet;
+
+const USER: &str = "system:serviceaccount:taintward-system:taintward-webhook";
+
+/// Verb, group, resource, namespace, name; and whether it is granted.
+const QUESTIONS: &[(&str, &str, &str, &str, &str, bool)] = &[
+    ("watch", "", "nodes", "", "", true),
+    ("list", "", "namespaces", "", "", true),
+    ("watch", "taintward.io", "dedicatedpools", "", "", true),
+    ("get", "", "secrets", NAMESPACE, SECRET, true),
+    ("patch", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "taintward", true),
+    ("patch", "admissionregistration.k8s.io", "mutatingwebhookconfigurations", "", "main", false),
+    ("get", "", "secrets", NAMESPACE, "another", false),
+    ("list", "", "secrets", NAMESPACE, "", false),
+    ("get", "", "secrets", "kube-system", "", false),
+    ("create", "", "pods", "main", "", false),
+    ("list", "", "pods", "main", "", false),
+    ("delete", "", "pods", "main", "", false),
+    ("create", "", "pods/exec", "main", "", false),
+    ("patch", "", "nodes", "", "n", false),
+    ("patch", "", "nodes/status", "", "n", false),
+    ("patch", "taintward.io", "dedicatedpools", "", "p", false),
+    ("impersonate", "", "users", "", "", false),
+    ("bind", "rbac.authorization.k8s.io", "clusterroles", "", "", false),
+    ("escalate", "rbac.authorization.k8s.io", "clusterroles", "", "", false),
+    ("create", "", "serviceaccounts/token", NAMESPACE, "", false),
+    ("*", "*", "*", "", "", false),
+];
+
+pub(crate) async fn what_the_account_may_do(ground: &Ground) -> Found {
+    for (verb, group, resource, namespace, name, granted) in QUESTIONS {
+        let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+        let asked = json!({"spec": {
+            "user": USER, "groups": ["system:serviceaccounts", "system:authenticated"],
+            "resourceAttributes": {
+                "verb": verb, "group": group, "resource": resource, "subresource": subresource,
+                "namespace": namespace, "name": name,
+            },
+        }});
+        let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+        let answer = ground.api.create(path, &asked).await.map_err(|why| why.to_string())?;
+        let allowed = answer["status"]["allowed"] == true;
+        demand(allowed == *granted, format!("{verb} {group}/{resource}/{subresource} {name}: {allowed}"))?;
+    }
+    Ok(format!("{} questions answered as they should be: it watches, and writes its own Secret", QUESTIONS.len()))
+}
+
+/// Of everything the account asked for, nothing was refused, and nothing else was asked for.
+pub(crate) async fn what_the_account_did(ground: &Ground) -> Found {
+    let entries = ground.cluster.audit().map_err(|why| why.to_string())?;
+    let own: Vec<_> = entries.iter().filter(|entry| entry.user == USER).collect();
+    demand(own.len() >= 4, format!("{} requests", own.len()))?;
+    let watched = ["nodes", "namespaces", "dedicatedpools", "taintwardpolicies"];
+    let mut kinds = BTreeSet::new();
+    for entry in &own {
+        let reads = ["get", "list", "watch"].contains(&&*entry.verb);
+        // The test itself asks once whether the account is known; discovery and versions are everybody's.
+        let fine = (reads && (watched.contains(&&*entry.resource) || entry.resource.is_empty()))
+            || entry.resource == "secrets"
+            || entry.resource.ends_with("webhookconfigurations");
+        demand(fine, format!("{} {} was asked for", entry.verb, entry.resource))?;
+        kinds.insert(format!("{} {}", entry.verb, entry.resource));
+    }
+    Ok(format!("{} requests: {}", own.len(), kinds.into_iter().collect::<Vec<_>>().join(", ")))
+}

@@ -1,0 +1,55 @@
+//! # Spiral: item 14
+//! Room:     a cluster whose webhooks are all gone, and come back.
+//! Comes in: the ground.
+//! Goes out: findings.
+//! Not here: one webhook under load (`webhook_real.rs`).
+
+use super::ground::{Found, Ground, demand};
+use crate::admission::hook::{Files, Hook, all};
+use crate::admission::register::{Registered, asks, namespace, plain_pod, pods, register_as, tolerations};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// As `taintward install` writes it.
+const SECONDS: u32 = 2;
+
+pub(crate) async fn two_replicas_die(ground: &Ground) -> Found {
+    let flags = Files::new(&ground.cluster, "spiral", &ground.authority).flags();
+    let start = || Hook::start(&ground.cluster, &ground.account, &all(&flags, &[]));
+    let mut replicas = [start().ready().await, start().ready().await];
+    let told = |hook: &Hook, asked: &'static str| Registered {
+        policy: "Ignore",
+        seconds: SECONDS,
+        asked,
+        nodes: false,
+        port: hook.port,
+        authorities: &ground.authority.certificate,
+    };
+    namespace(&ground.api, "spiral", "spiral", json!({})).await;
+    // Both are asked about every pod; with a Service in front it would be one or the other.
+    register_as(&ground.api, "spiral-a", &[told(&replicas[0], "spiral")]).await;
+    register_as(&ground.api, "spiral-b", &[told(&replicas[1], "spiral")]).await;
+    for replica in &replicas {
+        asks(&ground.api, replica, "spiral").await;
+    }
+    let create = async |name: &str| {
+        let pod = ground.api.create(&pods("spiral"), &plain_pod(name)).await;
+        pod.map(|pod| tolerations(&pod).len()).map_err(|why| format!("{name} was refused: {why}"))
+    };
+    demand(create("before").await? == 2, "default tolerations are missing")?;
+    let ports = [replicas[0].port, replicas[1].port];
+    replicas.iter_mut().for_each(Hook::kill);
+    let began = Instant::now();
+    demand(create("meanwhile").await? == 0, "somebody still answers")?;
+    let took = began.elapsed();
+    // Two configurations, both halves, each given up after its time at the latest.
+    demand(took < Duration::from_secs(u64::from(SECONDS) * 4 + 20), format!("a pod took {took:?}"))?;
+    for port in ports {
+        let again = Hook::on(&ground.cluster, &ground.account, port, &all(&flags, &[])).ready().await;
+        asks(&ground.api, &again, "spiral").await;
+        if port == ports[1] {
+            demand(create("after").await? == 2, "nobody answers again")?;
+        }
+    }
+    Ok(format!("with both gone a pod is created in {} ms, without tolerations; they come back and are asked", took.as_millis()))
+}

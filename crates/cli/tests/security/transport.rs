@@ -1,0 +1,94 @@
+//! # Transport: items 9 and 10
+//! Room:     certificates of clients, versions of TLS.
+//! Comes in: the ground.
+//! Goes out: findings.
+//! Not here: certificates of the webhook (`renewal.rs`).
+
+use super::ground::{Found, Ground, demand};
+use crate::admission::client::{Client, believing, question};
+use crate::admission::hook::{Files, Hook, all};
+use crate::admission::register::{Registered, asks, namespace, plain_pod, register_as};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+use serde_json::json;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+use taintward_cluster::certificates::{Authority, Identity};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(crate) async fn clients_must_show_who_they_are(ground: &Ground) -> Found {
+    let authorities = ground.write("clients.crt", &ground.clients.certificate);
+    let demands = format!("--client-ca-file={authorities}");
+    let flags = Files::new(&ground.cluster, "strict", &ground.authority).flags();
+    let hook = Hook::start(&ground.cluster, &ground.account, &all(&flags, &[&demands])).ready().await;
+    let asked = async |identity: Option<&Identity>| {
+        let who = believing(&ground.authority.certificate, identity);
+        let mut client = Client::connect(hook.port, &who).await?;
+        client.post("/mutate", question("u", "main", &plain_pod("p")).to_string()).await
+    };
+    let stranger = Authority::new().unwrap().client("kube-apiserver", "webhooks").unwrap();
+    for (who, identity) in [("nobody", None), ("a stranger", Some(&stranger))] {
+        demand(asked(identity).await.is_err(), format!("{who} was let in"))?;
+    }
+    let known = ground.clients.client("kube-apiserver", "webhooks").unwrap();
+    let (status, _) = asked(Some(&known)).await.map_err(|why| format!("who is known was kept out: {why}"))?;
+    demand(status == 200, status)?;
+    namespace(&ground.api, "strict", "strict", json!({})).await;
+    let told = Registered::strict(&hook, "strict", &ground.authority.certificate);
+    register_as(&ground.api, "strict", &[told]).await;
+    asks(&ground.api, &hook, "strict").await;
+    let failed = hook.metric("taintward_webhook_ended_connections_total", "handshake");
+    demand(failed >= 2.0, format!("{failed} handshakes failed"))?;
+    Ok("nobody and a stranger fail the handshake; the API server, which shows its own, asks".into())
+}
+
+/// The beginning of a conversation in TLS 1.1: one suite, no extensions.
+fn old_hello() -> Vec<u8> {
+    let mut hello = vec![3, 2];
+    hello.extend([7; 32]);
+    // No session; the suite TLS_RSA_WITH_AES_128_CBC_SHA; no compression.
+    hello.extend([0, 0, 2, 0, 0x2f, 1, 0]);
+    let length = u8::try_from(hello.len()).unwrap();
+    let mut record = vec![22, 3, 1, 0, length + 4, 1, 0, 0, length];
+    record.extend(hello);
+    record
+}
+
+pub(crate) async fn old_versions(ground: &Ground) -> Found {
+    let answered = async {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, ground.hook.port)).await?;
+        stream.write_all(&old_hello()).await?;
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        std::io::Result::Ok(answer)
+    };
+    let answer = timeout(PATIENCE, answered).await.map_err(|_| "no end")?.map_err(|why| why.to_string())?;
+    // An alert, and not the server's part of a handshake (22).
+    demand(answer.first().is_none_or(|kind| *kind == 21), format!("TLS 1.1 is answered: {answer:?}"))?;
+    for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        let connector = speaking(&ground.authority.certificate, version);
+        let client = Client::connect(ground.hook.port, &connector).await;
+        demand(client.is_ok(), format!("{version:?} is not spoken"))?;
+    }
+    let lock = include_str!("../../../../Cargo.lock");
+    for other in ["openssl-sys", "aws-lc-sys", "native-tls", "boring-sys"] {
+        demand(!lock.contains(&format!("name = \"{other}\"")), format!("{other} is among the dependencies"))?;
+    }
+    Ok("TLS 1.1 gets an alert, 1.2 and 1.3 are spoken; rustls with ring, and no other".into())
+}
+
+/// Speaks one version only.
+fn speaking(authorities: &str, version: &'static SupportedProtocolVersion) -> TlsConnector {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(authorities.as_bytes()).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_protocol_versions(&[version]).unwrap();
+    TlsConnector::from(Arc::new(builder.with_root_certificates(roots).with_no_client_auth()))
+}

@@ -1,0 +1,76 @@
+//! The shipped webhook on a real API server: certificates from files and of its own making, renewed under load; killed
+//! under load; without API server and without definitions; two replicas; what kubectl shows. It runs under an account
+//! that may do what it needs and nothing else.
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+#[allow(dead_code, reason = "each test binary uses some of it")]
+mod admission {
+    pub(crate) mod account;
+    pub(crate) mod client;
+    pub(crate) mod hook;
+    pub(crate) mod load;
+    pub(crate) mod register;
+}
+
+mod webhook_real {
+    pub(crate) mod absent;
+    pub(crate) mod files;
+    pub(crate) mod killed;
+    pub(crate) mod self_signed;
+    pub(crate) mod words;
+}
+
+use admission::account;
+use admission::register::define;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use taintward_cluster::certificates::Authority;
+use taintward_cluster::{Account, Admission, Api, Audit, Cluster, Options, tools};
+
+/// All of it; on a machine to itself it takes a minute.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// What all scenes stand on.
+pub(crate) struct Stage {
+    pub(crate) cluster: Cluster,
+    pub(crate) api: Api,
+    /// Of the webhook's own account.
+    pub(crate) account: PathBuf,
+    /// Who signs certificates that come in files.
+    pub(crate) authority: Authority,
+}
+
+#[test]
+fn the_webhook_on_a_real_server() {
+    let Some(tools) = tools::for_test("webhook_real") else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        // What the webhook gives must not be there already.
+        let without = Admission { off: vec!["DefaultTolerationSeconds"], ..Admission::default() };
+        let options = Options { audit: Audit::Off, admission: vec![without], ..Options::default() };
+        let cluster = Cluster::start(&tools, options).await.unwrap();
+        let api = cluster.api(Account::Admin).await.unwrap();
+        let account = account::make(&cluster).await;
+        let authority = Authority::new().unwrap();
+        let stage = Stage { cluster, api, account, authority };
+        tokio::time::timeout(PATIENCE, all(&stage)).await.expect("done in time");
+    });
+}
+
+async fn all(stage: &Stage) {
+    told("without an API server", webhook_real::absent::without_an_api_server(stage)).await;
+    told("without definitions", webhook_real::absent::without_definitions(stage)).await;
+    define(&stage.cluster).await;
+    // Both wait most of the time.
+    let files = told("certificate files", webhook_real::files::renewed_and_spoilt_under_load(stage));
+    let own = told("certificates of its own making", webhook_real::self_signed::two_replicas(stage));
+    futures::join!(files, own);
+    told("killed under load", webhook_real::killed::pods_still_come(stage)).await;
+    told("words", webhook_real::words::kubectl_shows_them(stage)).await;
+}
+
+async fn told(what: &str, scene: impl Future<Output = ()>) {
+    let began = Instant::now();
+    scene.await;
+    println!("{what}: ok ({:.1} s)", began.elapsed().as_secs_f64());
+}

@@ -1,0 +1,138 @@
+//! # Self-signed: a certificate that the webhook makes for itself
+//! Room:     two replicas and one Secret; the Secret is lost under load, and another authority takes over.
+//! Comes in: the stage.
+//! Goes out: failed assertions.
+//! Not here: renewals over the years (the webhook's own tests).
+
+use super::super::Stage;
+use super::super::admission::account::{NAMESPACE, SECRET};
+use super::super::admission::client::{Client, believing};
+use super::super::admission::hook::{Hook, PATIENCE, free_port};
+use super::super::admission::load::Load;
+use super::super::admission::register::{Registered, asks, bundles, namespace, register_as};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use taintward_cluster::wait;
+
+/// How long all configurations must have trusted an authority before it is used, in seconds, and more than that.
+const SETTLED: i64 = 120;
+
+pub(crate) async fn two_replicas(stage: &Stage) {
+    let ports = [free_port(), free_port()];
+    let told = |at: usize, asked: &'static str| Registered {
+        port: ports[at],
+        asked,
+        authorities: "",
+        policy: "Fail",
+        seconds: 20,
+        nodes: false,
+    };
+    for name in ["own-a", "own-b"] {
+        namespace(&stage.api, name, name, json!({})).await;
+    }
+    register_as(&stage.api, "taintward", &[told(0, "own-a"), told(1, "own-b")]).await;
+    let flags = ["--self-signed", "--certificate-names=127.0.0.1"];
+    let start = |port| Hook::on(&stage.cluster, &stage.account, port, &flags);
+    let [mut one, mut other] = ports.map(start);
+    one = one.ready().await;
+    other = other.ready().await;
+    asks(&stage.api, &one, "own-a").await;
+    asks(&stage.api, &other, "own-b").await;
+    let before = Kept::read(stage).await.expect("the Secret was written");
+    for bundle in bundles(&stage.api, "taintward").await {
+        assert!(bundle.contains(before.authority.trim()), "caBundle was written");
+    }
+    let old = shown(&one, &before.authority).await.expect("the Secret's authority has signed it");
+    assert_eq!(shown(&other, &before.authority).await.as_ref(), Some(&old), "both show the same");
+    let loads = [Load::default(), Load::default()];
+    let loss = async {
+        loads[0].goes_on(50).await;
+        lose(stage).await;
+        let after = another(stage, &before).await;
+        for bundle in bundles(&stage.api, "taintward").await {
+            let both = [&before, &after].map(|kept| bundle.contains(kept.authority.trim()));
+            assert_eq!(both, [true, true], "old and new are believed");
+        }
+        assert_eq!(shown(&one, &before.authority).await.as_ref(), Some(&old), "not before all have heard of it");
+        a_while_passes(stage).await;
+        for hook in [&one, &other] {
+            let new = async || Ok(shown(hook, &after.authority).await);
+            let new = wait::until("the new certificate to be shown", PATIENCE, new).await.unwrap();
+            assert_ne!(new, old);
+        }
+        assert_eq!(shown(&one, &after.authority).await, shown(&other, &after.authority).await);
+        for load in &loads {
+            load.goes_on(50).await;
+            load.stop();
+        }
+    };
+    futures::join!(loads[0].run(&stage.api, "own-a"), loads[1].run(&stage.api, "own-b"), loss);
+    for load in &loads {
+        load.expect_none_refused();
+        assert_eq!(load.without(), 0);
+    }
+    assert!(one.is_running() && other.is_running());
+    println!("    {} pods, none refused", loads[0].created() + loads[1].created());
+}
+
+/// What the Secret says.
+struct Kept {
+    object: Value,
+    /// `ca.crt`
+    authority: String,
+    /// `rotation.json`
+    memory: Value,
+}
+
+fn place() -> String {
+    format!("/api/v1/namespaces/{NAMESPACE}/secrets/{SECRET}")
+}
+
+impl Kept {
+    async fn read(stage: &Stage) -> Option<Self> {
+        let object = stage.api.find(&place()).await.unwrap()?;
+        let text = |name: &str| {
+            let bytes = STANDARD.decode(object["data"][name].as_str()?).ok()?;
+            String::from_utf8(bytes).ok()
+        };
+        let memory = serde_json::from_str(&text("rotation.json")?).unwrap();
+        assert_eq!(object["type"], "kubernetes.io/tls");
+        let authority = text("ca.crt")?;
+        Some(Self { object, authority, memory })
+    }
+}
+
+/// Somebody deletes the Secret.
+async fn lose(stage: &Stage) {
+    stage.api.delete(&place(), &json!({})).await.unwrap();
+}
+
+/// Another Secret, whose authority all configurations are seen to trust.
+async fn another(stage: &Stage, before: &Kept) -> Kept {
+    wait::until("another authority that is trusted", PATIENCE, async || {
+        let kept = Kept::read(stage).await;
+        Ok(kept.filter(|kept| kept.authority != before.authority && kept.memory["trustedSince"].is_i64()))
+    })
+    .await
+    .unwrap()
+}
+
+/// As if the authority had been trusted for a while: nobody has to wait for that.
+async fn a_while_passes(stage: &Stage) {
+    wait::until("the Secret to be written", PATIENCE, async || {
+        let Some(mut kept) = Kept::read(stage).await else { return Ok(None) };
+        let since = kept.memory["trustedSince"].as_i64().unwrap();
+        kept.memory["trustedSince"] = json!(since - SETTLED);
+        kept.object["data"]["rotation.json"] = json!(STANDARD.encode(kept.memory.to_string()));
+        Ok(stage.api.replace(&place(), &kept.object).await.ok())
+    })
+    .await
+    .unwrap();
+}
+
+/// What is shown to somebody who believes this authority; `None` if it is not believed.
+async fn shown(hook: &Hook, authority: &str) -> Option<Vec<u8>> {
+    let client = Client::connect(hook.port, &believing(authority, None)).await;
+    client.ok().map(|client| client.shown)
+}
