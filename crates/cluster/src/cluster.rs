@@ -57,12 +57,7 @@ pub struct Admission {
 
 impl Default for Options {
     fn default() -> Self {
-        Self {
-            servers: 1,
-            audit: Audit::Full,
-            feature_gates: String::new(),
-            admission: Vec::new(),
-        }
+        Self { servers: 1, audit: Audit::Full, feature_gates: String::new(), admission: Vec::new() }
     }
 }
 

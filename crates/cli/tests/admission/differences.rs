@@ -62,9 +62,13 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         why: "of what an update brings, the plugin leaves out what another toleration covers; here the pod gets what was \
               asked for (AD-10)",
         holds: |pair| {
-            let (Outcome::Pod(theirs), Outcome::Pod(ours)) = (pair.upstream, pair.other) else { return false };
+            let (Outcome::Pod(theirs), Outcome::Pod(ours)) = (pair.upstream, pair.other) else {
+                return false;
+            };
             let mut rest = ours.iter();
-            pair.updated && theirs.len() < ours.len() && theirs.iter().all(|one| rest.any(|other| other == one))
+            pair.updated
+                && theirs.len() < ours.len()
+                && theirs.iter().all(|one| rest.any(|other| other == one))
         },
     },
     Difference {
@@ -72,7 +76,9 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
         why: "a toleration for hardware that another covers goes when lists are merged as the plugin does, and comes again \
               behind the others (AD-7, AD-10): with the plugin on update, with plugin and webhook both on at creation",
         holds: |pair| {
-            let (Outcome::Pod(theirs), Outcome::Pod(ours)) = (pair.upstream, pair.other) else { return false };
+            let (Outcome::Pod(theirs), Outcome::Pod(ours)) = (pair.upstream, pair.other) else {
+                return false;
+            };
             (pair.side == Side::Both || pair.updated) && sorted(theirs) == sorted(ours)
         },
     },
@@ -84,9 +90,14 @@ pub(crate) const DIFFERENCES: &[Difference] = &[
             let Outcome::Refused { code: 422, message } = pair.other else { return false };
             let same = |theirs: &Outcome| match theirs {
                 Outcome::Pod(_) => true,
-                Outcome::Refused { code, message: theirs } => *code == 422 && no_places(theirs) == no_places(message),
+                Outcome::Refused { code, message: theirs } => {
+                    *code == 422 && no_places(theirs) == no_places(message)
+                }
             };
-            pair.updated && message.contains("is invalid: ") && message.contains("spec.tolerations[") && same(pair.upstream)
+            pair.updated
+                && message.contains("is invalid: ")
+                && message.contains("spec.tolerations[")
+                && same(pair.upstream)
         },
     },
 ];

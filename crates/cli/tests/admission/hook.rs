@@ -78,10 +78,7 @@ impl Hook {
         let is_of = |line: &&str| {
             line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{']) && rest.contains(label))
         };
-        text.lines()
-            .filter(is_of)
-            .filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok())
-            .sum()
+        text.lines().filter(is_of).filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
     }
 
     /// Waits until a metric is at least this.

@@ -42,13 +42,45 @@ pub(crate) const LISTS: [(&str, Option<&str>, Option<&str>); 16] = [
     ("none", None, None),
     ("empty", Some(""), Some("")),
     ("brackets", Some("[]"), Some("[]")),
-    ("defaults", Some(r#"[{"key":"a","operator":"Exists"},{"key":"b","value":"x","effect":"NoSchedule"}]"#), None),
-    ("one-value", Some(r#"[{"key":"a","operator":"Equal","value":"x","effect":"NoExecute","tolerationSeconds":120}]"#), Some("")),
+    (
+        "defaults",
+        Some(r#"[{"key":"a","operator":"Exists"},{"key":"b","value":"x","effect":"NoSchedule"}]"#),
+        None,
+    ),
+    (
+        "one-value",
+        Some(r#"[{"key":"a","operator":"Equal","value":"x","effect":"NoExecute","tolerationSeconds":120}]"#),
+        Some(""),
+    ),
     ("all", Some(r#"[{"operator":"Exists"}]"#), Some("[]")),
-    ("twice", Some(r#"[{"key":"b","operator":"Exists"},{"key":"b","operator":"Exists","effect":"NoSchedule"},{"key":"b","operator":"Exists"}]"#), Some("")),
-    ("not-ready", Some(r#"[{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","tolerationSeconds":30}]"#), Some("")),
-    ("wide", None, Some(r#"[{"key":"a","operator":"Exists"},{"operator":"Exists","effect":"NoExecute","tolerationSeconds":300},{"operator":"Exists","effect":"NoSchedule"}]"#)),
-    ("narrow", Some("[]"), Some(r#"[{"key":"a","operator":"Equal","value":"x"},{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","tolerationSeconds":300},{"key":"node.kubernetes.io/unreachable","operator":"Exists","effect":"NoExecute","tolerationSeconds":300},{"key":"node.kubernetes.io/memory-pressure","operator":"Exists"}]"#)),
+    (
+        "twice",
+        Some(
+            r#"[{"key":"b","operator":"Exists"},{"key":"b","operator":"Exists","effect":"NoSchedule"},{"key":"b","operator":"Exists"}]"#,
+        ),
+        Some(""),
+    ),
+    (
+        "not-ready",
+        Some(
+            r#"[{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","tolerationSeconds":30}]"#,
+        ),
+        Some(""),
+    ),
+    (
+        "wide",
+        None,
+        Some(
+            r#"[{"key":"a","operator":"Exists"},{"operator":"Exists","effect":"NoExecute","tolerationSeconds":300},{"operator":"Exists","effect":"NoSchedule"}]"#,
+        ),
+    ),
+    (
+        "narrow",
+        Some("[]"),
+        Some(
+            r#"[{"key":"a","operator":"Equal","value":"x"},{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","tolerationSeconds":300},{"key":"node.kubernetes.io/unreachable","operator":"Exists","effect":"NoExecute","tolerationSeconds":300},{"key":"node.kubernetes.io/memory-pressure","operator":"Exists"}]"#,
+        ),
+    ),
     ("at-odds", Some(r#"[{"key":"b","operator":"Exists"}]"#), Some(r#"[{"key":"a","operator":"Exists"}]"#)),
     ("anything", Some(""), Some(r#"[{"operator":"Exists"}]"#)),
     ("bad-defaults", Some("[{"), Some("")),
@@ -136,10 +168,10 @@ fn tolerations() -> impl Strategy<Value = Vec<Value>> {
 
 /// The resources of a container.
 fn resources() -> impl Strategy<Value = Value> {
-    let special = ["example.com/gpu", "example.com/fpga", "nvidia.com/gpu", "hugepages-2Mi", "kubernetes.io/odd"];
-    let special = (select(special.to_vec()), select(vec!["0", "1", "2Mi"])).prop_map(|(name, amount)| {
-        json!({"requests": {name: amount}, "limits": {name: amount}})
-    });
+    let special =
+        ["example.com/gpu", "example.com/fpga", "nvidia.com/gpu", "hugepages-2Mi", "kubernetes.io/odd"];
+    let special = (select(special.to_vec()), select(vec!["0", "1", "2Mi"]))
+        .prop_map(|(name, amount)| json!({"requests": {name: amount}, "limits": {name: amount}}));
     let limits_only = Just(json!({"limits": {"example.com/gpu": "1", "cpu": "1"}}));
     prop_oneof![
         4 => Just(json!({})),

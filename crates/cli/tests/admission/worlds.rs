@@ -6,9 +6,7 @@
 
 use super::hook::{Files, Hook, all};
 use super::pods::{Case, LISTS, Update, annotations};
-use super::register::{
-    ASKED, Registered, asks, define, namespace, pods, refusal, register, tolerations,
-};
+use super::register::{ASKED, Registered, asks, define, namespace, pods, refusal, register, tolerations};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -138,8 +136,7 @@ impl Worlds {
             servers.push(Api::from_kubeconfig(&cluster.kubeconfig(Account::Admin, index)).await.unwrap());
         }
         let authority = Authority::new().unwrap();
-        let worlds =
-            Self { cluster, servers, hooks: Vec::new(), authority, there: RefCell::default() };
+        let worlds = Self { cluster, servers, hooks: Vec::new(), authority, there: RefCell::default() };
         worlds.settle_namespaces().await;
         worlds
     }
@@ -277,7 +274,9 @@ fn change(update: &Update, pod: &Value) -> Value {
     let there = !tolerations(pod).is_empty();
     match update {
         Update::Label => json!([{"op": "add", "path": "/metadata/labels", "value": {"touched": "yes"}}]),
-        Update::Toleration(one) if there => json!([{"op": "add", "path": "/spec/tolerations/-", "value": one}]),
+        Update::Toleration(one) if there => {
+            json!([{"op": "add", "path": "/spec/tolerations/-", "value": one}])
+        }
         Update::Toleration(one) => json!([{"op": "add", "path": "/spec/tolerations", "value": [one]}]),
         Update::Taken => json!([{"op": "remove", "path": "/spec/tolerations/0"}]),
         Update::Seconds(seconds) => {

@@ -16,10 +16,7 @@ fn authority(name: &str) -> (String, rcgen::Issuer<'static, rcgen::KeyPair>) {
     (pem, rcgen::Issuer::new(params, key))
 }
 
-fn signed(
-    by: &rcgen::Issuer<'static, rcgen::KeyPair>,
-    purpose: rcgen::ExtendedKeyUsagePurpose,
-) -> Identity {
+fn signed(by: &rcgen::Issuer<'static, rcgen::KeyPair>, purpose: rcgen::ExtendedKeyUsagePurpose) -> Identity {
     let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
     params.extended_key_usages = vec![purpose];
     let key = rcgen::KeyPair::generate().unwrap();
