@@ -295,7 +295,9 @@ fn flags_of_the_pods_are_those_of_the_program() {
                 arguments.as_array().unwrap().iter().map(|argument| argument.as_str().unwrap()).collect();
             let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
             let output = command.args(&arguments).args(["--kubeconfig", "nowhere"]).output().unwrap();
-            let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+            let said = [output.stdout, output.stderr]
+                .map(|text| String::from_utf8_lossy(&text).into_owned())
+                .concat();
             assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
         }
     }

@@ -225,10 +225,11 @@ impl View<'_> {
         let counted = nodes.values().map(|seen| (seen.ready, &seen.node.taints[..]));
         let mut fleet = Fleet::count(counted, dedicated);
         let underway = self.underway.lock().unwrap_or_else(PoisonError::into_inner);
-        let on_its_way = |(name, since): &(&Box<str>, &Instant)| {
-            ***name != *changing && since.elapsed() < UNDERWAY_MAX && nodes.contains_key(&***name)
+        let on_its_way = |name: &str, since: &Instant| {
+            *name != *changing && since.elapsed() < UNDERWAY_MAX && nodes.contains_key(name)
         };
-        fleet.underway = u32::try_from(underway.iter().filter(on_its_way).count()).unwrap_or(u32::MAX);
+        let others = underway.iter().filter(|(name, since)| on_its_way(name, since)).count();
+        fleet.underway = u32::try_from(others).unwrap_or(u32::MAX);
         Some(fleet)
     }
 

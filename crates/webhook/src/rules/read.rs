@@ -80,8 +80,8 @@ pub(super) fn pod(raw: &RawValue) -> Result<Pod<'_>, Malformed> {
         node: spec
             .node_name
             .as_ref()
-            .map(|Text(name)| name.as_ref().into())
-            .filter(|name: &Box<str>| !name.is_empty()),
+            .filter(|Text(name)| !name.is_empty())
+            .map(|Text(name)| name.as_ref().into()),
         gated: !spec.scheduling_gates.as_ref().is_none_or(Vec::is_empty),
         host_network: spec.host_network.unwrap_or(false),
         control_plane: metadata.labels.is_some_and(|labels| labels.control_plane),
