@@ -12,7 +12,7 @@ mod admission {
     pub(crate) mod register;
 }
 
-mod security {
+mod checklist {
     pub(crate) mod abuse;
     pub(crate) mod corpus;
     pub(crate) mod crowd;
@@ -25,9 +25,9 @@ mod security {
     pub(crate) mod transport;
 }
 
+use checklist::ground::{Found, Ground};
+use checklist::{abuse, corpus, crowd, manifests, pace, renewal, rights, spiral, transport};
 use futures::FutureExt as _;
-use security::ground::{Found, Ground};
-use security::{abuse, corpus, crowd, manifests, pace, renewal, rights, spiral, transport};
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -86,7 +86,8 @@ async fn checklist(ground: &mut Ground) -> usize {
         item("14", "no death spiral", spiral::two_replicas_die(ground)).await,
         item("15", "1,000 questions a second", pace::at_a_thousand_a_second(ground)).await,
         item("16", "bodies of 3 and 10 MiB", abuse::bodies(ground)).await,
-        item("17", "thousands of connections, slow and idle clients, floods", crowd::good_clients(ground)).await,
+        item("17", "thousands of connections, slow and idle clients, floods", crowd::good_clients(ground))
+            .await,
         item("18", "questions that make no sense", corpus::senseless(ground)).await,
         item("19", "uids and paths of answers", corpus::answers(ground)).await,
         item("20", "nothing of a pod is lost", corpus::nothing_is_lost(ground)).await,

@@ -12,7 +12,7 @@ mod admission {
     pub(crate) mod register;
 }
 
-mod webhook_real {
+mod webhook {
     pub(crate) mod absent;
     pub(crate) mod files;
     pub(crate) mod killed;
@@ -58,15 +58,15 @@ fn the_webhook_on_a_real_server() {
 }
 
 async fn all(stage: &Stage) {
-    told("without an API server", webhook_real::absent::without_an_api_server(stage)).await;
-    told("without definitions", webhook_real::absent::without_definitions(stage)).await;
+    told("without an API server", webhook::absent::without_an_api_server(stage)).await;
+    told("without definitions", webhook::absent::without_definitions(stage)).await;
     define(&stage.cluster).await;
     // Both wait most of the time.
-    let files = told("certificate files", webhook_real::files::renewed_and_spoilt_under_load(stage));
-    let own = told("certificates of its own making", webhook_real::self_signed::two_replicas(stage));
+    let files = told("certificate files", webhook::files::renewed_and_spoilt_under_load(stage));
+    let own = told("certificates of its own making", webhook::self_signed::two_replicas(stage));
     futures::join!(files, own);
-    told("killed under load", webhook_real::killed::pods_still_come(stage)).await;
-    told("words", webhook_real::words::kubectl_shows_them(stage)).await;
+    told("killed under load", webhook::killed::pods_still_come(stage)).await;
+    told("words", webhook::words::kubectl_shows_them(stage)).await;
 }
 
 async fn told(what: &str, scene: impl Future<Output = ()>) {

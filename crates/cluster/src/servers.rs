@@ -130,3 +130,29 @@ pub(crate) fn controller_manager(program: &Path, kubeconfig: &Path, controllers:
         .args(["--kube-api-qps=100000", "--kube-api-burst=100000"]);
     command
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::Admission;
+
+    #[test]
+    fn each_server_admits_in_its_own_way() {
+        let own = Admission { on: vec!["A", "B"], off: vec!["C"], configuration: "{}".into() };
+        let options = Options { servers: 2, admission: vec![own], ..Options::default() };
+        let flags = |index| {
+            let command = api_server(Path::new("server"), Path::new("/there"), 1, 2, index, &options);
+            let all = command.get_args().map(|flag| flag.to_string_lossy().into_owned());
+            all.filter(|flag| flag.contains("admission")).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            flags(0),
+            [
+                "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition,C",
+                "--enable-admission-plugins=A,B",
+                "--admission-control-config-file=/there/admission-0.yaml",
+            ]
+        );
+        assert_eq!(flags(1), ["--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"]);
+    }
+}

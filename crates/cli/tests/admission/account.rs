@@ -26,8 +26,16 @@ const PLACES: [(&str, &str, &str); 8] = [
     ("ClusterRoleBinding", "/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings"),
     ("Role", "/apis/rbac.authorization.k8s.io/v1", "roles"),
     ("RoleBinding", "/apis/rbac.authorization.k8s.io/v1", "rolebindings"),
-    ("MutatingWebhookConfiguration", "/apis/admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations"),
-    ("ValidatingWebhookConfiguration", "/apis/admissionregistration.k8s.io/v1", "validatingwebhookconfigurations"),
+    (
+        "MutatingWebhookConfiguration",
+        "/apis/admissionregistration.k8s.io/v1",
+        "mutatingwebhookconfigurations",
+    ),
+    (
+        "ValidatingWebhookConfiguration",
+        "/apis/admissionregistration.k8s.io/v1",
+        "validatingwebhookconfigurations",
+    ),
 ];
 
 /// So many of them make up an account.
@@ -55,7 +63,8 @@ pub(crate) fn collection(object: &Value) -> String {
 /// Makes the namespace and the account.
 pub(crate) async fn make(cluster: &Cluster) -> PathBuf {
     let admin = cluster.api(Account::Admin).await.unwrap();
-    let of_account = |object: &Value| PLACES[..OF_AN_ACCOUNT].iter().any(|(kind, _, _)| object["kind"] == *kind);
+    let of_account =
+        |object: &Value| PLACES[..OF_AN_ACCOUNT].iter().any(|(kind, _, _)| object["kind"] == *kind);
     for object in manifests(&["--parts=webhook"]).iter().filter(|object| of_account(object)) {
         let name = object["metadata"]["name"].as_str().unwrap();
         let path = format!("{}/{name}?fieldManager=tests&force=true", collection(object));

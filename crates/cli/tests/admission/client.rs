@@ -43,7 +43,9 @@ pub(crate) fn config(authorities: &str, identity: Option<&Identity>) -> ClientCo
         None => builder.with_no_client_auth(),
         Some(Identity { certificate, key }) => {
             let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()];
-            builder.with_client_auth_cert(chain, PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap()).unwrap()
+            builder
+                .with_client_auth_cert(chain, PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap())
+                .unwrap()
         }
     }
 }
@@ -77,7 +79,8 @@ impl Client {
 
     /// Sends a body; status and answer.
     pub(crate) async fn post(&mut self, path: &str, body: impl Into<Bytes>) -> io::Result<(u16, String)> {
-        let request = Request::post(path).header("host", "127.0.0.1").header("content-type", "application/json");
+        let request =
+            Request::post(path).header("host", "127.0.0.1").header("content-type", "application/json");
         self.send(request.body(Full::from(body.into())).unwrap()).await
     }
 

@@ -65,6 +65,12 @@ impl Load {
     /// Fails if a single pod was refused.
     pub(crate) fn expect_none_refused(&self) {
         let refused = self.refused.borrow();
-        assert!(refused.is_empty(), "{} of {} were refused, such as {:?}", refused.len(), self.created(), refused.first());
+        assert!(
+            refused.is_empty(),
+            "{} of {} were refused, such as {:?}",
+            refused.len(),
+            self.created(),
+            refused.first()
+        );
     }
 }

@@ -15,7 +15,8 @@ pub(crate) async fn pods_still_come(stage: &Stage) {
     namespace(&stage.api, "killed", "killed", json!({})).await;
     let mut hook = Hook::start(&stage.cluster, &stage.account, &all(&flags, &[])).ready().await;
     let authority = &stage.authority.certificate;
-    let lenient = Registered { policy: "Ignore", seconds: 2, ..Registered::strict(&hook, "killed", authority) };
+    let lenient =
+        Registered { policy: "Ignore", seconds: 2, ..Registered::strict(&hook, "killed", authority) };
     register_as(&stage.api, "killed", &[lenient]).await;
     asks(&stage.api, &hook, "killed").await;
     let (load, port) = (Load::default(), hook.port);

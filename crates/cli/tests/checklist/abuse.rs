@@ -33,5 +33,7 @@ pub(crate) async fn bodies(ground: &Ground) -> Found {
     }
     let after = ground.resident();
     demand(after < before + GROWTH, format!("10 MiB took memory: {before} KiB before, {after} KiB after"))?;
-    Ok(format!("200 and 413; {idle} KiB resident, {before} KiB after {BODIES} pods of 3 MiB, {after} KiB after {BODIES} of 10 MiB"))
+    Ok(format!(
+        "200 and 413; {idle} KiB resident, {before} KiB after {BODIES} pods of 3 MiB, {after} KiB after {BODIES} of 10 MiB"
+    ))
 }

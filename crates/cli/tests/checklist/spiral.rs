@@ -51,5 +51,8 @@ pub(crate) async fn two_replicas_die(ground: &Ground) -> Found {
             demand(create("after").await? == 2, "nobody answers again")?;
         }
     }
-    Ok(format!("with both gone a pod is created in {} ms, without tolerations; they come back and are asked", took.as_millis()))
+    Ok(format!(
+        "with both gone a pod is created in {} ms, without tolerations; they come back and are asked",
+        took.as_millis()
+    ))
 }

@@ -51,7 +51,10 @@ pub(crate) async fn what_the_account_may_do(ground: &Ground) -> Found {
         let allowed = answer["status"]["allowed"] == true;
         demand(allowed == *granted, format!("{verb} {group}/{resource}/{subresource} {name}: {allowed}"))?;
     }
-    Ok(format!("{} questions answered as they should be: it watches, and writes its own Secret", QUESTIONS.len()))
+    Ok(format!(
+        "{} questions answered as they should be: it watches, and writes its own Secret",
+        QUESTIONS.len()
+    ))
 }
 
 /// Of everything the account asked for, nothing was refused, and nothing else was asked for.

@@ -80,7 +80,10 @@ pub(crate) async fn configurations(ground: &Ground) -> Found {
         }
         let path = format!("{}?dryRun=All&fieldValidation=Strict", collection(&object));
         let kept = ground.api.create(&path, &object).await.map_err(|why| why.to_string())?;
-        demand(kept["metadata"]["name"] == "taintward" && !list(&kept["webhooks"]).is_empty(), "it names no webhook")?;
+        demand(
+            kept["metadata"]["name"] == "taintward" && !list(&kept["webhooks"]).is_empty(),
+            "it names no webhook",
+        )?;
         list(&kept["webhooks"]).iter().try_for_each(webhook)?;
         let again = |webhook: &Value| webhook["reinvocationPolicy"] == "IfNeeded";
         demand(!mutates || list(&kept["webhooks"]).iter().all(again), "reinvocationPolicy is not IfNeeded")?;
@@ -92,12 +95,18 @@ pub(crate) async fn configurations(ground: &Ground) -> Found {
 
 fn webhook(one: &Value) -> Result<(), String> {
     demand(one["failurePolicy"] == "Ignore", "failurePolicy is not Ignore")?;
-    demand(one["timeoutSeconds"].as_i64().is_some_and(|seconds| seconds <= SECONDS_MOST), "it may take too long")?;
+    demand(
+        one["timeoutSeconds"].as_i64().is_some_and(|seconds| seconds <= SECONDS_MOST),
+        "it may take too long",
+    )?;
     demand(one["sideEffects"] == "None", "sideEffects is not None")?;
     demand(one["admissionReviewVersions"] == serde_json::json!(["v1"]), "not v1 alone")?;
     for rule in list(&one["rules"]) {
         let wide = |field: &str| list(&rule[field]).iter().any(|one| one == "*");
-        demand(!["apiGroups", "resources", "operations"].iter().any(|field| wide(field)), "a rule is too wide")?;
+        demand(
+            !["apiGroups", "resources", "operations"].iter().any(|field| wide(field)),
+            "a rule is too wide",
+        )?;
     }
     demand(!list(&one["rules"]).is_empty(), "there is no rule")?;
     let selector = one["namespaceSelector"].to_string();

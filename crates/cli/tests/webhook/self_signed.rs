@@ -54,7 +54,11 @@ pub(crate) async fn two_replicas(stage: &Stage) {
             let both = [&before, &after].map(|kept| bundle.contains(kept.authority.trim()));
             assert_eq!(both, [true, true], "old and new are believed");
         }
-        assert_eq!(shown(&one, &before.authority).await.as_ref(), Some(&old), "not before all have heard of it");
+        assert_eq!(
+            shown(&one, &before.authority).await.as_ref(),
+            Some(&old),
+            "not before all have heard of it"
+        );
         a_while_passes(stage).await;
         for hook in [&one, &other] {
             let new = async || Ok(shown(hook, &after.authority).await);

@@ -30,7 +30,8 @@ fn bad() -> Vec<(&'static str, Vec<u8>)> {
     };
     let text = good.to_string();
     let spec = |spec: &str| text.replacen("\"spec\":{", &format!("\"spec\":{{{spec},"), 1).into_bytes();
-    let deep = |open: &str, close: &str| spec(&format!("\"x\":{}{}", open.repeat(10_000), close.repeat(10_000)));
+    let deep =
+        |open: &str, close: &str| spec(&format!("\"x\":{}{}", open.repeat(10_000), close.repeat(10_000)));
     let mut broken = text.clone().into_bytes();
     let at = text.find("registry").unwrap();
     broken[at] = 0xff;
@@ -64,8 +65,12 @@ pub(crate) async fn senseless(ground: &mut Ground) -> Found {
     let (all, pid) = (bad(), ground.hook.pid());
     for (what, body) in &all {
         for path in ["/mutate", "/validate"] {
-            let (status, said) =
-                ground.client().await.post(path, body.clone()).await.map_err(|why| format!("{what}: {why}"))?;
+            let (status, said) = ground
+                .client()
+                .await
+                .post(path, body.clone())
+                .await
+                .map_err(|why| format!("{what}: {why}"))?;
             demand(status == 400, format!("{what} at {path}: {status} {said}"))?;
             let plain = said.lines().count() == 1 && !said.trim_end().chars().any(char::is_control);
             demand(plain, format!("{what}: {said:?}"))?;
@@ -94,7 +99,9 @@ pub(crate) async fn answers(ground: &Ground) -> Found {
         }
     }
     demand(steps > PODS, format!("only {steps} steps"))?;
-    Ok(format!("{PODS} questions, each uid echoed; {steps} steps, all under /spec/tolerations or /spec/affinity"))
+    Ok(format!(
+        "{PODS} questions, each uid echoed; {steps} steps, all under /spec/tolerations or /spec/affinity"
+    ))
 }
 
 /// What makes up a pod, without what a server makes up itself.
@@ -117,14 +124,21 @@ pub(crate) async fn nothing_is_lost(ground: &Ground) -> Found {
             (Ok(plain), Ok(made)) => {
                 let after = tolerations(&made);
                 let kept = after.starts_with(&tolerations(&plain));
-                demand(kept, format!("{} became {}", plain["spec"]["tolerations"], made["spec"]["tolerations"]))?;
+                demand(
+                    kept,
+                    format!("{} became {}", plain["spec"]["tolerations"], made["spec"]["tolerations"]),
+                )?;
                 demand(without_own(&plain) == without_own(&made), format!("{plain} became {made}"))?;
                 compared += 1;
             }
             (Err(_), Err(_)) => refused += 1,
-            (plain, made) => return Err(format!("{}: {plain:?} without, {made:?} with the webhook", case.pod)),
+            (plain, made) => {
+                return Err(format!("{}: {plain:?} without, {made:?} with the webhook", case.pod));
+            }
         }
     }
     demand(compared > PODS / 2 && refused > 5, format!("{compared} and {refused}"))?;
-    Ok(format!("{compared} pods keep all they had, in its place; {refused} that a server refuses stay refused"))
+    Ok(format!(
+        "{compared} pods keep all they had, in its place; {refused} that a server refuses stay refused"
+    ))
 }
