@@ -10,7 +10,7 @@ use clap::Args;
 use std::path::PathBuf;
 
 /// What people ask, and the command that answers; each verb is one of ours.
-pub(crate) const QUESTIONS: [(&str, &str); 7] = [
+pub(crate) const QUESTIONS: [(&str, &str); 8] = [
     (
         "Who leaves if I add this taint, when, and where could they go?",
         "plan --taint NODE KEY=VALUE:NoExecute",
@@ -23,6 +23,7 @@ pub(crate) const QUESTIONS: [(&str, &str); 7] = [
     ("What does this taint mean, and how do the node's pods fare?", "explain node/NAME"),
     ("Who leaves next, and when?", "pending -A, pending -w"),
     ("Does this toleration do what its author thinks?", "lint -f FILE"),
+    ("How does it get into a cluster, and out again?", "install --image IMAGE, install --uninstall"),
     ("How does all this behave, without a cluster?", "sandbox --tour"),
 ];
 
