@@ -132,6 +132,8 @@ async fn what_is_shipped_is_accepted_and_grants_this_and_no_more() {
     };
     let cluster = Cluster::start(&tools, Options::default()).await.unwrap();
     let deploy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy");
+    // A dry run makes no namespace in which what comes after it could be tried.
+    cluster.kubectl(["create", "namespace", "taintward-system"]).unwrap();
     let applied = cluster.kubectl(["apply", "--dry-run=server", "-f", deploy]).unwrap();
     assert!(applied.contains("deployment.apps/taintward created (server dry run)"), "{applied}");
 
