@@ -131,7 +131,7 @@ fn who_smuggles_a_toleration_in_is_refused_and_told() {
     stage.pool("a", "Deny");
     let failure = stage.pod("team-b", "sly", &smuggled("a")).unwrap_err();
     assert_eq!((failure.code, failure.reason, &failure.details), (403, "Forbidden", &None));
-    let words = "admission webhook \"pods.taintward.io\" denied the request: ";
+    let words = "admission webhook \"pods.validate.taintward.io\" denied the request: ";
     assert!(failure.message.starts_with(words), "{}", failure.message);
     assert!(
         failure.message.contains("the nodes of pool a are for pods in namespaces with team=a"),
@@ -222,7 +222,8 @@ fn a_slip_of_the_hand_does_not_empty_the_cluster() {
     assert!(stage.taint("n1", "oops", &hand).is_ok() && stage.taint("n2", "oops", &hand).is_ok());
     let failure = stage.taint("n3", "oops", &hand).unwrap_err();
     assert!(
-        failure.code == 403 && failure.message.starts_with("admission webhook \"nodes.taintward.io\" denied"),
+        failure.code == 403
+            && failure.message.starts_with("admission webhook \"nodes.validate.taintward.io\" denied"),
         "{failure:?}"
     );
     stage.change_node("n3", |node| {

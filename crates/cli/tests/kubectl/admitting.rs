@@ -124,7 +124,7 @@ fn a_teams_pods_get_there_and_others_are_refused() {
     assert!(affinity.contains(r#"{"key":"example.com/pool","operator":"In","values":["a"]}"#), "{affinity}");
     stage.fails(
         &pod(&stage, "sly", "team-b", SMUGGLED),
-        "admission webhook \"pods.taintward.io\" denied the request: the nodes of pool team-a are for pods in namespaces \
+        "admission webhook \"pods.validate.taintward.io\" denied the request: the nodes of pool team-a are for pods in namespaces \
          with team=a; toleration 0 (example.com/pool=a:NoSchedule) lets this pod onto them: take it out",
     );
     stage.fails("get pod -n team-b sly", "(NotFound)");
@@ -226,7 +226,7 @@ fn slips_are_told_and_the_last_nodes_are_kept() {
     stage.ok("taint nodes n1 n2 n3 oops=1:NoExecute");
     stage.fails(
         "taint nodes n4 oops=1:NoExecute",
-        "admission webhook \"nodes.taintward.io\" denied the request: oops=1:NoExecute would send the pods of node n4 away",
+        "admission webhook \"nodes.validate.taintward.io\" denied the request: oops=1:NoExecute would send the pods of node n4 away",
     );
     stage.ok("annotate node n4 taintward.io/allow-no-execute=oops");
     stage.says("taint nodes n4 oops=1:NoExecute", &["node/n4 tainted"]);

@@ -46,15 +46,16 @@ pub(super) struct Coming<'a> {
 }
 
 impl Coming<'_> {
-    /// What asks about it, if anything does: the name of the webhook.
-    fn asks(&self) -> Option<&'static str> {
+    /// What asks about it, if anything does: the webhook's name in the configurations of an installation.
+    fn asks(&self, half: Half) -> Option<&'static str> {
         let resource = self.on.number.get();
         if self.on.sub.is_some() || self.on.namespace == OWN_NAMESPACE {
             return None;
         }
-        match (resource.group, resource.plural) {
-            ("", "pods") => Some("pods.taintward.io"),
-            ("", "nodes") => Some("nodes.taintward.io"),
+        match (resource.group, resource.plural, half) {
+            ("", "pods", Half::Mutate) => Some("pods.mutate.taintward.io"),
+            ("", "pods", Half::Validate) => Some("pods.validate.taintward.io"),
+            ("", "nodes", Half::Validate) => Some("nodes.validate.taintward.io"),
             _ => None,
         }
     }
@@ -140,7 +141,7 @@ impl Gate {
         object: &Value,
         warnings: &mut Vec<String>,
     ) -> Result<Option<String>, Failure> {
-        let Some(name) = coming.asks() else { return Ok(None) };
+        let Some(name) = coming.asks(half) else { return Ok(None) };
         self.heard.lock().unwrap_or_else(PoisonError::into_inner).catch_up(txn, &self.around);
         let question = coming.question(object).to_string();
         let Ok(judged) = judge(half, question.as_bytes(), &self.rules) else { return Ok(None) };
