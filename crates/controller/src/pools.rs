@@ -196,12 +196,13 @@ impl Pools {
         }
     }
 
-    /// When everything is to be judged anew.
-    fn round_at(&self) -> Option<Mono> {
+    /// When everything is to be judged anew; at once means `now`, so that who asks twice by one reading of the clock hears
+    /// the same.
+    fn round_at(&self, now: Mono) -> Option<Mono> {
         if !self.world.is_synced() || !(self.stale || self.stale_pods) {
             return None;
         }
-        let Some(judged) = self.judged else { return Some(self.clock.now().mono) };
+        let Some(judged) = self.judged else { return Some(now) };
         let (least, share) = if self.stale { (ROUND, ROUND_SHARE) } else { (COUNT, COUNT_SHARE) };
         Some(judged.plus(least.max(Span::from_micros(self.took.as_micros().saturating_mul(share)))))
     }
@@ -209,7 +210,7 @@ impl Pools {
     /// Judges everything anew, if that is due.
     fn round(&mut self) {
         let began = self.clock.now().mono;
-        if self.round_at().is_none_or(|at| at > began) {
+        if self.round_at(began).is_none_or(|at| at > began) {
             return;
         }
         if self.stale {
@@ -371,7 +372,7 @@ impl Pools {
     fn wake(&self, now: Mono) -> Mono {
         let housekeeping = self.published.map_or(now, |last| last.plus(HOUSEKEEPING));
         let retry = self.retries.wake_at(now).filter(|_| self.was_acting);
-        self.round_at().into_iter().chain(retry).fold(housekeeping, Mono::min)
+        self.round_at(now).into_iter().chain(retry).fold(housekeeping, Mono::min)
     }
 
     /// No new errands; those under way end, within the time a supervisor grants.
