@@ -20,24 +20,38 @@ struct Pinned {
     name: &'static str,
     go_mod: &'static str,
     go_sum: &'static str,
+    /// What the linker is told.
+    link: &'static str,
 }
+
+/// Kubernetes' programs learn their version from the linker. Without one, kubectl cannot compare it with a server's, and
+/// `kubectl version` fails. A test holds these to go.mod.
+const RELEASE: &str = "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 \
+                       -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 \
+                       -X k8s.io/component-base/version.gitTreeState=clean";
+
+/// Without tables for debuggers.
+const SLIM: &str = "-s -w";
 
 const CONTROL_PLANE: Pinned = Pinned {
     name: "cluster",
     go_mod: include_str!("../../../xtask/cluster/go.mod"),
     go_sum: include_str!("../../../xtask/cluster/go.sum"),
+    link: RELEASE,
 };
 
 const KWOK: Pinned = Pinned {
     name: "kwok",
     go_mod: include_str!("../../../xtask/kwok/go.mod"),
     go_sum: include_str!("../../../xtask/kwok/go.sum"),
+    link: SLIM,
 };
 
 const HELM: Pinned = Pinned {
     name: "helm",
     go_mod: include_str!("../../../xtask/helm/go.mod"),
     go_sum: include_str!("../../../xtask/helm/go.sum"),
+    link: SLIM,
 };
 
 /// The programs, the Go package of each, and what they are needed for. The biggest comes first: what the others share
@@ -199,9 +213,9 @@ fn fnv1a(hash: u64, byte: u8) -> u64 {
 }
 
 impl Pinned {
-    /// The folder for the binaries of exactly these module versions.
+    /// The folder for the binaries of exactly these module versions, linked in just this way.
     fn folder(&self) -> Result<PathBuf> {
-        let text = self.go_mod.bytes().chain(self.go_sum.bytes());
+        let text = self.go_mod.bytes().chain(self.go_sum.bytes()).chain(self.link.bytes());
         Ok(cache()?.join(self.name).join(format!("{:016x}", text.fold(0xcbf2_9ce4_8422_2325, fnv1a))))
     }
 
@@ -225,7 +239,7 @@ impl Pinned {
             false => eprintln!("building what is missing of {what}, once, into {}", bin.display()),
         }
         for (name, package) in missing {
-            build_one(name, package, &source, &bin)?;
+            build_one(name, package, self.link, (&source, &bin))?;
         }
         Ok(bin)
     }
@@ -250,11 +264,13 @@ fn minor_version(version: &str) -> Option<u32> {
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-fn build_one(name: &str, package: &str, source: &Path, bin: &Path) -> Result<()> {
+fn build_one(name: &str, package: &str, link: &str, (source, bin): (&Path, &Path)) -> Result<()> {
     let half = bin.join(format!("{name}.building"));
     let errors = source.join(format!("{name}.log"));
     let mut child = Command::new("go")
-        .args(["build", "-mod=readonly", "-ldflags=-s -w", "-o"])
+        .args(["build", "-mod=readonly"])
+        .arg(format!("-ldflags={link}"))
+        .arg("-o")
         .arg(&half)
         .arg(package)
         .current_dir(source)
@@ -303,6 +319,18 @@ mod tests {
         assert_eq!(minor_version("go1.22rc1"), Some(22));
         for text in ["", "devel +abc", "go2.0", "go1."] {
             assert_eq!(minor_version(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn programs_say_the_version_they_are_made_of() {
+        let line = |line: &&str| line.trim_start().starts_with("k8s.io/kubernetes v");
+        let pinned = CONTROL_PLANE.go_mod.lines().find(line).and_then(|line| line.split_whitespace().nth(1));
+        let version = pinned.expect("a pinned version");
+        let (major, minor) = version[1..].rsplit_once('.').and_then(|(two, _)| two.split_once('.')).unwrap();
+        for (name, value) in [("gitVersion", version), ("gitMajor", major), ("gitMinor", minor)] {
+            let flag = format!("-X k8s.io/component-base/version.{name}={value} ");
+            assert!(RELEASE.contains(&flag), "{flag}");
         }
     }
 
