@@ -1,21 +1,46 @@
 //! # Fuzz target: from an AdmissionReview to its answer
-//! Room:     bytes in; no panic, no hang; whatever is answered is JSON and echoes the question's uid.
+//! Room:     bytes in; no panic, no hang; whatever is answered is JSON and echoes the question's uid. Once with a reviewer
+//!           that uses every kind of answer, once with all rules in a small cluster.
 //! Comes in: from libFuzzer (`cargo +nightly fuzz run admission --features libfuzzer`), or from files named as arguments
 //!           (`cargo run --manifest-path fuzz/Cargo.toml --bin admission -- FILE...`, on the stable compiler).
 //! Goes out: nothing; a crash is the finding.
-//! Not here: what is asked of it: `taintward_webhook::review::fuzz_entry`.
+//! Not here: what is asked of it: `taintward_webhook::review::fuzz_entry`, `taintward_webhook::rules`.
 #![cfg_attr(feature = "libfuzzer", no_main)]
+
+#[allow(dead_code, reason = "the cluster of the tests, of which this needs a part")]
+#[path = "../../crates/webhook/tests/rules/world.rs"]
+mod world;
+
+use std::sync::OnceLock;
+use taintward_webhook::metrics::Outcome;
+use taintward_webhook::review::{Half, fuzz_entry, judge};
+use taintward_webhook::rules::Rules;
+
+/// A rule that breaks down lets the object in; here it is found.
+fn ask_rules(bytes: &[u8]) -> usize {
+    static RULES: OnceLock<Rules> = OnceLock::new();
+    let rules = RULES.get_or_init(world::rules);
+    let mut patches = 0;
+    for half in [Half::Mutate, Half::Validate] {
+        let Ok(judged) = judge(half, bytes, rules) else { continue };
+        assert!(judged.outcome != Outcome::Panicked, "no rule breaks down");
+        let answer: serde_json::Value = serde_json::from_slice(&judged.answer).expect("an answer is JSON");
+        patches += usize::from(answer["response"]["patch"].is_string());
+    }
+    patches
+}
 
 #[cfg(feature = "libfuzzer")]
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
-    taintward_webhook::review::fuzz_entry(bytes);
+    fuzz_entry(bytes);
+    ask_rules(bytes);
 });
 
 #[cfg(not(feature = "libfuzzer"))]
 fn main() -> std::io::Result<()> {
     for path in std::env::args_os().skip(1) {
-        let patches = taintward_webhook::review::fuzz_entry(&std::fs::read(&path)?);
-        println!("{}: {patches} patches", path.display());
+        let bytes = std::fs::read(&path)?;
+        println!("{}: {} patches, {} of the rules", path.display(), fuzz_entry(&bytes), ask_rules(&bytes));
     }
     Ok(())
 }

@@ -42,6 +42,8 @@ pub(crate) enum Lease {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Enforcers {
     pub(crate) ours: Lease,
+    /// The namespace in which it was found, or looked for first.
+    pub(crate) place: &'static str,
     pub(crate) upstreams: Lease,
 }
 
@@ -89,13 +91,24 @@ impl Lease {
         }
     }
 
-    fn described(&self, name: &str) -> String {
+    /// How much it tells; less is more.
+    const fn rank(&self) -> u8 {
         match self {
-            Self::Held(holder) => format!("lease {NAMESPACE}/{name} is held by {holder}"),
-            Self::Stale(age) => format!("lease {NAMESPACE}/{name} was not renewed for {age}s"),
-            Self::Free => format!("nobody holds lease {NAMESPACE}/{name}"),
-            Self::Absent => format!("there is no lease {NAMESPACE}/{name}"),
-            Self::Unread(why) => format!("lease {NAMESPACE}/{name} could not be read ({why})"),
+            Self::Held(_) => 0,
+            Self::Stale(_) => 1,
+            Self::Free => 2,
+            Self::Unread(_) => 3,
+            Self::Absent => 4,
+        }
+    }
+
+    fn described(&self, place: &str, name: &str) -> String {
+        match self {
+            Self::Held(holder) => format!("lease {place}/{name} is held by {holder}"),
+            Self::Stale(age) => format!("lease {place}/{name} was not renewed for {age}s"),
+            Self::Free => format!("nobody holds lease {place}/{name}"),
+            Self::Absent => format!("there is no lease {place}/{name}"),
+            Self::Unread(why) => format!("lease {place}/{name} could not be read ({why})"),
         }
     }
 }
@@ -107,18 +120,26 @@ impl Enforcers {
             lease(reach, NAMESPACE, UPSTREAMS, now),
             lease(reach, INSTALLED, OURS, now)
         );
-        let ours = if matches!(installed, Lease::Held(_)) { installed } else { by_default };
-        Self { ours, upstreams }
+        Self::among(by_default, installed, upstreams)
+    }
+
+    /// Ours is where there is most to tell of it.
+    fn among(by_default: Lease, installed: Lease, upstreams: Lease) -> Self {
+        let (place, ours) = match installed.rank() < by_default.rank() {
+            true => (INSTALLED, installed),
+            false => (NAMESPACE, by_default),
+        };
+        Self { ours, place, upstreams }
     }
 
     /// What there is to say; nothing where a Taintward holds its lease.
     pub(crate) fn remark(&self) -> Option<String> {
-        let Self { ours, upstreams } = self;
-        let both = format!("{}, {}", ours.described(OURS), upstreams.described(UPSTREAMS));
+        let Self { ours, place, upstreams } = self;
+        let both = format!("{}, {}", ours.described(place, OURS), upstreams.described(NAMESPACE, UPSTREAMS));
         match (ours, upstreams) {
             (Lease::Held(_), _) => None,
             (_, Lease::Held(_)) => Some(format!(
-                "no Taintward holds the lease {NAMESPACE}/{OURS}; a kube-controller-manager runs, but its lease does \
+                "no Taintward holds the lease {place}/{OURS}; a kube-controller-manager runs, but its lease does \
                  not say whether its taint-eviction-controller is on"
             )),
             (Lease::Unread(_), _) | (_, Lease::Unread(_)) => {
@@ -173,7 +194,8 @@ mod tests {
     #[test]
     fn what_leases_cannot_tell_is_not_said() {
         let held = || Lease::Held("a".into());
-        let remark = |ours, upstreams| Enforcers { ours, upstreams }.remark().unwrap_or_default();
+        let remark =
+            |ours, upstreams| Enforcers { ours, place: NAMESPACE, upstreams }.remark().unwrap_or_default();
         assert_eq!(remark(held(), Lease::Absent), "");
         assert!(remark(Lease::Absent, held()).contains("does not say whether"));
         assert!(
@@ -183,6 +205,29 @@ mod tests {
             [(Lease::Unread("no".into()), Lease::Absent), (Lease::Free, Lease::Unread("no".into()))]
         {
             assert!(remark(ours, upstreams).starts_with("whether anybody evicts cannot be told"));
+        }
+    }
+
+    #[test]
+    fn an_installation_has_its_lease_elsewhere() {
+        let held = || Lease::Held("a".into());
+        for (by_default, installed, wanted) in [
+            (Lease::Absent, held(), None),
+            (Lease::Stale(70), held(), None),
+            (held(), Lease::Stale(70), None),
+            (
+                Lease::Absent,
+                Lease::Stale(70),
+                Some("lease taintward-system/taintward was not renewed for 70s"),
+            ),
+            (Lease::Free, Lease::Absent, Some("nobody holds lease kube-system/taintward")),
+            (Lease::Absent, Lease::Absent, Some("there is no lease kube-system/taintward")),
+            (Lease::Absent, Lease::Unread("no".into()), Some("taintward-system/taintward could not be read")),
+        ] {
+            let found = Enforcers::among(by_default, installed, Lease::Absent);
+            let remark = found.remark();
+            assert_eq!(remark.is_some(), wanted.is_some(), "{found:?}");
+            assert!(remark.unwrap_or_default().contains(wanted.unwrap_or_default()), "{found:?}");
         }
     }
 }

@@ -6,7 +6,7 @@
 
 mod lists;
 
-pub(crate) use lists::{ListsError, lists};
+pub(crate) use lists::{ListsError, checked, lists};
 
 use std::error::Error;
 use std::io::{self, Write as _};

@@ -20,7 +20,7 @@ use std::process::{Command, Output};
 use taintward_cluster::tools;
 
 /// Choices, as flags and as a chart's values.
-const CHOICES: [(&[&str], &[&str]); 9] = [
+const CHOICES: [(&[&str], &[&str]); 10] = [
     (&[], &[]),
     (
         &["--namespace=taints", "--image=registry.example.com/a/taintward:v9", "--replicas=3"],
@@ -77,15 +77,33 @@ const CHOICES: [(&[&str], &[&str]); 9] = [
         &["--cert-secret=mine", "--ca-bundle=CA", "--parts=webhook,viewer"],
         &["webhook.certificate.secret=mine,webhook.certificate.caBundle=BUNDLE,parts.controller=false"],
     ),
+    (
+        &["--rules=*,toleration-restriction", "--restriction-config=LISTS", "--parts=webhook"],
+        &[
+            "webhook.rules=*\\,toleration-restriction,parts.controller=false,parts.viewer=false",
+            "webhook.restrictionConfig=LISTS",
+        ],
+    ),
 ];
 
 const CA: &str = "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n";
 const BUNDLE: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tClFVSkQKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=";
 
-/// The flags of a choice, with a file where one is named.
+/// A file of lists, on several lines.
+const LISTS: &str = "apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1
+kind: Configuration
+default:
+- {key: \"räume/1\", operator: Exists}
+";
+
+/// Where the pods find it.
+const LISTS_THERE: &str = "=/etc/taintward/lists/config.yaml";
+
+/// The flags of a choice, with files where they are named.
 fn flags(choice: &[&str], folder: &Folder) -> Vec<String> {
-    let file = folder.write("ca.pem", CA);
-    choice.iter().map(|flag| flag.replace("=CA", &format!("={file}"))).collect()
+    let (ca, lists) = (folder.write("ca.pem", CA), folder.write("lists.yaml", LISTS));
+    let named = |flag: &&str| flag.replace("=CA", &format!("={ca}")).replace("=LISTS", &format!("={lists}"));
+    choice.iter().map(named).collect()
 }
 
 fn chosen(flags: &[String]) -> ByName {
@@ -129,7 +147,9 @@ fn the_chart_renders_to_what_is_printed() {
         let flags = flags(choice, &folder);
         let ours = for_helm(chosen(&flags));
         let namespace = if choice.contains(&"--namespace=taints") { "taints" } else { "taintward-system" };
-        let sets: Vec<String> = sets.iter().map(|set| set.replace("BUNDLE", BUNDLE)).collect();
+        let lists = LISTS.replace(',', "\\,").replace('{', "\\{").replace('}', "\\}");
+        let filled = |set: &&str| set.replace("BUNDLE", BUNDLE).replace("=LISTS", &format!("={lists}"));
+        let sets: Vec<String> = sets.iter().map(filled).collect();
         let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
         let output = rendered(&helm, &chart, &folder, namespace, &sets);
         assert!(output.status.success(), "{choice:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -291,8 +311,9 @@ fn flags_of_the_pods_are_those_of_the_program() {
         let all = chosen(&flags(choice, &folder));
         for object in all.values().filter(|object| object["kind"] == "Deployment") {
             let arguments = &object["spec"]["template"]["spec"]["containers"][0]["args"];
-            let arguments: Vec<&str> =
-                arguments.as_array().unwrap().iter().map(|argument| argument.as_str().unwrap()).collect();
+            let lists = format!("={}", folder.write("there.yaml", LISTS));
+            let here = |argument: &Value| argument.as_str().unwrap().replace(LISTS_THERE, &lists);
+            let arguments: Vec<String> = arguments.as_array().unwrap().iter().map(here).collect();
             let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
             let output = command.args(&arguments).args(["--kubeconfig", "nowhere"]).output().unwrap();
             let said = [output.stdout, output.stderr]

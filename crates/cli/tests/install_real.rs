@@ -30,6 +30,7 @@ fn an_installation_on_a_real_server_and_its_end() {
     nobody_can_escalate(&there);
     pods_keep_to_the_restricted_level(&there);
     configurations_stand_in_nobodys_way(&there);
+    lists_come_along_with_the_pods(&there, &cluster.folder().join("lists.yaml"));
     what_others_changed_is_theirs(&there);
     it_goes_when_pools_are_gone(&there);
 }
@@ -214,6 +215,20 @@ fn configurations_stand_in_nobodys_way(there: &Installed<'_>) {
     assert!(there.create(&node).0.contains("node/n1 created"));
     let (said, warned) = there.kubectl("taint node n1 a=b:NoExecute");
     assert!(said.contains("node/n1 tainted"), "{said}{warned}");
+}
+
+fn lists_come_along_with_the_pods(there: &Installed<'_>, file: &Path) {
+    let text = "apiVersion: podtolerationrestriction.admission.k8s.io/v1alpha1\nkind: Configuration\n\
+                default: [{key: room, operator: Exists}]\n";
+    std::fs::write(file, text).unwrap();
+    let config = format!("--restriction-config={}", file.display());
+    let (_, refused) = there.failed(&["--apply", IMAGE, &config]);
+    assert!(refused.contains("add toleration-restriction to --rules"), "{refused}");
+    there.done(&["--apply", IMAGE, &config, "--rules=*,toleration-restriction"]);
+    let template = there.json("get deployment taintward-webhook")["spec"]["template"].clone();
+    assert_eq!(template["metadata"]["annotations"]["taintward.io/restriction-config"], text);
+    let (said, warned) = there.pod(&template);
+    assert!(said.contains("created (server dry run)") && warned.is_empty(), "{said}{warned}");
 }
 
 fn pod(name: &str) -> Value {

@@ -17,6 +17,7 @@ mod limit;
 pub mod logging;
 pub mod metrics;
 mod news;
+mod outbox;
 mod pools;
 mod right;
 pub mod run;

@@ -124,7 +124,7 @@ impl Lifecycle {
                 done = self.hands.next() => self.done(done),
                 batch = news.next() => self.hear(batch),
                 asked = self.witness.answer() => self.answered(asked),
-                sent = self.teller.sent() => self.teller.was_sent(sent, &self.clock, &self.metrics),
+                sent = self.teller.outbox.sent() => self.teller.outbox.was_sent(sent, &self.clock, &self.metrics),
                 () = self.right.changed() => {}
                 () = self.clock.sleep_until(wake) => {}
             }
@@ -209,7 +209,7 @@ impl Lifecycle {
             self.hold.send_if_modified(|hold| std::mem::replace(hold, holds) != holds);
         }
         if acting {
-            self.teller.send(&self.actor, now.mono, &self.metrics);
+            self.teller.outbox.send(&self.actor, now.mono, &self.metrics);
         }
     }
 
@@ -239,7 +239,7 @@ impl Lifecycle {
             everything_down: self.engine.is_everything_down(),
             in_doubt: self.engine.doubt(now).is_some(),
         });
-        self.metrics.effects.events_dropped.inc_by(self.teller.take_dropped());
+        self.metrics.effects.events_dropped.inc_by(self.teller.outbox.take_dropped());
     }
 
     /// When the loop has to go round without being told anything. What is due but may not be sent, or has no room,
@@ -259,7 +259,7 @@ impl Lifecycle {
                 self.done(done);
             }
             self.tell();
-            self.teller.finish().await;
+            self.teller.outbox.finish().await;
         };
         if tokio::time::timeout(DRAIN_MAX, ending).await.is_err() {
             tracing::warn!(

@@ -161,7 +161,7 @@ impl Pools {
                 () = stop.requested() => break,
                 done = self.hands.next() => self.done(done),
                 batch = news.next() => self.hear(batch),
-                sent = self.teller.sent() => self.teller.was_sent(sent, &self.clock, &self.metrics),
+                sent = self.teller.outbox.sent() => self.teller.outbox.was_sent(sent, &self.clock, &self.metrics),
                 () = self.right.changed() => self.look = true,
                 () = self.clock.sleep_until(wake) => {}
             }
@@ -249,7 +249,7 @@ impl Pools {
             self.look_after_pools();
         }
         self.look_after_nodes();
-        self.teller.send(&self.actor, self.clock.now().mono, &self.metrics);
+        self.teller.outbox.send(&self.actor, self.clock.now().mono, &self.metrics);
     }
 
     fn look_after_pools(&mut self) {
@@ -365,7 +365,7 @@ impl Pools {
         let mut sums = census::sums(&self.judgement, &self.counts, &self.world);
         (sums.waiting, sums.retrying) = (self.todo.len(), self.retries.nodes());
         self.metrics.pools.set(sums);
-        self.metrics.effects.events_dropped.inc_by(self.teller.take_dropped());
+        self.metrics.effects.events_dropped.inc_by(self.teller.outbox.take_dropped());
     }
 
     /// When the loop has to go round without being told anything.
@@ -382,7 +382,7 @@ impl Pools {
                 let done = self.hands.next().await;
                 self.done(done);
             }
-            self.teller.finish().await;
+            self.teller.outbox.finish().await;
         };
         if tokio::time::timeout(DRAIN_MAX, ending).await.is_err() {
             tracing::warn!(

@@ -26,12 +26,15 @@ pub struct Failure {
     pub retry_after: Option<u32>,
     /// Where an interrupted list could go on.
     pub onward: Option<String>,
+    /// What its author should know besides, for `Warning` headers.
+    pub warnings: Vec<String>,
 }
 
 impl Failure {
     /// A refusal without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None, retry_after: None, onward: None }
+        let (details, retry_after, onward, warnings) = (None, None, None, Vec::new());
+        Self { code, reason, message: message.into(), details, retry_after, onward, warnings }
     }
 
     /// What a `Status` says.

@@ -216,6 +216,18 @@ fn special_hardware_is_tolerated_and_slips_are_told() {
 }
 
 #[test]
+fn who_is_refused_hears_the_warnings_too() {
+    let stage = Stage::set();
+    stage.pool("a", "Deny");
+    let mut sly = smuggled("a");
+    let slip = json!({"key": "node.kubernetes.io/notready", "operator": "Exists", "effect": "NoExecute"});
+    sly["tolerations"].as_array_mut().unwrap().push(slip);
+    let refused = stage.pod("team-b", "sly", &sly).unwrap_err();
+    assert_eq!(refused.code, 403);
+    assert!(refused.warnings.iter().any(|said| said.contains("misspelt-key")), "{:?}", refused.warnings);
+}
+
+#[test]
 fn a_slip_of_the_hand_does_not_empty_the_cluster() {
     let stage = Stage::set();
     let hand = Wish::by("hand");

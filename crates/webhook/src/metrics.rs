@@ -172,11 +172,16 @@ impl Metrics {
         self.reloads.inc();
         self.certificate_until.set(until.map_or(0, |until| until.as_micros() / 1_000_000));
     }
+
+    /// The text of `/metrics`.
+    pub fn render(&self, exposition: Exposition) -> String {
+        exposition.render(&self.registry)
+    }
 }
 
 impl Render for Metrics {
     fn render(&self, exposition: Exposition) -> String {
-        exposition.render(&self.registry)
+        Self::render(self, exposition)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::install::{
     Certificate, Conflicts, InstallPlan, Leftovers, Parts, RULES, Try, Values, What, contradiction,
 };
 use crate::kube_args::ServerArgs;
+use crate::webhook::{ListsError, checked};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::{Args, ValueEnum};
@@ -111,6 +112,9 @@ struct WebhookArgs {
     /// toleration-restriction, advice, brake
     #[arg(long, value_name = "LIST", default_value = "*", value_parser = rules)]
     rules: String,
+    /// With the rule toleration-restriction: lists for namespaces that have none of their own, as `taintward webhook` takes them
+    #[arg(long, value_name = "FILE")]
+    restriction_config: Option<PathBuf>,
     /// What becomes of pods while no webhook answers: Ignore lets them pass, Fail refuses them
     #[arg(long, value_name = "POLICY", default_value = "Ignore", value_parser = ["Ignore", "Fail"])]
     failure_policy: String,
@@ -145,13 +149,19 @@ enum PartArg {
     Viewer,
 }
 
-/// Why a file is no certificate to trust.
+/// Why a file that is named cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InstallFault {
     #[error("cannot read {}, which --ca-bundle names: {why}", file.display())]
     Unreadable { file: PathBuf, why: std::io::Error },
     #[error("there is no certificate in {}, which --ca-bundle names; expected PEM", file.display())]
     NoCertificate { file: PathBuf },
+    #[error(
+        "--restriction-config is given, but the rule that reads it does not hold: add toleration-restriction to --rules"
+    )]
+    NobodyReads,
+    #[error(transparent)]
+    Lists(#[from] ListsError),
 }
 
 impl InstallArgs {
@@ -182,6 +192,7 @@ impl InstallArgs {
             stamp_taints: controller.stamp_taints,
             controller_args: controller.controller_arg,
             certificate: certificate(webhook.cert_secret, webhook.ca_bundle)?,
+            lists: lists(webhook.restriction_config, &webhook.rules)?,
             rules: webhook.rules,
             failure_policy: webhook.failure_policy,
             webhook_args: webhook.webhook_arg,
@@ -218,6 +229,15 @@ fn certificate(secret: Option<String>, file: Option<PathBuf>) -> Result<Option<C
         return Err(InstallFault::NoCertificate { file });
     }
     Ok(Some(Certificate { secret, ca_bundle: STANDARD.encode(pem) }))
+}
+
+/// The text of the file, if the webhook will understand it.
+fn lists(file: Option<PathBuf>, rules: &str) -> Result<Option<String>, InstallFault> {
+    let Some(file) = file else { return Ok(None) };
+    if !rules.split(',').any(|rule| rule == "toleration-restriction") {
+        return Err(InstallFault::NobodyReads);
+    }
+    Ok(Some(checked(&file)?))
 }
 
 fn controllers(text: &str) -> Result<String, String> {

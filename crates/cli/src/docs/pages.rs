@@ -41,7 +41,8 @@ const PAGES: [Page; 12] = [
             "taintward webhook --self-signed --namespace default --bind-address 127.0.0.1",
         )),
         exit_codes: &program::EXIT_CODES,
-        besides: "What each rule does, and what to do when something is wrong: [docs/admission.md](../admission.md).",
+        besides: "What each rule does, and what to do when something is wrong: [docs/admission.md](../admission.md). Environment \
+            variables and metrics: [the reference](../reference.md).",
     },
     Page {
         verb: "install",

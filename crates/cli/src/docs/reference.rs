@@ -12,16 +12,22 @@ use std::sync::Arc;
 use taintward_controller::logging::KEYS;
 use taintward_controller::metrics::{About, Exposition, Metrics, describe};
 use taintward_core::time::{Mono, Wall};
+use taintward_webhook::metrics::Metrics as WebhookMetrics;
+use taintward_webhook::rules::Rules;
 
 const OPENING: &str = "# Reference
 
 Made from the program itself by `taintward docs`; a test fails when this file differs from it.
 To make it anew: `cargo run --quiet --package taintward -- docs > docs/reference.md`.
 
-## Flags of `taintward run`
-
 A flag wins over its environment variable, a variable over the default. Durations are written as in Go (`500ms`,
 `15s`, `1m30s`); truth values too (`true`, `false`, `1`, `0`, `t`, `f`).
+";
+
+const METRICS: &str = "
+## Metrics
+
+Labels have closed lists of values; none holds the name of a pod, a node or a taint.
 ";
 
 const HEALTH: &str = "
@@ -30,23 +36,36 @@ const HEALTH: &str = "
 | path | fails (HTTP 500) when |
 |---|---|
 | `/livez`, `/live`, `/healthz` | a loop is stuck, so that only a restart helps |
-| `/readyz`, `/ready` | a loop is stuck, a list is not complete yet, or a watch is stalled; a follower is ready |
+| `/readyz`, `/ready` | a loop is stuck, a list is not complete yet, or a watch is stalled; a follower is ready. The webhook: \
+a list is not complete yet, there is no certificate to show, or it is stopping |
 
 `?verbose` shows every check; `/readyz/<check>` asks for one. A connection serves one request and lasts at most 10 s.
 ";
 
 /// The whole text.
 pub(super) fn reference() -> String {
-    [OPENING.to_owned(), flags(), sandbox(), exit_codes(), metrics(), HEALTH.to_owned(), log_keys()].concat()
+    [
+        OPENING.to_owned(),
+        flags("run"),
+        flags("webhook"),
+        sandbox(),
+        exit_codes(),
+        METRICS.to_owned(),
+        metrics(),
+        HEALTH.to_owned(),
+        log_keys(),
+    ]
+    .concat()
 }
 
-fn flags() -> String {
-    let mut text = String::new();
+/// The flags that have an environment variable, of a command for clusters.
+fn flags(command: &str) -> String {
+    let mut text = format!("\n## Flags of `taintward {command}`\n");
     let mut heading = None;
     let description = args::description();
-    let run = description.find_subcommand("run");
-    let arguments = run.into_iter().flat_map(|run| run.get_arguments()).filter(|arg| arg.get_env().is_some());
-    for arg in arguments {
+    let command = description.find_subcommand(command);
+    let arguments = command.into_iter().flat_map(clap::Command::get_arguments);
+    for arg in arguments.filter(|arg| arg.get_env().is_some()) {
         if arg.get_help_heading() != heading {
             heading = arg.get_help_heading();
             let title = heading.unwrap_or("Other");
@@ -104,7 +123,7 @@ fn sandbox_node(node: Option<&clap::Command>) -> String {
 }
 
 fn exit_codes() -> String {
-    let mut text = "\n## Exit codes\n\nOf `run` and `sandbox`; [each command](cli/README.md) has a page with its own.\n\n| code | meaning |\n|---|---|\n".to_owned();
+    let mut text = "\n## Exit codes\n\nOf `run`, `webhook` and `sandbox`; [each command](cli/README.md) has a page with its own.\n\n| code | meaning |\n|---|---|\n".to_owned();
     for (code, meaning) in EXIT_CODES {
         line(&mut text, format_args!("| {code} | {} |", cell(meaning)));
     }
@@ -113,15 +132,20 @@ fn exit_codes() -> String {
 
 fn metrics() -> String {
     let about = About { version: "", mode: "", lease: String::new(), started: Wall::from_secs(0) };
-    let metrics = Metrics::new(Arc::new(|| Mono::from_secs(0)), &about);
-    let mut text =
-        "\n## Metrics\n\nLabels have closed lists of values; none holds the name of a pod, a node or a \
-                    taint.\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n"
-            .to_owned();
-    for metric in describe(&metrics.render(Exposition::Prometheus)) {
-        let labels: Vec<String> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
-        let (name, kind, help) = (metric.name, metric.kind, cell(&metric.help));
-        line(&mut text, format_args!("| `{name}` | {kind} | {} | {help} |", labels.join(", ")));
+    let clock = || Mono::from_secs(0);
+    let run = Metrics::new(Arc::new(clock), &about);
+    let webhook = WebhookMetrics::new(Arc::new(clock), "", about.started, &Rules::names());
+    let mut text = String::new();
+    for (command, series) in
+        [("run", run.render(Exposition::Prometheus)), ("webhook", webhook.render(Exposition::Prometheus))]
+    {
+        line(&mut text, format_args!("\n### Of `taintward {command}`\n"));
+        line(&mut text, format_args!("| metric | type | labels | meaning |\n|---|---|---|---|"));
+        for metric in describe(&series) {
+            let labels: Vec<String> = metric.labels.iter().map(|label| format!("`{label}`")).collect();
+            let (name, kind, help) = (metric.name, metric.kind, cell(&metric.help));
+            line(&mut text, format_args!("| `{name}` | {kind} | {} | {help} |", labels.join(", ")));
+        }
     }
     text
 }

@@ -46,6 +46,8 @@ pub(crate) struct Values {
     pub(crate) controller_args: Vec<String>,
     /// As `taintward webhook --rules` takes it.
     pub(crate) rules: String,
+    /// Lists for namespaces that have none of their own: the text of the API server's plugin's file.
+    pub(crate) lists: Option<String>,
     /// `Ignore` or `Fail`: of pods only.
     pub(crate) failure_policy: String,
     /// A Secret with the webhook's certificate; without it the webhook makes its own.
@@ -90,6 +92,7 @@ impl Default for Values {
             stamp_taints: false,
             controller_args: Vec::new(),
             rules: "*".to_owned(),
+            lists: None,
             failure_policy: "Ignore".to_owned(),
             certificate: None,
             webhook_args: Vec::new(),
@@ -108,6 +111,7 @@ pub(crate) enum Knob {
     Controllers,
     Mode,
     Rules,
+    Lists,
     FailurePolicy,
     CertificateSecret,
     CaBundle,
@@ -126,6 +130,7 @@ impl Knob {
             Self::Controllers => &values.controllers,
             Self::Mode => &values.mode,
             Self::Rules => &values.rules,
+            Self::Lists => values.lists.as_deref().unwrap_or_default(),
             Self::FailurePolicy => &values.failure_policy,
             Self::CertificateSecret => certificate.map_or("", |certificate| &certificate.secret),
             Self::CaBundle => certificate.map_or("", |certificate| &certificate.ca_bundle),
@@ -143,6 +148,7 @@ impl Knob {
             Self::Controllers => "$.Values.controller.controllers",
             Self::Mode => "$.Values.controller.mode",
             Self::Rules => "$.Values.webhook.rules",
+            Self::Lists => "$.Values.webhook.restrictionConfig",
             Self::FailurePolicy => "$.Values.webhook.failurePolicy",
             Self::CertificateSecret => "$.Values.webhook.certificate.secret",
             Self::CaBundle => "$.Values.webhook.certificate.caBundle",
@@ -211,6 +217,8 @@ pub(crate) enum When {
     SelfSigned,
     /// A rule looks at changes of nodes.
     NodeRules,
+    /// There are lists for namespaces that have none of their own.
+    Lists,
     Not(&'static Self),
     All(&'static [Self]),
 }
@@ -231,6 +239,7 @@ impl When {
             Self::Stamps => values.stamp_taints,
             Self::SelfSigned => values.certificate.is_none(),
             Self::NodeRules => values.rules.split(',').any(|rule| rule == "brake" || rule == "advice"),
+            Self::Lists => values.lists.is_some(),
             Self::Not(other) => !other.holds(values),
             Self::All(all) => all.iter().all(|one| one.holds(values)),
         }
@@ -258,6 +267,7 @@ impl When {
                 let rules = "(splitList \",\" $.Values.webhook.rules)";
                 format!("(or (has \"brake\" {rules}) (has \"advice\" {rules}))")
             }
+            Self::Lists => "$.Values.webhook.restrictionConfig".to_owned(),
             Self::Not(other) => format!("(not {})", other.expression()),
             Self::All(all) => {
                 let all: Vec<String> = all.iter().map(|one| one.expression()).collect();

@@ -143,7 +143,10 @@ mod tests {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/explain.in/cluster.yaml");
         let as_of = Some("2026-11-21T14:00:00Z".parse().unwrap());
         let survey = survey(&Source::Files(vec![file.into()]), as_of, NumericOperators::Off).unwrap();
-        for enforcers in [None, Some(Enforcers { ours: Lease::Absent, upstreams: Lease::Held("a".into()) })] {
+        for enforcers in [
+            None,
+            Some(Enforcers { ours: Lease::Absent, place: "kube-system", upstreams: Lease::Held("a".into()) }),
+        ] {
             let list = PendingList::of(&survey, enforcers, "");
             assert_eq!(list.rows.len(), 6);
             check(&schema("pending.schema.json"), &list.object());

@@ -63,13 +63,26 @@ impl From<Entry> for Toleration {
 /// # Errors
 /// If it cannot be read, or says something else.
 pub(crate) fn lists(file: &Path) -> Result<Restriction, ListsError> {
+    both(file).map(|(_, lists)| lists)
+}
+
+/// The text of a file that [`lists`] would understand.
+///
+/// # Errors
+/// As there.
+pub(crate) fn checked(file: &Path) -> Result<String, ListsError> {
+    both(file).map(|(text, _)| text)
+}
+
+fn both(file: &Path) -> Result<(String, Restriction), ListsError> {
     let error = |reason: String| ListsError { file: file.to_owned(), reason };
     let size = std::fs::metadata(file).map_err(|why| error(why.to_string()))?.len();
     if size > BYTES_MAX {
         return Err(error(format!("it has {size} bytes, {BYTES_MAX} at most")));
     }
     let text = std::fs::read_to_string(file).map_err(|why| error(why.to_string()))?;
-    read(&text).map_err(error)
+    let lists = read(&text).map_err(error)?;
+    Ok((text, lists))
 }
 
 fn read(text: &str) -> Result<Restriction, String> {

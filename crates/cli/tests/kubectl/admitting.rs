@@ -127,6 +127,11 @@ fn a_teams_pods_get_there_and_others_are_refused() {
         "admission webhook \"pods.validate.taintward.io\" denied the request: the nodes of pool team-a are for pods in namespaces \
          with team=a; toleration 0 (example.com/pool=a:NoSchedule) lets this pod onto them: take it out",
     );
+    let slip = format!("{SMUGGLED}, {{key: node.kubernetes.io/notready, operator: Exists}}");
+    stage.fails(
+        &pod(&stage, "sly", "team-b", &slip),
+        "Warning: toleration 1: \"node.kubernetes.io/notready\"",
+    );
     stage.fails("get pod -n team-b sly", "(NotFound)");
     let rehearsal = pod(&stage, "sly", "team-b", SMUGGLED) + " --dry-run=server";
     stage.fails(&rehearsal, "denied the request");

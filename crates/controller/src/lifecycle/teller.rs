@@ -3,48 +3,35 @@
 //! Comes in: notices, refusals, zones.
 //! Goes out: one line per decision with the reason; events after the fact, a few at a time, and few lines when much goes
 //!           wrong.
-//! Keeps:    nothing beyond fixed bounds; an event that finds no room is dropped and counted.
-//! Not here: the wording (`words.rs`, the core's `health/words.rs`).
+//! Keeps:    nothing beyond fixed bounds.
+//! Not here: sending events (`outbox.rs`); the wording (`words.rs`, the core's `health/words.rs`).
 
 use super::hands::Done;
 use super::words;
-use crate::metrics::{self, Metrics};
+use crate::metrics::Metrics;
+use crate::outbox::{Bounds, Outbox};
 use crate::teller::Quota;
-use futures::future::BoxFuture;
-use futures::stream::{FuturesUnordered, StreamExt};
-use std::collections::VecDeque;
-use taintward_client::act::{Actor, Refusal};
-use taintward_client::clock::Clock;
+use taintward_client::act::Refusal;
 use taintward_client::event::EventNote;
 use taintward_core::engine::PodRef;
 use taintward_core::health::{Engine, NodeRef, Notice, OwnTaints, Why, ZoneKey};
 use taintward_core::names::PodName;
 use taintward_core::time::{Mono, Now};
 
-/// Events that wait at most.
-const WAITING_MAX: usize = 1_000;
-
-/// Events being written at once, at most.
-const AT_ONCE: usize = 2;
+const BOUNDS: Bounds = Bounds { waiting: 1_000, at_once: 2 };
 
 /// Zones that are named at start, at most.
 const ZONES_NAMED: usize = 50;
 
-/// What became of an event, and when it was sent.
-pub(super) type Sent = (Mono, Result<(), Refusal>);
-
 /// What is still to be said, and how often what may be said.
 pub(super) struct Teller {
-    waiting: VecDeque<EventNote>,
-    sending: FuturesUnordered<BoxFuture<'static, Sent>>,
-    dropped: u64,
+    pub(super) outbox: Outbox,
     complaints: Quota,
 }
 
 impl Teller {
     pub(super) fn new() -> Self {
-        let (waiting, sending) = (VecDeque::new(), FuturesUnordered::new());
-        Self { waiting, sending, dropped: 0, complaints: Quota::per_second(5) }
+        Self { outbox: Outbox::new(BOUNDS), complaints: Quota::per_second(5) }
     }
 
     /// Says one thing; events only by whoever acts, so that replicas do not say it twice.
@@ -99,53 +86,9 @@ impl Teller {
                 tracing::debug!(pod = name.as_str(), uid = %pod.uid, "pod marked not ready: its node is not");
             }
         }
-        if acting {
-            self.write(event(notice, now));
+        if let Some(note) = event(notice, now).filter(|_| acting) {
+            self.outbox.put(note);
         }
-    }
-
-    fn write(&mut self, note: Option<EventNote>) {
-        let Some(note) = note else { return };
-        match self.waiting.len() < WAITING_MAX {
-            true => self.waiting.push_back(note),
-            false => self.dropped += 1,
-        }
-    }
-
-    /// Starts writing events, as long as there is room.
-    pub(super) fn send(&mut self, actor: &Actor, now: Mono, metrics: &Metrics) {
-        while self.sending.len() < AT_ONCE {
-            let Some(note) = self.waiting.pop_front() else { break };
-            metrics.effects.began();
-            let actor = actor.clone();
-            self.sending.push(Box::pin(async move { (now, actor.post_event(&note).await) }));
-        }
-    }
-
-    /// The next event that was written, or was not; waits for ever while none is under way.
-    pub(super) async fn sent(&mut self) -> Sent {
-        match self.sending.next().await {
-            Some(sent) => sent,
-            None => std::future::pending().await,
-        }
-    }
-
-    pub(super) fn was_sent(&self, (sent, result): Sent, clock: &Clock, metrics: &Metrics) {
-        if let Err(refusal) = &result {
-            tracing::debug!(err = %refusal.message, "event lost");
-        }
-        let outcome = result.map_err(|refusal| refusal.failure);
-        metrics.effects.ended(metrics::Effect::Event, outcome, clock.now().mono.since(sent));
-    }
-
-    /// Waits for the events under way.
-    pub(super) async fn finish(&mut self) {
-        while self.sending.next().await.is_some() {}
-    }
-
-    /// How many were given up since the last call.
-    pub(super) fn take_dropped(&mut self) -> u64 {
-        std::mem::take(&mut self.dropped)
     }
 
     /// Says that a request failed and will be tried again; not for every one of thousands.

@@ -3,44 +3,33 @@
 //! Comes in: what was written, and what was refused.
 //! Goes out: one line for each; an event on the pool when its condition `Ready` gets another reason, and few lines when
 //!           much goes wrong.
-//! Keeps:    nothing beyond fixed bounds; an event that finds no room is dropped and counted.
-//! Not here: the conditions (the client's `pools/status.rs`).
+//! Keeps:    nothing beyond fixed bounds.
+//! Not here: sending events (`outbox.rs`); the conditions (the client's `pools/status.rs`).
 
 use super::hands::Errand;
-use crate::metrics::{self, Metrics};
+use crate::outbox::{Bounds, Outbox};
 use crate::teller::Quota;
-use futures::future::BoxFuture;
-use futures::stream::{FuturesUnordered, StreamExt};
-use std::collections::VecDeque;
-use taintward_client::act::{Actor, MemberNow, Refusal};
-use taintward_client::clock::Clock;
+use taintward_client::act::{MemberNow, Refusal};
 use taintward_client::decode::{Condition, SeenPool};
 use taintward_client::event::{About, EventNote, Voice};
 use taintward_core::admission::pool::{Reason, Record};
 use taintward_core::effect::Failure;
 use taintward_core::time::{Mono, Wall};
 
-/// Events that wait at most.
-const WAITING_MAX: usize = 100;
+const BOUNDS: Bounds = Bounds { waiting: 100, at_once: 1 };
 
 /// Reasons of the condition `Ready` that are no finding's and worth an event.
 const WORDS: [&str; 3] = ["Applied", "Frozen", "Refused"];
 
-/// What became of an event, and when it was sent.
-pub(super) type Sent = (Mono, Result<(), Refusal>);
-
 /// What is still to be said, and how often what may be said.
 pub(super) struct Teller {
-    waiting: VecDeque<EventNote>,
-    sending: FuturesUnordered<BoxFuture<'static, Sent>>,
-    dropped: u64,
+    pub(super) outbox: Outbox,
     complaints: Quota,
 }
 
 impl Teller {
     pub(super) fn new() -> Self {
-        let (waiting, sending) = (VecDeque::new(), FuturesUnordered::new());
-        Self { waiting, sending, dropped: 0, complaints: Quota::per_second(5) }
+        Self { outbox: Outbox::new(BOUNDS), complaints: Quota::per_second(5) }
     }
 
     /// A pool's status was written.
@@ -64,11 +53,7 @@ impl Teller {
         if (before, reason) == (Some("Progressing"), "Applied") {
             return;
         }
-        if self.waiting.len() >= WAITING_MAX {
-            self.dropped += 1;
-            return;
-        }
-        self.waiting.push_back(EventNote {
+        self.outbox.put(EventNote {
             voice: Voice::pools(reason),
             about: About::Pool(after.pool.name.clone(), after.uid.clone()),
             action: "Dedicating".into(),
@@ -106,43 +91,6 @@ impl Teller {
             withheld,
             "request about a dedicated pool failed; it is tried again as long as there is reason to"
         );
-    }
-
-    /// Starts writing an event, if none is under way.
-    pub(super) fn send(&mut self, actor: &Actor, now: Mono, metrics: &Metrics) {
-        if !self.sending.is_empty() {
-            return;
-        }
-        let Some(note) = self.waiting.pop_front() else { return };
-        metrics.effects.began();
-        let actor = actor.clone();
-        self.sending.push(Box::pin(async move { (now, actor.post_event(&note).await) }));
-    }
-
-    /// The next event that was written, or was not; waits for ever while none is under way.
-    pub(super) async fn sent(&mut self) -> Sent {
-        match self.sending.next().await {
-            Some(sent) => sent,
-            None => std::future::pending().await,
-        }
-    }
-
-    pub(super) fn was_sent(&self, (sent, result): Sent, clock: &Clock, metrics: &Metrics) {
-        if let Err(refusal) = &result {
-            tracing::debug!(err = %refusal.message, "event lost");
-        }
-        let outcome = result.map_err(|refusal| refusal.failure);
-        metrics.effects.ended(metrics::Effect::Event, outcome, clock.now().mono.since(sent));
-    }
-
-    /// Waits for the event under way.
-    pub(super) async fn finish(&mut self) {
-        while self.sending.next().await.is_some() {}
-    }
-
-    /// How many were given up since the last call.
-    pub(super) fn take_dropped(&mut self) -> u64 {
-        std::mem::take(&mut self.dropped)
     }
 }
 

@@ -154,7 +154,7 @@ impl Gate {
             warnings.push(warning.to_owned());
         }
         match response["allowed"] == false {
-            true => Err(denied(name, &response["status"])),
+            true => Err(Failure { warnings: warnings.clone(), ..denied(name, &response["status"]) }),
             false => Ok(response["patch"].as_str().map(str::to_owned)),
         }
     }

@@ -90,7 +90,8 @@ impl Answer {
     pub(super) fn refused(failure: &Failure, accept: Accept) -> Self {
         let body = form::encoded(&failure.status(), accept.refusals);
         let content_type = form::content_type(accept.refusals);
-        Self { retry_after: failure.retry_after, ..Self::new(failure.code, content_type, body) }
+        let answer = Self::new(failure.code, content_type, body).with_warnings(failure.warnings.clone());
+        Self { retry_after: failure.retry_after, ..answer }
     }
 
     pub(super) fn with_warnings(mut self, warnings: Vec<String>) -> Self {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod nodes;
+mod patched;
 mod pods;
 mod properties;
 mod questions;

@@ -1,5 +1,6 @@
 //! Pods, rule by rule.
 
+use super::patched::created;
 use super::world::*;
 use serde_json::{Value, json};
 use taintward_webhook::review::Half;

@@ -1,5 +1,6 @@
 //! For all pods: what comes back, applied, is what the core says; asking again changes nothing; nothing is lost.
 
+use super::patched::patched;
 use super::world::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};

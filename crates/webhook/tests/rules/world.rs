@@ -1,4 +1,4 @@
-//! A cluster with a few namespaces, a pool, a policy and nodes; and how an API server applies a patch.
+//! A cluster with a few namespaces, a pool, a policy and nodes; and questions about pods in it.
 
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -123,41 +123,4 @@ pub(crate) fn response(half: Half, question: &Value, rules: &Rules) -> Value {
     let judged = asked(half, question, rules).unwrap();
     let answer: Value = serde_json::from_slice(&judged.answer).unwrap();
     answer["response"].clone()
-}
-
-/// The object with the response's patch.
-pub(crate) fn patched(object: &Value, response: &Value) -> Value {
-    use base64::Engine as _;
-    let mut object = object.clone();
-    if let Some(patch) = response["patch"].as_str() {
-        let patch = base64::engine::general_purpose::STANDARD.decode(patch).unwrap();
-        apply(&mut object, &serde_json::from_slice(&patch).unwrap());
-    }
-    object
-}
-
-/// What is made of a pod that is created.
-pub(crate) fn created(namespace: &str, pod: &Value, rules: &Rules) -> Value {
-    patched(pod, &response(Half::Mutate, &question("CREATE", namespace, pod, None), rules))
-}
-
-/// Add, test and replace, as RFC 6902 has them; only where a patch may reach.
-fn apply(object: &mut Value, patch: &Value) {
-    const ALLOWED: [&str; 2] = ["/spec/tolerations", "/spec/affinity"];
-    for operation in patch.as_array().unwrap() {
-        let path = operation["path"].as_str().unwrap();
-        assert!(ALLOWED.iter().any(|allowed| path.starts_with(allowed)), "{path}");
-        let (parent, last) = path.rsplit_once('/').unwrap();
-        let value = operation["value"].clone();
-        match operation["op"].as_str().unwrap() {
-            "test" => assert_eq!(object.pointer(path), Some(&value), "{path}"),
-            "replace" => *object.pointer_mut(path).expect("there is something to replace") = value,
-            "add" => match object.pointer_mut(parent).expect("there is something to add to") {
-                Value::Object(fields) => drop(fields.insert(last.into(), value)),
-                Value::Array(list) if last == "-" => list.push(value),
-                other => panic!("{path}: nothing can be added to {other}"),
-            },
-            other => panic!("{other}"),
-        }
-    }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use taintward_core::time::{Mono, Wall};
-use taintward_serve::metrics::{Exposition, Render as _};
+use taintward_serve::metrics::Exposition;
 use taintward_webhook::metrics::Metrics;
 use taintward_webhook::review::{Did, Malformed, Note, Patch, Request, Reviewer, Toleration, Verdict};
 use taintward_webhook::server::{Listening, Service, WallClock};

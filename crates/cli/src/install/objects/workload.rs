@@ -13,6 +13,7 @@ use super::{NAME, Planned, WEBHOOK, labels, object, within};
 /// Where client libraries look for a pod's account.
 const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const TLS: &str = "/etc/taintward/tls";
+const LISTS: &str = "/etc/taintward/lists";
 const GIVEN: When = When::Not(&When::SelfSigned);
 
 /// One of the two.
@@ -24,8 +25,10 @@ struct Part {
     port: (&'static str, i64),
     scheme: &'static str,
     memory: &'static str,
+    /// Annotations of the pods.
+    notes: Option<Entry>,
     /// Mounts and volumes besides the token.
-    files: Option<(Item, Item)>,
+    files: Vec<(Item, Item)>,
 }
 
 pub(super) fn deployments() -> [Planned; 2] {
@@ -67,7 +70,8 @@ fn controller() -> Part {
         port: ("metrics", 10357),
         scheme: "HTTP",
         memory: "256Mi",
-        files: None,
+        notes: None,
+        files: Vec::new(),
     }
 }
 
@@ -84,11 +88,15 @@ fn webhook() -> Part {
         item("--webhook-configuration=taintward").when(When::SelfSigned),
         item("--tls-cert-file=/etc/taintward/tls/tls.crt").when(GIVEN),
         item("--tls-private-key-file=/etc/taintward/tls/tls.key").when(GIVEN),
+        item("--restriction-config=/etc/taintward/lists/config.yaml").when(When::Lists),
         item(Knob::This).each(Many::WebhookArgs),
     ]);
-    let mount = map([field("name", "tls"), field("mountPath", TLS), field("readOnly", true)]);
+    let mount = |name, path| map([field("name", name), field("mountPath", path), field("readOnly", true)]);
     let secret = map([field("secretName", Knob::CertificateSecret)]);
     let volume = map([field("name", "tls"), field("secret", secret)]);
+    let certificate = (item(mount("tls", TLS)).when(GIVEN), item(volume).when(GIVEN));
+    let lists = (item(mount("lists", LISTS)).when(When::Lists), item(lists()).when(When::Lists));
+    let text = map([field("taintward.io/restriction-config", Knob::Lists)]);
     Part {
         name: WEBHOOK,
         component: "webhook",
@@ -97,14 +105,21 @@ fn webhook() -> Part {
         port: ("https", 9443),
         scheme: "HTTPS",
         memory: "128Mi",
-        files: Some((item(mount).when(GIVEN), item(volume).when(GIVEN))),
+        notes: Some(field("annotations", text).when(When::Lists)),
+        files: vec![certificate, lists],
     }
+}
+
+/// The file is an annotation of the pods: other lists are another pod, which reads them at its start.
+fn lists() -> Sheet {
+    let text = said_of_pod("config.yaml", "metadata.annotations['taintward.io/restriction-config']");
+    map([field("name", "lists"), field("downwardAPI", text)])
 }
 
 fn deployment(part: Part) -> Sheet {
     let beginning = within("apps/v1", "Deployment", part.name, part.component);
     let selector = map([field("matchLabels", labels(part.component))]);
-    let metadata = map([field("labels", labels(part.component))]);
+    let metadata = map([field("labels", labels(part.component))].into_iter().chain(part.notes.clone()));
     let template = map([field("metadata", metadata), field("spec", pod(&part))]);
     let spec =
         map([field("replicas", Knob::Replicas), field("selector", selector), field("template", template)]);
@@ -112,8 +127,8 @@ fn deployment(part: Part) -> Sheet {
 }
 
 fn pod(part: &Part) -> Sheet {
-    let (_, volume) = part.files.clone().unzip();
-    let volumes = list([item(token())].into_iter().chain(volume));
+    let further = part.files.iter().map(|(_, volume)| volume.clone());
+    let volumes = list([item(token())].into_iter().chain(further));
     let secret = item(map([field("name", Knob::This)])).each(Many::PullSecrets);
     map([
         field("serviceAccountName", part.name),
@@ -140,7 +155,7 @@ fn pod(part: &Part) -> Sheet {
 
 fn container(part: &Part) -> Sheet {
     let (name, number) = part.port;
-    let (mount, _) = part.files.clone().unzip();
+    let further = part.files.iter().map(|(mount, _)| mount.clone());
     let account = map([field("name", "account"), field("mountPath", ACCOUNT), field("readOnly", true)]);
     let probe = |path: &'static str, more: Vec<Entry>| {
         let get = [field("path", path), field("port", name), field("scheme", part.scheme)];
@@ -171,7 +186,7 @@ fn container(part: &Part) -> Sheet {
                 field("capabilities", map([field("drop", texts(["ALL"]))])),
             ]),
         ),
-        field("volumeMounts", list([item(account)].into_iter().chain(mount))),
+        field("volumeMounts", list([item(account)].into_iter().chain(further))),
     ])
 }
 
@@ -180,14 +195,18 @@ fn token() -> Sheet {
     let token = map([field("path", "token"), field("expirationSeconds", 3600)]);
     let files = |key, path| list([item(map([field("key", key), field("path", path)]))]);
     let authority = map([field("name", "kube-root-ca.crt"), field("items", files("ca.crt", "ca.crt"))]);
-    let reference = map([field("apiVersion", "v1"), field("fieldPath", "metadata.namespace")]);
-    let namespace = map([field("path", "namespace"), field("fieldRef", reference)]);
     let sources = list([
         item(map([field("serviceAccountToken", token)])),
         item(map([field("configMap", authority)])),
-        item(map([field("downwardAPI", map([field("items", list([item(namespace)]))]))])),
+        item(map([field("downwardAPI", said_of_pod("namespace", "metadata.namespace"))])),
     ]);
     map([field("name", "account"), field("projected", map([field("sources", sources)]))])
+}
+
+/// What is said of the pod, as a file.
+fn said_of_pod(path: &'static str, which: &'static str) -> Sheet {
+    let reference = map([field("apiVersion", "v1"), field("fieldPath", which)]);
+    map([field("items", maps([[field("path", path), field("fieldRef", reference)]]))])
 }
 
 fn tolerations() -> Sheet {

@@ -1,0 +1,105 @@
+//! # Outbox: a loop's events on their way out
+//! Room:     a bounded queue of events, and the few that are being written.
+//! Comes in: event notes, in the order of what happened.
+//! Goes out: requests; log lines and metrics about those that failed.
+//! Keeps:    nothing beyond fixed bounds; an event that finds no room is dropped and counted.
+//! Not here: wording (the tellers of the loops); events of evictions, which are folded and only trickle (`herald.rs`).
+
+use crate::metrics::{Effect, Metrics};
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use std::collections::VecDeque;
+use taintward_client::act::{Actor, Refusal};
+use taintward_client::clock::Clock;
+use taintward_client::event::EventNote;
+use taintward_core::time::Mono;
+
+/// How much an outbox holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Events that wait at most.
+    pub(crate) waiting: usize,
+    /// Events being written at once, at most.
+    pub(crate) at_once: usize,
+}
+
+/// When an event was sent, and what became of it.
+pub(crate) type Sent = (Mono, Result<(), Refusal>);
+
+/// Events that wait, and those under way.
+pub(crate) struct Outbox {
+    bounds: Bounds,
+    waiting: VecDeque<EventNote>,
+    sending: FuturesUnordered<BoxFuture<'static, Sent>>,
+    dropped: u64,
+}
+
+impl Outbox {
+    pub(crate) fn new(bounds: Bounds) -> Self {
+        Self { bounds, waiting: VecDeque::new(), sending: FuturesUnordered::new(), dropped: 0 }
+    }
+
+    /// Takes one in, if there is room.
+    pub(crate) fn put(&mut self, note: EventNote) {
+        match self.waiting.len() < self.bounds.waiting {
+            true => self.waiting.push_back(note),
+            false => self.dropped += 1,
+        }
+    }
+
+    /// Starts writing events, as long as there is room.
+    pub(crate) fn send(&mut self, actor: &Actor, now: Mono, metrics: &Metrics) {
+        while self.sending.len() < self.bounds.at_once {
+            let Some(note) = self.waiting.pop_front() else { break };
+            metrics.effects.began();
+            let actor = actor.clone();
+            self.sending.push(Box::pin(async move { (now, actor.post_event(&note).await) }));
+        }
+    }
+
+    /// The next event that was written, or was not; waits for ever while none is under way.
+    pub(crate) async fn sent(&mut self) -> Sent {
+        match self.sending.next().await {
+            Some(sent) => sent,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Notes what became of one.
+    pub(crate) fn was_sent(&self, (sent, result): Sent, clock: &Clock, metrics: &Metrics) {
+        if let Err(refusal) = &result {
+            tracing::debug!(err = %refusal.message, "event lost");
+        }
+        let outcome = result.map_err(|refusal| refusal.failure);
+        metrics.effects.ended(Effect::Event, outcome, clock.now().mono.since(sent));
+    }
+
+    /// Waits for those under way.
+    pub(crate) async fn finish(&mut self) {
+        while self.sending.next().await.is_some() {}
+    }
+
+    /// How many were given up since the last call.
+    pub(crate) fn take_dropped(&mut self) -> u64 {
+        std::mem::take(&mut self.dropped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use taintward_core::health::NodeRef;
+    use taintward_core::names::{NodeName, Uid};
+    use taintward_core::time::Wall;
+
+    #[test]
+    fn what_finds_no_room_is_counted_once() {
+        let mut outbox = Outbox::new(Bounds { waiting: 2, at_once: 1 });
+        for name in ["a", "b", "c", "d", "e"] {
+            let node = NodeRef { name: NodeName::new(name), uid: Uid::new(name) };
+            outbox.put(EventNote::registered(&node, Wall::from_secs(1)));
+        }
+        assert_eq!(outbox.waiting.len(), 2);
+        assert_eq!((outbox.take_dropped(), outbox.take_dropped()), (3, 0));
+    }
+}
