@@ -1,17 +1,15 @@
 //! # Install, real: on an API server, and off again
 //! Room:     one installation, from a dry run to nothing left; what both accounts may do, as the server says it.
 //! Comes in: the built program, an API server, kubectl; `golden/rbac-*.txt` (`GOLDEN=overwrite` writes them anew).
-//! Goes out: docs/install.md as it should be (`EXAMPLES=overwrite` writes it anew); otherwise nothing but pass or fail; each item of the security checklist it stands for is named.
-//! Not here: kubelets: nobody runs the pods.
+//! Goes out: nothing but pass or fail; each item of the security checklist it stands for is named.
+//! Not here: the page that tells it (`install_story.rs`); kubelets: nobody runs the pods.
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
 mod install {
     pub(crate) mod cluster;
-    pub(crate) mod document;
     pub(crate) mod objects;
 }
 use install::cluster::{Installed, RULES_OF};
-use install::document;
 use serde_json::Value;
 use std::path::Path;
 use taintward_cluster::{Account, Cluster, Options, tools};
@@ -33,37 +31,6 @@ fn an_installation_on_a_real_server_and_its_end() {
     lists_come_along_with_the_pods(&there, &cluster.folder().join("lists.yaml"));
     what_others_changed_is_theirs(&there);
     it_goes_when_pools_are_gone(&there);
-}
-
-/// docs/install.md shows what is printed.
-#[test]
-fn the_document_leads_there_and_back() {
-    let Some(tools) = tools::for_test("the_document_leads_there_and_back") else { return };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let cluster = runtime.block_on(Cluster::start(&tools, Options::default())).unwrap();
-    let kubeconfig = cluster.kubeconfig(Account::Admin, 0);
-    let program = |name: &str| {
-        let path = match name {
-            "taintward" => Path::new(env!("CARGO_BIN_EXE_taintward")).to_owned(),
-            other => tools.path(other).unwrap(),
-        };
-        let mut command = std::process::Command::new(path);
-        command.env("KUBECONFIG", &kubeconfig).env("HOME", cluster.folder());
-        command
-    };
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/install.md");
-    let document = std::fs::read_to_string(&path).unwrap();
-    let anew = document::played(&document, cluster.folder(), &program);
-    if std::env::var("EXAMPLES").as_deref() == Ok("overwrite") {
-        std::fs::write(path, anew).unwrap();
-    } else {
-        let differs = anew.lines().zip(document.lines()).find(|(anew, kept)| anew != kept);
-        assert!(
-            anew == document,
-            "docs/install.md shows something else: {differs:?}\n\
-             write it anew: EXAMPLES=overwrite cargo test -p taintward --test install_real"
-        );
-    }
 }
 
 fn it_can_be_tried(there: &Installed<'_>) {

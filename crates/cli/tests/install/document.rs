@@ -1,38 +1,49 @@
-//! # Document: docs/install.md, played
-//! Room:     what is typed in its `console` blocks, and what is shown below; the files of its `yaml` blocks.
-//! Comes in: the document; the programs to run, by name.
-//! Goes out: the document as it should be.
-//! Not here: the cluster it is played on.
+//! # Document: a page of commands, typed from its beginning to its end
+//! Room:     `console` blocks, whose output is shown; `sh` blocks, which only have to succeed; the files of `yaml` blocks.
+//! Comes in: the page; somebody who types.
+//! Goes out: the page as it should be.
+//! Not here: who types, and where.
 
-use std::path::Path;
-use std::process::Command;
+/// Somebody at a terminal.
+pub(crate) trait Typist {
+    /// What a line prints; whether it succeeds is for the page to show.
+    fn line(&mut self, typed: &str) -> String;
 
-/// Plays all of it in the folder; the document with what was printed.
-pub(crate) fn played(document: &str, folder: &Path, program: &dyn Fn(&str) -> Command) -> String {
-    let mut anew = String::new();
-    let mut lines = document.lines().peekable();
-    while let Some(line) = lines.next() {
-        anew += &format!("{line}\n");
-        if line == "```yaml" {
-            let text: Vec<&str> = std::iter::from_fn(|| lines.next_if(|line| *line != "```")).collect();
-            let name = text[0].strip_prefix("# ").expect("its first line names the file");
-            let text = text.join("\n") + "\n";
-            std::fs::write(folder.join(name), &text).unwrap();
-            anew += &text;
-        } else if line == "```console" {
-            let block: Vec<&str> = std::iter::from_fn(|| lines.next_if(|line| *line != "```")).collect();
-            for typed in block.iter().filter_map(|line| line.strip_prefix("$ ")) {
-                anew += &format!("$ {typed}\n{}", shown(typed, folder, program));
-            }
-        }
-    }
-    anew
+    /// Runs a script, which succeeds; with a remark behind `sh`, it is about another cluster than the rest of the page.
+    fn script(&mut self, text: &str, remark: &str);
+
+    /// Writes a file that the page shows.
+    fn file(&mut self, name: &str, text: &str);
 }
 
-/// What a terminal shows.
-fn shown(typed: &str, folder: &Path, program: &dyn Fn(&str) -> Command) -> String {
-    let mut words = typed.split(' ');
-    let mut command = program(words.next().unwrap_or_default());
-    let output = command.args(words).current_dir(folder).output().unwrap();
-    [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).concat()
+/// Types all of it; the page with what was printed.
+pub(crate) fn played(document: &str, typist: &mut dyn Typist) -> String {
+    let mut anew = String::new();
+    let mut lines = document.lines();
+    while let Some(line) = lines.next() {
+        anew += &format!("{line}\n");
+        let Some(what) = line.strip_prefix("```") else { continue };
+        let block: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+        let text: String = block.iter().map(|line| format!("{line}\n")).collect();
+        match what.split_once(' ').unwrap_or((what, "")) {
+            ("console", _) => {
+                for typed in block.iter().filter_map(|line| line.strip_prefix("$ ")) {
+                    anew += &format!("$ {typed}\n{}", typist.line(typed));
+                }
+            }
+            (other, remark) => {
+                match other {
+                    "sh" => typist.script(&text, remark),
+                    "yaml" => {
+                        let name = block[0].strip_prefix("# ").expect("its first line names the file");
+                        typist.file(name, &text);
+                    }
+                    _ => {}
+                }
+                anew += &text;
+            }
+        }
+        anew += "```\n";
+    }
+    anew
 }

@@ -98,6 +98,8 @@ impl Place {
         let status = json!({"status": {"capacity": room, "allocatable": room}}).to_string();
         for node in &nodes {
             fixtures::create_node(&api, node, &[]).await.unwrap();
+            let label = json!({"metadata": {"labels": {"kubernetes.io/hostname": node}}}).to_string();
+            api.patch(&format!("/api/v1/nodes/{node}"), Patch::Merge, &label).await.unwrap();
             api.patch(&format!("/api/v1/nodes/{node}/status"), Patch::Merge, &status).await.unwrap();
             kwok::adopt(&api, node).await.unwrap();
         }

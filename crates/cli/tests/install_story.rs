@@ -1,0 +1,150 @@
+//! # Install story: docs/install.md, from nothing to a pool and back
+//! Room:     the page's commands, typed as written into a shell, on a real API server with the real kube-scheduler and
+//!           kube-controller-manager; KWOK's nodes run the pods, in whose place are processes of the very same flags and
+//!           accounts.
+//! Comes in: the built program, the control plane's binaries, KWOK, Helm; the page.
+//! Goes out: the page as it should be (`EXAMPLES=overwrite` writes it anew).
+//! Not here: what is installed, object by object (`install_real.rs`, `install_chart.rs`).
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+mod cli {
+    pub(crate) mod document;
+    pub(crate) mod patience;
+}
+mod install {
+    pub(crate) mod document;
+}
+#[allow(dead_code, reason = "each test binary uses some of it")]
+mod parts {
+    pub(crate) mod installed;
+    pub(crate) mod look;
+    pub(crate) mod place;
+    pub(crate) mod programs;
+}
+
+use cli::document::here;
+use install::document::{Typist, played};
+use parts::installed::Installed;
+use parts::place::Place;
+use parts::programs::Programs;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use taintward_cluster::{Account, Cluster, Options, Tools, tools};
+use tokio::runtime::Runtime;
+
+const TEST: &str = "the_page_leads_from_nothing_to_a_pool_and_back";
+
+/// Everything that the page needs, or why there is none.
+fn needed() -> Option<(Tools, PathBuf)> {
+    let tools = tools::for_test(TEST)?;
+    let helm = tools::helm_for_test(TEST)?;
+    if let Err(why) = tools::find_kwok() {
+        assert!(std::env::var("CI").as_deref() != Ok("true"), "{TEST}: {why:#}");
+        tools::skipped(TEST, &format!("{why:#}"));
+        return None;
+    }
+    Some((tools, helm))
+}
+
+#[test]
+fn the_page_leads_from_nothing_to_a_pool_and_back() {
+    let Some((tools, helm)) = needed() else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let place = runtime.block_on(Place::real(&tools));
+    let mut programs = Programs::start(&place, &tools);
+    let path = here("../../docs/install.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let mut desk = Desk::set(&place, &tools, &helm, &runtime);
+    let anew = played(&page, &mut desk);
+    programs.expect_running();
+    assert_eq!(desk.elsewhere, 2, "Helm, and manifests as they are");
+    if std::env::var("EXAMPLES").as_deref() == Ok("overwrite") {
+        fs::write(path, anew).unwrap();
+    } else {
+        let differs = anew.lines().zip(page.lines()).find(|(anew, kept)| anew != kept);
+        assert!(
+            anew == page,
+            "docs/install.md shows something else: {differs:?}\n\
+             write it anew: EXAMPLES=overwrite cargo test -p taintward --test install_story"
+        );
+    }
+}
+
+/// A folder with the checkout's `deploy` in it, and a path with the programs of the page.
+struct Desk<'p> {
+    place: &'p Place,
+    tools: &'p Tools,
+    runtime: &'p Runtime,
+    installed: Option<Installed>,
+    /// Scripts that were about another cluster.
+    elsewhere: usize,
+}
+
+impl<'p> Desk<'p> {
+    fn set(place: &'p Place, tools: &'p Tools, helm: &Path, runtime: &'p Runtime) -> Self {
+        let programs = place.folder.join("bin");
+        fs::create_dir_all(&programs).unwrap();
+        let kubectl = tools.path("kubectl").unwrap();
+        let taintward = Path::new(env!("CARGO_BIN_EXE_taintward"));
+        for (name, path) in [("kubectl", &*kubectl), ("helm", helm), ("taintward", taintward)] {
+            symlink(path, programs.join(name)).unwrap();
+        }
+        symlink(here("../../deploy").canonicalize().unwrap(), place.folder.join("deploy")).unwrap();
+        Self { place, tools, runtime, installed: None, elsewhere: 0 }
+    }
+
+    /// What a shell makes of it, which gives up at the first command that fails.
+    fn shell(&self, text: &str, kubeconfig: &Path) -> Output {
+        let own = std::env::var("PATH").unwrap_or_default();
+        let mut command = Command::new("bash");
+        command.args(["-euo", "pipefail", "-c", text]).current_dir(&self.place.folder);
+        command.env("PATH", format!("{}:{own}", self.place.folder.join("bin").display()));
+        command.env("KUBECONFIG", kubeconfig).env("HOME", &self.place.folder);
+        command.stdin(Stdio::null()).output().unwrap()
+    }
+
+    fn must(&self, text: &str, kubeconfig: &Path) {
+        let done = self.shell(text, kubeconfig);
+        let said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
+        assert!(done.status.success(), "{text}{said}");
+    }
+
+    /// Pods that run their programs; and the certificate that somebody else, such as cert-manager, might have made.
+    fn bring_to_life(&mut self) {
+        self.installed = Some(Installed::at_work(self.place, &self.tools.path("kubectl").unwrap()));
+        let secret = "kubectl --namespace taintward-system create secret generic mine --from-literal=ca.crt=";
+        let text = format!(
+            "{secret}\"$(kubectl config view --raw --minify --flatten \
+             -o jsonpath='{{.clusters[0].cluster.certificate-authority-data}}' | base64 --decode)\""
+        );
+        self.must(&text, &self.place.kubeconfig);
+    }
+}
+
+impl Typist for Desk<'_> {
+    fn line(&mut self, typed: &str) -> String {
+        let done = self.shell(typed, &self.place.kubeconfig);
+        if typed.starts_with("taintward install --image") && done.status.success() {
+            self.bring_to_life();
+        }
+        if typed.contains("delete dedicatedpool") {
+            self.installed.as_mut().unwrap().expect_running();
+        }
+        String::from_utf8([done.stdout, done.stderr].concat()).unwrap()
+    }
+
+    fn script(&mut self, text: &str, remark: &str) {
+        if remark.is_empty() {
+            return self.must(text, &self.place.kubeconfig);
+        }
+        self.elsewhere += 1;
+        let cluster = self.runtime.block_on(Cluster::start(self.tools, Options::default())).unwrap();
+        self.must(text, &cluster.kubeconfig(Account::Admin, 0));
+    }
+
+    fn file(&mut self, name: &str, text: &str) {
+        fs::write(self.place.folder.join(name), text).unwrap();
+    }
+}

@@ -1,0 +1,128 @@
+//! # Installed: what `taintward install` made, at work
+//! Room:     processes in the place of its pods: the same program, with the flags of its Deployments and the rights of its
+//!           accounts.
+//! Comes in: a place where it was installed.
+//! Goes out: a controller and a webhook that run; an API server that asks, by an address in the place of the Service.
+//! Not here: installing (`taintward install`, typed by the tests); other flags, other rights (`real`, `admission`).
+
+use crate::cli::patience::eventually;
+use crate::parts::place::Place;
+use serde_json::{Value, json};
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+const NAMESPACE: &str = "taintward-system";
+
+/// Ended when dropped.
+pub(crate) struct Installed(Vec<Ours>);
+
+struct Ours {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Drop for Ours {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Installed {
+    /// Starts both, and waits until the API server asks the webhook.
+    pub(crate) fn at_work(place: &Place, kubectl: &Path) -> Self {
+        let hands = Hands { place, kubectl };
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        let ours = ["taintward", "taintward-webhook"].map(|name| hands.start(name, port));
+        hands.redirect(port);
+        eventually("the API server to ask the webhook", || hands.is_asked().then_some(()));
+        Self(ours.into())
+    }
+
+    /// Neither may have given up.
+    pub(crate) fn expect_running(&mut self) {
+        for Ours { child, log } in &mut self.0 {
+            let ended = child.try_wait().unwrap();
+            assert!(ended.is_none(), "{ended:?}: {}", fs::read_to_string(log).unwrap());
+        }
+    }
+}
+
+struct Hands<'p> {
+    place: &'p Place,
+    kubectl: &'p Path,
+}
+
+impl Hands<'_> {
+    fn asked(&self, words: &[&str]) -> Output {
+        let mut command = Command::new(self.kubectl);
+        command.args(words).env("KUBECONFIG", &self.place.kubeconfig).env("HOME", &self.place.folder);
+        command.stdin(Stdio::null()).output().unwrap()
+    }
+
+    fn told(&self, words: &[&str]) -> String {
+        let done = self.asked(words);
+        assert!(done.status.success(), "kubectl {words:?}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap()
+    }
+
+    fn json(&self, words: &[&str]) -> Value {
+        serde_json::from_str(&self.told(&[words, &["-o", "json"]].concat())).unwrap()
+    }
+
+    /// Whoever has it is the account of a Deployment, and nobody else.
+    fn kubeconfig_of(&self, account: &str) -> PathBuf {
+        let mut config = self.json(&["config", "view", "--raw", "--minify", "--flatten"]);
+        let token = self.told(&["create", "token", account, "-n", NAMESPACE]);
+        config["users"][0]["user"] = json!({"token": token.trim()});
+        let file = self.place.folder.join(format!("{account}.kubeconfig"));
+        fs::write(&file, config.to_string()).unwrap();
+        file
+    }
+
+    /// What the pods of a Deployment would run, but for addresses.
+    fn start(&self, deployment: &str, port: u16) -> Ours {
+        let template =
+            self.json(&["get", "deployment", deployment, "-n", NAMESPACE])["spec"]["template"].take();
+        let container = &template["spec"]["containers"][0];
+        let flags = container["args"].as_array().unwrap().iter().map(|flag| flag.as_str().unwrap());
+        let here = |flag: &str| match flag.split_once('=').map_or(flag, |(name, _)| name) {
+            "--bind-address" => "--bind-address=127.0.0.1".to_owned(),
+            "--metrics-port" => "--metrics-port=0".to_owned(),
+            "--secure-port" => format!("--secure-port={port}"),
+            _ => flag.to_owned(),
+        };
+        let account = template["spec"]["serviceAccountName"].as_str().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command.env_clear().args(flags.map(here)).arg("--kubeconfig").arg(self.kubeconfig_of(account));
+        if deployment.ends_with("webhook") {
+            command.arg("--certificate-names=127.0.0.1");
+        }
+        let log = self.place.folder.join(format!("{deployment}.log"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log).unwrap());
+        Ours { child: command.spawn().unwrap(), log }
+    }
+
+    /// An address in the place of the Service, which nobody here leads to pods.
+    fn redirect(&self, port: u16) {
+        for kind in ["mutatingwebhookconfiguration", "validatingwebhookconfiguration"] {
+            let webhooks = self.json(&["get", kind, "taintward"])["webhooks"].take();
+            let mut edits = Vec::new();
+            for (at, webhook) in webhooks.as_array().unwrap().iter().enumerate() {
+                let path = webhook["clientConfig"]["service"]["path"].as_str().unwrap();
+                let place = format!("/webhooks/{at}/clientConfig");
+                let url = format!("https://127.0.0.1:{port}{path}");
+                edits.push(json!({"op": "replace", "path": place, "value": {"url": url}}));
+            }
+            self.told(&["patch", kind, "taintward", "--type=json", "-p", &json!(edits).to_string()]);
+        }
+    }
+
+    fn is_asked(&self) -> bool {
+        let seconds = "jsonpath={.spec.tolerations[0].tolerationSeconds}";
+        let asked = ["run", "probe", "--image=x", "--annotations=taintward.io/not-ready-seconds=7"];
+        self.asked(&[&asked[..], &["--dry-run=server", "-o", seconds]].concat()).stdout == b"7"
+    }
+}
