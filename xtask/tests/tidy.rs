@@ -12,14 +12,6 @@ use std::path::{Path, PathBuf};
 /// A file is a page.
 const LINES_MAX: usize = 400;
 
-/// Longer ones that are known; a number here may only become smaller.
-const LONGER: [(&str, usize); 4] = [
-    ("crates/core/tests/common/mod.rs", 410),
-    ("crates/core/tests/common/cluster.rs", 440),
-    ("crates/core/tests/common/storm.rs", 420),
-    ("crates/core/tests/exhaustive.rs", 410),
-];
-
 /// What ships may read the wall clock here: for decisions, and to stamp log lines.
 const CLOCKS: [&str; 2] = ["crates/client/src/clock.rs", "crates/controller/src/logging.rs"];
 
@@ -69,11 +61,9 @@ fn untidy(check: impl Fn(&Path, &str) -> Option<String>) -> String {
 
 #[test]
 fn every_file_is_a_page() {
-    let said = untidy(|file, text| {
+    let said = untidy(|_, text| {
         let lines = text.lines().count();
-        let known = LONGER.iter().find(|(name, _)| file.ends_with(name));
-        (lines > known.map_or(LINES_MAX, |(_, lines)| *lines))
-            .then(|| format!("{lines} lines; split it, {LINES_MAX} are a page"))
+        (lines > LINES_MAX).then(|| format!("{lines} lines; split it, {LINES_MAX} are a page"))
     });
     assert_eq!(said, "");
 }

@@ -254,9 +254,17 @@ fn a_namespaces_own_lists_count() {
     let stage = Stage::set();
     let list = json!([{"key": "ours", "operator": "Exists"}]).to_string();
     let annotations = json!({"scheduler.alpha.kubernetes.io/defaultTolerations": list});
-    stage.put("", "namespaces", "", &json!({"metadata": {"name": "c", "annotations": annotations}})).unwrap();
+    stage
+        .put("", "namespaces", "", &json!({"metadata": {"name": "c", "annotations": &annotations}}))
+        .unwrap();
     let made = stage.pod("c", "p", &json!({})).unwrap().object.value();
     assert!(made["spec"]["tolerations"].to_string().contains("\"ours\""), "{made}");
+    // Nobody is asked about the system's own namespace.
+    let on = On::object(known("", "namespaces"), "", "kube-system");
+    let listed = Patch::Merge(json!({"metadata": {"annotations": annotations}}));
+    stage.server.patch(&on, &listed, &Wish::by("hand")).unwrap();
+    let made = stage.pod("kube-system", "p", &json!({})).unwrap().object.value();
+    assert!(!made["spec"]["tolerations"].to_string().contains("\"ours\""), "{made}");
 }
 
 #[test]

@@ -4,11 +4,13 @@
 //! Goes out: time passed; panics where the engine breaks its contract (D5, S12, no rest, no future wake).
 //! Not here: what happens to the cluster (`cluster.rs`, and the tests).
 
+mod flights;
+
 use super::cluster::{Cluster, SECOND};
 use std::collections::VecDeque;
 use taintward_core::effect::Failure;
-use taintward_core::engine::{Config, Effect, Engine, Input, Lane};
-use taintward_core::time::{Mono, Span};
+use taintward_core::engine::{Config, Effect, Engine, Input};
+use taintward_core::time::Mono;
 
 /// How long after being sent a request can still be committed.
 pub const REQUEST_MAX: i64 = 2 * SECOND;
@@ -206,123 +208,6 @@ impl Storm {
         }
     }
 
-    // What the engine does.
-
-    /// What a shell does until there is nothing more to do at this moment.
-    fn work(&mut self) {
-        loop {
-            if self.deliver() || self.land() {
-                continue;
-            }
-            self.engine.tick(self.cluster.clock().mono);
-            let pulled = match self.flights.len() < self.capacity {
-                true => self.pull(),
-                false => None,
-            };
-            match pulled {
-                Some(effect) => self.launch(effect),
-                None => break,
-            }
-        }
-        self.engine.notices();
-        let wake = self.engine.wake_at();
-        let now = self.cluster.clock().mono;
-        let idle = self.flights.len() < self.capacity;
-        assert!(!idle || wake.is_none_or(|wake| wake > now), "to be woken at {wake:?}, and it is {now:?}");
-    }
-
-    fn pull(&mut self) -> Option<Effect> {
-        let now = self.cluster.clock();
-        self.engine.next(Lane::Fresh, now).or_else(|| self.engine.next(Lane::All, now))
-    }
-
-    fn launch(&mut self, effect: Effect) {
-        self.effects += 1;
-        assert!(self.effects < EFFECTS_MAX, "an effect storm: {effect:?}");
-        let now = self.cluster.clock().mono;
-        if let Effect::Delete { confirmed, .. } = &effect {
-            assert!(now.since(*confirmed) <= self.config.confirm_age_max, "D5: {effect:?} at {now:?}");
-        }
-        let twin = |flight: &&Flight| !flight.orphan && same_object(&flight.effect, &effect);
-        if let Some(twin) = self.flights.iter().find(twin) {
-            panic!("{effect:?} while {:?} is under way", twin.effect);
-        }
-        let (fate, takes, answers) = self.draw();
-        let (sent, commits) = (self.cluster.now, self.cluster.now + takes);
-        let answers = commits + answers;
-        self.flights.push(Flight { effect, sent, commits, answers, fate, answer: None, orphan: false });
-    }
-
-    /// The next request's fate: an empty tape is a perfect world.
-    fn draw(&mut self) -> (Fate, i64, i64) {
-        let fate = match self.tape.pop_front().unwrap_or(0) {
-            0..=143 => Fate::Done,
-            144..=159 => Fate::DoneUnheard,
-            160..=179 => Fate::Fails(Failure::Unavailable),
-            180..=204 => Fate::Fails(Failure::Conflict),
-            205..=219 => Fate::Fails(Failure::Rejected),
-            220..=234 => Fate::Fails(Failure::Forbidden),
-            235..=244 => Fate::Fails(Failure::Throttled(None)),
-            245..=255 => Fate::Fails(Failure::Throttled(Some(Span::from_secs(5)))),
-        };
-        let takes = match self.tape.pop_front().unwrap_or(0) {
-            0..=127 => (0, 0),
-            128..=169 => (1_000, 0),
-            170..=199 => (300_000, 1_000),
-            200..=224 => (1_900_000, 0),
-            225..=255 => (500_000, 1_500_000),
-        };
-        (fate, takes.0, takes.1)
-    }
-
-    /// Carries out or answers one request whose time has come.
-    fn land(&mut self) -> bool {
-        let now = self.cluster.now;
-        if let Some(at) =
-            self.flights.iter().position(|flight| flight.answer.is_none() && flight.commits <= now)
-        {
-            let mut flight = self.flights.remove(at);
-            assert!(now <= flight.sent + REQUEST_MAX, "a request older than its deadline");
-            flight.answer = Some(self.carry_out(&flight));
-            self.flights.insert(at, flight);
-            self.send_news();
-            return true;
-        }
-        let answered = |flight: &Flight| flight.answer.is_some() && flight.answers <= now;
-        let Some(at) = self.flights.iter().position(answered) else { return false };
-        let flight = self.flights.remove(at);
-        if let (Some(answer), false) = (flight.answer, flight.orphan) {
-            self.engine.handle(answer, self.cluster.clock());
-        }
-        true
-    }
-
-    fn carry_out(&mut self, flight: &Flight) -> Input {
-        let (cluster, fate) = (&mut self.cluster, flight.fate);
-        match flight.effect.clone() {
-            Effect::Confirm { node } => {
-                let result = answered(fate, || Ok(cluster.read_node(&node)));
-                Input::Confirmed { node, sent: Mono::from_micros(flight.sent), result }
-            }
-            Effect::Look { pod, name } => {
-                let result = answered(fate, || Ok(cluster.read_pod(&name)));
-                Input::Looked { pod, result }
-            }
-            Effect::Mark { pod, name, version, .. } => {
-                let result = answered(fate, || cluster.set_mark(&pod, &name, version, true));
-                Input::Marked { pod, result }
-            }
-            Effect::Unmark { pod, name } => {
-                let result = answered(fate, || cluster.set_mark(&pod, &name, None, false).map(|_| ()));
-                Input::Unmarked { pod, result }
-            }
-            Effect::Delete { pod, name, version, .. } => {
-                let result = answered(fate, || cluster.delete(&pod, &name, version));
-                Input::Deleted { pod, result }
-            }
-        }
-    }
-
     // Time.
 
     /// Lets time pass, stopping wherever something happens by itself.
@@ -384,29 +269,6 @@ impl Stream {
     }
 }
 
-fn answered<T>(fate: Fate, carry_out: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    match fate {
-        Fate::Done => carry_out(),
-        Fate::Fails(failure) => Err(failure),
-        Fate::DoneUnheard => carry_out().and(Err(Failure::Unavailable)),
-    }
-}
-
 fn is_about_nodes(input: &Input) -> bool {
     matches!(input, Input::Node { .. } | Input::NodeGone { .. } | Input::NodeUnreadable { .. })
-}
-
-/// Whether two requests are about the same pod, or both confirm the same node.
-fn same_object(one: &Effect, other: &Effect) -> bool {
-    let pod = |effect: &Effect| match effect {
-        Effect::Confirm { .. } => None,
-        Effect::Mark { pod, .. }
-        | Effect::Unmark { pod, .. }
-        | Effect::Look { pod, .. }
-        | Effect::Delete { pod, .. } => Some(pod.clone()),
-    };
-    match (one, other) {
-        (Effect::Confirm { node }, Effect::Confirm { node: same }) => node == same,
-        _ => pod(one).is_some() && pod(one) == pod(other),
-    }
 }

@@ -2,8 +2,8 @@
 //! Room:     pods and nodes on their way in, and the rules of admission, asked as an API server asks a webhook.
 //! Comes in: objects, before and after; who sends them; the objects around, in the transaction that writes.
 //! Goes out: objects with what is added to them; warnings; refusals, in an API server's words.
-//! Keeps:    what the rules know is exactly what has been written before. Of subresources nothing is asked, nor of
-//!           objects in the webhook's own namespace; a question that makes no sense refuses nobody, as with
+//! Keeps:    what the rules know is exactly what has been written before. Of subresources nothing is asked, nor of what
+//!           an installation does not ask about; a question that makes no sense refuses nobody, as with
 //!           `failurePolicy: Ignore`.
 //! Not here: the rules (`taintward_webhook`, `taintward_core`).
 
@@ -26,8 +26,8 @@ use taintward_core::admission::review::{Advice, Settings};
 use taintward_webhook::review::{Half, judge};
 use taintward_webhook::rules::{Around, Rules, UntilReady};
 
-/// Where the webhook lives in other clusters; it is not asked about itself.
-const OWN_NAMESPACE: &str = "taintward-system";
+/// Namespaces that an installation's webhook is not asked about: the system's, and its own.
+const UNASKED: [&str; 2] = ["kube-system", "taintward-system"];
 
 /// The rules, and what they know.
 pub(super) struct Gate {
@@ -49,7 +49,7 @@ impl Coming<'_> {
     /// What asks about it, if anything does: the webhook's name in the configurations of an installation.
     fn asks(&self, half: Half) -> Option<&'static str> {
         let resource = self.on.number.get();
-        if self.on.sub.is_some() || self.on.namespace == OWN_NAMESPACE {
+        if self.on.sub.is_some() || UNASKED.contains(&&*self.on.namespace) {
             return None;
         }
         match (resource.group, resource.plural, half) {

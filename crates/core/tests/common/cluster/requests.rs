@@ -1,0 +1,139 @@
+//! # Requests: what is asked of the cluster, and when it would be wrong
+//! Room:     live reads; conditional writes; when a pod must go by the truth alone.
+//! Comes in: requests, at the moment at which they are carried out.
+//! Goes out: answers; a panic where a DELETE is committed that must not be (S1, S2, S3, S10).
+//! Not here: what happens to the cluster by itself (`cluster.rs`).
+
+use super::{Cluster, Deleted, Held, Hold, Node, Pod, SECOND, id_of, truncated};
+use taintward_core::effect::Failure;
+use taintward_core::engine::{PodRef, Reading};
+use taintward_core::fact::{NodeFact, PodFact, Standing};
+use taintward_core::names::{NodeName, PodName, Version};
+use taintward_core::taint::Effect;
+use taintward_core::toleration::Operator;
+
+impl Cluster {
+    pub fn read_node(&self, name: &NodeName) -> Reading<NodeFact> {
+        let Some(node) = self.nodes.get(&id_of(name.as_str())) else { return Reading::Absent };
+        if node.unreadable {
+            return Reading::Unreadable;
+        }
+        let unstamped =
+            |held: &Held| held.taint.effect == Effect::NoExecute && held.taint.time_added.is_none();
+        Reading::Is(NodeFact {
+            name: name.clone(),
+            uid: node.uid.clone(),
+            version: Some(Version(node.version)),
+            created: Some(truncated(node.created)),
+            taints: node.taints.iter().map(|held| held.taint.clone()).collect(),
+            taints_changed: node.taints.iter().any(unstamped).then(|| truncated(node.changed)),
+        })
+    }
+
+    pub fn read_pod(&self, name: &PodName) -> Reading<PodFact> {
+        match self.pods.get(&id_of(name.name())) {
+            None => Reading::Absent,
+            Some(pod) if pod.unreadable => Reading::Unreadable,
+            Some(pod) => Reading::Is(pod.fact.clone()),
+        }
+    }
+
+    fn demand(&self, pod: &PodRef, name: &PodName, version: Option<Version>) -> Result<u8, Failure> {
+        let id = id_of(name.name());
+        let truth = &self.pods.get(&id).ok_or(Failure::NotFound)?.fact;
+        match truth.uid == pod.uid && (version.is_none() || version == truth.version) {
+            true => Ok(id),
+            false => Err(Failure::Conflict),
+        }
+    }
+
+    pub fn set_mark(
+        &mut self,
+        pod: &PodRef,
+        name: &PodName,
+        version: Option<Version>,
+        on: bool,
+    ) -> Result<Option<Version>, Failure> {
+        let id = self.demand(pod, name, version)?;
+        if self.pods[&id].fact.marked != on {
+            self.edit_pod(id, |pod| pod.fact.marked = on);
+        }
+        Ok(self.pods[&id].fact.version)
+    }
+
+    /// Commits a DELETE, if its preconditions hold and nothing forbids it.
+    pub fn delete(&mut self, pod: &PodRef, name: &PodName, version: Option<Version>) -> Result<(), Failure> {
+        let id = self.demand(pod, name, version)?;
+        self.note();
+        let truth = self.pods[&id].clone();
+        let oldest = self.now - self.window;
+        let justified = truth.justified.is_some_and(|at| at >= oldest);
+        let excused = version.is_none() && self.was_due_in_pieces(&truth, oldest);
+        assert!(justified || excused, "S2, S3: {name} deleted at {}: {truth:?} {:?}", self.now, self.nodes);
+        assert!(
+            truth.fact.standing != Standing::Terminating || version.is_none(),
+            "S10: {name} is terminating already"
+        );
+        let due = self.due(id);
+        self.deleted.push(Deleted { uid: pod.uid.clone(), at: self.now, due });
+        match truth.lingers {
+            true => self.edit_pod(id, |pod| pod.fact.standing = Standing::Terminating),
+            false => self.remove_pod(id),
+        }
+        Ok(())
+    }
+
+    /// Whether the pod at one moment of the window and its node at another made it due: all that a DELETE can know
+    /// that demands the UID only.
+    fn was_due_in_pieces(&self, pod: &Pod, oldest: i64) -> bool {
+        let past = || self.past.iter().filter(|(until, ..)| *until >= oldest);
+        let pods = past().filter_map(|(.., pod)| pod.as_ref()).chain([pod]);
+        let pods: Vec<_> = pods.filter(|then| then.fact.uid == pod.fact.uid).collect();
+        let nodes = past().filter_map(|(_, node, _)| node.as_ref());
+        let nodes: Vec<_> = nodes.chain(self.nodes.get(&id_of(pod.fact.node.as_str()))).collect();
+        let holds = self.past_holds.iter().filter(|(until, _)| *until >= oldest).map(|(_, hold)| hold);
+        holds.chain([&self.hold]).any(|hold| {
+            let is_due = |pod, node| due(pod, node, hold).is_some_and(|due| due <= self.now);
+            pods.iter().any(|pod| nodes.iter().any(|node| is_due(pod, node)))
+        })
+    }
+
+    /// When a pod must go by the truth alone; `None`: it stays.
+    pub fn due(&self, id: u8) -> Option<i64> {
+        let pod = self.pods.get(&id)?;
+        due(pod, self.nodes.get(&id_of(pod.fact.node.as_str()))?, &self.hold)
+    }
+}
+
+/// The plain rule: each NoExecute taint, each toleration in order, the first that matches (MATCH-9, TE-17, D1, D6,
+/// D7, D11, NL-48).
+fn due(pod: &Pod, node: &Node, hold: &Hold) -> Option<i64> {
+    if pod.unreadable || node.unreadable || pod.fact.mirror || pod.fact.standing != Standing::Live {
+        return None;
+    }
+    let evicting = node.taints.iter().filter(|held| held.taint.effect == Effect::NoExecute);
+    let spent = |held: &Held| hold.spent(&held.taint.key, held.since.max(pod.arrived));
+    evicting.filter_map(|held| Some(due_for(pod, held)?.saturating_add(spent(held)?))).min()
+}
+
+fn due_for(pod: &Pod, held: &Held) -> Option<i64> {
+    let from = held.since.max(pod.arrived);
+    for toleration in &pod.fact.tolerations {
+        let (effect, operator) = (&toleration.effect, &toleration.operator);
+        if !matches!(effect, None | Some(Effect::NoExecute | Effect::Unknown(_))) {
+            continue;
+        }
+        if matches!(operator, Operator::Unknown(_)) {
+            return None;
+        }
+        let names = toleration.key.is_empty() || toleration.key == held.taint.key;
+        let any_value = *operator == Operator::Exists;
+        let compares = matches!(operator, Operator::Unset | Operator::Equal);
+        if names && (any_value || compares && toleration.value == held.taint.value) {
+            let understood = !matches!(effect, Some(Effect::Unknown(_)));
+            let left = toleration.seconds.filter(|_| understood)?;
+            return Some(from.saturating_add(left.max(0).saturating_mul(SECOND)));
+        }
+    }
+    Some(from)
+}

@@ -1,0 +1,177 @@
+//! # Steps: what each step makes of a state
+//! Room:     one thing that happens: to the cluster, on the way to the engine, to a request, to time.
+//! Comes in: a state and a step.
+//! Goes out: the state behind it, or that the step is not possible.
+//! Not here: which steps there are, and in which order (`exhaustive.rs`, `search.rs`).
+
+use super::common::{self, bears};
+use super::{FLIGHTS_MAX, Flight, KEY, REQUEST_MAX, State, Step, spend};
+use taintward_core::effect::Failure;
+use taintward_core::engine::{Config, Effect, Engine, Input, Lane};
+use taintward_core::taint::Effect as TaintEffect;
+use taintward_core::time::Mono;
+
+impl State {
+    /// The next state; `None` where the step is not possible.
+    pub(super) fn step(&self, step: Step) -> Option<Self> {
+        let mut next = self.clone();
+        next.take(step)?;
+        next.engine.tick(next.cluster.clock().mono);
+        next.engine.notices();
+        let wake = next.engine.wake_at().is_some_and(|at| at <= next.cluster.clock().mono);
+        // A retry whose time has come may be waiting for its pull; nothing else may.
+        assert!(!wake || next.engine.has_work(Lane::All, next.cluster.clock().mono));
+        Some(next)
+    }
+
+    fn take(&mut self, step: Step) -> Option<()> {
+        let tainted = !self.cluster.nodes[&0].taints.is_empty();
+        match step {
+            Step::Taint if !tainted => {
+                spend(&mut self.left.taints)?;
+                // The first is stamped, the second is not.
+                let stamped = self.left.taints > 0;
+                self.happens(|cluster| cluster.taint(0, KEY, TaintEffect::NoExecute, stamped));
+            }
+            Step::Untaint if tainted => {
+                spend(&mut self.left.untaints)?;
+                self.happens(|cluster| cluster.untaint(0, KEY));
+            }
+            Step::Patience(seconds) if self.cluster.pods.contains_key(&0) => {
+                spend(&mut self.left.edits)?;
+                let tolerations = vec![bears(KEY, seconds)];
+                self.happens(|cluster| cluster.edit_pod(0, |pod| pod.fact.tolerations = tolerations));
+            }
+            Step::Recreate => {
+                spend(&mut self.left.recreations)?;
+                self.happens(|cluster| cluster.put_pod(0, 0, vec![bears(KEY, None)], false));
+            }
+            Step::HearNode => self.hear(true)?,
+            Step::HearPod => self.hear(false)?,
+            Step::Stall if !self.stalled => {
+                spend(&mut self.left.stalls)?;
+                self.stalled = true;
+                self.nodes.clear();
+            }
+            Step::Pull => self.pull()?,
+            Step::Commit(at) => self.commit(at)?,
+            Step::Answer(at) => self.answer(at, false)?,
+            Step::Lose(at) => {
+                spend(&mut self.left.losses)?;
+                self.answer(at, true)?;
+            }
+            Step::Pass => {
+                spend(&mut self.left.passes)?;
+                self.pass(1_300_000);
+            }
+            Step::List => {
+                spend(&mut self.left.lists)?;
+                self.list();
+            }
+            Step::Restart => {
+                spend(&mut self.left.restarts)?;
+                self.engine = Engine::new(Config::default());
+                self.cluster.set_hold(common::held::Held::forget);
+                self.hold(self.cluster.hold.is_on());
+                self.heard = None;
+                // What nobody waits for matters only if it can still be committed.
+                self.flights.retain(|flight| flight.answer.is_none());
+                self.flights.iter_mut().for_each(|flight| flight.orphan = true);
+                self.list();
+            }
+            Step::Hold => {
+                spend(&mut self.left.holds)?;
+                self.hold(!self.cluster.hold.is_on());
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    pub(super) fn hold(&mut self, on: bool) {
+        self.cluster.set_hold(|hold, now| hold.set(on, now));
+        self.engine.handle(Input::Hold(on), self.cluster.clock());
+    }
+
+    pub(super) fn hear(&mut self, nodes: bool) -> Option<()> {
+        let (emitted, input) = if nodes { self.nodes.pop_front() } else { self.pods.pop_front() }?;
+        self.engine.handle(input, self.cluster.clock());
+        let heard = self.heard.get_or_insert((emitted, emitted));
+        *if nodes { &mut heard.0 } else { &mut heard.1 } = emitted;
+        Some(())
+    }
+
+    pub(super) fn pull(&mut self) -> Option<()> {
+        if self.flights.len() >= FLIGHTS_MAX {
+            return None;
+        }
+        let effect = self.engine.next(Lane::All, self.cluster.clock())?;
+        self.flights.push(Flight { effect, sent: self.cluster.now, answer: None, orphan: false });
+        Some(())
+    }
+
+    pub(super) fn commit(&mut self, at: usize) -> Option<()> {
+        let flight = self.flights.get(at).filter(|flight| flight.answer.is_none())?.clone();
+        let cluster = &mut self.cluster;
+        let answer = match flight.effect {
+            Effect::Confirm { node } => {
+                let result = Ok(cluster.read_node(&node));
+                Input::Confirmed { node, sent: Mono::from_micros(flight.sent), result }
+            }
+            Effect::Look { pod, name } => Input::Looked { pod, result: Ok(cluster.read_pod(&name)) },
+            Effect::Mark { pod, name, version, .. } => {
+                let result = cluster.set_mark(&pod, &name, version, true);
+                Input::Marked { pod, result }
+            }
+            Effect::Unmark { pod, name } => {
+                let result = cluster.set_mark(&pod, &name, None, false).map(|_| ());
+                Input::Unmarked { pod, result }
+            }
+            Effect::Delete { pod, name, version, .. } => {
+                let result = cluster.delete(&pod, &name, version);
+                Input::Deleted { pod, result }
+            }
+        };
+        match flight.orphan {
+            true => drop(self.flights.remove(at)),
+            false => self.flights[at].answer = Some(answer),
+        }
+        self.send_news();
+        Some(())
+    }
+
+    pub(super) fn answer(&mut self, at: usize, lost: bool) -> Option<()> {
+        let flight = self.flights.get(at).filter(|flight| !flight.orphan)?;
+        let answer = if lost { unavailable(flight) } else { flight.answer.clone()? };
+        self.flights.remove(at);
+        self.engine.handle(answer, self.cluster.clock());
+        Some(())
+    }
+
+    /// Time passes; requests that were not committed in time never are.
+    pub(super) fn pass(&mut self, micros: i64) {
+        self.cluster.now += micros;
+        let now = self.cluster.now;
+        while let Some(at) =
+            self.flights.iter().position(|flight| flight.answer.is_none() && flight.sent + REQUEST_MAX < now)
+        {
+            let flight = self.flights.remove(at);
+            if !flight.orphan {
+                self.engine.handle(unavailable(&flight), self.cluster.clock());
+            }
+        }
+    }
+}
+
+fn unavailable(flight: &Flight) -> Input {
+    let gone = Failure::Unavailable;
+    match flight.effect.clone() {
+        Effect::Confirm { node } => {
+            Input::Confirmed { node, sent: Mono::from_micros(flight.sent), result: Err(gone) }
+        }
+        Effect::Mark { pod, .. } => Input::Marked { pod, result: Err(gone) },
+        Effect::Delete { pod, .. } => Input::Deleted { pod, result: Err(gone) },
+        Effect::Look { pod, .. } => Input::Looked { pod, result: Err(gone) },
+        Effect::Unmark { pod, .. } => Input::Unmarked { pod, result: Err(gone) },
+    }
+}
