@@ -35,8 +35,9 @@ impl Installed {
     pub(crate) fn at_work(place: &Place, kubectl: &Path) -> Self {
         let hands = Hands { place, kubectl };
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
-        let ours = ["taintward", "taintward-webhook"].map(|name| hands.start(name, port));
+        // First: whoever replaces an address takes the authority away that the webhook has written beside it.
         hands.redirect(port);
+        let ours = ["taintward", "taintward-webhook"].map(|name| hands.start(name, port));
         eventually("the API server to ask the webhook", || hands.is_asked().then_some(()));
         Self(ours.into())
     }
