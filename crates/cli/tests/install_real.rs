@@ -163,10 +163,11 @@ fn configurations_stand_in_nobodys_way(there: &Installed<'_>) {
         for hook in hooks {
             assert_eq!((&hook["failurePolicy"], &hook["sideEffects"]), (&"Ignore".into(), &"None".into()));
             assert!(hook["timeoutSeconds"].as_i64().is_some_and(|seconds| seconds <= 2), "{hook:#}");
-            assert!(hook["matchConditions"].as_array().is_some_and(|all| all.len() == 2));
+            let of_pods = hook["rules"][0]["resources"][0] == "pods";
+            let conditions = hook["matchConditions"].as_array().map(Vec::len);
+            assert_eq!(conditions, Some(if of_pods && kind == "validating" { 3 } else { 2 }), "{hook:#}");
             assert!(kind == "validating" || hook["reinvocationPolicy"] == "IfNeeded");
             let skipped = &hook["namespaceSelector"]["matchExpressions"][0]["values"];
-            let of_pods = hook["rules"][0]["resources"][0] == "pods";
             assert!(
                 !of_pods || *skipped == serde_json::json!(["kube-system", "taintward-system"]),
                 "{hook:#}"
@@ -192,6 +193,9 @@ fn lists_come_along_with_the_pods(there: &Installed<'_>, file: &Path) {
     let (_, refused) = there.failed(&["--apply", IMAGE, &config]);
     assert!(refused.contains("add toleration-restriction to --rules"), "{refused}");
     there.done(&["--apply", IMAGE, &config, "--rules=*,toleration-restriction"]);
+    let validating = there.json("get validatingwebhookconfiguration taintward");
+    let conditions = validating["webhooks"][0]["matchConditions"].as_array().map(Vec::len);
+    assert_eq!(conditions, Some(2), "every pod is judged by what its namespace allows");
     let template = there.json("get deployment taintward-webhook")["spec"]["template"].clone();
     assert_eq!(template["metadata"]["annotations"]["taintward.io/restriction-config"], text);
     let (said, warned) = there.pod(&template);

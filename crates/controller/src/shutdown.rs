@@ -80,7 +80,7 @@ impl Source for Signals {
 /// The first signal requests the shutdown, the second ends the wait for it.
 async fn relay(request: ShutdownRequest, mut signals: impl Source, end_now: impl FnOnce()) {
     let signal = signals.next().await;
-    tracing::info!(signal, "stopping: no new evictions; a second signal ends the process at once");
+    tracing::info!(signal, "stopping: nothing new is begun; a second signal ends the process at once");
     request.send();
     let signal = signals.next().await;
     tracing::warn!(signal, "told twice to stop: ending at once");

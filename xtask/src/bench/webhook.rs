@@ -16,7 +16,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use taintward_cluster::api::ApiError;
 use taintward_cluster::{Account, Api, Cluster, Options, Tools, cluster, usage};
 
 /// Reviews a second and core, and the pace at which answers are timed.
@@ -140,6 +139,7 @@ struct Webhook {
     child: Child,
     asker: Asker,
     bundle: Vec<u8>,
+    binary: PathBuf,
     folder: PathBuf,
 }
 
@@ -170,7 +170,8 @@ impl Webhook {
             .spawn()
             .context("starting the webhook")?;
         let asker = Asker::new(port, made.cert.der())?;
-        let webhook = Self { child, asker, bundle: made.cert.pem().into_bytes(), folder };
+        let bundle = made.cert.pem().into_bytes();
+        let webhook = Self { child, asker, bundle, binary: binary.to_owned(), folder };
         let until = Instant::now() + Duration::from_secs(30);
         while !webhook.asker.is_ready().await {
             if Instant::now() > until {
@@ -201,9 +202,10 @@ async fn measure(webhook: &Webhook, api: &Api, amount: &Amount) -> Result<Readin
     Ok(Readings { idle: megabytes(idle.resident), busy: megabytes(busy), per_core, reached, paced, creates })
 }
 
-const CONFIGURATIONS: [(&str, &str, &str); 2] = [
-    ("mutatingwebhookconfigurations", "MutatingWebhookConfiguration", "mutate"),
-    ("validatingwebhookconfigurations", "ValidatingWebhookConfiguration", "validate"),
+/// Both kinds of configurations, as `taintward install` names them and as paths do.
+const CONFIGURATIONS: [(&str, &str); 2] = [
+    ("MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
+    ("ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
 ];
 
 async fn creates(webhook: &Webhook, api: &Api, amount: &Amount) -> Result<Vec<[Duration; 2]>> {
@@ -219,7 +221,7 @@ async fn creates(webhook: &Webhook, api: &Api, amount: &Amount) -> Result<Vec<[D
             let name = format!("r{round}-{}", if with { "with" } else { "without" });
             middle[usize::from(with)] = timed(api, &name, amount.creates).await?;
             if with {
-                unregister(api).await?;
+                unregister(webhook, api).await?;
             }
         }
         all.push(middle);
@@ -243,27 +245,41 @@ async fn timed(api: &Api, name: &str, number: usize) -> Result<Duration> {
     Ok(took[took.len() / 2])
 }
 
-async fn register(webhook: &Webhook, api: &Api) -> Result<(), ApiError> {
+/// The configurations of an installation, with an address in the place of its Service, and an answer demanded.
+fn configurations(webhook: &Webhook) -> Result<Vec<(String, Value)>> {
     use base64::Engine as _;
     let bundle = base64::engine::general_purpose::STANDARD.encode(&webhook.bundle);
-    for (plural, kind, path) in CONFIGURATIONS {
-        let object = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "bench"},
-        "webhooks": [{
-            "name": "pods.taintward.io", "admissionReviewVersions": ["v1"], "sideEffects": "None",
-            "failurePolicy": "Fail", "timeoutSeconds": 2,
-            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"], "operations": ["CREATE", "UPDATE"]}],
-            "clientConfig": {"url": webhook.asker.url(path), "caBundle": bundle},
-        }]});
-        api.create(&format!("/apis/admissionregistration.k8s.io/v1/{plural}"), &object).await?;
+    let output = Command::new(&webhook.binary)
+        .args(["install", "--parts=webhook", "--failure-policy=Fail", "-o", "json"])
+        .output()?;
+    let mut list: Value = serde_json::from_slice(&output.stdout).context("what is installed")?;
+    let mut found = Vec::new();
+    for object in list["items"].as_array_mut().context("a list")? {
+        let of_kind = CONFIGURATIONS.iter().find(|(kind, _)| object["kind"] == *kind);
+        let Some((_, plural)) = of_kind else { continue };
+        for one in object["webhooks"].as_array_mut().context("webhooks")? {
+            let path = one["clientConfig"]["service"]["path"].as_str().context("a path")?;
+            let url = webhook.asker.url(path.trim_start_matches('/'));
+            one["clientConfig"] = json!({"url": url, "caBundle": bundle});
+        }
+        found.push((format!("/apis/admissionregistration.k8s.io/v1/{plural}"), object.take()));
+    }
+    Ok(found)
+}
+
+async fn register(webhook: &Webhook, api: &Api) -> Result<()> {
+    for (path, object) in configurations(webhook)? {
+        api.create(&path, &object).await?;
     }
     // API servers learn of configurations by watching.
     tokio::time::sleep(Duration::from_secs(2)).await;
     Ok(())
 }
 
-async fn unregister(api: &Api) -> Result<(), ApiError> {
-    for (plural, ..) in CONFIGURATIONS {
-        api.delete(&format!("/apis/admissionregistration.k8s.io/v1/{plural}/bench"), &json!({})).await?;
+async fn unregister(webhook: &Webhook, api: &Api) -> Result<()> {
+    for (path, object) in configurations(webhook)? {
+        let name = object["metadata"]["name"].as_str().context("a name")?;
+        api.delete(&format!("{path}/{name}"), &json!({})).await?;
     }
     tokio::time::sleep(Duration::from_secs(2)).await;
     Ok(())
@@ -305,7 +321,7 @@ fn table(readings: &Readings) -> String {
     ratios.sort_by(f64::total_cmp);
     let ratio = ratios[ratios.len() / 2];
     line(
-        "creating a pod, p50, with both halves of admission / with the built-in plugins only",
+        "creating a pod, p50, with the configurations of an installation / with the built-in plugins only",
         format!("{ratio:.2}x"),
         format!("{GOAL_RATIO}x"),
         ratio <= GOAL_RATIO,

@@ -24,6 +24,9 @@ pub(crate) const RULES: [&str; 6] = [
     "brake",
 ];
 
+/// Those that judge pods whatever they tolerate.
+const EVERY_POD: [&str; 2] = ["toleration-restriction", "advice"];
+
 /// Namespaces that are there without us, and stay.
 const FOREIGN: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
@@ -217,6 +220,8 @@ pub(crate) enum When {
     SelfSigned,
     /// A rule looks at changes of nodes.
     NodeRules,
+    /// A rule judges pods whatever they tolerate.
+    EveryPod,
     /// There are lists for namespaces that have none of their own.
     Lists,
     Not(&'static Self),
@@ -239,6 +244,7 @@ impl When {
             Self::Stamps => values.stamp_taints,
             Self::SelfSigned => values.certificate.is_none(),
             Self::NodeRules => values.rules.split(',').any(|rule| rule == "brake" || rule == "advice"),
+            Self::EveryPod => EVERY_POD.iter().any(|rule| values.rules.split(',').any(|one| one == *rule)),
             Self::Lists => values.lists.is_some(),
             Self::Not(other) => !other.holds(values),
             Self::All(all) => all.iter().all(|one| one.holds(values)),
@@ -266,6 +272,11 @@ impl When {
             Self::NodeRules => {
                 let rules = "(splitList \",\" $.Values.webhook.rules)";
                 format!("(or (has \"brake\" {rules}) (has \"advice\" {rules}))")
+            }
+            Self::EveryPod => {
+                let rules = "(splitList \",\" $.Values.webhook.rules)";
+                let has = EVERY_POD.map(|rule| format!("(has \"{rule}\" {rules})"));
+                format!("(or {})", has.join(" "))
             }
             Self::Lists => "$.Values.webhook.restrictionConfig".to_owned(),
             Self::Not(other) => format!("(not {})", other.expression()),

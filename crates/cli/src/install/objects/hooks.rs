@@ -20,13 +20,20 @@ const NO_KUBELET: &str = "!('system:nodes' in request.userInfo.groups)";
 /// Labels, finalizers and owners of a pod say nothing about where it may run.
 const SPEC: &str = "request.operation == 'CREATE' || object.spec != oldObject.spec";
 
+/// Where pools are the only rule that refuses, nothing is to be said of a pod that names no node and tolerates nothing but
+/// what Kubernetes says of nodes: no pool has such a taint. Most pods are like that, and so cost one question, not two.
+const LETS_ITSELF_IN: &str = "has(object.spec.nodeName) || (has(object.spec.tolerations) && \
+    object.spec.tolerations.exists(t, !has(t.key) || !t.key.startsWith('node.kubernetes.io/')))";
+
 /// Only taints count.
 const TAINTS: &str = "request.operation == 'CREATE' ? has(object.spec.taints) : has(object.spec.taints) && \
     (!has(oldObject.spec.taints) || object.spec.taints != oldObject.spec.taints)";
 
 pub(super) fn configurations() -> [Planned; 2] {
-    let mutating = pods("pods.mutate.taintward.io", "/mutate", [field("reinvocationPolicy", "IfNeeded")]);
-    let validating = pods("pods.validate.taintward.io", "/validate", []);
+    let again = field("reinvocationPolicy", "IfNeeded");
+    let mutating = pods("pods.mutate.taintward.io", "/mutate", None, Some(again));
+    let lets_itself_in = condition("lets-itself-in", LETS_ITSELF_IN).when(When::Not(&When::EveryPod));
+    let validating = pods("pods.validate.taintward.io", "/validate", Some(lets_itself_in), None);
     [
         configuration("MutatingWebhookConfiguration", [item(mutating)].into()),
         configuration("ValidatingWebhookConfiguration", vec![item(validating), nodes()]),
@@ -39,7 +46,7 @@ fn configuration(kind: &'static str, webhooks: Vec<Item>) -> Planned {
     Planned { file: FILE, note: "", when: When::Webhook, sheet }
 }
 
-fn pods<const N: usize>(name: &'static str, path: &'static str, more: [Entry; N]) -> Sheet {
+fn pods(name: &'static str, path: &'static str, further: Option<Item>, more: Option<Entry>) -> Sheet {
     let skipped = map([
         field("key", "kubernetes.io/metadata.name"),
         field("operator", "NotIn"),
@@ -50,7 +57,7 @@ fn pods<const N: usize>(name: &'static str, path: &'static str, more: [Entry; N]
         field("failurePolicy", Knob::FailurePolicy),
         field("namespaceSelector", selector),
         field("rules", rules("pods", "Namespaced")),
-        conditions([("not-a-kubelet", NO_KUBELET), ("spec-is-new", SPEC)]),
+        conditions([("not-a-kubelet", NO_KUBELET), ("spec-is-new", SPEC)], further),
     ];
     let fields = common(name, path).into_iter().chain(own).chain(more);
     map(fields)
@@ -60,7 +67,7 @@ fn nodes() -> Item {
     let own = [
         field("failurePolicy", "Ignore"),
         field("rules", rules("nodes", "Cluster")),
-        conditions([("not-a-kubelet", NO_KUBELET), ("taints-are-new", TAINTS)]),
+        conditions([("not-a-kubelet", NO_KUBELET), ("taints-are-new", TAINTS)], None),
     ];
     let fields = common("nodes.validate.taintward.io", "/validate").into_iter().chain(own);
     item(map(fields)).when(When::NodeRules)
@@ -96,7 +103,11 @@ fn rules(resource: &'static str, scope: &'static str) -> Sheet {
     ]])
 }
 
-fn conditions<const N: usize>(conditions: [(&'static str, &'static str); N]) -> Entry {
-    let one = |(name, expression)| [field("name", name), field("expression", expression)];
-    field("matchConditions", maps(conditions.map(one)))
+fn conditions(all: [(&'static str, &'static str); 2], further: Option<Item>) -> Entry {
+    let always = all.map(|(name, expression)| condition(name, expression));
+    field("matchConditions", list(always.into_iter().chain(further)))
+}
+
+fn condition(name: &'static str, expression: &'static str) -> Item {
+    item(map([field("name", name), field("expression", expression)]))
 }
