@@ -188,6 +188,16 @@ proptest! {
         prop_assert!(review(world.request.clone(), &lost, &rules).ruling.denial.is_none());
     }
 
+    /// Where pools are the only rule that refuses, an installation has API servers ask about the others only.
+    #[test]
+    fn who_lets_itself_in_nowhere_is_not_judged(mut world in any_world(true)) {
+        world.request.pod.node = None;
+        world.request.pod.tolerations.retain(|one| one.key.starts_with("node.kubernetes.io/"));
+        let rules = Settings { restriction: None, advice: None, ..settings(Merging::KeepsOwn) };
+        let ruling = validate(&world.request, &world.around(), &rules);
+        prop_assert!(ruling.denial.is_none() && ruling.warnings.is_empty(), "{:?}", ruling);
+    }
+
     /// An update that adds nothing is never refused (VAL-6): an old pod stays updatable.
     #[test]
     fn an_update_that_adds_nothing_is_never_refused(mut world in any_world(true)) {
