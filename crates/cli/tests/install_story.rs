@@ -39,13 +39,8 @@ const TEST: &str = "the_page_leads_from_nothing_to_a_pool_and_back";
 /// Everything that the page needs, or why there is none.
 fn needed() -> Option<(Tools, PathBuf)> {
     let tools = tools::for_test(TEST)?;
-    let helm = tools::helm_for_test(TEST)?;
-    if let Err(why) = tools::find_kwok() {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "{TEST}: {why:#}");
-        tools::skipped(TEST, &format!("{why:#}"));
-        return None;
-    }
-    Some((tools, helm))
+    tools::kwok_for_test(TEST)?;
+    Some((tools, tools::helm_for_test(TEST)?))
 }
 
 #[test]

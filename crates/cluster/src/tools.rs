@@ -129,13 +129,7 @@ impl Tools {
 /// The binaries for a test, or `None` if they can't be had: then the test says so and counts as skipped, unless
 /// `CI=true`, where it fails. Skipped tests are also named in the file `TAINTWARD_SKIPPED` points to, if it is set.
 pub fn for_test(test: &str) -> Option<Tools> {
-    let why = match Tools::find() {
-        Ok(tools) => return Some(tools),
-        Err(why) => why,
-    };
-    assert!(env::var("CI").as_deref() != Ok("true"), "{test} needs a real API server: {why:#}");
-    skipped(test, &format!("it needs a real API server, and {why:#}"));
-    None
+    had_for_test(test, "a real API server", Tools::find())
 }
 
 /// Says that a test is skipped, and why.
@@ -184,12 +178,21 @@ pub fn find_or_build_helm() -> Result<PathBuf> {
 
 /// Helm for a test, or `None` where it was not built, as with [`for_test`].
 pub fn helm_for_test(test: &str) -> Option<PathBuf> {
-    let why = match find_helm() {
-        Ok(helm) => return Some(helm),
+    had_for_test(test, "Helm", find_helm())
+}
+
+/// KWOK for a test, or `None` where it was not built, as with [`for_test`].
+pub fn kwok_for_test(test: &str) -> Option<PathBuf> {
+    had_for_test(test, "KWOK", find_kwok())
+}
+
+fn had_for_test<T>(test: &str, what: &str, found: Result<T>) -> Option<T> {
+    let why = match found {
+        Ok(found) => return Some(found),
         Err(why) => why,
     };
-    assert!(env::var("CI").as_deref() != Ok("true"), "{test} needs Helm: {why:#}");
-    skipped(test, &format!("it needs Helm, and {why:#}"));
+    assert!(env::var("CI").as_deref() != Ok("true"), "{test} needs {what}: {why:#}");
+    skipped(test, &format!("it needs {what}, and {why:#}"));
     None
 }
 

@@ -24,6 +24,9 @@ pub(crate) const RULES: [&str; 6] = [
     "brake",
 ];
 
+/// Those that look at changes of nodes.
+const NODE_RULES: [&str; 2] = ["brake", "advice"];
+
 /// Those that judge pods whatever they tolerate.
 const EVERY_POD: [&str; 2] = ["toleration-restriction", "advice"];
 
@@ -243,8 +246,8 @@ impl When {
             Self::Pools => runs(values, CONTROLLERS[2]),
             Self::Stamps => values.stamp_taints,
             Self::SelfSigned => values.certificate.is_none(),
-            Self::NodeRules => values.rules.split(',').any(|rule| rule == "brake" || rule == "advice"),
-            Self::EveryPod => EVERY_POD.iter().any(|rule| values.rules.split(',').any(|one| one == *rule)),
+            Self::NodeRules => names_one_of(values, NODE_RULES),
+            Self::EveryPod => names_one_of(values, EVERY_POD),
             Self::Lists => values.lists.is_some(),
             Self::Not(other) => !other.holds(values),
             Self::All(all) => all.iter().all(|one| one.holds(values)),
@@ -269,15 +272,8 @@ impl When {
             Self::Pools => runs_expression(CONTROLLERS[2]),
             Self::Stamps => "$.Values.controller.stampTaints".to_owned(),
             Self::SelfSigned => "(not $.Values.webhook.certificate.secret)".to_owned(),
-            Self::NodeRules => {
-                let rules = "(splitList \",\" $.Values.webhook.rules)";
-                format!("(or (has \"brake\" {rules}) (has \"advice\" {rules}))")
-            }
-            Self::EveryPod => {
-                let rules = "(splitList \",\" $.Values.webhook.rules)";
-                let has = EVERY_POD.map(|rule| format!("(has \"{rule}\" {rules})"));
-                format!("(or {})", has.join(" "))
-            }
+            Self::NodeRules => names_one_of_expression(NODE_RULES),
+            Self::EveryPod => names_one_of_expression(EVERY_POD),
             Self::Lists => "$.Values.webhook.restrictionConfig".to_owned(),
             Self::Not(other) => format!("(not {})", other.expression()),
             Self::All(all) => {
@@ -286,6 +282,15 @@ impl When {
             }
         }
     }
+}
+
+fn names_one_of(values: &Values, rules: [&str; 2]) -> bool {
+    values.rules.split(',').any(|rule| rules.contains(&rule))
+}
+
+fn names_one_of_expression(rules: [&str; 2]) -> String {
+    let has = rules.map(|rule| format!("(has \"{rule}\" (splitList \",\" $.Values.webhook.rules))"));
+    format!("(or {})", has.join(" "))
 }
 
 /// Nothing is named twice ([`contradiction`]), so that the order of the list does not count.
