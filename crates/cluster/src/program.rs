@@ -7,7 +7,7 @@
 
 use crate::watchdog::Watchdog;
 use anyhow::{Context as _, Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::fs::File;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -77,9 +77,18 @@ impl Program {
         lines[lines.len().saturating_sub(15)..].join("\n")
     }
 
-    /// Stops it in its tracks (SIGSTOP): connections stay open, nothing answers.
+    /// Stops it in its tracks (SIGSTOP): connections stay open, nothing answers. Returns once it stands: the
+    /// signal is sent before the last of its threads has stopped, and until then a request may be answered.
     pub fn pause(&self) -> Result<()> {
-        self.signal(Signal::STOP)
+        self.signal(Signal::STOP)?;
+        // Left waitable, so that pausing what is paused already does not wait for ever.
+        let news = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        let found = waitid(WaitId::Pid(self.id()?), news)
+            .with_context(|| format!("waiting until {} stands still", self.name))?;
+        if !found.is_some_and(|status| status.stopped()) {
+            bail!("{} ended instead of standing still", self.name);
+        }
+        Ok(())
     }
 
     /// Lets a paused program go on (SIGCONT).
@@ -108,9 +117,11 @@ impl Program {
     }
 
     fn signal(&self, signal: Signal) -> Result<()> {
-        let pid =
-            i32::try_from(self.pid()).ok().and_then(Pid::from_raw).context("process id out of range")?;
-        kill_process(pid, signal).with_context(|| format!("sending {signal:?} to {}", self.name))
+        kill_process(self.id()?, signal).with_context(|| format!("sending {signal:?} to {}", self.name))
+    }
+
+    fn id(&self) -> Result<Pid> {
+        i32::try_from(self.pid()).ok().and_then(Pid::from_raw).context("process id out of range")
     }
 }
 
@@ -120,5 +131,50 @@ impl Drop for Program {
             let _ = self.kill();
         }
         self.watchdog.release(self.pid());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// States of all threads, as in the third column of `/proc/PID/task/TID/stat`; `T` is stopped.
+    fn states(pid: u32) -> Vec<String> {
+        std::fs::read_dir(format!("/proc/{pid}/task"))
+            .unwrap()
+            .map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat")).unwrap())
+            .map(|stat| stat.rsplit_once(") ").unwrap().1[..1].to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn a_paused_program_stands_still() {
+        const ROLE: &str = "TAINTWARD_TEST_BUSY";
+        if std::env::var_os(ROLE).is_some() {
+            for _ in 0..32 {
+                std::thread::spawn(|| {
+                    loop {
+                        std::hint::spin_loop();
+                    }
+                });
+            }
+            std::thread::sleep(Duration::from_secs(60));
+            return;
+        }
+        let folder = std::env::temp_dir().join(format!("taintward-pause-test-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let watchdog = Arc::new(Watchdog::over(&folder).unwrap());
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "program::tests::a_paused_program_stands_still"]).env(ROLE, "yes");
+        let busy = Program::start("busy", command, &folder.join("log"), &watchdog).unwrap();
+        while states(busy.pid()).len() < 32 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        for _ in 0..20 {
+            busy.pause().unwrap();
+            assert!(states(busy.pid()).iter().all(|state| state == "T"), "{:?}", states(busy.pid()));
+            busy.pause().unwrap();
+            busy.resume().unwrap();
+        }
     }
 }
