@@ -1,5 +1,5 @@
 //! The shipped webhook on a real API server: certificates from files and of its own making, renewed under load; killed
-//! under load; without API server and without definitions; two replicas; what kubectl shows. It runs under an account
+//! or silent under load; without API server and without definitions; two replicas; what kubectl shows. It runs under an account
 //! that may do what it needs and nothing else.
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
@@ -12,11 +12,17 @@ mod admission {
     pub(crate) mod register;
 }
 
+#[allow(dead_code, reason = "each test binary uses some of it")]
+mod real {
+    pub(crate) mod proxy;
+}
+
 mod webhook {
     pub(crate) mod absent;
     pub(crate) mod files;
     pub(crate) mod killed;
     pub(crate) mod self_signed;
+    pub(crate) mod silent;
     pub(crate) mod words;
 }
 
@@ -66,6 +72,7 @@ async fn all(stage: &Stage) {
     let own = told("certificates of its own making", webhook::self_signed::two_replicas(stage));
     futures::join!(files, own);
     told("killed under load", webhook::killed::pods_still_come(stage)).await;
+    told("a replica falls silent", webhook::silent::others_are_asked(stage)).await;
     told("words", webhook::words::kubectl_shows_them(stage)).await;
 }
 

@@ -1,7 +1,7 @@
 //! # Server: the port that API servers ask
 //! Room:     the sockets, from the first to the last connection.
 //! Comes in: settings, what is to be served, the request to stop.
-//! Goes out: answers over HTTP/1.1 and HTTP/2, with TLS.
+//! Goes out: answers over HTTP/1.1, with TLS.
 //! Keeps:    good clients are answered whatever others do: at most so many connections, and who was silent for the longest
 //!           goes first; what is in hand when the server stops is finished.
 //! Not here: one connection (`connection`), one request (`route`), the answer (`review`).

@@ -112,6 +112,11 @@ impl Hook {
         self.program.output()
     }
 
+    /// Stops it in its tracks, as a host does that is suspended.
+    pub(crate) fn pause(&self) {
+        self.program.pause().unwrap();
+    }
+
     /// `kill -9`.
     pub(crate) fn kill(&mut self) {
         self.program.kill().unwrap();

@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use taintward_cluster::{Api, wait};
 
 /// At the same time.
-const CLIENTS: usize = 8;
+pub(crate) const CLIENTS: usize = 8;
 
 /// What was created, and what was not.
 #[derive(Default)]

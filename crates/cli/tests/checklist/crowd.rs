@@ -113,11 +113,9 @@ async fn hold(ground: &Ground, connections: u64) -> Vec<Held> {
     held
 }
 
-/// Streams of HTTP/2 that are opened and taken back.
+/// Streams of HTTP/2 that are opened and taken back, though nobody offered to speak it.
 async fn flood(ground: &Ground) {
-    let mut config = config(&ground.authority.certificate, None);
-    config.alpn_protocols = vec![b"h2".to_vec()];
-    let connector = TlsConnector::from(Arc::new(config));
+    let connector = TlsConnector::from(Arc::new(config(&ground.authority.certificate, None)));
     let mut stream = connect(ground.hook.port, &connector).await.unwrap();
     let mut bytes = [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &frame(4, 0, 0, &[])].concat();
     for number in 0..STREAMS {

@@ -1,10 +1,11 @@
 //! Bodies that are long, slow, or never come.
 
-use super::stage::{Client, PATIENCE, SHORT, Stage, limits, post, question};
+use super::stage::{Client, PATIENCE, SHORT, Stage, limits, question};
+use std::sync::Arc;
 use std::time::Duration;
 use taintward_webhook::settings::Limits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 /// How much memory this process holds, in bytes.
 fn resident() -> usize {
@@ -23,17 +24,15 @@ const CHUNKED: &[u8] = b"POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: appli
 #[tokio::test]
 async fn three_mebibytes_are_answered_and_ten_are_refused() {
     let stage = Stage::set(limits()).await;
-    for second in [false, true] {
-        let mut client = Client::connect(&stage, second).await;
-        let (status, body) = client.post("/mutate", question("a", 3 << 20)).await;
-        assert_eq!(status, 200, "{body}");
-        let (status, said) = client.post("/mutate", question("a", 10 << 20)).await;
-        assert_eq!((status, &*said), (413, "the body has more than 8388608 bytes\n"));
-        // Just below the limit and just above it.
-        let around = (8 << 20) - question("a", 0).len();
-        assert_eq!(client.post("/mutate", question("a", around)).await.0, 200);
-        assert_eq!(client.post("/mutate", question("a", around + 1)).await.0, 413);
-    }
+    let mut client = Client::connect(&stage).await;
+    let (status, body) = client.post("/mutate", question("a", 3 << 20)).await;
+    assert_eq!(status, 200, "{body}");
+    let (status, said) = client.post("/mutate", question("a", 10 << 20)).await;
+    assert_eq!((status, &*said), (413, "the body has more than 8388608 bytes\n"));
+    // Just below the limit and just above it.
+    let around = (8 << 20) - question("a", 0).len();
+    assert_eq!(client.post("/mutate", question("a", around)).await.0, 200);
+    assert_eq!(client.post("/mutate", question("a", around + 1)).await.0, 413);
 }
 
 #[tokio::test]
@@ -46,7 +45,7 @@ async fn a_long_body_is_refused_at_its_length_whether_announced_or_not_and_is_no
     chunk.extend(b"\r\n");
     let mut streams = Vec::new();
     for _ in 0..4 {
-        let mut stream = stage.tls(b"http/1.1").await;
+        let mut stream = stage.tls().await;
         stream.write_all(CHUNKED).await.unwrap();
         for _ in 0..12 {
             stream.write_all(&chunk).await.unwrap();
@@ -70,7 +69,7 @@ async fn a_long_body_is_refused_at_its_length_whether_announced_or_not_and_is_no
 #[tokio::test]
 async fn a_body_that_comes_byte_by_byte_is_given_up_in_its_time_and_holds_up_nobody() {
     let stage = Stage::set(Limits { body: SHORT, ..limits() }).await;
-    let mut stream = stage.tls(b"http/1.1").await;
+    let mut stream = stage.tls().await;
     stream.write_all(&head(1000)).await.unwrap();
     let began = std::time::Instant::now();
     let mut answer = vec![0; 4096];
@@ -95,7 +94,7 @@ async fn too_many_bodies_on_their_way_cost_the_slowest_and_nobody_else() {
     let mut slow = Vec::new();
     // Each is half the room there is, and never comes to its end.
     for _ in 0..6 {
-        let mut stream = stage.tls(b"http/1.1").await;
+        let mut stream = stage.tls().await;
         stream.write_all(&head(600_000)).await.unwrap();
         stream.write_all(&vec![b' '; 400_000]).await.unwrap();
         slow.push(stream);
@@ -105,7 +104,7 @@ async fn too_many_bodies_on_their_way_cost_the_slowest_and_nobody_else() {
     timeout(PATIENCE, slow[0].read_exact(&mut answer)).await.expect("no answer").unwrap();
     assert_eq!(&answer, b"HTTP/1.1 503");
     // A good one as large comes through, as do small ones.
-    let mut client = Client::connect(&stage, true).await;
+    let mut client = Client::connect(&stage).await;
     assert_eq!(client.post("/mutate", question("a", 500_000)).await.0, 200);
     assert!(stage.answers().await < PATIENCE);
 }
@@ -114,7 +113,7 @@ async fn too_many_bodies_on_their_way_cost_the_slowest_and_nobody_else() {
 async fn a_body_that_breaks_off_and_clients_that_vanish_leave_nothing_behind() {
     let stage = Stage::set(limits()).await;
     for bytes in [head(100), [CHUNKED, b"zz\r\n"].concat(), [CHUNKED, b"5\r\nab"].concat()] {
-        let mut stream = stage.tls(b"http/1.1").await;
+        let mut stream = stage.tls().await;
         stream.write_all(&bytes).await.unwrap();
         drop(stream);
     }
@@ -125,7 +124,7 @@ async fn a_body_that_breaks_off_and_clients_that_vanish_leave_nothing_behind() {
 #[tokio::test]
 async fn a_client_that_does_not_read_is_cut_off() {
     let stage = Stage::set(Limits { stall: SHORT, ..limits() }).await;
-    let mut stream = stage.tls(b"http/1.1").await;
+    let mut stream = stage.tls().await;
     let one = [head(question("a", 10).len()), question("a", 10).into_bytes()].concat();
     let many = one.repeat(20);
     // Answers pile up until nothing more can be written.
@@ -136,16 +135,15 @@ async fn a_client_that_does_not_read_is_cut_off() {
 }
 
 #[tokio::test]
-async fn questions_on_many_streams_are_all_answered() {
-    let stage = Stage::set(limits()).await;
-    let client = Client::connect(&stage, true).await;
-    let Client::Two(sender) = client else { unreachable!() };
+async fn questions_of_many_clients_at_once_are_all_answered() {
+    let stage = Arc::new(Stage::set(limits()).await);
     let asked = (0..200).map(|_| {
-        let mut client = Client::Two(sender.clone());
-        tokio::spawn(async move { client.send(post("/mutate", question("a", 30_000))).await.unwrap().0 })
+        let stage = Arc::clone(&stage);
+        tokio::spawn(
+            async move { Client::connect(&stage).await.post("/mutate", question("a", 30_000)).await.0 },
+        )
     });
     for answered in asked.collect::<Vec<_>>() {
         assert_eq!(answered.await.unwrap(), 200);
     }
-    sleep(Duration::ZERO).await;
 }

@@ -1,6 +1,6 @@
 //! Clients that must show who they are, and those who cannot.
 
-use super::stage::{Files, Identity, PATIENCE, Stage, connect_as, limits};
+use super::stage::{BOTH, Files, Identity, PATIENCE, Stage, connect_as, limits};
 use taintward_webhook::server::Listening;
 use taintward_webhook::settings::{Certificate, Settings};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -25,9 +25,9 @@ fn signed(by: &rcgen::Issuer<'static, rcgen::KeyPair>, purpose: rcgen::ExtendedK
 
 /// What comes back for a question about health; nothing from a server that hangs up. With TLS 1.3 a client learns only
 /// by reading that it is not let in.
-async fn asked(stage: &Stage, protocol: &[u8], identity: Option<&Identity>) -> String {
+async fn asked(stage: &Stage, identity: Option<&Identity>) -> String {
     let answer = async {
-        let mut stream = connect_as(stage.address, &stage.root, protocol, identity).await?;
+        let mut stream = connect_as(stage.address, &stage.root, &BOTH, identity).await?;
         stream.write_all(b"GET /livez HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await?;
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).await?;
@@ -45,26 +45,26 @@ async fn only_those_are_let_in_whom_the_authority_has_signed() {
     let mut stage = Stage::demanding(limits(), Some(file)).await;
     let client = rcgen::ExtendedKeyUsagePurpose::ClientAuth;
     let known = signed(&ours, client.clone());
-    let answer = asked(&stage, b"http/1.1", Some(&known)).await;
+    let answer = asked(&stage, Some(&known)).await;
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
     let server = signed(&ours, rcgen::ExtendedKeyUsagePurpose::ServerAuth);
     for (who, identity) in
         [("nobody", None), ("a stranger", Some(&signed(&theirs, client))), ("a server", Some(&server))]
     {
-        assert_eq!(asked(&stage, b"http/1.1", identity).await, "", "{who}");
+        assert_eq!(asked(&stage, identity).await, "", "{who}");
     }
     stage.becomes("taintward_webhook_ended_connections_total{reason=\"handshake\"}", 3.0).await;
     // Another certificate on show asks for the same.
     stage.root = stage.files.renew(1, 90);
     stage.reaches("taintward_webhook_certificate_reloads_total", 2.0).await;
-    assert_eq!(asked(&stage, b"http/1.1", None).await, "");
-    assert!(asked(&stage, b"http/1.1", Some(&known)).await.starts_with("HTTP/1.1 200 OK"));
+    assert_eq!(asked(&stage, None).await, "");
+    assert!(asked(&stage, Some(&known)).await.starts_with("HTTP/1.1 200 OK"));
 }
 
 #[tokio::test]
 async fn without_a_file_everybody_is_let_in_and_a_file_of_no_use_is_an_error() {
     let stage = Stage::set(limits()).await;
-    assert!(asked(&stage, b"http/1.1", None).await.starts_with("HTTP/1.1 200 OK"));
+    assert!(asked(&stage, None).await.starts_with("HTTP/1.1 200 OK"));
     let files = Files::new("no-authorities");
     files.renew(1, 90);
     for content in [None, Some(""), Some("garbage")] {

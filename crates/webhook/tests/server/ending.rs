@@ -9,11 +9,11 @@ use tokio::time::{sleep, timeout};
 #[tokio::test]
 async fn what_is_in_hand_is_finished_and_connections_that_are_idle_end() {
     let mut stage = Stage::set(limits()).await;
-    let mut idle = stage.tls(b"http/1.1").await;
-    let mut two = Client::connect(&stage, true).await;
+    let mut idle = stage.tls().await;
+    let mut two = Client::connect(&stage).await;
     assert_eq!(two.post("/mutate", question("a", 1)).await.0, 200);
     // Half of a question is there when the server is asked to stop.
-    let mut busy = stage.tls(b"http/1.1").await;
+    let mut busy = stage.tls().await;
     let body = question("a", 100_000);
     let head = "POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length:";
     busy.write_all(format!("{head} {}\r\n\r\n", body.len()).as_bytes()).await.unwrap();
@@ -37,7 +37,7 @@ async fn what_is_in_hand_is_finished_and_connections_that_are_idle_end() {
 async fn new_connections_are_taken_for_a_while_after_the_request_to_stop() {
     let mut stage = Stage::set(Limits { farewell: SHORT * 3, ..limits() }).await;
     stage.ask_to_stop();
-    let mut client = Client::connect(&stage, false).await;
+    let mut client = Client::connect(&stage).await;
     assert_eq!(client.post("/mutate", question("a", 1)).await.0, 200);
     let told = async {
         while client.get("/readyz").await.0 == 200 {
@@ -52,7 +52,7 @@ async fn new_connections_are_taken_for_a_while_after_the_request_to_stop() {
 #[tokio::test]
 async fn a_client_that_never_finishes_does_not_keep_the_server() {
     let mut stage = Stage::set(Limits { drain: SHORT, ..limits() }).await;
-    let mut slow = stage.tls(b"http/1.1").await;
+    let mut slow = stage.tls().await;
     slow.write_all(
         b"POST /mutate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{",
     )

@@ -2,8 +2,8 @@
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
-use hyper::client::conn::{http1, http2};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
 use std::net::SocketAddr;
@@ -197,13 +197,13 @@ impl Stage {
         assert!(is.is_ok(), "{series} is {}, not {value}", self.value(series));
     }
 
-    pub(crate) async fn tls(&self, protocol: &[u8]) -> TlsStream<TcpStream> {
-        connect(self.address, &self.root, protocol).await.unwrap()
+    pub(crate) async fn tls(&self) -> TlsStream<TcpStream> {
+        connect(self.address, &self.root).await.unwrap()
     }
 
     /// Sends bytes over TLS and reads until the server is done.
     pub(crate) async fn raw(&self, bytes: &[u8]) -> String {
-        let mut stream = self.tls(b"http/1.1").await;
+        let mut stream = self.tls().await;
         stream.write_all(bytes).await.unwrap();
         let mut answer = Vec::new();
         let _ = timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("no end");
@@ -213,7 +213,7 @@ impl Stage {
     /// A question by somebody else, from connecting to the answer: how long it took.
     pub(crate) async fn answers(&self) -> Duration {
         let began = Instant::now();
-        let mut client = Client::connect(self, false).await;
+        let mut client = Client::connect(self).await;
         let (status, body) = client.post("/mutate", question("a", 100)).await;
         assert_eq!(status, 200, "{body}");
         assert!(body.contains("\"uid\":\"u\"") && body.contains("\"allowed\":true"), "{body}");
@@ -221,23 +221,22 @@ impl Stage {
     }
 }
 
+/// What API servers offer.
+pub(crate) const BOTH: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
 /// A TLS connection that trusts `root` alone.
-pub(crate) async fn connect(
-    address: SocketAddr,
-    root: &[u8],
-    protocol: &[u8],
-) -> std::io::Result<TlsStream<TcpStream>> {
-    connect_as(address, root, protocol, None).await
+pub(crate) async fn connect(address: SocketAddr, root: &[u8]) -> std::io::Result<TlsStream<TcpStream>> {
+    connect_as(address, root, &BOTH, None).await
 }
 
 /// Who a client is: a certificate and its key, in DER.
 pub(crate) type Identity = (Vec<u8>, Vec<u8>);
 
-/// The same as somebody who can show who he is.
+/// The same as somebody who speaks these protocols and can show who he is.
 pub(crate) async fn connect_as(
     address: SocketAddr,
     root: &[u8],
-    protocol: &[u8],
+    protocols: &[&[u8]],
     identity: Option<&Identity>,
 ) -> std::io::Result<TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
@@ -260,7 +259,7 @@ pub(crate) async fn connect_as(
             builder.with_client_auth_cert(vec![certificate.clone().into()], key).unwrap()
         }
     };
-    config.alpn_protocols = vec![protocol.to_vec()];
+    config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
     let stream = TcpStream::connect(address).await?;
     TlsConnector::from(Arc::new(config)).connect(ServerName::try_from("localhost").unwrap(), stream).await
 }
@@ -305,24 +304,14 @@ impl rustls::client::danger::ServerCertVerifier for AtNow {
     }
 }
 
-/// A well-behaved client in either version of HTTP.
-pub(crate) enum Client {
-    One(http1::SendRequest<Full<Bytes>>),
-    Two(http2::SendRequest<Full<Bytes>>),
-}
+/// A well-behaved client.
+pub(crate) struct Client(http1::SendRequest<Full<Bytes>>);
 
 impl Client {
-    pub(crate) async fn connect(stage: &Stage, second: bool) -> Self {
-        let stream = TokioIo::new(stage.tls(if second { b"h2" } else { b"http/1.1" }).await);
-        if second {
-            let (sender, connection) = http2::handshake(TokioExecutor::new(), stream).await.unwrap();
-            tokio::spawn(connection);
-            Self::Two(sender)
-        } else {
-            let (sender, connection) = http1::handshake(stream).await.unwrap();
-            tokio::spawn(connection);
-            Self::One(sender)
-        }
+    pub(crate) async fn connect(stage: &Stage) -> Self {
+        let (sender, connection) = http1::handshake(TokioIo::new(stage.tls().await)).await.unwrap();
+        tokio::spawn(connection);
+        Self(sender)
     }
 
     pub(crate) async fn send(
@@ -330,16 +319,8 @@ impl Client {
         request: http::Request<Full<Bytes>>,
     ) -> Result<(u16, String), hyper::Error> {
         let answered = async {
-            let answer = match self {
-                Self::One(sender) => {
-                    sender.ready().await?;
-                    sender.send_request(request).await?
-                }
-                Self::Two(sender) => {
-                    sender.ready().await?;
-                    sender.send_request(request).await?
-                }
-            };
+            self.0.ready().await?;
+            let answer = self.0.send_request(request).await?;
             let status = answer.status().as_u16();
             let body = answer.into_body().collect().await?.to_bytes();
             Ok((status, String::from_utf8_lossy(&body).into_owned()))

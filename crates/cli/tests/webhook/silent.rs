@@ -1,0 +1,57 @@
+//! # Silent: a replica that is there and says nothing
+//! Room:     the host of one of two replicas stops in its tracks while pods are created: its connections stay open.
+//! Comes in: the stage.
+//! Goes out: failed assertions.
+//! Not here: a replica that is gone (`killed.rs`), whose connections end.
+
+use super::super::Stage;
+use super::super::admission::hook::{Files, Hook, all, free_port};
+use super::super::admission::load::{CLIENTS, Load};
+use super::super::admission::register::{Registered, asks, namespace, register_as};
+use super::super::real::proxy::Proxy;
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+/// How long an API server waits for an answer, as in an installation.
+const ANSWER: u32 = 2;
+/// API servers believe in a silent connection of HTTP/2 for 45 s.
+const SOON: Duration = Duration::from_secs(15);
+
+/// The Service leads new connections to the other one; those that are open an API server must give up by itself.
+pub(crate) async fn others_are_asked(stage: &Stage) {
+    let flags = Files::new(&stage.cluster, "silent", &stage.authority).flags();
+    namespace(&stage.api, "silent", "silent", json!({})).await;
+    let start = async || Hook::start(&stage.cluster, &stage.account, &all(&flags, &[])).ready().await;
+    let (first, second) = (start().await, start().await);
+    let port = free_port();
+    let service = Proxy::on(port, first.port);
+    let authority = &stage.authority.certificate;
+    let lenient = Registered {
+        port,
+        policy: "Ignore",
+        seconds: ANSWER,
+        ..Registered::strict(&first, "silent", authority)
+    };
+    register_as(&stage.api, "silent", &[lenient]).await;
+    asks(&stage.api, &first, "silent").await;
+    let load = Load::default();
+    let end = async {
+        load.goes_on(100).await;
+        assert_eq!(load.without(), 0);
+        first.pause();
+        service.lead_to(second.port);
+        let began = Instant::now();
+        // As many as are created at a time may wait in vain for either half.
+        load.goes_on(200).await;
+        let (took, without) = (began.elapsed(), load.without());
+        load.stop();
+        assert!(took < SOON, "it took {took:?}");
+        assert!((1..=2 * CLIENTS).contains(&without), "{without} pods without the webhook");
+        println!(
+            "    {without} of 200 pods without the webhook, all of them within {:.1} s",
+            took.as_secs_f64()
+        );
+    };
+    let ((), ()) = futures::join!(load.run(&stage.api, "silent"), end);
+    load.expect_none_refused();
+}
