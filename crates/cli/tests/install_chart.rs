@@ -20,7 +20,7 @@ use std::process::{Command, Output};
 use taintward_cluster::tools;
 
 /// Choices, as flags and as a chart's values.
-const CHOICES: [(&[&str], &[&str]); 10] = [
+const CHOICES: [(&[&str], &[&str]); 11] = [
     (&[], &[]),
     (
         &["--namespace=taints", "--image=registry.example.com/a/taintward:v9", "--replicas=3"],
@@ -82,6 +82,13 @@ const CHOICES: [(&[&str], &[&str]); 10] = [
         &[
             "webhook.rules=*\\,toleration-restriction,parts.controller=false,parts.viewer=false",
             "webhook.restrictionConfig=LISTS",
+        ],
+    ),
+    (
+        &["--rules=default-tolerations,extended-resources", "--parts=webhook"],
+        &[
+            "webhook.rules=default-tolerations\\,extended-resources",
+            "parts.controller=false,parts.viewer=false",
         ],
     ),
 ];
@@ -291,6 +298,14 @@ fn configurations_come_last_and_go_first() {
     let last = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
     assert_eq!(there[there.len() - 2..], last);
     assert_eq!(there.iter().filter(|kind| last.contains(&kind.as_str())).count(), 2);
+    // Without a rule that judges nobody is asked to; what an installation with one had is looked for all the same.
+    let gives = "--rules=default-tolerations,extended-resources";
+    assert_eq!(kinds(&[gives]).last().unwrap(), last[0]);
+    assert_eq!(kinds(&[gives, "--uninstall"])[..2], [last[1], last[0]]);
+    for judges in ["*", "dedicated-pools", "toleration-restriction", "advice", "brake"] {
+        let rules = format!("--rules=default-tolerations,{judges}");
+        assert_eq!(kinds(&[&rules]).last().unwrap(), last[1], "{judges}");
+    }
     let back = kinds(&["--uninstall", "--crds"]);
     assert_eq!(back[..2], [last[1], last[0]]);
     assert_eq!(back.last().unwrap(), "Namespace");

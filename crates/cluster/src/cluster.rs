@@ -42,6 +42,8 @@ pub struct Options {
     pub feature_gates: String,
     /// What each of the API servers does to objects by itself; one that is not named here, what it does by default.
     pub admission: Vec<Admission>,
+    /// Whether etcd waits for its disk.
+    pub disk: Disk,
 }
 
 /// Plugins of an API server, besides those that are on by default.
@@ -57,7 +59,13 @@ pub struct Admission {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { servers: 1, audit: Audit::Full, feature_gates: String::new(), admission: Vec::new() }
+        Self {
+            servers: 1,
+            audit: Audit::Full,
+            feature_gates: String::new(),
+            admission: Vec::new(),
+            disk: Disk::Unsynced,
+        }
     }
 }
 
@@ -68,6 +76,15 @@ pub enum Audit {
     Full,
     /// Nothing: for benchmarks.
     Off,
+}
+
+/// What etcd does before it says that something is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disk {
+    /// Nothing: what tests write does not outlive them.
+    Unsynced,
+    /// It waits until the disk has it, as every etcd that is meant to last: for benchmarks of writes.
+    Synced,
 }
 
 /// Who talks to the API server.
@@ -144,7 +161,10 @@ impl Cluster {
             fs::write(folder.join(servers::admission_file(index)), &admission.configuration)?;
         }
         let etcd_port = servers::free_port()?;
-        let command = servers::etcd(&tools.path("etcd")?, &folder, etcd_port, servers::free_port()?);
+        let mut command = servers::etcd(&tools.path("etcd")?, &folder, etcd_port, servers::free_port()?);
+        if options.disk == Disk::Unsynced {
+            command.arg("--unsafe-no-fsync");
+        }
         let mut etcd = Program::start("etcd", command, &folder.join("etcd.log"), &watchdog)?;
         wait::until("etcd to listen", PATIENCE, async || {
             etcd.expect_running()?;

@@ -27,6 +27,6 @@ pub mod wait;
 mod watchdog;
 
 pub use api::{Api, ApiError};
-pub use cluster::{Account, Admission, Audit, Cluster, Options};
+pub use cluster::{Account, Admission, Audit, Cluster, Disk, Options};
 pub use program::Program;
 pub use tools::Tools;

@@ -39,7 +39,7 @@ pub(crate) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
-/// One etcd member. Nothing here outlives the run, so nothing is synced to disk.
+/// One etcd member.
 pub(crate) fn etcd(program: &Path, folder: &Path, client_port: u16, peer_port: u16) -> Command {
     let (client, peer) = (format!("http://127.0.0.1:{client_port}"), format!("http://127.0.0.1:{peer_port}"));
     let mut command = Command::new(program);
@@ -51,7 +51,7 @@ pub(crate) fn etcd(program: &Path, folder: &Path, client_port: u16, peer_port: u
         .arg(format!("--listen-peer-urls={peer}"))
         .arg(format!("--initial-advertise-peer-urls={peer}"))
         .arg(format!("--initial-cluster=default={peer}"))
-        .args(["--unsafe-no-fsync", "--log-level=warn", "--quota-backend-bytes=8589934592"])
+        .args(["--log-level=warn", "--quota-backend-bytes=8589934592"])
         .args(["--heartbeat-interval=50", "--election-timeout=250"]);
     command
 }

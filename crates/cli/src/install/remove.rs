@@ -8,7 +8,7 @@
 
 use super::kinds::{POLICIES, POOLS, called, place};
 use super::objects::{self, CERTIFICATE, NAME, Object};
-use super::values::{Parts, Values};
+use super::values::{Parts, RULES, Values};
 use super::{Leftovers, Try, text};
 use crate::output::{self, PrintError};
 use serde_json::{Value, json};
@@ -75,6 +75,7 @@ fn everything(values: &Values) -> Values {
         certificate: None,
         controllers: "*,node-lifecycle-controller,dedicated-pool-controller".to_owned(),
         mode: "enforce".to_owned(),
+        rules: RULES.join(","),
         stamp_taints: true,
         replicas: values.replicas.max(2),
         ..values.clone()

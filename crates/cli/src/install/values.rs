@@ -24,11 +24,14 @@ pub(crate) const RULES: [&str; 6] = [
     "brake",
 ];
 
+/// Those that refuse or warn, and do not just give; with what stands for one of them.
+const JUDGES: &[&str] = &["*", "dedicated-pools", "toleration-restriction", "advice", "brake"];
+
 /// Those that look at changes of nodes.
-const NODE_RULES: [&str; 2] = ["brake", "advice"];
+const NODE_RULES: &[&str] = &["brake", "advice"];
 
 /// Those that judge pods whatever they tolerate.
-const EVERY_POD: [&str; 2] = ["toleration-restriction", "advice"];
+const EVERY_POD: &[&str] = &["toleration-restriction", "advice"];
 
 /// Namespaces that are there without us, and stay.
 const FOREIGN: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -221,6 +224,8 @@ pub(crate) enum When {
     Stamps,
     /// The webhook makes its own certificate.
     SelfSigned,
+    /// A rule refuses or warns: without one nothing is to be validated.
+    Judges,
     /// A rule looks at changes of nodes.
     NodeRules,
     /// A rule judges pods whatever they tolerate.
@@ -246,6 +251,7 @@ impl When {
             Self::Pools => runs(values, CONTROLLERS[2]),
             Self::Stamps => values.stamp_taints,
             Self::SelfSigned => values.certificate.is_none(),
+            Self::Judges => names_one_of(values, JUDGES),
             Self::NodeRules => names_one_of(values, NODE_RULES),
             Self::EveryPod => names_one_of(values, EVERY_POD),
             Self::Lists => values.lists.is_some(),
@@ -272,6 +278,7 @@ impl When {
             Self::Pools => runs_expression(CONTROLLERS[2]),
             Self::Stamps => "$.Values.controller.stampTaints".to_owned(),
             Self::SelfSigned => "(not $.Values.webhook.certificate.secret)".to_owned(),
+            Self::Judges => names_one_of_expression(JUDGES),
             Self::NodeRules => names_one_of_expression(NODE_RULES),
             Self::EveryPod => names_one_of_expression(EVERY_POD),
             Self::Lists => "$.Values.webhook.restrictionConfig".to_owned(),
@@ -284,12 +291,13 @@ impl When {
     }
 }
 
-fn names_one_of(values: &Values, rules: [&str; 2]) -> bool {
+fn names_one_of(values: &Values, rules: &[&str]) -> bool {
     values.rules.split(',').any(|rule| rules.contains(&rule))
 }
 
-fn names_one_of_expression(rules: [&str; 2]) -> String {
-    let has = rules.map(|rule| format!("(has \"{rule}\" (splitList \",\" $.Values.webhook.rules))"));
+fn names_one_of_expression(rules: &[&str]) -> String {
+    let has = |rule: &&str| format!("(has \"{rule}\" (splitList \",\" $.Values.webhook.rules))");
+    let has: Vec<String> = rules.iter().map(has).collect();
     format!("(or {})", has.join(" "))
 }
 

@@ -1,6 +1,6 @@
 //! # Hooks: what the API server asks the webhook
-//! Room:     one MutatingWebhookConfiguration and one ValidatingWebhookConfiguration.
-//! Comes in: the failure policy; which rules look at nodes; whose certificate it is.
+//! Room:     one MutatingWebhookConfiguration, and one ValidatingWebhookConfiguration if a rule judges.
+//! Comes in: the failure policy; which rules judge, and which look at nodes; whose certificate it is.
 //! Goes out: [`Planned`] objects.
 //! Keeps:    nothing of ours stands in the way of a cluster: our own namespace and kube-system are never asked about,
 //!           nor are kubelets and updates that change no spec; an answer is waited for two seconds; nodes are changed
@@ -34,16 +34,17 @@ pub(super) fn configurations() -> [Planned; 2] {
     let mutating = pods("pods.mutate.taintward.io", "/mutate", None, Some(again));
     let lets_itself_in = condition("lets-itself-in", LETS_ITSELF_IN).when(When::Not(&When::EveryPod));
     let validating = pods("pods.validate.taintward.io", "/validate", Some(lets_itself_in), None);
+    let judges = When::All(&[When::Webhook, When::Judges]);
     [
-        configuration("MutatingWebhookConfiguration", [item(mutating)].into()),
-        configuration("ValidatingWebhookConfiguration", vec![item(validating), nodes()]),
+        configuration("MutatingWebhookConfiguration", When::Webhook, [item(mutating)].into()),
+        configuration("ValidatingWebhookConfiguration", judges, vec![item(validating), nodes()]),
     ]
 }
 
-fn configuration(kind: &'static str, webhooks: Vec<Item>) -> Planned {
+fn configuration(kind: &'static str, when: When, webhooks: Vec<Item>) -> Planned {
     let beginning = everywhere(API, kind, NAME, "webhook");
     let sheet = object(beginning, [field("webhooks", Sheet::List(webhooks))]);
-    Planned { file: FILE, note: "", when: When::Webhook, sheet }
+    Planned { file: FILE, note: "", when, sheet }
 }
 
 fn pods(name: &'static str, path: &'static str, further: Option<Item>, more: Option<Entry>) -> Sheet {
