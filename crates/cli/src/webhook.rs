@@ -15,9 +15,6 @@ use taintward_controller::logging::{self, Logging};
 use taintward_controller::shutdown::Shutdown;
 use taintward_controller::webhook::{Settings, WebhookError, run};
 
-/// Threads that answer: more would cost memory, and one is enough for 20,000 questions a second.
-const THREADS: usize = 2;
-
 /// How to run the webhook.
 #[derive(Debug)]
 pub(crate) struct WebhookPlan {
@@ -49,8 +46,10 @@ pub(crate) fn serve(plan: WebhookPlan) -> ExitCode {
     }
 }
 
+/// One thread: it answers tens of thousands of questions a second, and a second one costs memory and a change of
+/// threads with each question (docs/benchmarks-webhook.md).
 fn drive(settings: Settings) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = runtime.block_on(async {
         let shutdown = Shutdown::on_signals()?;
         Ok(run(settings, shutdown).await?)
