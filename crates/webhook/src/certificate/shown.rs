@@ -11,8 +11,8 @@ use taintward_serve::certificate::{Clients, Pair, Validity};
 use tokio_rustls::TlsAcceptor;
 
 /// The protocols spoken. An API server asks all its questions on one connection of HTTP/2: if the replica at the other
-/// end falls silent, as a host does that loses its power, nobody else is asked for as long as the connection is believed
-/// in, some 45 s. Of HTTP/1.1 it has several, and gives up each that does not answer.
+/// end falls silent, as a host does that loses its power, nobody else is asked until that connection is given up as a
+/// whole. Of HTTP/1.1 it has several, and gives up each that does not answer in time.
 const PROTOCOLS: [&[u8]; 1] = [b"http/1.1"];
 
 /// The certificate on show; at first there is none.
