@@ -295,7 +295,8 @@ With the rule `default-tolerations` alone the webhook does what the built-in plu
 pools are guarded as well: the pod that is created lets itself in nowhere, so that it is asked about once all the same, but whether \
 it does is one more thing for the API server to find out (docs/install.md, \"What the API server asks\"). Of what a creation pays, the \
 answer is the smaller part: the rest is the API server's own work for a question, which includes the conditions that spare kubelets, \
-and updates that change no spec. etcd waits for its disk, as it does in every cluster that is to last.
+and updates that change no spec. etcd waits for its disk, as it does in every cluster that is to last. Idle memory and the first of \
+both ratios lie close to their goals: another run may miss them.
 ";
 
 fn table(readings: &Readings) -> String {
