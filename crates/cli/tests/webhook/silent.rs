@@ -41,12 +41,13 @@ pub(crate) async fn others_are_asked(stage: &Stage) {
         first.pause();
         service.lead_to(second.port);
         let began = Instant::now();
-        // As many as are created at a time may wait in vain for either half.
         load.goes_on(200).await;
         let (took, without) = (began.elapsed(), load.without());
         load.stop();
         assert!(took < SOON, "it took {took:?}");
-        assert!((1..=2 * CLIENTS).contains(&without), "{without} pods without the webhook");
+        // As many as are created at a time may wait in vain; some for the other half, which shows nowhere.
+        assert!(without <= 2 * CLIENTS, "{without} pods without the webhook");
+        assert!(second.metric("taintward_webhook_reviews_total", "") > 0.0, "the other one is not asked");
         println!(
             "    {without} of 200 pods without the webhook, all of them within {:.1} s",
             took.as_secs_f64()
