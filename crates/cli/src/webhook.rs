@@ -46,8 +46,8 @@ pub(crate) fn serve(plan: WebhookPlan) -> ExitCode {
     }
 }
 
-/// One thread: it answers tens of thousands of questions a second, and a second one costs memory and a change of
-/// threads with each question (docs/benchmarks-webhook.md).
+/// One thread, which answers tens of thousands of questions a second (docs/benchmarks-webhook.md): with a second one each
+/// question would also cost a change of threads.
 fn drive(settings: Settings) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = runtime.block_on(async {
