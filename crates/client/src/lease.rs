@@ -95,9 +95,10 @@ impl Rules {
         Ok(self)
     }
 
-    /// How long one read or write of the lease may take: several must fit between two renewals and the deadline.
+    /// How long one read or write of the lease may take: half the renew deadline, as in client-go, so that a slow server
+    /// is led by, and a lost answer leaves time for another try.
     fn request_max(self) -> Duration {
-        Duration::from_micros((self.renew.as_micros() / 4).unsigned_abs()).max(Duration::from_millis(100))
+        Duration::from_micros((self.renew.as_micros() / 2).unsigned_abs()).max(Duration::from_millis(100))
     }
 }
 

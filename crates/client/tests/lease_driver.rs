@@ -25,6 +25,10 @@ enum Mood {
     Silent,
     Forbidding,
     Garbled,
+    /// Carries out every write at once, and says so after three seconds.
+    Slow,
+    /// Carries out every write at once, and never says so.
+    Mute,
 }
 
 #[derive(Clone)]
@@ -50,8 +54,9 @@ impl Store {
     }
 
     fn serve(&self, seen: &Seen) -> Reply {
-        match *self.mood.lock().unwrap() {
-            Mood::Well => {}
+        let mood = *self.mood.lock().unwrap();
+        match mood {
+            Mood::Well | Mood::Slow | Mood::Mute => {}
             Mood::Silent => return Reply::Silence(Duration::from_secs(86_400)),
             Mood::Forbidding => {
                 return Reply::status(403, "Forbidden", "User \"t\" cannot get resource \"leases\"");
@@ -68,7 +73,7 @@ impl Store {
                 let mut created = seen.body.clone();
                 created["metadata"]["resourceVersion"] = json!(next);
                 *lease = Some(created.clone());
-                Reply::json(201, &created)
+                written(mood, 201, created)
             }
             (line, Some(kept)) if line == format!("PUT {LEASE}") => {
                 if kept["metadata"]["resourceVersion"] != seen.body["metadata"]["resourceVersion"] {
@@ -76,7 +81,7 @@ impl Store {
                 }
                 *kept = seen.body.clone();
                 kept["metadata"]["resourceVersion"] = json!(next);
-                Reply::json(200, kept)
+                written(mood, 200, kept.clone())
             }
             (line, Some(_)) if line == format!("POST {LEASES}") => {
                 Reply::status(409, "AlreadyExists", "there")
@@ -84,6 +89,14 @@ impl Store {
             (line, None) if line.ends_with(LEASE) => Reply::status(404, "NotFound", "no lease"),
             (line, _) => Reply::status(405, "MethodNotAllowed", line),
         }
+    }
+}
+
+fn written(mood: Mood, status: u16, lease: Value) -> Reply {
+    match mood {
+        Mood::Slow => Reply::Late(Duration::from_secs(3), lease),
+        Mood::Mute => Reply::Silence(Duration::from_secs(86_400)),
+        _ => Reply::json(status, &lease),
     }
 }
 
@@ -195,6 +208,24 @@ async fn a_silent_server_ends_leading_at_the_deadline_and_an_hour_later_all_is_w
         store.set(Mood::Well);
         after(5).await;
         assert!(a.seen.borrow().leading && a.seen.borrow().trouble.is_none(), "{mood:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_takes_seconds_for_each_write_has_one_leader() {
+    for mood in [Mood::Slow, Mood::Mute] {
+        let (store, client, _) = Store::new();
+        store.set(mood);
+        let clock = clock();
+        let (a, b) = (candidate(&client, &clock, "a"), candidate(&client, &clock, "b"));
+        let mut led = 0;
+        for _ in 0..6000 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let leading = [&a, &b].map(|candidate| u32::from(candidate.seen.borrow().leading));
+            assert!(leading != [1, 1], "{mood:?}: two lead at once");
+            led += leading[0] + leading[1];
+        }
+        assert!(led / 10 >= 590, "{mood:?}: somebody leads {} of 600 s", led / 10);
     }
 }
 

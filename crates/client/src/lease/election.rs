@@ -8,7 +8,7 @@
 
 use super::record::Record;
 use crate::act::micro_time;
-use taintward_core::time::{Mono, Now, Span};
+use taintward_core::time::{Mono, Now, Span, Wall};
 
 /// The three lengths of an election, ordered: retry < renew < lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,13 @@ pub(super) enum Heard {
     Unknown,
 }
 
+/// A write whose outcome is unknown, and that no other can be mistaken for.
+#[derive(Clone, Debug)]
+struct Unproven {
+    record: Record,
+    sent: Mono,
+}
+
 /// The lease as last seen or written.
 #[derive(Clone, Debug)]
 struct Seen {
@@ -60,12 +67,20 @@ struct Seen {
     since: Mono,
 }
 
+/// A record that is being written.
+#[derive(Clone, Debug)]
+struct Claim {
+    record: Record,
+    /// Whether none that was sent before says the same.
+    unique: bool,
+}
+
 #[derive(Clone, Debug)]
 enum Phase {
     Rest { until: Mono },
     Look,
     Write { record: Option<Record>, looked: bool },
-    Asked { claim: Option<Record>, sent: Mono, looked: bool },
+    Asked { claim: Option<Claim>, sent: Mono, looked: bool },
     Done,
 }
 
@@ -80,6 +95,9 @@ pub(super) struct Election {
     current: bool,
     /// A record of ours may be in the store.
     may_hold: bool,
+    unproven: Option<Unproven>,
+    /// The latest time that any record of ours says.
+    latest: Wall,
     phase: Phase,
     valid_until: Option<Mono>,
     renewed: Option<Mono>,
@@ -96,6 +114,8 @@ impl Election {
             seen: None,
             current: false,
             may_hold: false,
+            unproven: None,
+            latest: Wall::from_micros(i64::MIN),
             phase: Phase::Look,
             valid_until: None,
             renewed: None,
@@ -156,18 +176,29 @@ impl Election {
         match (heard, claim) {
             (Heard::Found(record), None) => self.found(now.mono, record),
             (Heard::Absent, None) => self.absent(now.mono),
-            (Heard::Written, Some(record)) => self.written(now.mono, sent, record),
-            (Heard::Conflict, Some(_)) => {
-                self.current = false;
+            (Heard::Written, Some(claim)) => self.written(now.mono, sent, claim.record),
+            (Heard::Conflict, Some(claim)) => {
+                self.doubt(claim, sent);
                 // The lease changed under us: look what it is now, at once; but only once per try.
                 self.phase = if looked { self.rest(now.mono) } else { Phase::Look };
             }
-            // An answer that does not fit the question tells nothing.
-            _ => {
+            // An answer that does not fit the question tells nothing. The next try is due a while after this one began: who
+            // waited long for nothing has waited.
+            (_, claim) => {
+                if let Some(claim) = claim {
+                    self.doubt(claim, sent);
+                }
                 self.current = false;
-                self.phase = self.rest(now.mono);
+                self.phase = self.rest(sent);
             }
         }
+    }
+
+    /// A write may have been done, though nobody said so; a conflict can be one with itself, if the server tried twice.
+    fn doubt(&mut self, claim: Claim, sent: Mono) {
+        self.current = false;
+        let Claim { record, unique } = claim;
+        self.unproven = unique.then_some(Unproven { record, sent });
     }
 
     fn found(&mut self, now: Mono, record: Record) {
@@ -178,12 +209,16 @@ impl Election {
         };
         let free_at = since.plus(self.patience(&record));
         let mine = record.holder == self.identity;
+        // Exactly what was sent is there: the write was done, and after it was sent. Whoever sees it waits from then on.
+        let proven = self.unproven.take().filter(|unproven| unproven.record == record);
         let free = mine || record.holder.is_empty() || free_at <= now;
         self.seen = Some(Seen { record, since });
         self.current = true;
         self.may_hold &= mine;
         if !mine {
             self.valid_until = None;
+        } else if let Some(Unproven { sent, .. }) = proven {
+            self.renewed_at(now, sent);
         }
         self.phase = match (self.stopping, mine, free) {
             (true, false, _) => Phase::Done,
@@ -215,15 +250,20 @@ impl Election {
     }
 
     fn written(&mut self, now: Mono, sent: Mono, record: Record) {
-        if self.stopping {
-            self.phase = Phase::Done;
-        } else {
-            self.valid_until = Some(sent.plus(self.rules.renew));
-            self.renewed = Some(sent);
-            self.phase = Phase::Rest { until: sent.plus(self.rules.retry) };
-        }
         self.seen = Some(Seen { record, since: now });
         self.current = true;
+        self.unproven = None;
+        self.phase =
+            if self.stopping { Phase::Done } else { Phase::Rest { until: sent.plus(self.rules.retry) } };
+        self.renewed_at(now, sent);
+    }
+
+    /// A write of ours that was sent at this moment was done.
+    fn renewed_at(&mut self, now: Mono, sent: Mono) {
+        if !self.stopping {
+            self.valid_until = Some(sent.plus(self.rules.renew));
+            self.renewed = Some(sent);
+        }
         self.lapse(now);
     }
 
@@ -246,7 +286,11 @@ impl Election {
         };
         self.may_hold = true;
         self.current = false;
-        self.phase = Phase::Asked { claim: Some(record.clone()), sent: now.mono, looked };
+        // A wall clock that was set back may show a time again that an earlier record says.
+        let unique = now.wall > self.latest;
+        self.latest = self.latest.max(now.wall);
+        let claim = Some(Claim { record: record.clone(), unique });
+        self.phase = Phase::Asked { claim, sent: now.mono, looked };
         if absent { Step::Create(record) } else { Step::Replace(record) }
     }
 
@@ -277,7 +321,7 @@ impl Election {
 
     /// Until the next try: client-go's spread of waiting times (factor 2.2), but ending at the retry period instead of
     /// beginning there, so that a released lease has a new holder within one period (L8). Giving back is urgent.
-    fn rest(&mut self, now: Mono) -> Phase {
+    fn rest(&mut self, from: Mono) -> Phase {
         // splitmix64
         self.chance = self.chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.chance;
@@ -289,7 +333,7 @@ impl Election {
         let spread = (longest - shortest).unsigned_abs().max(1);
         let chance = i64::try_from(mixed % spread).unwrap_or(0);
         let wait = if self.stopping { longest / 10 } else { shortest + chance };
-        Phase::Rest { until: now.plus(Span::from_micros(wait)) }
+        Phase::Rest { until: from.plus(Span::from_micros(wait)) }
     }
 }
 

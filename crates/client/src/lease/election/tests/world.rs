@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
-const REQUEST_MAX: i64 = 2_500_000;
+const REQUEST_MAX: i64 = 5_000_000;
 
 /// splitmix64
 struct Chance(u64);
@@ -24,12 +24,15 @@ impl Chance {
 struct Clock {
     offset: i64,
     rate: i64,
+    /// Whether its wall clock is set back all the time.
+    backwards: bool,
 }
 
 impl Clock {
     fn shows(self, time: i64) -> Now {
         let mono = Mono::from_micros(self.offset + time / 1000 * self.rate / 1000);
-        Now { mono, wall: Wall::from_micros(self.offset * 7 - time) }
+        let wall = if self.backwards { -time } else { time };
+        Now { mono, wall: Wall::from_micros(self.offset * 7 + wall) }
     }
 
     /// When it shows `mono`, rounded up.
@@ -65,6 +68,8 @@ struct Faults {
     delay: i64,
     pause: i64,
     crash: i64,
+    /// How long the server takes to write, always: to carry out, and then to say so.
+    slow: (i64, i64),
 }
 
 struct World {
@@ -181,10 +186,16 @@ impl World {
             Step::Done => {}
             Step::Wait(until) => self.put(clock.time_of(until), Event::Wake { peer, serial }),
             step => {
-                let way = self.chance.below(20_000)
+                let (to_write, to_answer) = match &step {
+                    Step::Read => (0, 0),
+                    _ => self.faults.slow,
+                };
+                let way = to_write
+                    + self.chance.below(20_000)
                     + if self.hit(self.faults.delay) { self.chance.below(20_000_000) } else { 0 };
-                let back = self.chance.below(20_000)
-                    + if self.hit(self.faults.delay) { self.chance.below(4_000_000) } else { 0 };
+                let back = to_answer
+                    + self.chance.below(20_000)
+                    + if self.hit(self.faults.delay) { self.chance.below(8_000_000) } else { 0 };
                 let answer_in = (!self.hit(self.faults.lose)).then_some(back);
                 if !self.hit(self.faults.lose) {
                     self.put(time + way, Event::Commit { peer, serial, step, version, answer_in });
@@ -261,17 +272,25 @@ impl World {
 }
 
 const SECOND: i64 = 1_000_000;
-const CALM: Faults = Faults { until: 0, lose: 0, delay: 0, pause: 0, crash: 0 };
-const TRUE: Clock = Clock { offset: 0, rate: 1_000_000 };
+const CALM: Faults = Faults { until: 0, lose: 0, delay: 0, pause: 0, crash: 0, slow: (0, 0) };
+const TRUE: Clock = Clock { offset: 0, rate: 1_000_000, backwards: false };
 
 fn clocks() -> impl Strategy<Value = Vec<Clock>> {
-    let clock = (-3_600 * SECOND..3_600 * SECOND, 900_000..=1_100_000_i64);
-    proptest::collection::vec(clock.prop_map(|(offset, rate)| Clock { offset, rate }), 2..=3)
+    let clock = (-3_600 * SECOND..3_600 * SECOND, 900_000..=1_100_000_i64, proptest::bool::weighted(0.2));
+    let clock = clock.prop_map(|(offset, rate, backwards)| Clock { offset, rate, backwards });
+    proptest::collection::vec(clock, 2..=3)
 }
 
 fn faults() -> impl Strategy<Value = Faults> {
-    (0..600_i64, 0..60_i64, 0..40_i64, 0..8_i64, 0..4_i64).prop_map(|(seconds, lose, delay, pause, crash)| {
-        Faults { until: seconds * SECOND, lose, delay, pause, crash }
+    let chances = (0..60_i64, 0..40_i64, 0..8_i64, 0..4_i64);
+    let slow = (0..2 * SECOND, 0..2 * SECOND);
+    (0..600_i64, chances, slow).prop_map(|(seconds, (lose, delay, pause, crash), slow)| Faults {
+        until: seconds * SECOND,
+        lose,
+        delay,
+        pause,
+        crash,
+        slow,
     })
 }
 
@@ -344,6 +363,35 @@ fn an_outage_of_an_hour_heals_by_itself() {
         world.run_until(3670 * SECOND);
         assert_eq!(world.leaders().len(), 1, "seed {seed}");
         assert_eq!(world.overlaps(), vec![]);
+    }
+}
+
+/// Who led how much of these 600 seconds: all of it together, and the most of one.
+fn led_with(seed: u64, slow: (i64, i64)) -> (World, i64) {
+    let mut world = World::new(seed, &[TRUE, TRUE], Faults { slow, ..CALM });
+    world.run_until(600 * SECOND);
+    let led =
+        world.peers.iter().flat_map(|peer| &peer.led).map(|term| term.1.min(600 * SECOND) - term.0).sum();
+    (world, led)
+}
+
+#[test]
+fn a_server_that_takes_seconds_for_every_write_is_led() {
+    for seed in 0..100 {
+        for slow in [(3 * SECOND, 0), (SECOND / 2, 5 * SECOND / 2), (0, 4 * SECOND)] {
+            let (world, led) = led_with(seed, slow);
+            assert!(led > 590 * SECOND && world.leaders().len() == 1, "seed {seed} {slow:?}: {led}");
+            assert_eq!(world.overlaps(), vec![], "seed {seed} {slow:?}");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_writes_and_never_says_so_is_led() {
+    for seed in 0..100 {
+        let (world, led) = led_with(seed, (SECOND / 10, 60 * SECOND));
+        assert!(led > 580 * SECOND, "seed {seed}: {led}");
+        assert_eq!(world.overlaps(), vec![], "seed {seed}");
     }
 }
 
