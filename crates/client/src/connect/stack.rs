@@ -27,6 +27,19 @@ const PING_AFTER: Duration = Duration::from_secs(15);
 /// How long such a sign may take.
 const PING_WAIT: Duration = Duration::from_secs(10);
 
+/// When a connection counts as dead.
+#[derive(Clone, Copy)]
+struct Signs {
+    after: Duration,
+    wait: Duration,
+}
+
+const USUAL: Signs = Signs { after: PING_AFTER, wait: PING_WAIT };
+
+/// A request that is given up leaves its HTTP/2 connection as it is. The lease's must be found dead in half the renew
+/// deadline (10 s by default), so that a renewal fits in over a new one.
+const LEASE: Signs = Signs { after: Duration::from_secs(2), wait: Duration::from_secs(3) };
+
 /// Clients over connections of their own: a busy one holds up none of the others (L10).
 pub(super) struct Clients {
     pub(super) requests: Client,
@@ -51,10 +64,10 @@ pub(super) fn clients(mut config: Config, settings: &Settings, place: &str) -> R
         place,
     };
     Ok(Clients {
-        requests: stack.plain()?,
+        requests: stack.plain(USUAL)?,
         streams: stack.gathered(MOMENT)?,
         heartbeats: stack.gathered(LONG_MOMENT)?,
-        lease: stack.plain()?,
+        lease: stack.plain(LEASE)?,
     })
 }
 
@@ -67,10 +80,10 @@ struct Stack<'a> {
 }
 
 impl Stack<'_> {
-    fn plain(&self) -> Result<Client, ConnectError> {
+    fn plain(&self, signs: Signs) -> Result<Client, ConnectError> {
         match self.config.proxy_url {
             Some(_) => self.proxied(),
-            None => self.over(tcp()),
+            None => self.over(tcp(), signs),
         }
     }
 
@@ -78,7 +91,7 @@ impl Stack<'_> {
     fn gathered(&self, longest: Duration) -> Result<Client, ConnectError> {
         match self.config.proxy_url {
             Some(_) => self.proxied(),
-            None => self.over(tcp().map_response(move |tcp| Gathered::new(tcp, longest))),
+            None => self.over(tcp().map_response(move |tcp| Gathered::new(tcp, longest)), USUAL),
         }
     }
 
@@ -88,7 +101,7 @@ impl Stack<'_> {
         Ok(built.build())
     }
 
-    fn over<C>(&self, tcp: C) -> Result<Client, ConnectError>
+    fn over<C>(&self, tcp: C, signs: Signs) -> Result<Client, ConnectError>
     where
         C: Service<Uri, Error: Into<BoxError>, Future: Send + 'static> + Clone + Send + Sync + 'static,
         C::Response: Connection + Read + Write + Send + Unpin + 'static,
@@ -101,8 +114,8 @@ impl Stack<'_> {
         let http: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
-            .http2_keep_alive_interval(PING_AFTER)
-            .http2_keep_alive_timeout(PING_WAIT)
+            .http2_keep_alive_interval(signs.after)
+            .http2_keep_alive_timeout(signs.wait)
             .http2_keep_alive_while_idle(true)
             .build(connector);
         let service = ServiceBuilder::new()
