@@ -65,12 +65,12 @@ impl Clock {
     /// Reads both clocks.
     pub fn now(&self) -> Now {
         match &self.0 {
-            Source::System => Now { mono: since_boot(), wall: wall() },
+            Source::System => Now::exact(since_boot(), wall()),
             Source::Runtime { origin, wall, speed, steps } => {
                 let passed = micros(origin.elapsed().mul_f64(*speed));
                 let shown = passed.saturating_add(steps.load(Ordering::Relaxed));
                 let wall = Wall::from_micros(wall.as_micros().saturating_add(shown));
-                Now { mono: Mono::from_micros(passed), wall }
+                Now::exact(Mono::from_micros(passed), wall)
             }
         }
     }
@@ -155,7 +155,7 @@ mod tests {
         let clock = Clock::of_runtime(Wall::from_secs(1000)).stepped_by(Arc::clone(&steps));
         let start = clock.now();
         steps.store(-600_000_000, Ordering::Relaxed);
-        assert_eq!(clock.now(), Now { mono: start.mono, wall: Wall::from_secs(400) });
+        assert_eq!(clock.now(), Now::exact(start.mono, Wall::from_secs(400)));
     }
 
     #[tokio::test(start_paused = true)]

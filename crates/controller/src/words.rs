@@ -89,7 +89,7 @@ mod tests {
     use taintward_core::taint::{Effect, Taint};
     use taintward_core::time::Wall;
 
-    const NOW: Now = Now { mono: Mono::from_secs(100), wall: Wall::from_secs(1_800_000_000) };
+    const NOW: Now = Now::exact(Mono::from_secs(100), Wall::from_secs(1_800_000_000));
 
     fn grounds(toleration: Option<(usize, Span)>) -> Grounds {
         let taint = Taint { key: "k".into(), value: "v".into(), effect: Effect::NoExecute, time_added: None };

@@ -74,60 +74,87 @@ pub struct Arrival {
 }
 
 /// The start of a taint instance that was not known before.
+///
+/// Never early (S3): whoever wrote the time had a clock of its own, cut to whole seconds. So what is read counts from the
+/// end of its second on the slowest clock that [`Now::skew_max`] allows, and from now if nothing is known of the clocks.
+/// Across restarts it moves by no more than the two allowances (S4).
 pub fn of_taint(taint: &Taint, node: &NodeFact, sighting: Sighting, now: Now) -> Start {
     let Sighting::Listed { absent_until } = sighting else {
         return Start { at: now.mono, source: StartSource::SeenLive, clamped: false };
     };
-    listed(taint, node, absent_until, RESOLUTION, now)
+    listed(taint, node, absent_until, latest, now)
 }
 
 /// The start of a taint instance for people: the second that its object names, in which one who watched saw it begin.
 /// Who finds it in a list counts from the end of that second, so that nobody leaves early (S3).
 pub fn of_taint_as_told(taint: &Taint, node: &NodeFact, now: Now) -> Start {
-    listed(taint, node, None, Span::ZERO, now)
+    listed(taint, node, None, as_told, now)
 }
 
-fn listed(taint: &Taint, node: &NodeFact, absent_until: Option<Mono>, resolution: Span, now: Now) -> Start {
-    let said_at = |wall: Wall| now.mono_of(wall.plus(resolution));
-    let (said, source) = match (taint.time_added, node.taints_changed) {
-        (Some(added), _) => (said_at(added), StartSource::TimeAdded),
-        (None, Some(changed)) => (said_at(changed), StartSource::ManagedFields),
-        (None, None) => (now.mono, StartSource::FirstSight),
+/// Where a moment that an object names is put on our clock, if it can be.
+type Reading = fn(Wall, Now) -> Option<Mono>;
+
+/// The end of the second it lies in, on the slowest clock there may be.
+pub(crate) fn latest(said: Wall, now: Now) -> Option<Mono> {
+    now.latest_mono_of(said.plus(RESOLUTION))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "a Reading")]
+fn as_told(said: Wall, now: Now) -> Option<Mono> {
+    Some(now.mono_of(said))
+}
+
+fn listed(taint: &Taint, node: &NodeFact, absent_until: Option<Mono>, reading: Reading, now: Now) -> Start {
+    let added = taint.time_added.map(|added| (added, StartSource::TimeAdded));
+    let changed = node.taints_changed.map(|changed| (changed, StartSource::ManagedFields));
+    let placed = added.or(changed).and_then(|(said, source)| Some((said, reading(said, now)?, source)));
+    let Some((said, placed, source)) = placed else {
+        return Start { at: now.mono, source: StartSource::FirstSight, clamped: false };
     };
-    let at = within(said, node.created, absent_until, now);
+    let at = within(placed, node.created, absent_until, reading, now);
     // Up to a resolution's worth in the future is rounding, not a lie.
-    let clamped = at > said || said > at.plus(RESOLUTION);
-    Start { at, source, clamped }
+    let is_future = now.earliest_mono_of(said).is_some_and(|said| said > now.mono.plus(RESOLUTION));
+    Start { at, source, clamped: at > placed || is_future }
 }
 
-/// The arrival of a pod that was not known before.
+/// The arrival of a pod that was not known before: read as [`of_taint`] reads.
 pub fn of_pod(facts: &ArrivalFacts, sighting: Sighting, now: Now) -> Arrival {
     let Sighting::Listed { absent_until } = sighting else {
         return Arrival { at: now.mono, source: ArrivalSource::SeenLive };
     };
-    listed_pod(facts, absent_until, RESOLUTION, now)
+    listed_pod(facts, absent_until, latest, now)
 }
 
 /// The arrival of a pod for people: see [`of_taint_as_told`].
 pub fn of_pod_as_told(facts: &ArrivalFacts, now: Now) -> Arrival {
-    listed_pod(facts, None, Span::ZERO, now)
+    listed_pod(facts, None, as_told, now)
 }
 
-fn listed_pod(facts: &ArrivalFacts, absent_until: Option<Mono>, resolution: Span, now: Now) -> Arrival {
-    let said_at = |wall: Wall| now.mono_of(wall.plus(resolution));
-    let (said, source) = match *facts {
-        ArrivalFacts { scheduled: Some(at), .. } => (said_at(at), ArrivalSource::PodScheduled),
-        ArrivalFacts { started: Some(at), .. } => (said_at(at), ArrivalSource::StartTime),
-        ArrivalFacts { created: Some(at), .. } => (said_at(at), ArrivalSource::Created),
-        _ => (now.mono, ArrivalSource::FirstSight),
+fn listed_pod(facts: &ArrivalFacts, absent_until: Option<Mono>, reading: Reading, now: Now) -> Arrival {
+    let said = match *facts {
+        ArrivalFacts { scheduled: Some(at), .. } => Some((at, ArrivalSource::PodScheduled)),
+        ArrivalFacts { started: Some(at), .. } => Some((at, ArrivalSource::StartTime)),
+        ArrivalFacts { created: Some(at), .. } => Some((at, ArrivalSource::Created)),
+        _ => None,
     };
-    Arrival { at: within(said, facts.created, absent_until, now), source }
+    let placed = said.and_then(|(said, source)| Some((reading(said, now)?, source)));
+    placed.map_or(Arrival { at: now.mono, source: ArrivalSource::FirstSight }, |(placed, source)| Arrival {
+        at: within(placed, facts.created, absent_until, reading, now),
+        source,
+    })
 }
 
-/// Clamps to [creation or last known absence, now]; now wins where the bounds contradict each other.
-fn within(said: Mono, created: Option<Wall>, absent_until: Option<Mono>, now: Now) -> Mono {
-    let earliest = created.map(|created| now.mono_of(created)).max(absent_until);
-    earliest.map_or(said, |earliest| said.max(earliest)).min(now.mono)
+/// Clamps to [creation or last known absence, now]; now wins where the bounds contradict each other. The creation is
+/// another's clock too, and read as what was said is.
+fn within(
+    placed: Mono,
+    created: Option<Wall>,
+    absent_until: Option<Mono>,
+    reading: Reading,
+    now: Now,
+) -> Mono {
+    let earliest = created.and_then(|created| reading(created, now)).max(absent_until);
+    earliest.map_or(placed, |earliest| placed.max(earliest)).min(now.mono)
 }
 
 #[cfg(test)]
@@ -137,14 +164,16 @@ mod tests {
     use crate::taint::Effect;
     use alloc::vec::Vec;
 
-    const NOW: Now = Now { mono: Mono::from_secs(1000), wall: Wall::from_secs(1_800_000_000) };
+    const NOW: Now = Now::exact(Mono::from_secs(1000), Wall::from_secs(1_800_000_000));
     const LISTED: Sighting = Sighting::Listed { absent_until: None };
 
     fn ago(seconds: i64) -> Option<Wall> {
         Some(Wall::from_secs(1_800_000_000 - seconds))
     }
 
-    fn start(added: Option<Wall>, changed: Option<Wall>, sighting: Sighting) -> (i64, StartSource, bool) {
+    const YEAR_1: Wall = Wall::from_secs(-62_135_596_800);
+
+    fn start_by(now: Now, added: Option<Wall>, changed: Option<Wall>, sighting: Sighting) -> Start {
         let taint = Taint { key: "k".into(), value: "".into(), effect: Effect::NoExecute, time_added: added };
         let node = NodeFact {
             name: NodeName::new("n"),
@@ -154,14 +183,18 @@ mod tests {
             taints: Vec::new(),
             taints_changed: changed,
         };
-        let start = of_taint(&taint, &node, sighting, NOW);
+        of_taint(&taint, &node, sighting, now)
+    }
+
+    fn start(added: Option<Wall>, changed: Option<Wall>, sighting: Sighting) -> (i64, StartSource, bool) {
+        let start = start_by(NOW, added, changed, sighting);
         (start.at.as_micros() / 1_000_000, start.source, start.clamped)
     }
 
     #[test]
     fn d1_sources_in_order_and_clamped() {
         use StartSource::{FirstSight, ManagedFields, SeenLive, TimeAdded};
-        let year_1 = Some(Wall::from_secs(-62_135_596_800));
+        let year_1 = Some(YEAR_1);
         let year_9999 = Some(Wall::from_secs(253_402_300_799));
         for (added, changed, sighting, expected) in [
             (ago(100), ago(50), Sighting::Live, (1000, SeenLive, false)),
@@ -170,7 +203,7 @@ mod tests {
             (None, None, LISTED, (1000, FirstSight, false)),
             (ago(0), None, LISTED, (1000, TimeAdded, false)),
             (ago(-60), None, LISTED, (1000, TimeAdded, true)),
-            (year_1, None, LISTED, (500, TimeAdded, true)),
+            (year_1, None, LISTED, (501, TimeAdded, true)),
             (year_9999, None, LISTED, (1000, TimeAdded, true)),
             (
                 year_1,
@@ -200,10 +233,55 @@ mod tests {
             (ArrivalFacts { scheduled: None, ..all }, LISTED, 981, StartTime),
             (ArrivalFacts { created: ago(40), ..none }, LISTED, 961, Created),
             (none, LISTED, 1000, FirstSight),
-            (ArrivalFacts { scheduled: ago(90), ..all }, LISTED, 960, PodScheduled),
+            (ArrivalFacts { scheduled: ago(90), ..all }, LISTED, 961, PodScheduled),
         ] {
             let arrival = of_pod(&facts, sighting, NOW);
             assert_eq!(arrival, Arrival { at: Mono::from_secs(at), source }, "{facts:?}");
         }
+    }
+
+    /// S3: by no clock that is allowed for is a start or an arrival before what it was read from, cut off or not; S4: nor
+    /// later than that by more than the allowance twice and a second, nor than now.
+    #[test]
+    fn no_clock_makes_a_start_or_an_arrival_early() {
+        let mono = Mono::from_secs(1000);
+        for error in [-3600, -600, -2, -1, 0, 1, 2, 600, 3600] {
+            for slack in [0, 1, 90] {
+                let skew_max = Span::from_secs(i64::abs(error) + slack);
+                let wall = Wall::from_secs(1_800_000_000 + error);
+                let now = Now::new(mono, wall, Some(skew_max));
+                // The truth lies anywhere in the second that is named, some minutes ago or less.
+                for ago in [1, 2, 30, 499] {
+                    let said = Some(Wall::from_secs(1_800_000_000 - ago));
+                    let truth_latest = mono.minus(Span::from_micros(ago * 1_000_000 - 999_999));
+                    let most = truth_latest.plus(RESOLUTION).plus(skew_max).plus(skew_max).min(mono);
+                    let arrived = ArrivalFacts { scheduled: said, started: None, created: None };
+                    for at in [
+                        start_by(now, said, None, LISTED).at,
+                        start_by(now, None, said, LISTED).at,
+                        of_pod(&arrived, LISTED, now).at,
+                        of_pod(
+                            &ArrivalFacts { scheduled: Some(YEAR_1), created: said, ..arrived },
+                            LISTED,
+                            now,
+                        )
+                        .at,
+                    ] {
+                        assert!(truth_latest <= at && at <= most, "{error} {slack} {ago}: {at:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn of_unknown_clocks_only_first_sight_counts() {
+        let now = Now::new(NOW.mono, NOW.wall, None);
+        let seen = |source| Start { at: NOW.mono, source, clamped: false };
+        assert_eq!(start_by(now, ago(400), ago(400), LISTED), seen(StartSource::FirstSight));
+        assert_eq!(start_by(now, ago(400), None, Sighting::Live), seen(StartSource::SeenLive));
+        let facts = ArrivalFacts { scheduled: ago(400), started: ago(400), created: ago(500) };
+        let arrival = Arrival { at: NOW.mono, source: ArrivalSource::FirstSight };
+        assert_eq!(of_pod(&facts, LISTED, now), arrival);
     }
 }

@@ -123,11 +123,39 @@ impl Wall {
 pub struct Now {
     /// The clock for waiting.
     pub mono: Mono,
-    /// The clock the API server's timestamps are compared with.
+    /// What the API server's clock shows, as far as the caller knows: the server wrote the times that are compared with it.
     pub wall: Wall,
+    /// How far `wall` may be from the clocks that wrote them, either way; `None`: nothing is known of those.
+    pub skew_max: Option<Span>,
 }
 
 impl Now {
+    /// A reading of clocks that are no better than `skew_max`.
+    pub const fn new(mono: Mono, wall: Wall, skew_max: Option<Span>) -> Self {
+        Self { mono, wall, skew_max }
+    }
+
+    /// A reading in a world that has one wall clock: virtual time, a snapshot.
+    pub const fn exact(mono: Mono, wall: Wall) -> Self {
+        Self::new(mono, wall, Some(Span::ZERO))
+    }
+
+    /// The latest moment at which a clock that wrote `wall` can have shown it; `None` if nothing is known of that clock.
+    pub const fn latest_mono_of(self, wall: Wall) -> Option<Mono> {
+        match self.skew_max {
+            Some(skew_max) => Some(self.mono_of(wall).plus(skew_max)),
+            None => None,
+        }
+    }
+
+    /// The earliest such moment.
+    pub const fn earliest_mono_of(self, wall: Wall) -> Option<Mono> {
+        match self.skew_max {
+            Some(skew_max) => Some(self.mono_of(wall).minus(skew_max)),
+            None => None,
+        }
+    }
+
     /// Where a wall-clock moment lies on the monotonic clock, by this reading; saturates. The future is allowed:
     /// clamping is the business of whoever knows the bounds.
     pub const fn mono_of(self, wall: Wall) -> Mono {
@@ -160,7 +188,7 @@ mod tests {
 
     #[test]
     fn absurd_years_convert_without_wrapping() {
-        let now = Now { mono: Mono::from_secs(10), wall: Wall::from_secs(1_800_000_000) };
+        let now = Now::exact(Mono::from_secs(10), Wall::from_secs(1_800_000_000));
         assert!(now.mono_of(YEAR_1) < Mono::from_secs(-60_000_000_000));
         assert!(now.mono_of(YEAR_9999) > Mono::from_secs(250_000_000_000));
         assert_eq!(now.wall_of(now.mono_of(YEAR_9999)), YEAR_9999);
@@ -168,6 +196,20 @@ mod tests {
             now.mono_of(Wall::from_micros(i64::MIN)),
             Mono::from_micros(i64::MIN).plus(now.mono.since(Mono::from_micros(0)))
         );
+    }
+
+    #[test]
+    fn a_moment_lies_between_its_earliest_and_its_latest() {
+        let (mono, wall) = (Mono::from_secs(10), Wall::from_secs(1_800_000_000));
+        let of = |skew_max, said| {
+            let now = Now::new(mono, wall, skew_max);
+            (now.earliest_mono_of(said), now.latest_mono_of(said))
+        };
+        let said = Wall::from_secs(1_799_999_997);
+        assert_eq!(of(Some(Span::ZERO), said), (Some(Mono::from_secs(7)), Some(Mono::from_secs(7))));
+        assert_eq!(of(Some(Span::from_secs(2)), said), (Some(Mono::from_secs(5)), Some(Mono::from_secs(9))));
+        assert_eq!(of(None, said), (None, None));
+        assert_eq!(of(Some(Span::from_secs(i64::MAX)), YEAR_9999).1, Some(Mono::NEVER));
     }
 
     #[test]

@@ -210,7 +210,7 @@ fn outcome(pod: &[Toleration], evicting: &[&Taint], switch: NumericOperators) ->
         evicting.iter().map(|&taint| TaintInstance { taint: taint.clone(), start }).collect();
     let arrival = Arrival { at, source: ArrivalSource::SeenLive };
     let exemption = Exemption::of(Standing::Live, false);
-    let now = Now { mono: at, wall: Wall::from_secs(1_800_000_000) };
+    let now = Now::exact(at, Wall::from_secs(1_800_000_000));
     judge(&Subject { tolerations: pod, arrival, exemption }, &taints, switch, now).outcome
 }
 

@@ -49,7 +49,7 @@ extern "C" fn main() -> i32 {
     let moment = Mono::from_micros(0);
     let arrival = Arrival { at: moment, source: ArrivalSource::SeenLive };
     let subject = Subject { tolerations: &[], arrival, exemption: None };
-    let now = Now { mono: moment, wall: Wall::from_secs(0) };
+    let now = Now::exact(moment, Wall::from_secs(0));
     let verdict = verdict::judge(&subject, &[], NumericOperators::Off, now);
     i32::from(verdict.decisive.is_some())
 }

@@ -136,7 +136,7 @@ impl Stage {
                 arrival: Arrival { at: Mono::from_micros(0), source: ArrivalSource::SeenLive },
                 exemption: None,
             };
-            let now_both = Now { mono: now, wall: Wall::from_secs(0) };
+            let now_both = Now::exact(now, Wall::from_secs(0));
             actor.verdict = verdict::judge(&subject, &actor.taints, NumericOperators::Off, now_both);
             if !there.contains(actor.name.as_str()) {
                 actor.left = Some((now, due(&actor.verdict)));

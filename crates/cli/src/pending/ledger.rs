@@ -168,7 +168,7 @@ fn to_second(at: Mono) -> Mono {
 
 /// The same moment, with the calendar in the place of the clock for waiting: what rows are compared with.
 pub(super) const fn calendar(now: Now) -> Now {
-    Now { mono: Mono::from_micros(now.wall.as_micros()), wall: now.wall }
+    Now::exact(Mono::from_micros(now.wall.as_micros()), now.wall)
 }
 
 #[cfg(test)]
@@ -182,10 +182,8 @@ mod tests {
     fn after(seconds: f64) -> Now {
         #[allow(clippy::cast_possible_truncation, reason = "tenths of seconds")]
         let micros = (seconds * 1e6) as i64;
-        Now {
-            mono: Mono::from_micros(micros),
-            wall: Wall::from_micros(1_767_225_600_000_000).plus(Span::from_micros(micros)),
-        }
+        let wall = Wall::from_micros(1_767_225_600_000_000).plus(Span::from_micros(micros));
+        Now::exact(Mono::from_micros(micros), wall)
     }
 
     fn fact<F: Fact>(object: &Value) -> F {

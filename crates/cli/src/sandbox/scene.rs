@@ -61,7 +61,7 @@ impl Scene {
 
     fn now(&self) -> Now {
         let at = self.server.clock().now().as_microsecond();
-        Now { mono: Mono::from_micros(at), wall: Wall::from_micros(at) }
+        Now::exact(Mono::from_micros(at), Wall::from_micros(at))
     }
 
     /// Notes what is new, and forgets what is gone.

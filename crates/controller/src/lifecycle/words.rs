@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn reasons_taints_and_rates_in_words() {
-        let now = Now { mono: Mono::from_secs(100), wall: Wall::from_secs(1_800_000_000) };
+        let now = Now::exact(Mono::from_secs(100), Wall::from_secs(1_800_000_000));
         assert_eq!(
             why(Why::Silent { since: Mono::from_secs(90) }, now),
             "not heard of within its grace period, which ended at 2027-01-15T07:59:50Z (10s ago)"

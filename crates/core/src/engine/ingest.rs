@@ -353,8 +353,11 @@ impl Known {
     fn doubt(&self, instance: &TaintInstance, taint: &Taint, fact: &NodeFact, now: Now) -> Option<Doubt> {
         let said = taint.time_added.or(fact.taints_changed)?;
         let news = instance.taint.time_added.or(self.taints_changed) != Some(said);
-        let end = now.mono_of(said.plus(start::RESOLUTION));
-        let possible = instance.start.at < end && (news || now.mono_of(said) <= instance.start.at);
+        // Clocks of which nothing is known place no moment: only news is told apart.
+        let end = start::latest(said, now).unwrap_or(if news { Mono::NEVER } else { instance.start.at });
+        let earliest = now.earliest_mono_of(said);
+        let has_room = || earliest.is_some_and(|earliest| earliest <= instance.start.at);
+        let possible = instance.start.at < end && (news || has_room());
         possible.then_some(Doubt { news, end })
     }
 

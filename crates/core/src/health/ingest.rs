@@ -11,6 +11,7 @@ use super::observer::Shown;
 use super::roster::{Errand, Known, LeaseSeen, NodeRef, Seat};
 use super::{Engine, Notice};
 use crate::names::{NodeName, Uid};
+use crate::start;
 use crate::time::{Mono, Now};
 use alloc::vec::Vec;
 
@@ -116,7 +117,7 @@ impl Engine {
     fn node_registered(&mut self, fact: NodeFact, now: Now) {
         let Some(seat) = self.seats.get_mut(&fact.name) else { return };
         let has_spoken = seat.has_lease() || fact.conditions.iter().any(|it| it.kind.as_str() == "Ready");
-        let created = fact.created.map(|created| now.mono_of(created).min(now.mono));
+        let created = fact.created.and_then(|created| start::latest(created, now)).map(|at| at.min(now.mono));
         let probe = if has_spoken { now.mono } else { created.unwrap_or(now.mono) };
         let node = NodeRef { name: fact.name.clone(), uid: fact.uid.clone() };
         let known = Known::new(fact, probe, now);

@@ -112,7 +112,7 @@ impl Builder {
     pub fn new(wall: Wall, numeric: NumericOperators, repeats: bool) -> Self {
         Self {
             // The clock for waiting starts at the epoch, so that moments of both kinds have the same number.
-            now: Now { mono: Mono::from_micros(wall.as_micros()), wall },
+            now: Now::exact(Mono::from_micros(wall.as_micros()), wall),
             numeric,
             nodes: BTreeMap::new(),
             named: Interner(BTreeMap::new()),

@@ -10,7 +10,7 @@ use alloc::vec;
 const T0: i64 = 1000;
 
 fn now(seconds: i64) -> Now {
-    Now { mono: Mono::from_secs(seconds), wall: Wall::from_secs(1_800_000_000 + seconds) }
+    Now::exact(Mono::from_secs(seconds), Wall::from_secs(1_800_000_000 + seconds))
 }
 
 fn instance(key: &str, start: i64) -> TaintInstance {

@@ -12,7 +12,7 @@ use taintward_core::engine::{Input, PodRef, Reading};
 use taintward_core::fact::{ArrivalFacts, Owner, PodFact, Standing};
 use taintward_core::names::{NodeName, PodName, Uid, Version};
 use taintward_core::taint::{Effect, Taint};
-use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::toleration::Toleration;
 
 pub const SECOND: i64 = 1_000_000;
@@ -71,6 +71,10 @@ pub struct Cluster {
     pub window: i64,
     /// When time stood still for those who decide (NL-48).
     pub hold: Hold,
+    /// By how much the wall clock of those who decide is ahead of the server's.
+    pub clock_error: i64,
+    /// How far they allow it to be off, either way; `None`: they know nothing of the server's.
+    pub skew_max: Option<i64>,
     /// Earlier states not older than the window, for a DELETE that demands the UID only (P45).
     past: Vec<(i64, Option<Node>, Option<Pod>)>,
     /// Earlier holds, for the same.
@@ -106,6 +110,8 @@ impl Cluster {
             changed: 0,
             window,
             hold: Hold::default(),
+            clock_error: 0,
+            skew_max: Some(0),
             past: Vec::new(),
             past_holds: Vec::new(),
             version: 1,
@@ -114,7 +120,8 @@ impl Cluster {
     }
 
     pub fn clock(&self) -> Now {
-        Now { mono: Mono::from_micros(self.now), wall: Wall::from_micros(EPOCH + self.now) }
+        let wall = Wall::from_micros(EPOCH + self.now + self.clock_error);
+        Now::new(Mono::from_micros(self.now), wall, self.skew_max.map(Span::from_micros))
     }
 
     fn uid(&mut self) -> Uid {

@@ -19,7 +19,7 @@ const KINDS: usize = 15;
 pub const KEY: &str = "node.kubernetes.io/unreachable";
 
 pub fn now() -> Now {
-    Now { mono: Mono::from_secs(10_000), wall: Wall::from_secs(1_800_000_000) }
+    Now::exact(Mono::from_secs(10_000), Wall::from_secs(1_800_000_000))
 }
 
 pub fn toleration(key: &str, operator: Operator, seconds: Option<i64>) -> Toleration {

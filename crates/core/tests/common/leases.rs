@@ -12,7 +12,7 @@ use taintward_core::names::{NodeName, Uid, Version};
 use taintward_core::time::{Mono, Now, Wall};
 
 fn now(round: i64) -> Now {
-    Now { mono: Mono::from_secs(1_000 + 10 * round), wall: Wall::from_secs(1_800_000_000 + 10 * round) }
+    Now::exact(Mono::from_secs(1_000 + 10 * round), Wall::from_secs(1_800_000_000 + 10 * round))
 }
 
 fn name(at: usize) -> NodeName {

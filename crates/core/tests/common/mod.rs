@@ -20,7 +20,7 @@ use taintward_core::engine::{Config, Effect, Engine, Input, Notice, PodRef};
 use taintward_core::fact::{ArrivalFacts, NodeFact, Owner, PodFact, Standing};
 use taintward_core::names::{NodeName, PodName, Uid, Version};
 use taintward_core::taint::{Effect as TaintEffect, Taint};
-use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::toleration::{Operator, Toleration};
 use truth::{TruthNode, TruthPod, TruthTaint};
 
@@ -62,6 +62,10 @@ pub struct World {
     pub stamped: bool,
     /// When time stood still (NL-48).
     pub held: held::Held,
+    /// By how much the engine's wall clock is ahead of the server's, in microseconds.
+    pub clock_error: i64,
+    /// How far it is known to be off at most; `None`: nothing is known.
+    pub skew_max: Option<Span>,
     version: u64,
     next_uid: u64,
     last_heard: i64,
@@ -88,6 +92,8 @@ impl World {
             notices: Vec::new(),
             stamped: true,
             held: held::Held::default(),
+            clock_error: 0,
+            skew_max: Some(Span::ZERO),
             version: 1,
             next_uid: 1,
             last_heard: 0,
@@ -97,7 +103,8 @@ impl World {
     }
 
     pub fn clock(&self) -> Now {
-        Now { mono: Mono::from_micros(self.now), wall: Wall::from_micros(EPOCH * 1_000_000 + self.now) }
+        let wall = Wall::from_micros(EPOCH * 1_000_000 + self.now + self.clock_error);
+        Now::new(Mono::from_micros(self.now), wall, self.skew_max)
     }
 
     fn truncated(at: i64) -> Option<Wall> {

@@ -4,6 +4,7 @@ use crate::common::{World, bears, seconds};
 use crate::one_node;
 use taintward_core::engine::{Input, Notice};
 use taintward_core::taint::Effect as TaintEffect;
+use taintward_core::time::Span;
 
 #[test]
 fn te_17_untolerated_goes_at_once_tolerated_stays() {
@@ -121,6 +122,31 @@ fn d1_a_restart_moves_no_deadline_earlier_and_hardly_later() {
         world.pass(seconds(500.0));
         let at = world.deleted_at("p").expect("it goes");
         assert!(at >= due && at <= due + seconds(1.0), "{at} {due}");
+    }
+}
+
+#[test]
+fn d1_a_new_leader_sends_nobody_away_early_by_its_own_clock() {
+    for ahead in [-3600.0, -600.0, -2.0, 2.0, 30.0, 600.0, 3600.0] {
+        for known in [true, false] {
+            let mut world = one_node();
+            world.pass(seconds(4_000.0));
+            world.taint("n1", "k");
+            world.pass(seconds(10.0));
+            world.add_pod("p", "n1", &[bears("k", Some(300))]);
+            let due = world.now + seconds(300.0);
+            world.pass(seconds(100.0));
+            let off = f64::abs(ahead);
+            world.clock_error = seconds(ahead);
+            world.skew_max = known.then(|| Span::from_micros(seconds(off)));
+            let seen_again = world.now;
+            world.restart();
+            world.pass(seconds(1_000.0));
+            let at = world.deleted_at("p").expect("it goes");
+            // One that knows nothing counts from first sight.
+            let latest = if known { due + seconds(1.0 + 2.0 * off) } else { seen_again + seconds(300.0) };
+            assert!(at >= due && at <= latest, "{ahead} {known}: {at} {due}");
+        }
     }
 }
 

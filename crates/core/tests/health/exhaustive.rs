@@ -133,7 +133,7 @@ impl State {
     }
 
     fn clock(&self) -> Now {
-        Now { mono: Mono::from_micros(self.now), wall: Wall::from_micros(1_800_000_000 * SECOND + self.now) }
+        Now::exact(Mono::from_micros(self.now), Wall::from_micros(1_800_000_000 * SECOND + self.now))
     }
 
     fn tell(&mut self, input: Input) {

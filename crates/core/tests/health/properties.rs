@@ -227,7 +227,7 @@ fn node_fact(name: NodeName, [one, two, three, four]: [u8; 4]) -> NodeFact {
 }
 
 fn engine(facts: &[Input]) -> Engine {
-    let now = Now { mono: Mono::from_secs(1_000), wall: Wall::from_secs(1_800_000_000) };
+    let now = Now::exact(Mono::from_secs(1_000), Wall::from_secs(1_800_000_000));
     let mut engine = Engine::new(Config::default());
     for stream in [Stream::Nodes, Stream::Leases] {
         engine.handle(Input::ListBegin { stream, silent_since: None }, now);

@@ -127,7 +127,7 @@ impl World {
     }
 
     pub fn clock(&self) -> Now {
-        Now { mono: Mono::from_micros(self.now), wall: self.wall() }
+        Now::exact(Mono::from_micros(self.now), self.wall())
     }
 
     pub fn wall(&self) -> Wall {

@@ -189,18 +189,19 @@ proptest! {
 
     #[test]
     fn nothing_panics(
-        inputs in vec((input(), number(), number(), 0usize..4), 0..60),
+        inputs in vec((input(), number(), number(), option::of(number()), 0usize..4), 0..60),
         numeric in any::<bool>(),
     ) {
         let numeric = if numeric { NumericOperators::On } else { NumericOperators::Off };
         let mut engine = Engine::new(Config { numeric, ..Config::default() });
-        for (input, mono, wall, pulls) in inputs {
-            let now = Now { mono: Mono::from_micros(mono), wall: Wall::from_micros(wall) };
+        for (input, mono, wall, skew_max, pulls) in inputs {
+            let skew_max = skew_max.map(Span::from_micros);
+            let now = Now::new(Mono::from_micros(mono), Wall::from_micros(wall), skew_max);
             engine.handle(input, now);
             use_all(&mut engine, now, pulls);
         }
         // Nothing is left when everything is gone.
-        let now = Now { mono: Mono::NEVER, wall: Wall::from_secs(0) };
+        let now = Now::exact(Mono::NEVER, Wall::from_secs(0));
         for input in [
             Input::NodesBegin { silent_since: None },
             Input::NodesEnd,

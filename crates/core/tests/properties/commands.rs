@@ -15,21 +15,52 @@ use taintward_core::toleration::{Operator, Toleration};
 pub(crate) enum Command {
     PutNode(u8),
     RemoveNode(u8),
-    Taint { node: u8, key: u8, effect: u8, stamped: bool },
-    Untaint { node: u8, key: u8 },
-    Refresh { node: u8, key: u8 },
+    Taint {
+        node: u8,
+        key: u8,
+        effect: u8,
+        stamped: bool,
+    },
+    Untaint {
+        node: u8,
+        key: u8,
+    },
+    Refresh {
+        node: u8,
+        key: u8,
+    },
     TouchNode(u8),
-    NodeReadable { node: u8, readable: bool },
-    PutPod { pod: u8, node: u8, tolerations: Vec<u8>, lingers: bool },
+    NodeReadable {
+        node: u8,
+        readable: bool,
+    },
+    PutPod {
+        pod: u8,
+        node: u8,
+        tolerations: Vec<u8>,
+        lingers: bool,
+    },
     RemovePod(u8),
-    Tolerate { pod: u8, tolerations: Vec<u8> },
+    Tolerate {
+        pod: u8,
+        tolerations: Vec<u8>,
+    },
     TouchPod(u8),
     Finish(u8),
     Terminate(u8),
-    Mark { pod: u8, on: bool },
-    PodReadable { pod: u8, readable: bool },
+    Mark {
+        pod: u8,
+        on: bool,
+    },
+    PodReadable {
+        pod: u8,
+        readable: bool,
+    },
     Pass(i64),
-    Lag { nodes: u8, pods: u8 },
+    Lag {
+        nodes: u8,
+        pods: u8,
+    },
     Deaf(bool),
     List,
     Lose(u8),
@@ -38,6 +69,12 @@ pub(crate) enum Command {
     Restart,
     Capacity(u8),
     Hold(bool),
+    /// The wall clock of those who decide is ahead by so many milliseconds, and they know that it may be off by that and
+    /// some more; or they know nothing of the server's.
+    Clock {
+        ahead: i64,
+        more: Option<i64>,
+    },
 }
 
 const NODES: u8 = 3;
@@ -122,6 +159,17 @@ fn hold() -> impl Strategy<Value = Command> {
     prop::bool::weighted(0.6).prop_map(Command::Hold)
 }
 
+fn clock() -> impl Strategy<Value = Command> {
+    let ahead = prop_oneof![-3_600_000i64..=3_600_000, -3_000i64..=3_000];
+    (ahead, prop::option::weighted(0.8, 0i64..2_000)).prop_map(|(ahead, more)| Command::Clock { ahead, more })
+}
+
+/// Clocks are stepped, and processes die; everything else goes well.
+pub(crate) fn wrong_clocks() -> BoxedStrategy<Vec<Command>> {
+    let restart = prop_oneof![3 => Just(Command::Restart), 1 => Just(Command::List)];
+    with_nodes(prop_oneof![5 => ordinary(false), 2 => restart, 1 => clock()].boxed(), 40)
+}
+
 /// Anybody may do anything to objects, but every message arrives at once and every request succeeds.
 pub(crate) fn calm() -> BoxedStrategy<Vec<Command>> {
     let marks = (0..PODS, any::<bool>()).prop_map(|(pod, on)| Command::Mark { pod, on });
@@ -155,6 +203,7 @@ pub(crate) fn stormy() -> BoxedStrategy<Vec<Command>> {
         1 => any::<u8>().prop_map(Command::Repeat),
         1 => Just(Command::Restart),
         1 => (0u8..6).prop_map(Command::Capacity),
+        1 => clock(),
     ];
     let one = prop_oneof![2 => ordinary(true), 1 => trouble];
     with_nodes(one.boxed(), 60)
@@ -216,6 +265,10 @@ pub(crate) fn perform(storm: &mut Storm, command: Command) {
         Command::Repeat(which) => storm.repeat(which.into()),
         Command::Restart => storm.restart(),
         Command::Hold(on) => storm.hold(on),
+        Command::Clock { ahead, more } => {
+            cluster.clock_error = ahead * 1_000;
+            cluster.skew_max = more.map(|more| (ahead.abs() + more) * 1_000);
+        }
         Command::Capacity(room) => storm.capacity = if room == 0 { usize::MAX } else { room.into() },
     }
     storm.settle();

@@ -11,7 +11,7 @@ mod chaos;
 mod commands;
 mod equality;
 
-use commands::{Command, calm, perform, restarting, stormy};
+use commands::{Command, calm, perform, restarting, stormy, wrong_clocks};
 use common::cluster::SECOND;
 use common::storm::{Storm, WINDOW};
 use proptest::prelude::*;
@@ -72,6 +72,26 @@ proptest! {
         assert_same_plan(&storm);
         storm.pass(DAYS);
         assert_rest(&storm);
+    }
+
+    /// S3, S4, L5: whatever a new process' wall clock shows, nobody leaves early by it (the cluster would refuse), nor
+    /// later than by what the clock may be off, twice, and a second. One that knows nothing of the server's clock counts
+    /// from first sight.
+    #[test]
+    fn wrong_clocks_make_nobody_leave_early_or_late_without_bounds(commands in wrong_clocks()) {
+        let mut storm = Storm::new(Config::default(), 0);
+        let skew = |command: &Command| match command {
+            Command::Clock { ahead, more } => more.map(|more| (ahead.abs() + more) * 1_000),
+            _ => Some(0),
+        };
+        let skew_max = commands.iter().map(skew).try_fold(0, |most, skew| Some(most.max(skew?)));
+        storm.grace = skew_max.map(|skew_max| SECOND + 2 * skew_max);
+        for command in commands {
+            perform(&mut storm, command);
+        }
+        storm.pass(DAYS);
+        assert_rest(&storm);
+        assert_eq!(storm.overdue(0).filter(|due| *due <= storm.cluster.now).count(), 0, "L1");
     }
 
     /// S1, S2, S3, S10, S11, D5 hold at every commit (the cluster refuses otherwise), whatever goes wrong; and when

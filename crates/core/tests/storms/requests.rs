@@ -159,8 +159,7 @@ fn s10_a_delete_whose_answer_was_lost_is_not_sent_again() {
 #[test]
 fn p39_our_own_mark_whose_answer_was_lost_is_not_taken_for_somebody_elses() {
     let mut engine = Engine::new(Config::default());
-    let now =
-        |seconds| Now { mono: Mono::from_secs(seconds), wall: Wall::from_secs(1_800_000_000 + seconds) };
+    let now = |seconds| Now::exact(Mono::from_secs(seconds), Wall::from_secs(1_800_000_000 + seconds));
     let mut storm = with_pod(vec![]);
     storm.cluster.taint(0, "k", Effect::NoExecute, true);
     for input in [Input::NodesBegin { silent_since: None }, Input::NodesEnd] {
@@ -190,7 +189,7 @@ fn nothing_wakes_before_the_first_lists_are_complete() {
     let mut engine = Engine::new(Config::default());
     let mut storm = with_pod(vec![]);
     storm.cluster.edit_pod(0, |pod| pod.fact.marked = true);
-    let at = |seconds| Now { mono: Mono::from_secs(seconds), wall: Wall::from_secs(1_800_000_000 + seconds) };
+    let at = |seconds| Now::exact(Mono::from_secs(seconds), Wall::from_secs(1_800_000_000 + seconds));
     engine.handle(Input::PodsBegin { silent_since: None }, at(0));
     engine.handle(storm.cluster.pod_told(0, true), at(0));
     assert_eq!(engine.wake_at(), None);

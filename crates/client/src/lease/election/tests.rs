@@ -10,7 +10,7 @@ const RULES: Rules =
 
 /// `millis` on the waiting clock, and a wall clock that nobody looks at to decide anything.
 fn at(millis: i64) -> Now {
-    Now { mono: Mono::from_micros(millis * 1000), wall: Wall::from_secs(1_800_000_000 + millis / 1000) }
+    Now::exact(Mono::from_micros(millis * 1000), Wall::from_secs(1_800_000_000 + millis / 1000))
 }
 
 fn record(holder: &str, renewed: &str) -> Record {

@@ -32,7 +32,7 @@ impl Clock {
     fn shows(self, time: i64) -> Now {
         let mono = Mono::from_micros(self.offset + time / 1000 * self.rate / 1000);
         let wall = if self.backwards { -time } else { time };
-        Now { mono, wall: Wall::from_micros(self.offset * 7 + wall) }
+        Now::exact(mono, Wall::from_micros(self.offset * 7 + wall))
     }
 
     /// When it shows `mono`, rounded up.
