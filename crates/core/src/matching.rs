@@ -113,7 +113,9 @@ pub fn answer(tolerations: &[Toleration], taint: &Taint, numeric: NumericOperato
 const EACH_WITH_EACH_MAX: usize = 512;
 
 /// [`answer`] for each of the taints, in their order. Cost grows with the sum, not the product, of both numbers for
-/// everything an API server accepts, so that a hostile pod on a hostile node stays cheap.
+/// everything an API server accepts, so that a hostile pod on a hostile node stays cheap: a toleration with a key is
+/// compared with the few taints of that key, one without (there may be any number) with those of its effect that no
+/// other such toleration was compared with.
 pub fn answers<'t, T>(tolerations: &[Toleration], taints: T, numeric: NumericOperators) -> Vec<Answer>
 where
     T: ExactSizeIterator<Item = &'t Taint> + Clone,

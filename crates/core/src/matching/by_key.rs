@@ -6,7 +6,7 @@
 //! Not here: what a match is; every single comparison is `matching::tolerates`.
 
 use super::{Answer, Match, NumericOperators, tolerates};
-use crate::taint::Taint;
+use crate::taint::{Effect, Taint};
 use crate::toleration::{Operator, Toleration};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -96,43 +96,66 @@ fn hash(key: &str, value: &str) -> u64 {
     mix(text(text(FACTOR, key), value), 0)
 }
 
-/// What is known of one taint so far.
-#[derive(Clone, Copy)]
-enum Settled {
-    No { unclear: Option<usize> },
-    Yes(Answer),
+/// How many kinds of effects there are: the three, and all that are not known.
+const EFFECTS: usize = 4;
+
+fn effect_index(effect: &Effect) -> usize {
+    match effect {
+        Effect::NoSchedule => 0,
+        Effect::PreferNoSchedule => 1,
+        Effect::NoExecute => 2,
+        Effect::Unknown(_) => 3,
+    }
 }
 
 struct Pass<'t> {
     taints: Vec<&'t Taint>,
     numeric: NumericOperators,
-    settled: Vec<Settled>,
-    open: Vec<u32>,
+    /// The first toleration that matches, or might, settles a taint: if it only might, no later one changes that (D11).
+    settled: Vec<Option<Answer>>,
+    /// How many are not.
+    unsettled: usize,
+    /// The taints of each effect that no toleration for any taint of that effect was offered to, settled or not.
+    open: [Vec<u32>; EFFECTS],
 }
 
-impl Pass<'_> {
-    fn offer(&mut self, position: usize, toleration: &Toleration, at: u32) {
-        let at = at as usize;
-        let Settled::No { unclear } = self.settled[at] else { return };
-        match tolerates(toleration, self.taints[at], self.numeric) {
-            Match::No => {}
-            Match::Yes => {
-                let answer = unclear.map_or(Answer::Tolerated(position), Answer::NotUnderstood);
-                self.settled[at] = Settled::Yes(answer);
-            }
-            Match::NotUnderstood => self.settled[at] = Settled::No { unclear: unclear.or(Some(position)) },
+impl<'t> Pass<'t> {
+    fn new(taints: Vec<&'t Taint>, numeric: NumericOperators) -> Self {
+        let mut open: [Vec<u32>; EFFECTS] = Default::default();
+        for (at, taint) in (0u32..).zip(&taints) {
+            open[effect_index(&taint.effect)].push(at);
         }
+        Self { numeric, settled: vec![None; taints.len()], unsettled: taints.len(), open, taints }
     }
 
-    /// Offers a toleration that may match any taint to those still open, and forgets the settled ones.
-    fn offer_to_all(&mut self, position: usize, toleration: &Toleration) {
-        let open = core::mem::take(&mut self.open);
-        for &at in &open {
-            self.offer(position, toleration, at);
+    fn offer(&mut self, position: usize, toleration: &Toleration, at: u32) {
+        let at = at as usize;
+        if self.settled[at].is_some() {
+            return;
         }
-        self.open = open;
-        let settled = &self.settled;
-        self.open.retain(|&at| matches!(settled[at as usize], Settled::No { .. }));
+        let answer = match tolerates(toleration, self.taints[at], self.numeric) {
+            Match::No => return,
+            Match::Yes => Answer::Tolerated(position),
+            Match::NotUnderstood => Answer::NotUnderstood(position),
+        };
+        self.settled[at] = Some(answer);
+        self.unsettled -= 1;
+    }
+
+    /// Offers a toleration that may match any taint of its effect to those still open, and forgets the settled ones: all
+    /// of them, unless it compares values without a key, which no API server accepts. So a taint is offered at most one
+    /// such toleration, however many there are.
+    fn offer_to_all(&mut self, position: usize, toleration: &Toleration) {
+        let effects = match &toleration.effect {
+            None | Some(Effect::Unknown(_)) => 0..EFFECTS,
+            Some(effect) => effect_index(effect)..effect_index(effect) + 1,
+        };
+        for effect in effects {
+            let mut open = core::mem::take(&mut self.open[effect]);
+            open.iter().for_each(|&at| self.offer(position, toleration, at));
+            open.retain(|&at| self.settled[at as usize].is_none());
+            self.open[effect] = open;
+        }
     }
 }
 
@@ -142,29 +165,15 @@ pub(super) fn answers(
     numeric: NumericOperators,
 ) -> Vec<Answer> {
     let places = Places::new(&taints);
-    let settled = vec![Settled::No { unclear: None }; taints.len()];
-    let open = (0u32..).take(taints.len()).collect();
-    let mut pass = Pass { taints, numeric, settled, open };
-    // Two unknown operators of one effect say the same of every taint: the first of each kind is enough.
-    let mut unclear_seen: Vec<&Toleration> = Vec::new();
+    let mut pass = Pass::new(taints, numeric);
     for (position, toleration) in tolerations.iter().enumerate() {
-        if pass.open.is_empty() {
+        if pass.unsettled == 0 {
             break;
-        }
-        if matches!(toleration.operator, Operator::Unknown(_)) {
-            if unclear_seen.iter().any(|seen| seen.effect == toleration.effect) {
-                continue;
-            }
-            unclear_seen.push(toleration);
         }
         match places.candidates(toleration) {
             Some(candidates) => candidates.iter().for_each(|&(_, at)| pass.offer(position, toleration, at)),
             None => pass.offer_to_all(position, toleration),
         }
     }
-    let answer = |settled| match settled {
-        Settled::Yes(answer) => answer,
-        Settled::No { unclear } => unclear.map_or(Answer::Untolerated, Answer::NotUnderstood),
-    };
-    pass.settled.into_iter().map(answer).collect()
+    pass.settled.into_iter().map(|settled| settled.unwrap_or(Answer::Untolerated)).collect()
 }

@@ -150,3 +150,16 @@ pub fn hostile(tolerations: usize, taints: usize) -> (PodFact, NodeFact) {
     let keys: Vec<_> = keys.iter().map(String::as_str).collect();
     (pod(1, node_name(0), list.collect()), node(0, 2, &keys))
 }
+
+/// The same, with tolerations that have no key, for another effect: what an API server accepts any number of, and no
+/// taint is tolerated by.
+pub fn hostile_wildcards(tolerations: usize, taints: usize) -> (PodFact, NodeFact) {
+    let (mut pod, node) = hostile(0, taints);
+    let effects = [TaintEffect::NoSchedule, TaintEffect::PreferNoSchedule];
+    let wildcard = |at: usize| {
+        let effect = Some(effects[at % effects.len()].clone());
+        Toleration { effect, ..toleration("", Operator::Exists, None) }
+    };
+    pod.tolerations = (0..tolerations).map(wildcard).collect();
+    (pod, node)
+}
