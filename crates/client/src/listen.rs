@@ -8,7 +8,8 @@
 //! Lists are streamed by a watch (WatchList) where the server can do that, else paged; both are consistent reads, never
 //! `resourceVersion=0`. What the stream promises its consumer: between [`Heard::SyncBegins`] and [`Heard::SyncEnds`]
 //! every object that exists is seen once or more, so whatever was not seen is gone; outside, every change arrives in
-//! order. A list that breaks off is never ended: what it told holds, changes may follow, and the next list begins anew.
+//! order. A list that breaks off is never ended: what it told holds, and the next list begins anew. Where changes follow
+//! all the same, [`Heard::SyncAborted`] says so before.
 //!
 //! A watch in good health may have lost an event all the same, by a fault of the server or of a proxy. So everything is
 //! listed again at intervals (L4); if that fails, watching goes on from where it stood.
@@ -62,6 +63,8 @@ pub enum Heard<F> {
     Unreadable(Unreadable),
     /// The list is complete: what was neither `Seen` nor `Unreadable` since [`Heard::SyncBegins`] has vanished.
     SyncEnds,
+    /// The list was given up, and nothing was swept: every change since the watch stopped follows, in order.
+    SyncAborted,
     /// Proof of life without news: every change up to this moment has been delivered.
     Quiet,
 }

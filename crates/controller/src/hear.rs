@@ -31,7 +31,7 @@ pub fn nodes(batch: Vec<Heard<NodeFact>>, now: Now, mut seen: impl FnMut(&NodeFa
             unreadable.identity.map(|identity| Input::NodeUnreadable { name: NodeName::new(&identity.name) })
         }
         Heard::SyncEnds => Some(Input::NodesEnd),
-        Heard::Quiet => None,
+        Heard::SyncAborted | Heard::Quiet => None,
     };
     batch.into_iter().filter_map(input).collect()
 }
@@ -55,7 +55,7 @@ pub fn pods(batch: Vec<Heard<PodFact>>, now: Now, mut seen: impl FnMut(&PodFact)
             Some(Input::PodUnreadable { uid: identity.uid?, node: identity.node })
         }
         Heard::SyncEnds => Some(Input::PodsEnd),
-        Heard::Quiet => None,
+        Heard::SyncAborted | Heard::Quiet => None,
     };
     batch.into_iter().filter_map(input).collect()
 }

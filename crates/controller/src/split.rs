@@ -114,6 +114,7 @@ fn halves<S: Seen>(heard: Heard<S>) -> (Heard<S::Eviction>, Heard<S::Health>) {
             (Heard::Unreadable(unreadable.clone()), Heard::Unreadable(unreadable))
         }
         Heard::SyncEnds => (Heard::SyncEnds, Heard::SyncEnds),
+        Heard::SyncAborted => (Heard::SyncAborted, Heard::SyncAborted),
         Heard::Quiet => (Heard::Quiet, Heard::Quiet),
     }
 }

@@ -76,6 +76,12 @@ pub enum Input {
         /// Of what.
         stream: Stream,
     },
+    /// The list will not be completed, and sweeps nothing: the watch goes on where it stood, and its word counts again
+    /// (L4). What could not be heard meanwhile is a gap if it took long.
+    ListAborted {
+        /// Of what.
+        stream: Stream,
+    },
     /// Nothing reliable is heard of this kind since a moment: the stream broke, stalls, or is throttled.
     Lost {
         /// Of what.
@@ -291,6 +297,7 @@ impl Engine {
         match input {
             Input::ListBegin { stream, silent_since } => self.list_begin(stream, silent_since),
             Input::ListEnd { stream } => self.list_end(stream, now.mono),
+            Input::ListAborted { stream } => self.list_aborted(stream, now.mono),
             Input::Lost { stream, since } => self.eyes.lose(stream, since),
             Input::Found { stream } => self.found(stream, now.mono),
             Input::Paused { since } => self.paused(since, now.mono),

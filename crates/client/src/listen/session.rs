@@ -107,6 +107,8 @@ pub(super) struct Session<F> {
     pub(super) next: Next,
     /// While a list is made though the position is known: where watching goes on if the list fails.
     pub(super) fallback: Option<Position>,
+    /// A list was begun, and not ended.
+    listing: bool,
     pub(super) relist: Relist,
     /// Whether the list after an expired token is asked for in one go: it can't expire half-way.
     pub(super) in_one_go: bool,
@@ -138,6 +140,7 @@ impl<F: Fact> Session<F> {
             settings,
             next: Next::List,
             fallback: None,
+            listing: false,
             in_one_go: false,
             in_step_since: None,
             complete_at: None,
@@ -219,6 +222,10 @@ impl<F: Fact> Session<F> {
     /// A list that only checks what is known must not be worse than the watch: watching goes on at once where it stood.
     fn watch_on(&mut self, position: Position, asked: Option<Duration>, why: &str) {
         self.next = Next::Watch(position);
+        if std::mem::take(&mut self.listing) {
+            // Before all that the watch tells, and handed over with it.
+            self.outbox.put(Heard::SyncAborted);
+        }
         let again = self.relist.fails(asked).as_secs();
         tracing::warn!(
             resource = F::RESOURCE,
@@ -316,12 +323,14 @@ impl<F: Fact> Session<F> {
     pub(super) fn begin_list(&mut self) {
         let silent_for = self.complete_at.map(|at| at.elapsed());
         self.outbox.put(Heard::SyncBegins { silent_for });
+        self.listing = true;
         self.note(|health| health.counters.lists += 1);
     }
 
     /// A list is complete as of `position`.
     pub(super) fn end_list(&mut self, position: Position) {
         self.outbox.put(Heard::SyncEnds);
+        self.listing = false;
         (self.unfinished, self.in_one_go) = (0, false);
         self.fallback = None;
         self.relist.ends();

@@ -7,7 +7,7 @@
 use taintward_client::listen::Heard;
 use taintward_core::fact::PodFact;
 
-/// What was heard, in words: `begin`, `+p1 listed`, `+p1`, `-p1`, `?p1`, `end`, `quiet`.
+/// What was heard, in words: `begin`, `+p1 listed`, `+p1`, `-p1`, `?p1`, `end`, `aborted`, `quiet`.
 pub(crate) fn words(heard: &[Heard<PodFact>]) -> Vec<String> {
     heard.iter().map(word).collect()
 }
@@ -22,6 +22,7 @@ fn word(heard: &Heard<PodFact>) -> String {
             format!("?{}", unreadable.identity.as_ref().map_or("", |identity| identity.name.as_str()))
         }
         Heard::SyncEnds => "end".to_owned(),
+        Heard::SyncAborted => "aborted".to_owned(),
         Heard::Quiet => "quiet".to_owned(),
     }
 }

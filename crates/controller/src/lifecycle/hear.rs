@@ -36,6 +36,7 @@ fn input<F: Told>(heard: Heard<F>, now: Mono) -> Option<Input> {
         Heard::Gone { uid, identity } => F::gone(uid, identity),
         Heard::Unreadable(Unreadable { identity, .. }) => F::unreadable(identity?),
         Heard::SyncEnds => Some(Input::ListEnd { stream: F::STREAM }),
+        Heard::SyncAborted => Some(Input::ListAborted { stream: F::STREAM }),
         Heard::Quiet => None,
     }
 }
@@ -117,6 +118,8 @@ mod tests {
         assert_eq!(nodes, [begin(Stream::Nodes), Input::ListEnd { stream: Stream::Nodes }]);
         let leases = told(Batch::Leases(vec![Heard::SyncBegins { silent_for }, Heard::SyncEnds]));
         assert_eq!(leases, [begin(Stream::Leases), Input::ListEnd { stream: Stream::Leases }]);
+        let aborted = told(Batch::Leases(vec![Heard::SyncBegins { silent_for }, Heard::SyncAborted]));
+        assert_eq!(aborted, [begin(Stream::Leases), Input::ListAborted { stream: Stream::Leases }]);
         let pods = told(Batch::Pods(vec![Heard::SyncBegins { silent_for: None }, Heard::SyncEnds]));
         let unknown = Input::ListBegin { stream: Stream::Pods, silent_since: None };
         assert_eq!(pods, [unknown, Input::ListEnd { stream: Stream::Pods }]);

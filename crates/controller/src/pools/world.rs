@@ -143,7 +143,7 @@ impl<F: Known> All<F> {
                 let first = !std::mem::replace(&mut self.synced, true);
                 first || self.known.len() != before
             }
-            Heard::Quiet => false,
+            Heard::SyncAborted | Heard::Quiet => false,
         }
     }
 

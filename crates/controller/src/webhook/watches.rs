@@ -203,7 +203,7 @@ impl<F: Told> Following<F> {
                 self.gone(identity.name.into(), around);
             }
             Heard::SyncEnds => self.swept(around),
-            Heard::Quiet => {}
+            Heard::SyncAborted | Heard::Quiet => {}
         }
     }
 

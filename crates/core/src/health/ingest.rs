@@ -48,6 +48,12 @@ impl Engine {
         }
     }
 
+    pub(super) fn list_aborted(&mut self, stream: Stream, now: Mono) {
+        if self.eyes.abort(stream, now, &self.config) && stream != Stream::Pods {
+            self.reassess_all(now);
+        }
+    }
+
     /// The one shared copy of a name: queues refer to nodes by it.
     pub(super) fn shared(&self, name: &NodeName) -> NodeName {
         self.seats.get_key_value(name).map_or(name, |(shared, _)| shared).clone()

@@ -62,6 +62,13 @@ impl Watch {
         true
     }
 
+    /// A list that is not completed. Without a complete one before it there is no watch that could go on.
+    fn abort(&mut self, now: Mono, config: &Config) -> bool {
+        let Some(known_until) = self.listing.take().filter(|_| self.complete_once) else { return false };
+        self.gap(known_until, now, config);
+        true
+    }
+
     pub(super) fn is_listing(&self) -> bool {
         self.listing.is_some()
     }
@@ -152,6 +159,11 @@ impl Observation {
 
     pub(super) fn find(&mut self, stream: Stream, now: Mono, config: &Config) {
         self.watch(stream).find(now, config);
+    }
+
+    /// A list of it broke off. Whether the watch goes on.
+    pub(super) fn abort(&mut self, stream: Stream, now: Mono, config: &Config) -> bool {
+        self.watch(stream).abort(now, config)
     }
 
     pub(super) fn watch(&mut self, stream: Stream) -> &mut Watch {

@@ -23,7 +23,7 @@ pub(super) struct LeaseSeen {
     version: Option<NonZeroU64>,
     /// It can't be decoded: whether it is renewed is not known (D11).
     pub(super) obscured: bool,
-    /// Seen in the running list; always true outside one.
+    /// Seen in the running list; outside one it means nothing.
     pub(super) seen: bool,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Known {
     pub(super) excluded: bool,
     /// Its object could not be decoded lately: nothing is put on or taken off (D11).
     pub(super) obscured: bool,
-    /// Seen in the running list; always true outside one.
+    /// Seen in the running list; outside one it means nothing.
     pub(super) seen: bool,
     pub(super) labels: Option<Box<LabelFix>>,
 }
@@ -144,7 +144,7 @@ pub(super) struct Pod {
     pub(super) ready: bool,
     /// It was marked since its node went down; a kubelet that says otherwise afterwards has the last word.
     pub(super) told: bool,
-    /// Seen in the running list; always true outside one.
+    /// Seen in the running list; outside one it means nothing.
     pub(super) seen: bool,
 }
 

@@ -39,9 +39,11 @@ enum Step {
     Pass(i64),
     Restart,
     List,
+    /// A list begins and breaks off; the watch goes on.
+    BreakList,
 }
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     Step::Pull,
     Step::HearNode,
     Step::HearLease,
@@ -52,6 +54,7 @@ const STEPS: [Step; 10] = [
     Step::Lose,
     Step::Restart,
     Step::List,
+    Step::BreakList,
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -236,6 +239,14 @@ impl State {
             Step::List => {
                 spend(&mut self.lists)?;
                 self.list();
+            }
+            Step::BreakList => {
+                spend(&mut self.lists)?;
+                let (stream, silent_since) = (Stream::Leases, Some(self.clock().mono));
+                self.tell(Input::ListBegin { stream, silent_since });
+                let fact = self.leases[0].clone();
+                self.tell(Input::Lease { fact, listed: true });
+                self.tell(Input::ListAborted { stream });
             }
             Step::Pull => return None,
         }

@@ -1,7 +1,7 @@
 //! Our own eyes: pauses, cuts, lost and late streams. Nobody is tainted by mistake, everybody who is dead is in time.
 
 use crate::world::{What, World};
-use taintward_core::health::{Doubt, Input, Notice, OwnTaint, OwnTaints, Stream};
+use taintward_core::health::{Config, Doubt, Engine, Flags, Input, Notice, OwnTaint, OwnTaints, Stream};
 use taintward_core::time::Mono;
 
 fn is_declared(world: &World, name: &str) -> bool {
@@ -177,6 +177,58 @@ fn a_list_that_stalls_is_a_gap() {
     assert_eq!(world.commits, []);
     world.pass(2);
     assert_eq!(world.tainted(), ["a4"]);
+}
+
+/// A list for its age breaks off half-way, sooner or later, and the watch goes on where it stood: its word counts again.
+/// Who died meanwhile is tainted: in time if the list was no gap, else a whole grace period after it. Nobody whom the
+/// broken list did not show is taken for gone.
+#[test]
+fn a_list_that_breaks_off_gives_the_word_back_to_the_watch() {
+    for stream in [Stream::Leases, Stream::Nodes] {
+        for (length, lost_first) in [(0, true), (0, false), (10, true), (30, true), (30, false)] {
+            let mut world = World::new(&[("a", 5)]);
+            world.kill(&["a4"]);
+            let since = world.clock().mono;
+            world.tell(Input::ListBegin { stream, silent_since: Some(since) });
+            let lease = world.stored["a0"].lease.clone().expect("it has one");
+            let node = world.stored["a0"].node.clone();
+            world.tell(match stream {
+                Stream::Leases => Input::Lease { fact: lease, listed: true },
+                _ => Input::Node { fact: node, listed: true },
+            });
+            world.pass(length);
+            // The streams' health and their news come by different ways.
+            let mut told =
+                [Input::Lost { stream, since }, Input::Found { stream }, Input::ListAborted { stream }];
+            told.rotate_right(usize::from(!lost_first));
+            told.into_iter().for_each(|input| world.tell(input));
+            let about = (stream, length, lost_first);
+            assert_eq!(world.engine.as_ref().expect("it runs").doubt(world.clock().mono), None, "{about:?}");
+            if length > 12 && stream == Stream::Leases {
+                world.pass(49);
+                assert_eq!(world.commits, [], "{about:?}");
+                world.pass(13);
+            } else {
+                world.pass(62 - length);
+            }
+            assert_eq!(world.tainted(), ["a4"], "{about:?}");
+            assert_eq!(world.engine.as_ref().expect("it runs").census().nodes, 5, "{about:?}");
+        }
+    }
+}
+
+/// The first list breaks off: nothing is known of all the others, and nobody is judged by it.
+#[test]
+fn a_first_list_that_breaks_off_is_none() {
+    let mut world = World::unsettled(&[("a", 3)], Flags::default());
+    world.engine = Some(Engine::new(Config::default()));
+    world.tell(Input::ListBegin { stream: Stream::Nodes, silent_since: None });
+    world.tell(Input::ListEnd { stream: Stream::Nodes });
+    world.tell(Input::ListBegin { stream: Stream::Leases, silent_since: None });
+    world.tell(Input::ListAborted { stream: Stream::Leases });
+    world.tell(Input::ListEnd { stream: Stream::Leases });
+    assert!(!world.engine.as_ref().expect("it runs").is_synced());
+    assert_eq!(world.engine.as_ref().expect("it runs").doubt(world.clock().mono), Some(Doubt::NotSynced));
 }
 
 /// A stream that was lost for longer than the tolerance begins a whole grace period.

@@ -30,6 +30,7 @@ enum Command {
     Follow(i64),
     Faults(Vec<u8>),
     LoseLeases(i64),
+    BreakList(i64, bool),
 }
 
 const NODES: u8 = 9;
@@ -54,7 +55,8 @@ fn commands() -> impl Strategy<Value = Vec<Command>> {
         2 => (0i64..40).prop_map(Command::Restart),
         1 => some_time.clone().prop_map(Command::Follow),
         2 => prop::collection::vec(0u8..7, 1..8).prop_map(Command::Faults),
-        1 => some_time.prop_map(Command::LoseLeases),
+        1 => some_time.clone().prop_map(Command::LoseLeases),
+        1 => (some_time, any::<bool>()).prop_map(|(time, nodes)| Command::BreakList(time, nodes)),
     ];
     prop::collection::vec(one, 1..40)
 }
@@ -123,6 +125,13 @@ fn perform(world: &mut World, command: Command) {
             world.tell(Input::Lost { stream: Stream::Leases, since });
             world.pass(time);
             world.tell(Input::Found { stream: Stream::Leases });
+        }
+        Command::BreakList(time, nodes) => {
+            let stream = if nodes { Stream::Nodes } else { Stream::Leases };
+            let silent_since = Some(world.clock().mono);
+            world.tell(Input::ListBegin { stream, silent_since });
+            world.pass(time);
+            world.tell(Input::ListAborted { stream });
         }
     }
 }
