@@ -48,7 +48,7 @@ pub struct ZoneReport<'a> {
     pub suspects: u32,
     /// Nodes that do not count (NL-25).
     pub excluded: u32,
-    /// How it is.
+    /// How it is, or, with nodes that are overdue or silent, is to be feared.
     pub state: ZoneState,
     /// At which rate its nodes may get NoExecute taints now; none while everything is down.
     pub rate: Rate,

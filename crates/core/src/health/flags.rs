@@ -148,6 +148,12 @@ impl Config {
         Span::from_micros(self.monitor_grace.as_micros() / 4)
     }
 
+    /// Who has no more than this left of its grace period is overdue: renewals were missed. Nodes that fail together were
+    /// last heard of up to the ten seconds apart that lie between two renewals, and count together by this.
+    pub(super) const fn overdue_max(&self) -> Span {
+        self.gap_max()
+    }
+
     /// When no node at all was heard of for longer than this, it is not the nodes.
     pub(super) const fn hush_max(&self) -> Span {
         Span::from_micros(self.monitor_grace.as_micros() / 2)

@@ -110,12 +110,13 @@ impl Known {
         matches!(self.conditions.ready(), Some(Status::False | Status::Unknown))
     }
 
-    pub(super) fn tally(&self, silent: bool, shown: Shown) -> Tally {
+    pub(super) fn tally(&self, (silent, overdue): (bool, bool), shown: Shown) -> Tally {
         match self {
             Self { excluded: true, .. } => Tally::Excluded,
             known if !known.is_ready() => Tally::NotReady,
             _ if silent && shown.declared => Tally::Shown,
             _ if silent => Tally::Suspect,
+            _ if overdue => Tally::Overdue,
             _ => Tally::Ready,
         }
     }
@@ -219,6 +220,11 @@ pub(super) struct Seat {
 impl Seat {
     pub(super) fn has_lease(&self) -> bool {
         self.lease.is_some_and(|lease| lease.renewed.is_some())
+    }
+
+    /// It counts as one whose grace period is nearly over.
+    pub(super) fn is_overdue(&self) -> bool {
+        matches!(self.tally, Some((_, Tally::Overdue)))
     }
 
     pub(super) fn is_vacant(&self) -> bool {

@@ -51,14 +51,27 @@ impl Engine {
         let patience = self.patience(seat);
         // Strictly after the grace period (NL-12).
         let silent = patience.filter(|until| *until < now);
-        let wake = patience.filter(|until| *until >= now).map(|until| until.plus(TICK));
-        let tally =
-            seat.known.as_ref().map(|known| (known.zone.clone(), known.tally(silent.is_some(), seat.shown)));
-        self.set_wake(name, wake);
+        let overdue = patience.is_some_and(|until| self.overdue_from(until) < now);
+        let tally = seat
+            .known
+            .as_ref()
+            .map(|known| (known.zone.clone(), known.tally((silent.is_some(), overdue), seat.shown)));
+        self.set_wake(name, self.wake_of(patience, now));
         if let Some(seat) = self.seats.get_mut(name) {
             seat.silent = silent;
         }
         self.set_tally(name, tally, now);
+    }
+
+    fn overdue_from(&self, patience: Mono) -> Mono {
+        patience.minus(self.config.overdue_max())
+    }
+
+    /// When time alone changes something: it becomes overdue, and then silent.
+    fn wake_of(&self, patience: Option<Mono>, now: Mono) -> Option<Mono> {
+        let until = patience.filter(|until| *until >= now)?;
+        let overdue = self.overdue_from(until);
+        Some(if overdue < now { until } else { overdue }.plus(TICK))
     }
 
     fn set_wake(&mut self, name: &NodeName, wake: Option<Mono>) {
@@ -81,11 +94,11 @@ impl Engine {
         let Some(known) = &mut seat.known else { return };
         known.probe = now;
         self.eyes.heard = Some(now);
-        if seat.silent.is_some() {
+        if seat.silent.is_some() || seat.is_overdue() {
             return self.reassess(name, now);
         }
-        let wake = self.seats.get(name).and_then(|seat| self.patience(seat)).map(|until| until.plus(TICK));
-        self.set_wake(name, wake);
+        let patience = self.seats.get(name).and_then(|seat| self.patience(seat));
+        self.set_wake(name, self.wake_of(patience, now));
     }
 
     /// Puts a node into the queue that it belongs in now.

@@ -118,6 +118,8 @@ pub(super) enum Tally {
     Excluded,
     /// Ready by its condition, and heard of.
     Ready,
+    /// Ready by its condition, and overdue: its grace period is nearly over.
+    Overdue,
     /// Ready by its condition, but silent for longer than the grace period; nobody has declared it so yet.
     Suspect,
     /// The same, and an observer was told that it would be declared so: for rates it is.
@@ -130,7 +132,7 @@ pub(super) enum Tally {
 /// (NL-43).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Zone {
-    counts: [u32; 5],
+    counts: [u32; 6],
     pub(super) bucket: Bucket,
     /// Nodes that wait for a NoExecute taint because they are silent; by since when.
     pub(super) silent: BTreeSet<(Mono, NodeName)>,
@@ -145,7 +147,7 @@ pub(super) struct Zone {
 impl Zone {
     pub(super) fn new(rate: Rate, now: Mono) -> Self {
         Self {
-            counts: [0; 5],
+            counts: [0; 6],
             bucket: Bucket::empty(rate, now),
             silent: BTreeSet::new(),
             unready: BTreeSet::new(),
@@ -164,12 +166,17 @@ impl Zone {
     }
 
     pub(super) fn is_vacant(&self) -> bool {
-        self.counts == [0; 5]
+        self.counts == [0; 6]
     }
 
     /// The nodes that count (NL-25).
     pub(super) const fn size(&self) -> u32 {
-        self.counted(Tally::Ready) + self.suspects() + self.counted(Tally::NotReady)
+        self.unsuspected() + self.suspects() + self.counted(Tally::NotReady)
+    }
+
+    /// Those whose conditions say that they are ready, and whose grace period is not over.
+    const fn unsuspected(&self) -> u32 {
+        self.counted(Tally::Ready) + self.counted(Tally::Overdue)
     }
 
     /// Those who are silent, and whose conditions say that they are ready.
@@ -179,16 +186,16 @@ impl Zone {
 
     /// By what the conditions say: what taints are taken off by.
     pub(super) fn declared(&self, config: &Config) -> ZoneState {
-        let ready = self.counted(Tally::Ready) + self.suspects();
+        let ready = self.unsuspected() + self.suspects();
         ZoneState::of(ready, self.counted(Tally::NotReady), config.threshold)
     }
 
-    /// By what is to be feared, before anybody has written it: what taints are held back by (NL-47). Who is suspected may
-    /// be down or not, and fear only ever slows: a zone of which some are certainly down, and the others are suspected, is
+    /// By what is to be feared, before anybody has written it: what taints are held back by (NL-47). Who is suspected, or
+    /// overdue, may be down or not, and fear only ever slows: a zone of which some are certainly down, and the others are suspected, is
     /// not yet one that is down altogether and goes on at the ordinary rate.
     pub(super) fn feared(&self, config: &Config) -> ZoneState {
         let least = self.counted(Tally::NotReady) + self.counted(Tally::Shown);
-        let most = self.counted(Tally::NotReady) + self.suspects();
+        let most = self.size() - self.counted(Tally::Ready);
         let state = |down: u32| ZoneState::of(self.size() - down, down, config.threshold);
         // As many as may be down, short of all unless all certainly are: if that is not slow, no other number is.
         let worst = most.min(self.size().saturating_sub(1)).max(least);

@@ -51,6 +51,47 @@ fn most_of_a_small_zone_stops_its_tainting() {
     assert_eq!(world.tainted(), ["b0"]);
 }
 
+/// NL-26, NL-47: three of five fall silent in the same instant, as far as anybody can tell: their last words came
+/// milliseconds apart, or as far apart as leases are renewed. Nobody is tainted, not even the first.
+#[test]
+fn most_of_a_small_zone_in_the_same_instant() {
+    for (apart, down) in [(0, 3), (4_000, 3), (1_000_000, 3), (4_900_000, 3), (4_000, 2)] {
+        let mut world = World::new(&[("a", 5), ("b", 3)]);
+        for name in names("a", 0..3) {
+            world.pass_micros(apart);
+            world.revive(&[&name]);
+        }
+        kill(&mut world, &names("a", 0..down));
+        world.pass(49 - 2 * apart / SECOND);
+        assert_eq!(world.commits, [], "{apart} {down}");
+        world.pass(200);
+        let tainted = if down == 2 { names("a", 0..2) } else { Vec::new() };
+        assert_eq!(world.tainted(), tainted, "{apart} {down}");
+        assert!(names("a", 0..down).iter().all(|name| world.own(name).has(OwnTaint::Unreachable)));
+        let first =
+            world.when("a0", OwnTaint::UnreachableNoExecute).zip(world.when("a0", OwnTaint::Unreachable));
+        assert!(first.is_none_or(|(away, off)| away == off), "who is not held back does not wait: {first:?}");
+    }
+}
+
+/// NL-47: three of five are overdue, and one of them is heard of just in time: the others are tainted to the second.
+#[test]
+fn who_is_overdue_and_speaks_holds_nobody_back() {
+    let mut world = World::new(&[("a", 5), ("b", 3)]);
+    world.revive(&["a0", "a1", "a2"]);
+    let from = world.now / SECOND;
+    world.kill(&["a0", "a1", "a2"]);
+    world.pass(45);
+    assert_eq!(zones(&world)[0], ("a".into(), 5, 0, ZoneState::PartialDisruption, Rate::ZERO));
+    world.revive(&["a2"]);
+    world.pass_micros(1);
+    assert_eq!(zones(&world)[0], ("a".into(), 5, 0, ZoneState::Normal, FULL));
+    world.pass(30);
+    let away = ["a0", "a1"].map(|name| world.when(name, OwnTaint::UnreachableNoExecute).map(f64::floor));
+    assert_eq!(away, [Some((from + 50) as f64), Some((from + 60) as f64)]);
+    assert_eq!(world.tainted(), ["a0", "a1"]);
+}
+
 /// NL-26: half of a large zone: at the secondary rate.
 #[test]
 fn most_of_a_large_zone_slows_its_tainting() {
