@@ -33,6 +33,7 @@ mod trouble;
 mod watching;
 
 pub use health::{Counters, Missing, Mode, Phase, StreamHealth};
+pub use relist::RelistNow;
 use session::Session;
 
 /// One thing that was heard.
@@ -94,6 +95,8 @@ pub struct Settings {
     /// How old the last complete list may become before everything is listed again: an event that was lost on the way
     /// is found within this time (L4). `None`: never.
     pub relist_every: Option<Duration>,
+    /// With this, everything is listed again whenever somebody asks for it.
+    pub relist_now: RelistNow,
     /// Without a whole event or item for this long, a connection is given up (L4). Bookmarks come about once a minute.
     pub silence: Duration,
     /// The longest single event or item, in bytes.
@@ -116,6 +119,7 @@ impl Default for Settings {
             page_limit: 500,
             watch_timeout: Duration::from_secs(290),
             relist_every: Some(Duration::from_secs(300)),
+            relist_now: RelistNow::default(),
             silence: Duration::from_secs(75),
             frame_limit: 16 << 20,
             batch_limit: 256,

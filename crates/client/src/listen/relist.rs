@@ -1,6 +1,6 @@
 //! # Relist: when everything is listed again though nothing seems wrong
 //! Room:     how old the last complete list may become; when a list that failed is tried again.
-//! Comes in: lists beginning, ending, failing.
+//! Comes in: lists beginning, ending, failing; whoever asks for one ([`RelistNow`]).
 //! Goes out: the moment at which the next list is due.
 //! Keeps:    an event that a server or proxy lost is found within the interval: jitter and what a list itself takes
 //!           are subtracted, never added (L4). No way of failing becomes a hot loop.
@@ -8,6 +8,7 @@
 
 use super::pace::Jitter;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// A list is begun at the latest after this much of the interval: the rest is for the list itself.
@@ -16,11 +17,31 @@ const LATEST: f64 = 0.95;
 const SPREAD: f64 = 0.15;
 /// After a first failure, a list is tried again so much later.
 const AGAIN_FIRST: Duration = Duration::from_secs(10);
+/// However often a list is asked for, so much lies between the end of one and the beginning of the next.
+const ASKED_DISTANCE: Duration = Duration::from_secs(1);
+
+/// Has everything listed again at once by all listeners that were given it in their settings; clones are of the same
+/// one. For whoever sees that what the watches told is void, as after the server's store was replaced by an older one:
+/// a watch from a version in the future is silent and looks healthy.
+#[derive(Clone, Debug, Default)]
+pub struct RelistNow(watch::Sender<()>);
+
+impl RelistNow {
+    /// Asks for it. A list that is asked of the server from now on serves; one that is being received does not.
+    pub fn ask(&self) {
+        self.0.send_replace(());
+    }
+
+    pub(super) fn subscribe(&self) -> watch::Receiver<()> {
+        self.0.subscribe()
+    }
+}
 
 pub(super) struct Relist {
     every: Option<Duration>,
     longest_wish: Duration,
     begun: Option<Instant>,
+    ended: Option<Instant>,
     due: Option<Instant>,
     /// Failures in a row.
     failed: u32,
@@ -31,7 +52,15 @@ impl Relist {
     /// Lists `every` so often; `None` and zero mean never. A server's wish to wait is kept up to `longest_wish`.
     pub(super) fn new(every: Option<Duration>, longest_wish: Duration, seed: u64) -> Self {
         let every = every.filter(|every| !every.is_zero());
-        Self { every, longest_wish, begun: None, due: None, failed: 0, jitter: Jitter::new(seed) }
+        Self {
+            every,
+            longest_wish,
+            begun: None,
+            ended: None,
+            due: None,
+            failed: 0,
+            jitter: Jitter::new(seed),
+        }
     }
 
     /// The moment from which a list is due, if ever.
@@ -43,6 +72,13 @@ impl Relist {
         self.due.is_some_and(|due| due <= Instant::now())
     }
 
+    /// Somebody wants a list at once.
+    pub(super) fn ask(&mut self) {
+        let now = Instant::now();
+        let at = self.ended.map_or(now, |ended| now.max(ended + ASKED_DISTANCE));
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
+    }
+
     /// A list is asked for. What is true at this moment is in it, or told after it.
     pub(super) fn begins(&mut self) {
         self.begun = Some(Instant::now());
@@ -52,6 +88,7 @@ impl Relist {
     pub(super) fn ends(&mut self) {
         self.failed = 0;
         let now = Instant::now();
+        self.ended = Some(now);
         let begun = self.begun.take().unwrap_or(now);
         let hold = self.every.map(|every| every.mul_f64(LATEST) - self.jitter.up_to(every.mul_f64(SPREAD)));
         self.due = hold.and_then(|hold| Some(begun.checked_add(hold)?.max(now.checked_add(hold / 2)?)));

@@ -110,6 +110,8 @@ pub(super) struct Session<F> {
     /// A list was begun, and not ended.
     listing: bool,
     pub(super) relist: Relist,
+    /// Changed while somebody waits for a list.
+    pub(super) asked: watch::Receiver<()>,
     /// Whether the list after an expired token is asked for in one go: it can't expire half-way.
     pub(super) in_one_go: bool,
     /// Since when the present stream is in step with the server.
@@ -136,6 +138,7 @@ impl<F: Fact> Session<F> {
             outbox: Outbox::new(out, settings.batch_limit),
             pace: Pace::new(settings.pause_first, settings.pause_longest, settings.seed),
             relist: Relist::new(settings.relist_every, settings.pause_longest, settings.seed),
+            asked: settings.relist_now.subscribe(),
             client,
             settings,
             next: Next::List,
@@ -179,17 +182,22 @@ impl<F: Fact> Session<F> {
         }
     }
 
-    /// Lists again what the watch has told of, if the last list is old (L4).
+    /// Lists again what the watch has told of, if the last list is old (L4), or somebody asks for it.
     fn list_if_due(&mut self) {
+        if self.asked.has_changed().unwrap_or(false) {
+            self.asked.mark_unchanged();
+            self.relist.ask();
+        }
         if let Next::Watch(position) = &self.next
             && self.relist.is_due()
         {
             self.fallback = Some(position.clone());
             self.next = Next::List;
             self.note(|health| health.counters.relists_due += 1);
-            tracing::debug!(resource = F::RESOURCE, "the last list is old: listing again");
+            tracing::debug!(resource = F::RESOURCE, "the last list is old, or void: listing again");
         }
         if matches!(self.next, Next::List) {
+            self.asked.mark_unchanged();
             self.relist.begins();
         }
     }

@@ -65,10 +65,15 @@ impl<F: Fact> Session<F> {
                     if std::mem::take(tally).items > 0 {
                         incoming.progress(self.patience());
                     }
+                    let due = self.list_due(stage);
                     tokio::select! {
                         biased;
                         // A server or a proxy may keep a watch open for ever.
-                        () = reached(self.list_due(stage)) => return Ok(Done::Due),
+                        () = reached(due) => return Ok(Done::Due),
+                        Ok(()) = self.asked.changed(), if stage == Stage::InStep => {
+                            self.relist.ask();
+                            continue;
+                        }
                         chunk = incoming.chunk() => chunk?,
                     }
                 }

@@ -8,7 +8,7 @@ use super::behaviour::words;
 use super::fake::{Asked, Reply, Rig, without_lists_again};
 use super::objects::{BOTH, Wire, bookmark, event, page, refusal, stream, streamed};
 use std::time::Duration;
-use taintward_client::listen::{Heard, Mode, Settings};
+use taintward_client::listen::{Heard, Mode, RelistNow, Settings};
 use taintward_core::fact::PodFact;
 use taintward_core::names::Version;
 use tokio::time::Instant;
@@ -320,4 +320,40 @@ async fn a_list_longer_than_the_interval_is_not_interrupted_nor_followed_by_itse
         "{distance:?}"
     );
     assert_eq!(rig.health().counters.failures, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_asked_for_comes_at_once_and_not_in_a_hot_loop() {
+    let relist_now = RelistNow::default();
+    let settings = Settings { relist_now: relist_now.clone(), seed: 1, ..without_lists_again() };
+    // A watch from a version that the server's store, an older one by now, has yet to reach: silent for ever.
+    let mut rig =
+        Pods::with(settings, 16, |_, nth| streamed(Wire::Json, 2 - (nth as u64).min(1), 100).hang());
+    rig.run_for(Duration::from_secs(30)).await;
+    assert_eq!(rig.asked().len(), 1);
+    relist_now.ask();
+    let heard = rig.run_for(Duration::from_millis(10)).await;
+    assert_eq!(words(&heard), ["begin", "+p0 listed", "end"], "p1 is swept");
+    for _ in 0..100 {
+        relist_now.ask();
+        rig.run_for(Duration::from_millis(50)).await;
+    }
+    assert!((5..=7).contains(&(rig.asked().len() - 2)), "one a second: {}", rig.asked().len());
+    assert_eq!(rig.health().counters.failures, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_asked_for_during_an_outage_follows_it() {
+    let relist_now = RelistNow::default();
+    let settings = Settings { relist_now: relist_now.clone(), seed: 1, ..without_lists_again() };
+    let mut rig = Pods::with(settings, 16, |_, nth| match nth {
+        0 => streamed(Wire::Json, 1, 100).pause(Duration::from_secs(10)).reset(),
+        1 => refusal(Wire::Json, 429, "TooManyRequests", Some(5)),
+        _ => streamed(Wire::Json, 2, 100).hang(),
+    });
+    rig.run_for(Duration::from_secs(12)).await;
+    relist_now.ask();
+    let heard = rig.run_for(Duration::from_secs(10)).await;
+    assert_eq!(words(&heard), ["begin", "+p0 listed", "+p1 listed", "end"]);
+    assert_eq!(rig.asked().len(), 3, "the list is the next thing that is asked for, once");
 }
