@@ -158,3 +158,34 @@ fn every_rule_is_named_where_docs_say_it_lives() {
     }
     assert_eq!(said, "");
 }
+
+/// A whole value of kube-controller-manager's `--controllers`, copied, switches off whatever its distribution had named:
+/// what people read shows how to add to it. Tests of our own flag may.
+#[test]
+fn nobody_is_told_to_replace_the_originals_list() {
+    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            let name = entry.file_name().unwrap().to_string_lossy().into_owned();
+            if !entry.is_dir() {
+                found.push(entry);
+            } else if name != "target" && !name.starts_with('.') {
+                walk(&entry, found);
+            }
+        }
+    }
+    let mut files = Vec::new();
+    walk(root(), &mut files);
+    let read =
+        files.iter().filter(|file| !(is_test(file) && file.extension().is_some_and(|end| end == "rs")));
+    let bare = ["--controllers=*,-taint-", "--controllers=*,-node-lifecycle"];
+    let mut said = String::new();
+    for file in read {
+        let Ok(text) = fs::read_to_string(file) else { continue };
+        let told: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if !file.ends_with("xtask/tests/tidy.rs") && bare.iter().any(|line| told.contains(line)) {
+            said +=
+                &format!("{}: what to add, not what to replace; see docs/switch-off.md\n", file.display());
+        }
+    }
+    assert_eq!(said, "");
+}

@@ -33,6 +33,11 @@ pub struct Settings {
     pub seed: Option<u64>,
 }
 
+/// What keeps kube-controller-manager's own controller from evicting, wherever that is recommended. Never a whole value of
+/// its flag: a list without the controllers that run only if they are named keeps new nodes from joining.
+pub const ORIGINAL_OFF: &str = "add -taint-eviction-controller to what kube-controller-manager's --controllers lists \
+                                already (docs/switch-off.md)";
+
 /// Which controllers run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Controllers {

@@ -8,7 +8,7 @@ use crate::brain::Brain;
 use crate::hands::Done;
 use crate::herald::Story;
 use crate::metrics::{Deletion, Queue, Sign};
-use crate::settings::Mode;
+use crate::settings::{Mode, ORIGINAL_OFF};
 use crate::stamper::Stamp;
 use crate::words;
 use taintward_client::act::Refusal;
@@ -191,8 +191,8 @@ impl Brain {
             Mode::Enforce => tracing::warn!(
                 pod = name,
                 withheld,
-                "another taint eviction controller is at work beside this one: start kube-controller-manager with \
-                 --controllers=*,-taint-eviction-controller, or this one with --mode=observe"
+                "another taint eviction controller is at work beside this one: {ORIGINAL_OFF}, or start this one with \
+                 --mode=observe"
             ),
         }
     }

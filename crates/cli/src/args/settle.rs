@@ -11,8 +11,8 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 use taintward_controller::logging::{Format, Logging};
 use taintward_controller::settings::{
-    Certificate, Cluster, Controllers, Election, Marking, Mode, RequestLimit, SecureServing, Serving,
-    Settings,
+    Certificate, Cluster, Controllers, Election, Marking, Mode, ORIGINAL_OFF, RequestLimit, SecureServing,
+    Serving, Settings,
 };
 use taintward_core::health;
 
@@ -193,9 +193,10 @@ fn old_gates(args: &RunArgs, notices: &mut Vec<Notice>) {
         notices.push(Notice { flag: "--feature-gates=TaintNodesByCondition", text: text.into() });
     }
     if value(gates, Gate::SeparateTaintEviction) == Some(false) {
-        let text = "deprecated and without effect: taint eviction is always a controller of its own here; see that \
-                    kube-controller-manager's own runs with --controllers=*,-taint-eviction-controller";
-        notices.push(Notice { flag: "--feature-gates=SeparateTaintEvictionController", text: text.into() });
+        let text = format!(
+            "deprecated and without effect: taint eviction is always a controller of its own here; {ORIGINAL_OFF}"
+        );
+        notices.push(Notice { flag: "--feature-gates=SeparateTaintEvictionController", text });
     }
 }
 

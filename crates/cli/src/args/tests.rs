@@ -331,7 +331,7 @@ fn old_switches_name_the_new_way() {
         (
             "--feature-gates=SeparateTaintEvictionController=false",
             "--feature-gates=SeparateTaintEvictionController",
-            "--controllers=*,-taint-eviction-controller",
+            "add -taint-eviction-controller to what kube-controller-manager's --controllers lists already",
         ),
         (
             "--feature-gates=PodDisruptionConditions=false",
