@@ -110,8 +110,10 @@ impl Engine {
             let gone = NodeRef { name: name.clone(), uid: known.uid.clone() };
             self.notices.push(Notice::Removed(gone));
             seat.forget_node();
+            self.remark(&name);
         }
-        match seat.known.take() {
+        let known = self.seats.get_mut(&name).and_then(|seat| seat.known.take());
+        match known {
             Some(known) => self.node_changed(known, fact, now),
             None => self.node_registered(fact, now),
         }

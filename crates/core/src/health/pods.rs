@@ -20,6 +20,8 @@ struct Attempt {
     failures: u32,
     /// When it is tried again; `None`: the request is out.
     retry_at: Option<Mono>,
+    /// The node was not down for a while since the request was sent: the answer says nothing of this time.
+    void: bool,
 }
 
 /// Marks to be made.
@@ -43,6 +45,13 @@ impl Marks {
         if let Some(at) = self.attempts.get(pod).and_then(|attempt| attempt.retry_at) {
             self.later.remove(&(at, pod.clone()));
             self.attempts.remove(pod);
+        }
+    }
+
+    /// The node is not down: if it is again before the answer comes, the pod is marked once more.
+    fn void(&mut self, pod: &PodRef) {
+        if let Some(attempt) = self.attempts.get_mut(pod) {
+            attempt.void = true;
         }
     }
 
@@ -92,7 +101,10 @@ impl Engine {
     pub(super) fn remark(&mut self, node: &NodeName) {
         let Some(seat) = self.seats.get_mut(node) else { return };
         if !seat.known.as_ref().is_some_and(|known| known.is_down()) {
-            seat.pods.values_mut().for_each(|pod| pod.told = false);
+            for (uid, pod) in &mut seat.pods {
+                pod.told = false;
+                self.marks.void(&PodRef { node: node.clone(), uid: uid.clone() });
+            }
         }
         let pods: Vec<Uid> = seat.pods.keys().cloned().collect();
         pods.iter().for_each(|uid| self.remark_pod(node, uid));
@@ -118,23 +130,27 @@ impl Engine {
                 self.marks.attempts.remove(&pod);
                 continue;
             };
-            self.marks.attempts.entry(pod.clone()).or_default().retry_at = None;
+            let attempt = self.marks.attempts.entry(pod.clone()).or_default();
+            (attempt.retry_at, attempt.void) = (None, false);
             return Some(Effect::MarkPod { pod, name });
         }
         None
     }
 
     pub(super) fn pod_marked(&mut self, pod: &PodRef, result: Result<bool, Failure>, now: Mono) {
-        let Some(attempt) = self.marks.attempts.get(pod).filter(|attempt| attempt.retry_at.is_none()) else {
+        let Some(attempt) = self.marks.attempts.get(pod).copied().filter(|it| it.retry_at.is_none()) else {
             return;
         };
         let failures = attempt.failures.saturating_add(1);
         self.marks.attempts.remove(pod);
         match result {
-            Ok(_) | Err(Failure::NotFound) => self.pod_told(pod, result == Ok(true)),
+            Ok(_) | Err(Failure::NotFound) => {
+                self.pod_told(pod, result == Ok(true), attempt.void);
+                self.remark_pod(&pod.node, &pod.uid);
+            }
             Err(failure) => {
                 let retry_at = now.plus(backoff(pod.node.as_str(), &pod.uid, failures, failure));
-                let attempt = Attempt { failures, retry_at: Some(retry_at) };
+                let attempt = Attempt { failures, retry_at: Some(retry_at), void: false };
                 self.marks.attempts.insert(pod.clone(), attempt);
                 self.marks.later.insert((retry_at, pod.clone()));
                 // It may be ready again, or gone.
@@ -143,11 +159,11 @@ impl Engine {
         }
     }
 
-    fn pod_told(&mut self, pod: &PodRef, changed: bool) {
+    fn pod_told(&mut self, pod: &PodRef, changed: bool, void: bool) {
         let Some(seat) = self.seats.get_mut(&pod.node) else { return };
         let is_down = seat.known.as_ref().is_some_and(|known| known.is_down());
         let Some(held) = seat.pods.get_mut(&pod.uid) else { return };
-        held.told = is_down;
+        held.told = is_down && !void;
         if changed {
             let name = held.name.clone();
             self.notices.push(Notice::PodMarked { pod: pod.clone(), name });

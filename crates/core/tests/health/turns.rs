@@ -6,7 +6,7 @@ use taintward_core::engine::Reading;
 use taintward_core::health::{
     Condition, ConditionKind, Confirmation, Effect, Engine, Held, Input, OwnTaint, OwnTaints, Status,
 };
-use taintward_core::names::{NodeName, Version};
+use taintward_core::names::{NodeName, Uid, Version};
 use taintward_core::time::{Mono, Span, Wall};
 
 /// A follower's engine that knows of a silent node, and has asked for nothing yet.
@@ -78,6 +78,47 @@ fn an_answer_for_another_incarnation() {
     let ready = engine.explain(&name, now.mono).expect("it is known").conditions.ready();
     assert_eq!(ready, Some(Status::True));
     assert_eq!(engine.census().in_flight, 0);
+}
+
+/// NL-17: the answer to a mark comes when the node has been ready and is down again, or has been replaced by one that is:
+/// it was for the last time, and the pod is marked once more. Without such a turn it is not.
+#[test]
+fn nl_17_an_answer_for_the_last_time_the_node_was_down() {
+    for (turn, result, marks) in [
+        ("none", Ok(true), 0),
+        ("ready", Ok(true), 1),
+        ("ready", Ok(false), 1),
+        ("ready", Err(Failure::NotFound), 1),
+        ("replaced", Ok(true), 1),
+        ("up", Ok(true), 0),
+    ] {
+        let mut world = World::new(&[("a", 4)]);
+        world.bind("web", "a1");
+        world.leading = false;
+        world.set_ready("a1", false);
+        world.pass(1);
+        let pull_marks = |world: &mut World| -> Vec<Effect> {
+            let now = world.clock();
+            let engine = world.engine.as_mut().expect("it runs");
+            let effects: Vec<Effect> = std::iter::from_fn(|| engine.next(now)).collect();
+            effects.into_iter().filter(|effect| matches!(effect, Effect::MarkPod { .. })).collect()
+        };
+        let first = pull_marks(&mut world);
+        let [Effect::MarkPod { pod, .. }] = &first[..] else { panic!("{first:?}") };
+        match turn {
+            "none" => {}
+            "replaced" => world.edit("a1", |node| node.uid = Uid::new("another")),
+            _ => world.set_ready("a1", true),
+        }
+        world.pass(1);
+        if turn == "ready" {
+            world.set_ready("a1", false);
+            world.pass(1);
+        }
+        assert_eq!(pull_marks(&mut world), [], "one request at a time");
+        world.tell(Input::PodMarked { pod: pod.clone(), result });
+        assert_eq!(pull_marks(&mut world).len(), marks, "{turn} {result:?}");
+    }
 }
 
 /// What the watch tells late of a node does not undo what is known.
