@@ -23,6 +23,7 @@ pub(crate) use target::{Target, TargetError, parse as parse_targets};
 use crate::enforcer::Enforcers;
 use crate::kube_args::Cluster;
 use crate::output::{Output, PrintError};
+use crate::runtime::Runtime;
 use crate::survey::near::{Vicinity, Wanted, in_cluster, in_files};
 use crate::survey::{Reach, SurveyError, no_nodes};
 use answer::Explanations;
@@ -112,7 +113,7 @@ fn scene(ask: &Ask) -> Result<Scene, SurveyError> {
         }
         return Ok(Scene { vicinity, enforcers: None, namespace });
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = Runtime::new()?;
     runtime.block_on(async {
         let reach = Reach::of(&ask.cluster).await?;
         let namespace = Some(ask.cluster.namespace(&reach.connected).to_owned());

@@ -19,6 +19,7 @@ pub(crate) use values::{Certificate, Parts, RULES, Values, contradiction};
 
 use crate::kube_args::Server;
 use crate::output::{self, PrintError};
+use crate::runtime::Runtime;
 use apply::ApplyError;
 use chart::ChartError;
 use objects::Object;
@@ -152,8 +153,7 @@ fn asking(
     plan: &InstallPlan,
     done: impl AsyncFnOnce(&Objects) -> Result<(), InstallError>,
 ) -> Result<(), InstallError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(InstallError::Start)?.block_on(async {
+    Runtime::new().map_err(InstallError::Start)?.block_on(async {
         let connected = connect(&plan.server.settings).await?;
         done(&Objects::new(connected.client, plan.server.patience)).await
     })

@@ -22,6 +22,7 @@ mod pending;
 mod plan;
 mod program;
 mod progress;
+mod runtime;
 mod sandbox;
 mod survey;
 mod taint;

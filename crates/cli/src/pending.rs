@@ -14,6 +14,7 @@ mod watch;
 use crate::enforcer::Enforcers;
 use crate::kube_args::Cluster;
 use crate::output::{Output, PrintError};
+use crate::runtime::Runtime;
 use crate::survey::{self, Reach, Source, Survey, SurveyError};
 use jiff::Timestamp;
 use list::PendingList;
@@ -93,7 +94,7 @@ fn read(ask: &Ask) -> Result<(Survey, Option<Enforcers>, String), PendingError> 
         let survey = survey::survey(&Source::Files(ask.files.clone()), ask.as_of, ask.numeric)?;
         return Ok((survey, None, ask.cluster.named_namespace().to_owned()));
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = Runtime::new()?;
     runtime.block_on(async {
         let reach = Reach::of(&ask.cluster).await?;
         let survey = reach.listed(ask.as_of, ask.numeric).await;

@@ -13,6 +13,7 @@ use crate::lint;
 use crate::output;
 use crate::pending;
 use crate::plan;
+use crate::runtime::Runtime;
 use crate::sandbox;
 use crate::taint;
 use crate::version;
@@ -86,8 +87,7 @@ fn controller(plan: Plan) -> ExitCode {
 }
 
 fn drive(plan: Plan) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    Runtime::new()?.block_on(async {
         let shutdown = Shutdown::on_signals()?;
         Ok(run(plan.settings, shutdown).await?)
     })
@@ -96,12 +96,7 @@ fn drive(plan: Plan) -> Result<(), Failure> {
 /// Runs the sandbox, or what is done to one. Its log says nothing but what goes wrong; the board says the rest.
 fn play(asked: impl Future<Output = Result<(), Box<dyn Error>>>) -> ExitCode {
     logging::end_on_panic();
-    let played = || -> Result<(), Box<dyn Error>> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let done = runtime.block_on(asked);
-        runtime.shutdown_background();
-        done
-    };
+    let played = || -> Result<(), Box<dyn Error>> { Runtime::new()?.block_on(asked) };
     match played() {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {

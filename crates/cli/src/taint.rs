@@ -20,6 +20,7 @@ pub(crate) use output::Form;
 
 use crate::kube_args::Cluster;
 use crate::output::Paper;
+use crate::runtime::Runtime;
 use ask::Answer;
 use failure::Failure;
 use request::{Misuse, Request};
@@ -132,7 +133,7 @@ fn complain(text: &str) -> ExitCode {
 
 fn carry_out(plan: &TaintPlan, preview: Preview<'_>) -> Result<Vec<Failure>, Trouble> {
     let request = Request::read(plan)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = Runtime::new()?;
     let connected = runtime.block_on(connect(&plan.cluster.settings))?;
     let names = runtime.block_on(names(plan, &request.targets, &connected))?;
     // Outside of the runtime: a preview may start one of its own.

@@ -6,6 +6,7 @@
 
 use crate::kube_args::Server;
 use crate::output::{Answer, Output, View};
+use crate::runtime::Runtime;
 use serde_json::{Value, json};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -83,7 +84,7 @@ pub(crate) fn run(plan: VersionPlan) -> ExitCode {
 }
 
 fn ask(server: &Server) -> Result<String, VersionError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = Runtime::new()?;
     runtime.block_on(async {
         let connected = connect(&server.settings).await?;
         let place = connected.where_from.clone();

@@ -8,6 +8,7 @@ mod lists;
 
 pub(crate) use lists::{ListsError, checked, lists};
 
+use crate::runtime::Runtime;
 use std::error::Error;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -49,11 +50,9 @@ pub(crate) fn serve(plan: WebhookPlan) -> ExitCode {
 /// One thread, which answers tens of thousands of questions a second (docs/benchmarks-webhook.md): with a second one each
 /// question would also cost a change of threads.
 fn drive(settings: Settings) -> Result<(), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let done = runtime.block_on(async {
+    let runtime = Runtime::new()?;
+    runtime.block_on(async {
         let shutdown = Shutdown::on_signals()?;
         Ok(run(settings, shutdown).await?)
-    });
-    runtime.shutdown_background();
-    done
+    })
 }

@@ -10,6 +10,7 @@ use super::gather::{Basket, Gathered};
 use super::object::{self, What};
 use crate::kube_args::Cluster;
 use crate::manifest::Tree;
+use crate::runtime::Runtime;
 use taintward_client::act::Refusal;
 use taintward_client::connect::{Connected, connect, probe};
 use taintward_client::pages::{Listing, pages};
@@ -52,7 +53,7 @@ pub(super) fn around(cluster: &Cluster, mut files: Gathered) -> Result<Gathered,
 }
 
 fn with(cluster: &Cluster, look: impl AsyncFnOnce(Look<'_>) -> Gathered) -> Result<Gathered, LintError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = Runtime::new()?;
     runtime.block_on(async {
         let connected = connect(&cluster.settings).await?;
         let place = connected.where_from.clone();

@@ -12,6 +12,7 @@ use super::screen::{self, Screen};
 use super::{Ask, PendingError};
 use crate::enforcer::Enforcers;
 use crate::output::{Form, View};
+use crate::runtime::Runtime;
 use crate::survey::Reach;
 use crate::words::paragraph;
 use serde_json::json;
@@ -37,8 +38,8 @@ const ENFORCERS_EVERY: Duration = Duration::from_secs(15);
 const BATCHES_WAITING: usize = 16;
 
 pub(super) fn run(ask: &Ask) -> Result<(), PendingError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let done = runtime.block_on(async {
+    let runtime = Runtime::new()?;
+    runtime.block_on(async {
         let reach = Reach::of(&ask.cluster).await?;
         let clock = Clock::system();
         let (tell, enforcers) = watch::channel(None);
@@ -60,9 +61,7 @@ pub(super) fn run(ask: &Ask) -> Result<(), PendingError> {
             done = Watching::new(ask, namespace, &clock, enforcers).run(&reach, scope) => done,
             never = looking => never,
         }
-    });
-    runtime.shutdown_background();
-    done
+    })
 }
 
 /// One kind of object, as it is heard of.

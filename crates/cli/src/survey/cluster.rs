@@ -9,6 +9,7 @@ use super::{Gap, Survey, SurveyError, lost, moment};
 use crate::kube_args::Cluster;
 use crate::manifest::Mark;
 use crate::progress::Progress;
+use crate::runtime::Runtime;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 use taintward_client::act::Refusal;
@@ -118,7 +119,7 @@ pub(super) fn survey(
     as_of: Option<Timestamp>,
     numeric: NumericOperators,
 ) -> Result<Survey, SurveyError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = Runtime::new()?;
     runtime.block_on(async { Ok(Reach::of(cluster).await?.survey(as_of, numeric).await) })
 }
 
@@ -135,7 +136,7 @@ pub(crate) fn of_nodes(cluster: &Cluster, names: &[&str]) -> Result<Survey, Surv
     };
     // What is chosen with -l are nodes here.
     let cluster = cluster.whole();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = Runtime::new()?;
     runtime.block_on(async {
         let reach = Reach::of(&cluster).await?;
         let extent = Extent { namespace: "", fields: &fields, budgets: true };

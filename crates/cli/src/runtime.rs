@@ -1,0 +1,30 @@
+//! # Runtime: what waits for the network
+//! Room:     one thread, and an end that waits for nothing.
+//! Comes in: work to wait for.
+//! Goes out: its result.
+//! Keeps:    a name that is being looked up, or a file on a disk that does not answer, holds up no end of the process.
+//! Not here: the work; signals (`program.rs`).
+
+use std::io;
+use tokio::runtime::Builder;
+
+/// A runtime; whatever still runs in it when it is dropped is left to itself.
+pub(crate) struct Runtime(Option<tokio::runtime::Runtime>);
+
+impl Runtime {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self(Some(Builder::new_current_thread().enable_all().build()?)))
+    }
+
+    pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+        self.0.as_ref().expect("taken only by drop").block_on(work)
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
