@@ -71,6 +71,7 @@ impl ServerArgs {
         let settings = connect::Settings {
             kubeconfig: self.kubeconfig,
             context: self.context,
+            interactive: true,
             ..connect::Settings::default()
         };
         Server { settings, patience: self.request_timeout }

@@ -194,6 +194,45 @@ fn a_signal_ends_it_in_good_order() {
     }
 }
 
+/// A read from a file that gives nothing, in a thread of its own, is as stuck as the search for a name may be.
+#[test]
+fn what_is_stuck_in_another_thread_holds_up_no_end() {
+    let folder = std::env::temp_dir().join(format!("taintward-stuck-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (token, kubeconfig) = (folder.join("token"), folder.join("config"));
+    assert!(Command::new("mkfifo").arg(&token).status().unwrap().success());
+    let text = format!(
+        "{{clusters: [{{name: c, cluster: {{server: 'http://127.0.0.1:1'}}}}], \
+         users: [{{name: u, user: {{tokenFile: {}}}}}], \
+         contexts: [{{name: x, context: {{cluster: c, user: u}}}}], current-context: x}}",
+        token.display()
+    );
+    std::fs::write(&kubeconfig, text).unwrap();
+    for command in ["run", "webhook"] {
+        let port = free_port();
+        let mut child = taintward()
+            .args([command, "--kubeconfig", kubeconfig.to_str().unwrap()])
+            .arg(format!("--metrics-port={port}"))
+            .args((command == "webhook").then(|| format!("--secure-port={}", free_port())))
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(800));
+        assert!(child.try_wait().unwrap().is_none(), "{command} waits");
+        kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+        let patience = Instant::now() + Duration::from_secs(5);
+        while child.try_wait().unwrap().is_none() && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let ended = child.try_wait().unwrap();
+        child.kill().unwrap();
+        let mut log = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        assert_eq!(ended.and_then(|status| status.code()), Some(0), "{command}: {log}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
 #[test]
 fn an_old_switch_is_answered_in_the_log() {
     let running = Running::start(&["--enable-taint-manager=false", "--log-format=json"]);

@@ -77,6 +77,7 @@ fn evictions() -> Group {
             identity::who_comes_later_has_its_whole_time,
             starting::what_waiting_cannot_heal_ends_it_with_one_sentence,
             starting::an_unreachable_server_is_waited_for,
+            starting::a_certificate_that_does_not_fit_is_waited_for,
             starting::a_wait_for_the_server_can_be_ended,
             starting::a_missing_permission_is_named_with_its_rule,
         ],

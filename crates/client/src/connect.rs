@@ -5,14 +5,26 @@
 //! Not here: requests (`act.rs`, `listen.rs`); retries: a client never repeats a request by itself (P20).
 
 mod access;
+mod attempt;
+mod auth;
+mod credentials;
+mod exec;
+mod files;
 mod gather;
 mod probe;
+mod proxy;
 mod source;
 mod stack;
+mod tls;
 
 pub use access::{Missing, Need, check_access};
 pub use probe::{ProbeError, probe};
 
+pub(crate) use credentials::NoCredentials;
+
+use crate::clock::Clock;
+use credentials::Credentials;
+use exec::Plugin;
 use kube::Client;
 use source::Surroundings;
 use std::path::PathBuf;
@@ -30,12 +42,24 @@ pub struct Settings {
     pub user_agent: String,
     /// How long a connection may take to be made, TLS included.
     pub connect_timeout: Duration,
+    /// A person waits for us: a plugin that gives credentials may ask at the terminal, and what it writes to standard
+    /// error is shown. Otherwise both would end in a log.
+    pub interactive: bool,
+    /// By which the end of a credential is waited for.
+    pub clock: Clock,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let user_agent = concat!("taintward/", env!("CARGO_PKG_VERSION")).to_owned();
-        Self { kubeconfig: None, context: None, user_agent, connect_timeout: Duration::from_secs(5) }
+        Self {
+            kubeconfig: None,
+            context: None,
+            user_agent,
+            connect_timeout: Duration::from_secs(5),
+            interactive: false,
+            clock: Clock::system(),
+        }
     }
 }
 
@@ -109,8 +133,8 @@ pub enum ConnectError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The program that should give credentials did not, or the credentials cannot be used.
-    #[error("no credentials from {place}: {reason}; run the same command by hand to see more")]
+    /// The credentials cannot be read or used.
+    #[error("no credentials from {place}: {reason}")]
     Credentials {
         /// Where the configuration came from.
         place: String,
@@ -118,7 +142,9 @@ pub enum ConnectError {
         reason: String,
     },
     /// The proxy cannot be used.
-    #[error("the proxy set for {place} cannot be used: {reason}; only http:// proxies are supported")]
+    #[error(
+        "the proxy set for {place} cannot be used: {reason}; it begins with http://, https:// or socks5://"
+    )]
     Proxy {
         /// Where the configuration came from.
         place: String,
@@ -150,17 +176,48 @@ pub fn contexts(settings: &Settings) -> Vec<String> {
     source::contexts(settings, &Surroundings::here())
 }
 
-/// Finds the configuration (the flag, `$KUBECONFIG`, `~/.kube/config`, the pod's account, in this order) and builds a
-/// client. Sends nothing; a program that gives credentials is run.
+/// Why credentials cannot be used.
+struct Trouble {
+    /// It is about certificates and keys.
+    of_certificate: bool,
+    reason: String,
+}
+
+impl Trouble {
+    fn credentials(reason: impl Into<String>) -> Self {
+        Self { of_certificate: false, reason: reason.into() }
+    }
+
+    fn certificate(reason: impl Into<String>) -> Self {
+        Self { of_certificate: true, reason: reason.into() }
+    }
+
+    fn at(self, place: &str) -> ConnectError {
+        let (place, reason) = (place.to_owned(), self.reason);
+        match self.of_certificate {
+            true => ConnectError::BadCertificate { place, reason },
+            false => ConnectError::Credentials { place, reason },
+        }
+    }
+}
+
+/// Finds the configuration (the flag, `$KUBECONFIG`, `~/.kube/config`, the pod's account, in this order) and builds
+/// clients. Sends nothing; a program that gives credentials is run for the first request, and what it lacks is that
+/// request's error: it may be there for the next.
 ///
 /// # Errors
 /// What is wrong with the configuration; an unreachable server is [`probe`]'s to find.
 pub async fn connect(settings: &Settings) -> Result<Connected, ConnectError> {
-    let found = source::find(settings, &Surroundings::here()).await?;
-    let where_from =
-        format!("{}, server {}", found.place, crate::act::quiet(&found.config.cluster_url.to_string()));
-    let default_namespace = found.config.default_namespace.clone();
+    let source::Found { mut config, place } = source::find(settings, &Surroundings::here()).await?;
+    // One provider of cryptography in the whole process; it is installed already if this is not the first client.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let at = |trouble: Trouble| trouble.at(&place);
+    let plugin = config.auth_info.exec.take().map(|exec| Plugin::new(exec, settings.interactive)).transpose();
+    let plugin = plugin.map_err(|why| at(Trouble::credentials(why)))?;
+    let credentials = Credentials::start(config.clone(), plugin, settings.clock.clone()).await.map_err(at)?;
+    let where_from = format!("{place}, server {}", crate::act::quiet(&config.cluster_url.to_string()));
+    let default_namespace = config.default_namespace.clone();
     let stack::Clients { requests: client, streams, heartbeats, lease } =
-        stack::clients(found.config, settings, &found.place)?;
+        stack::clients(config, credentials, settings, &place)?;
     Ok(Connected { client, streams, heartbeats, lease, where_from, default_namespace })
 }

@@ -105,6 +105,10 @@ impl Drop for File {
 }
 
 async fn error_of(name: &str, user: &str, cluster: &str) -> ConnectError {
+    connect_as(name, user, cluster).await.err().unwrap()
+}
+
+async fn connect_as(name: &str, user: &str, cluster: &str) -> Result<Connected, ConnectError> {
     let file = File(std::env::temp_dir().join(format!("taintward-probe-{}-{name}", std::process::id())));
     let text = format!(
         "{{clusters: [{{name: c, cluster: {{server: 'https://127.0.0.1:1'{cluster}}}}}], \
@@ -113,7 +117,7 @@ async fn error_of(name: &str, user: &str, cluster: &str) -> ConnectError {
     );
     std::fs::write(&file.0, text).unwrap();
     let settings = Settings { kubeconfig: Some(file.0.clone()), ..Settings::default() };
-    connect(&settings).await.err().unwrap()
+    connect(&settings).await
 }
 
 #[tokio::test]
@@ -124,13 +128,24 @@ async fn credentials_certificates_and_proxies_that_cannot_be_used_are_told_apart
         )
     };
     for command in ["false", "/nowhere/at/all"] {
-        let error = error_of("exec", &exec(command), "").await;
+        let connected = connect_as("exec", &exec(command), "").await.unwrap();
+        let error = probe(&connected.client, LIMIT).await.unwrap_err();
+        assert!(matches!(error, ProbeError::Credentials(_)), "{error}");
+        assert!(!error.to_string().contains('\n') && error.to_string().contains(command), "{error}");
+    }
+    for useless in [
+        "tokenFile: /nowhere/at/all",
+        "auth-provider: {name: gcp}",
+        "exec: {apiVersion: client.authentication.k8s.io/v1alpha1, command: a}",
+        "exec: {apiVersion: client.authentication.k8s.io/v1}",
+    ] {
+        let error = error_of("useless", useless, "").await;
         assert!(matches!(error, ConnectError::Credentials { .. }), "{error}");
         assert!(!error.to_string().contains('\n'), "{error}");
     }
     let error = error_of("key", "client-certificate-data: aGFsbG8=, client-key-data: aGFsbG8=", "").await;
     assert!(matches!(error, ConnectError::BadCertificate { .. }), "{error}");
-    let error = error_of("proxy", "token: t", ", proxy-url: 'socks5://127.0.0.1:1'").await;
+    let error = error_of("proxy", "token: t", ", proxy-url: 'ftp://127.0.0.1:1'").await;
     assert!(matches!(error, ConnectError::Proxy { .. }), "{error}");
     let error = error_of("name", "token: t", ", tls-server-name: 'a b'").await;
     assert!(matches!(error, ConnectError::BadCertificate { .. }), "{error}");

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use taintward_client::act::{Actor, Pace, Patience};
 use taintward_client::clock::Clock;
-use taintward_client::connect::{self, ConnectError, ProbeError, connect};
+use taintward_client::connect::{self, ConnectError, connect};
 use taintward_client::lease::{self, Leadership, Rules, RulesError};
 use taintward_client::listen::StreamHealth;
 use taintward_core::engine::{ConditionPolicy, Config, Engine};
@@ -45,9 +45,6 @@ pub enum RunError {
     /// There is no usable configuration for a client.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// The server's certificate does not fit; waiting will not heal it.
-    #[error(transparent)]
-    Server(#[from] ProbeError),
     /// The lease's times do not fit together.
     #[error(transparent)]
     Lease(#[from] RulesError),
@@ -61,18 +58,19 @@ const LOOP_SILENCE_MAX: Span = Span::from_secs(30);
 
 /// Runs the controller until it is asked to stop.
 ///
-/// An unreachable server and missing permissions are waited for, visibly; what waiting cannot heal is an error.
+/// An unreachable server, credentials that cannot be had and missing permissions are waited for, visibly; what waiting
+/// cannot heal is an error.
 ///
 /// # Errors
 /// If the controller cannot start.
-pub async fn run(settings: Settings, shutdown: Shutdown) -> Result<(), RunError> {
+pub async fn run(settings: Settings, mut shutdown: Shutdown) -> Result<(), RunError> {
     let listening = Listening::open(&settings.serving).await?;
-    let connected = connect(&connect::Settings {
-        kubeconfig: settings.cluster.kubeconfig.clone(),
-        context: settings.cluster.context.clone(),
-        ..connect::Settings::default()
-    })
-    .await?;
+    let cluster = settings.cluster.connection();
+    let connected = tokio::select! {
+        biased;
+        () = shutdown.requested() => return Ok(()),
+        connected = connect(&cluster) => connected?,
+    };
     run_in(connected, Clock::system(), listening, settings, shutdown).await
 }
 
@@ -118,7 +116,7 @@ async fn run_in(
     let admin = Arc::new(Admin { metrics: signs.metrics.clone(), checks });
     let serving = tokio::spawn(async move { match listening.serve(admin).await {} });
 
-    if let Asked::ToStop = reach(&client, &mut shutdown).await? {
+    if let Asked::ToStop = reach(&client, &mut shutdown).await {
         return Ok(());
     }
     needs::report_access(&client, &settings).await;

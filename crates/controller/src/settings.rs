@@ -4,8 +4,10 @@
 //! Goes out: to `run`, which trusts it.
 //! Not here: flags, environment variables and their error texts (they are the command line's business).
 
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
+use taintward_client::connect;
 use taintward_core::health;
 pub use taintward_serve::settings::{Certificate, SecureServing, Serving};
 
@@ -74,6 +76,18 @@ pub struct Cluster {
     /// How old the last complete list of nodes and pods may become before they are listed again (L4); `None` means that
     /// the watch is trusted.
     pub relist_every: Option<Duration>,
+}
+
+impl Cluster {
+    /// What the client is told. A plugin that gives credentials may speak only if nobody takes its words for our log.
+    pub(crate) fn connection(&self) -> connect::Settings {
+        connect::Settings {
+            kubeconfig: self.kubeconfig.clone(),
+            context: self.context.clone(),
+            interactive: std::io::stderr().is_terminal(),
+            ..connect::Settings::default()
+        }
+    }
 }
 
 /// A client-side limit on requests: a bucket of `burst` requests that fills at `qps` a second.

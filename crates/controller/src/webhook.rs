@@ -16,7 +16,7 @@ use crate::settings::Cluster;
 use crate::shutdown::Shutdown;
 use std::sync::Arc;
 use taintward_client::clock::Clock;
-use taintward_client::connect::{self, ConnectError, connect};
+use taintward_client::connect::{ConnectError, connect};
 use taintward_client::webhooks::Webhooks;
 use taintward_core::admission::review;
 use taintward_core::time::Mono;
@@ -72,12 +72,12 @@ pub async fn run(settings: Settings, mut shutdown: Shutdown) -> Result<(), Webho
     let clock = Clock::system();
     let wall = clock.clone();
     let listening = Listening::open(&settings.server, Arc::new(move || wall.now().wall)).await?;
-    let connected = connect(&connect::Settings {
-        kubeconfig: settings.cluster.kubeconfig.clone(),
-        context: settings.cluster.context.clone(),
-        ..connect::Settings::default()
-    })
-    .await?;
+    let cluster = settings.cluster.connection();
+    let connected = tokio::select! {
+        biased;
+        () = shutdown.requested() => return Ok(()),
+        connected = connect(&cluster) => connected?,
+    };
     if let Ok(address) = listening.address() {
         let cluster = connected.where_from.as_str();
         tracing::info!(%address, cluster, rules = names::of_rules(&settings.rules), "the webhook answers");

@@ -83,6 +83,7 @@ impl SandboxVerb {
         let cluster = connect::Settings {
             kubeconfig: which.kubeconfig,
             context: which.context,
+            interactive: true,
             ..connect::Settings::default()
         };
         Misbehaviour { mood, nodes, cluster }

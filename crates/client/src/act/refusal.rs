@@ -5,21 +5,22 @@
 //! Not here: what to do about it (the core).
 
 use super::path::{Resource, quiet};
+use crate::connect::NoCredentials;
 use crate::decode::status_from_body;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method, StatusCode};
 use serde::Deserialize;
 use std::borrow::Cow;
+use std::error::Error;
 use std::time::Duration;
 use taintward_core::effect::Failure;
 use taintward_core::time::Span;
-use thiserror::Error;
 
 /// The longest patience a server can ask for; one that says a year is asked again before.
 const RETRY_AFTER_MAX: Span = Span::from_secs(30);
 
 /// A request that was not carried out, or of which that is unknown.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[error("{message}")]
 pub struct Refusal {
     /// What it means for the next decision.
@@ -88,7 +89,12 @@ impl Refusal {
     }
 
     /// The client could not send, or the connection broke.
-    pub(crate) fn unreachable(method: &Method, on: &Resource<'_>, why: &dyn std::error::Error) -> Self {
+    pub(crate) fn unreachable(method: &Method, on: &Resource<'_>, why: &(dyn Error + 'static)) -> Self {
+        if let Some(NoCredentials(why)) = find(why) {
+            let message =
+                format!("{} {on}: nothing was sent: no credentials: {}", verb(method, on), quiet(why));
+            return Self { failure: Failure::Unavailable, message };
+        }
         let why = quiet(&chain(why));
         let message = format!("{} {on}: no answer from the API server: {why}", verb(method, on));
         Self { failure: Failure::Unavailable, message }
@@ -104,7 +110,7 @@ impl Refusal {
     }
 
     /// The request could not be put together.
-    pub(crate) fn unsent(method: &Method, on: &Resource<'_>, why: &dyn std::error::Error) -> Self {
+    pub(crate) fn unsent(method: &Method, on: &Resource<'_>, why: &dyn Error) -> Self {
         let message = format!("{} {on}: nothing was sent: {}", verb(method, on), quiet(&chain(why)));
         Self { failure: Failure::Rejected, message }
     }
@@ -175,7 +181,7 @@ fn verb(method: &Method, on: &Resource<'_>) -> &'static str {
 }
 
 /// An error with what lies behind it.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut inner = error.source();
     while let Some(cause) = inner {
@@ -187,4 +193,17 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         inner = cause.source();
     }
     text
+}
+
+/// The first error of a kind in what lies behind an error. An I/O error hides what it wraps from the usual way down.
+pub(crate) fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    let mut at = Some(error);
+    while let Some(error) = at {
+        if let Some(found) = error.downcast_ref::<E>() {
+            return Some(found);
+        }
+        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        at = wrapped.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source());
+    }
+    None
 }

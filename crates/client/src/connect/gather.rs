@@ -43,10 +43,12 @@ pub(super) struct Gathered<T> {
 }
 
 impl<T> Gathered<T> {
+    /// Waits for at most `longest`; zero reads everything at once, as it comes.
     pub(super) fn new(inner: T, longest: Duration) -> Self {
+        let room = if longest.is_zero() { 0 } else { ROOM };
         Self {
             inner,
-            buffer: vec![0; ROOM].into_boxed_slice(),
+            buffer: vec![0; room].into_boxed_slice(),
             held: 0..0,
             moment: Box::pin(sleep(Duration::ZERO)),
             length: MOMENT,
@@ -87,6 +89,9 @@ impl<T: Read + Unpin> Gathered<T> {
 impl<T: Read + Unpin> Read for Gathered<T> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, mut out: ReadBufCursor<'_>) -> Poll<Result<()>> {
         let this = self.get_mut();
+        if this.buffer.is_empty() {
+            return Pin::new(&mut this.inner).poll_read(cx, out);
+        }
         if this.held.is_empty() {
             ready!(this.poll_fill(cx))?;
         }

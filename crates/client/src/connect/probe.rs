@@ -4,12 +4,12 @@
 //! Goes out: the server's version, or a [`ProbeError`].
 //! Not here: single permissions (`access.rs`).
 
-use crate::act::{chain, quiet};
+use super::NoCredentials;
+use crate::act::{chain, find, quiet};
 use http::Request;
 use http_body_util::{BodyExt, Limited};
 use kube::Client;
-use kube::client::{AuthError, Body};
-use std::error::Error as StdError;
+use kube::client::Body;
 use std::time::Duration;
 use thiserror::Error;
 
@@ -30,7 +30,7 @@ pub enum ProbeError {
          client-certificate"
     )]
     Certificate(String),
-    /// The program that gives credentials failed.
+    /// There is nothing to ask with: a program that gives credentials failed.
     #[error("no credentials: {0}")]
     Credentials(String),
     /// 401.
@@ -75,10 +75,10 @@ async fn ask(client: &Client) -> Result<String, ProbeError> {
 }
 
 fn sort(why: &kube::Error) -> ProbeError {
-    let text = quiet(&chain(why));
-    if find::<AuthError>(why).is_some() {
-        return ProbeError::Credentials(text);
+    if let Some(NoCredentials(reason)) = find(why) {
+        return ProbeError::Credentials(quiet(reason));
     }
+    let text = quiet(&chain(why));
     match find::<rustls::Error>(why) {
         Some(tls) => ProbeError::Certificate(quiet(&tls.to_string())),
         None => ProbeError::Unreachable(essence(&text).to_owned()),
@@ -92,17 +92,4 @@ fn essence(text: &str) -> &str {
         text = text.strip_prefix(layer).unwrap_or(text);
     }
     text
-}
-
-/// The first error of a kind in what lies behind an error. An I/O error hides what it wraps from the usual way down.
-fn find<'a, E: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a E> {
-    let mut at = Some(error);
-    while let Some(error) = at {
-        if let Some(found) = error.downcast_ref::<E>() {
-            return Some(found);
-        }
-        let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        at = wrapped.map(|inner| inner as &(dyn StdError + 'static)).or_else(|| error.source());
-    }
-    None
 }

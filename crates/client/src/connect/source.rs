@@ -108,11 +108,23 @@ async fn from_files(paths: &[PathBuf], settings: &Settings) -> Result<Found, Con
         return Err(ConnectError::UnknownContext { context: quiet(&asked), place: files, known });
     }
     let place = format!("context \"{}\" of {files}", quiet(&asked));
+    let authority = authority_file(&merged, &asked);
     let options = KubeConfigOptions { context: Some(asked), ..KubeConfigOptions::default() };
     match Config::from_custom_kubeconfig(merged, &options).await {
-        Ok(config) => Ok(Found { config, place }),
+        Ok(mut config) => {
+            config.root_cert_file = authority;
+            Ok(Found { config, place })
+        }
         Err(why) => Err(sort(&why, files)),
     }
+}
+
+/// The file with the authority of a context's cluster, if that is where it is; data count before it.
+fn authority_file(config: &Kubeconfig, context: &str) -> Option<PathBuf> {
+    let context = config.contexts.iter().find(|one| one.name == context)?.context.as_ref()?;
+    let cluster = config.clusters.iter().find(|one| one.name == context.cluster)?.cluster.as_ref()?;
+    let file = cluster.certificate_authority.as_ref()?;
+    cluster.certificate_authority_data.is_none().then(|| file.into())
 }
 
 fn sort(why: &KubeconfigError, place: String) -> ConnectError {

@@ -1,23 +1,33 @@
 //! # Stack: the layers of the client
-//! Room:     TCP, TLS, HTTP, credentials.
-//! Comes in: a [`Config`].
+//! Room:     TCP, proxies, TLS, HTTP; what every request passes through.
+//! Comes in: a [`Config`] and [`Credentials`].
 //! Goes out: [`Clients`] that send each request once.
 //! Not here: limits of single requests (`act.rs`).
 
+use super::attempt::Attempts;
+use super::auth::Auth;
+use super::credentials::Credentials;
 use super::gather::{Gathered, LONG_MOMENT, MOMENT};
+use super::proxy::{Kind, Proxy};
 use super::source::words;
 use super::{ConnectError, Settings};
 use crate::act::chain;
 use http::header::USER_AGENT;
 use http::{HeaderValue, Uri};
 use hyper::rt::{Read, Write};
-use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::{
+    DefaultServerNameResolver, FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder,
+    ResolveServerName,
+};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::{Connection, HttpConnector};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use kube::client::middleware::AuthLayer;
-use kube::client::{Body, ClientBuilder, ConfigExt};
+use kube::client::middleware::ExtraHeadersLayer;
+use kube::client::{Body, ConfigExt};
 use kube::{Client, Config};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use std::sync::Arc;
 use std::time::Duration;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
@@ -48,89 +58,104 @@ pub(super) struct Clients {
     pub(super) lease: Client,
 }
 
-pub(super) fn clients(mut config: Config, settings: &Settings, place: &str) -> Result<Clients, ConnectError> {
-    // One provider of cryptography in the whole process; it is installed already if this is not the first client.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+pub(super) fn clients(
+    mut config: Config,
+    credentials: Credentials,
+    settings: &Settings,
+    place: &str,
+) -> Result<Clients, ConnectError> {
     let agent = HeaderValue::from_str(&settings.user_agent)
         .map_err(|_| ConnectError::UserAgent(crate::act::quiet(&settings.user_agent)))?;
     config.headers.push((USER_AGENT, agent));
-    config.connect_timeout = Some(settings.connect_timeout);
-    config.default_retry = false;
-    config.disable_compression = true;
+    let place = || place.to_owned();
+    let unusable =
+        |why: kube::Error| ConnectError::Incomplete { place: place(), reason: words(&chain(&why)) };
+    let proxy = config.proxy_url.clone().map(Proxy::new).transpose();
+    let server_name = config.tls_server_name.clone().map(ServerName::try_from).transpose();
     let stack = Stack {
-        auth: config.auth_layer().map_err(|why| sort(&why, place))?,
-        config: &config,
+        headers: config.extra_headers_layer().map_err(unusable)?,
+        proxy: proxy.map_err(|reason| ConnectError::Proxy { place: place(), reason })?,
+        server_name: server_name.map_err(|_| ConnectError::BadCertificate {
+            place: place(),
+            reason: "tls-server-name is no name of a server".to_owned(),
+        })?,
+        config,
+        credentials,
         timeout: settings.connect_timeout,
-        place,
     };
     Ok(Clients {
-        requests: stack.plain(USUAL)?,
-        streams: stack.gathered(MOMENT)?,
-        heartbeats: stack.gathered(LONG_MOMENT)?,
-        lease: stack.plain(LEASE)?,
+        requests: stack.client(Duration::ZERO, USUAL),
+        streams: stack.client(MOMENT, USUAL),
+        heartbeats: stack.client(LONG_MOMENT, USUAL),
+        lease: stack.client(Duration::ZERO, LEASE),
     })
 }
 
-/// What all clients of one configuration share: credentials are fetched and renewed once.
-struct Stack<'a> {
-    auth: Option<AuthLayer>,
-    config: &'a Config,
+/// What all clients of one configuration share.
+struct Stack {
+    headers: ExtraHeadersLayer,
+    proxy: Option<Proxy>,
+    server_name: Option<ServerName<'static>>,
+    config: Config,
+    credentials: Credentials,
     timeout: Duration,
-    place: &'a str,
 }
 
-impl Stack<'_> {
-    fn plain(&self, signs: Signs) -> Result<Client, ConnectError> {
-        match self.config.proxy_url {
-            Some(_) => self.proxied(),
-            None => self.over(tcp(), signs),
+impl Stack {
+    /// A client with connections of its own. They are read in portions, each after a moment of at most this length.
+    fn client(&self, moment: Duration, signs: Signs) -> Client {
+        // Of the time for a connection, TCP has a part, and each address of a name its share of that: all are tried
+        // while a request waits.
+        let tcp = tcp(self.timeout * 2 / 5);
+        match self.proxy.clone() {
+            None => self.over(moment, signs, move |_| tcp.clone()),
+            Some(proxy) => match proxy.kind {
+                Kind::Http => self.over(moment, signs, move |_| proxy.tunnel(tcp.clone())),
+                Kind::Https => self.over(moment, signs, move |tls| {
+                    let builder = HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_only();
+                    proxy.tunnel(builder.enable_http1().wrap_connector(tcp.clone()))
+                }),
+                Kind::Socks => self.over(moment, signs, move |_| proxy.socks(tcp.clone())),
+            },
         }
     }
 
-    /// Read in portions, each after a moment of at most this length.
-    fn gathered(&self, longest: Duration) -> Result<Client, ConnectError> {
-        match self.config.proxy_url {
-            Some(_) => self.proxied(),
-            None => self.over(tcp().map_response(move |tcp| Gathered::new(tcp, longest)), USUAL),
-        }
-    }
-
-    /// Through a proxy: kube's own stack, HTTP/1.1.
-    fn proxied(&self) -> Result<Client, ConnectError> {
-        let built = ClientBuilder::try_from(self.config.clone()).map_err(|why| sort(&why, self.place))?;
-        Ok(built.build())
-    }
-
-    fn over<C>(&self, tcp: C, signs: Signs) -> Result<Client, ConnectError>
+    /// `dial` opens connections to the server, which TLS comes upon. From the outside in: the server's address, headers
+    /// of the configuration, credentials, HTTP.
+    fn over<C>(
+        &self,
+        moment: Duration,
+        signs: Signs,
+        dial: impl Fn(&ClientConfig) -> C + Send + Sync + 'static,
+    ) -> Client
     where
         C: Service<Uri, Error: Into<BoxError>, Future: Send + 'static> + Clone + Send + Sync + 'static,
         C::Response: Connection + Read + Write + Send + Unpin + 'static,
     {
-        let connector = ServiceBuilder::new().map_future(Box::pin).timeout(self.timeout).service(https(
-            tcp,
-            self.config,
-            self.place,
-        )?);
-        let http: legacy::Client<_, Body> = legacy::Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .http2_keep_alive_interval(signs.after)
-            .http2_keep_alive_timeout(signs.wait)
-            .http2_keep_alive_while_idle(true)
-            .build(connector);
+        let (server_name, timeout) = (self.server_name.clone(), self.timeout);
+        let http = move |tls: &ClientConfig| {
+            let dial = dial(tls).map_response(move |io| Gathered::new(io, moment));
+            let connector = Attempts::new(https(tls, server_name.clone(), dial), timeout);
+            legacy::Client::builder(TokioExecutor::new())
+                .timer(TokioTimer::new())
+                .pool_timer(TokioTimer::new())
+                .http2_keep_alive_interval(signs.after)
+                .http2_keep_alive_timeout(signs.wait)
+                .http2_keep_alive_while_idle(true)
+                .build::<_, Body>(connector)
+        };
         let service = ServiceBuilder::new()
             .layer(self.config.base_uri_layer())
-            .option_layer(self.auth.as_ref())
-            .layer(self.config.extra_headers_layer().map_err(|why| sort(&why, self.place))?)
-            .map_err(BoxError::from)
-            .service(http);
-        Ok(Client::new(service, self.config.default_namespace.clone()))
+            .layer(self.headers.clone())
+            .service(Auth::new(self.credentials.clone(), http));
+        Client::new(service, self.config.default_namespace.clone())
     }
 }
 
-fn tcp() -> HttpConnector {
+fn tcp(limit: Duration) -> HttpConnector {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
+    tcp.set_connect_timeout(Some(limit));
     // Small requests leave at once.
     tcp.set_nodelay(true);
     tcp.set_keepalive(Some(PING_AFTER));
@@ -140,26 +165,12 @@ fn tcp() -> HttpConnector {
 }
 
 /// HTTP/2 where the server offers it: one connection carries all requests, so many in flight cost no handshakes.
-fn https<C>(tcp: C, config: &Config, place: &str) -> Result<HttpsConnector<C>, ConnectError> {
-    let tls = config.rustls_client_config().map_err(|why| sort(&why, place))?;
-    let mut builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
-    if let Some(server) = &config.tls_server_name {
-        let server = server.clone().try_into().map_err(|_| ConnectError::BadCertificate {
-            place: place.to_owned(),
-            reason: format!("\"{}\" is no server name (tls-server-name)", crate::act::quiet(server)),
-        })?;
-        builder = builder.with_server_name_resolver(FixedServerNameResolver::new(server));
-    }
-    Ok(builder.enable_all_versions().wrap_connector(tcp))
-}
-
-fn sort(why: &kube::Error, place: &str) -> ConnectError {
-    let (place, reason) = (place.to_owned(), words(&chain(why)));
-    match why {
-        kube::Error::Auth(_) => ConnectError::Credentials { place, reason },
-        kube::Error::ProxyProtocolUnsupported { .. } | kube::Error::ProxyProtocolDisabled { .. } => {
-            ConnectError::Proxy { place, reason }
-        }
-        _ => ConnectError::BadCertificate { place, reason },
-    }
+fn https<C>(tls: &ClientConfig, server_name: Option<ServerName<'static>>, tcp: C) -> HttpsConnector<C> {
+    let resolver: Arc<dyn ResolveServerName + Send + Sync> = match server_name {
+        Some(name) => Arc::new(FixedServerNameResolver::new(name)),
+        None => Arc::new(DefaultServerNameResolver::default()),
+    };
+    let mut tls = tls.clone();
+    tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    HttpsConnector::new(tcp, tls, false, resolver)
 }

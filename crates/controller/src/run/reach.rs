@@ -1,7 +1,7 @@
 //! # Reach: waiting for the API server
 //! Room:     looks at the server until it answers.
 //! Comes in: a client, the request to stop.
-//! Goes out: whether to go on; an error that waiting cannot heal.
+//! Goes out: whether to go on.
 //! Not here: one look (the client).
 
 use super::PROBE_MAX;
@@ -18,27 +18,27 @@ pub(super) enum Asked {
     ToStop,
 }
 
-/// Waits until the server answers; says why it does not. A certificate that does not fit is not waited for.
-pub(super) async fn reach(client: &kube::Client, shutdown: &mut Shutdown) -> Result<Asked, ProbeError> {
+/// Waits until the server answers; says why it does not. A certificate that does not fit is waited for as well: a clock
+/// that is not set yet makes every one look wrong, and the file with the authority may be replaced.
+pub(super) async fn reach(client: &kube::Client, shutdown: &mut Shutdown) -> Asked {
     loop {
         let answer = tokio::select! {
             biased;
-            () = shutdown.requested() => return Ok(Asked::ToStop),
+            () = shutdown.requested() => return Asked::ToStop,
             answer = probe(client, PROBE_MAX) => answer,
         };
         match answer {
             Ok(version) => {
                 tracing::info!(version, "the API server answers");
-                return Ok(Asked::ToGoOn);
+                return Asked::ToGoOn;
             }
             // Who may do the work need not be allowed to ask for the version.
-            Err(ProbeError::Forbidden(_)) => return Ok(Asked::ToGoOn),
-            Err(error @ ProbeError::Certificate(_)) => return Err(error),
+            Err(ProbeError::Forbidden(_)) => return Asked::ToGoOn,
             Err(error) => tracing::warn!(err = %error, "waiting for the API server; trying again every 3 s"),
         }
         tokio::select! {
             biased;
-            () = shutdown.requested() => return Ok(Asked::ToStop),
+            () = shutdown.requested() => return Asked::ToStop,
             () = tokio::time::sleep(PROBE_PAUSE) => {}
         }
     }

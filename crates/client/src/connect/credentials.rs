@@ -1,0 +1,321 @@
+//! # Credentials: what requests are sent with, kept fresh
+//! Room:     one holder for all connections of a configuration; it renews outside of requests.
+//! Comes in: files that change, a plugin, the answers of the server.
+//! Goes out: [`Sent`]: the header and the TLS of requests sent from now on.
+//! Keeps:    a plugin runs once at a time; what cannot be renewed stays in use, and it is said once; no secret is printed.
+//! Not here: adding it to requests (`auth.rs`); reading (`files.rs`, `exec.rs`, `tls.rs`).
+//!
+//! As in client-go, a 401 goes to whoever asked, and makes the next requests better: files are read again, and a plugin
+//! runs again. Unlike there, no request waits for that, unless there are no credentials at all yet: a request is given
+//! up after a few seconds, and a plugin that takes longer would be given up with it, again and again.
+
+use super::Trouble;
+use super::exec::{Issued, Plugin};
+use super::files::{Files, Held, Identity, bearer};
+use super::tls::tls;
+use crate::act::find;
+use crate::clock::Clock;
+use http::{HeaderValue, StatusCode};
+use kube::Config;
+use rustls::ClientConfig;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use taintward_core::time::{Mono, Span};
+use thiserror::Error;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use tower::BoxError;
+
+/// How often files are read, and how often while the server refuses what they said (client-go: every minute).
+const LOOK_EVERY: Span = Span::from_secs(10);
+const LOOK_AGAIN: Span = Span::from_secs(1);
+
+/// A credential is renewed this long before its end, or when a quarter of its time is left.
+const LEAD: Span = Span::from_secs(60);
+
+/// The shortest and the longest time from one start of a plugin to the next, if it fails or gives what is refused.
+const GAP: Span = Span::from_secs(1);
+const GAP_MAX: Span = Span::from_secs(4);
+
+/// A plugin that ran this long ago did its job.
+const LASTED: Span = Span::from_secs(60);
+
+/// Whose troubles are which.
+const FILES: usize = 0;
+const PLUGIN: usize = 1;
+
+/// What requests are sent with. Secrets: it cannot be printed.
+pub(super) struct Sent {
+    /// Counts changes, from 1.
+    version: u64,
+    pub(super) authorization: Option<HeaderValue>,
+    pub(super) tls: Arc<ClientConfig>,
+}
+
+/// There is nothing to send a request with.
+#[derive(Clone, Debug, Error)]
+#[error("no credentials: {0}")]
+pub(crate) struct NoCredentials(pub(crate) Arc<str>);
+
+#[derive(Clone)]
+enum Told {
+    NotYet,
+    Ready(Arc<Sent>),
+    Failed(NoCredentials),
+}
+
+/// A handle to the credentials of one configuration; the last one that goes ends their renewal.
+#[derive(Clone)]
+pub(super) struct Credentials {
+    told: watch::Receiver<Told>,
+    verdict: Arc<Verdict>,
+    _renewal: Arc<JoinSet<()>>,
+}
+
+/// What the server made of them: the version that it does not accept, 0 if it accepts.
+#[derive(Default)]
+struct Verdict {
+    /// Something is wrong with this version, on one side or the other.
+    doubted: AtomicU64,
+    /// The server said that it is ours.
+    refused: AtomicU64,
+    look: Notify,
+}
+
+impl Credentials {
+    /// Reads everything once, and goes on in the background. A plugin has not run yet: the first request waits for it.
+    pub(super) async fn start(config: Config, plugin: Option<Plugin>, clock: Clock) -> Result<Self, Trouble> {
+        let files = Arc::new(Files::of(&config)?);
+        let (out, told) = watch::channel(Told::NotYet);
+        let verdict = Arc::<Verdict>::default();
+        let mut renewal = Renewal {
+            config,
+            files,
+            turns: plugin.map(|plugin| Turns::new(plugin, clock.now().mono)),
+            clock,
+            held: Held::default(),
+            issued: None,
+            built: None,
+            version: 0,
+            troubles: [None, None],
+            out,
+            verdict: Arc::clone(&verdict),
+        };
+        renewal.read().await?;
+        let mut task = JoinSet::new();
+        if renewal.turns.is_some() || renewal.files.may_change() {
+            task.spawn(renewal.run());
+        }
+        Ok(Self { told, verdict, _renewal: Arc::new(task) })
+    }
+
+    /// What to send the next request with; waits only as long as nothing is known yet.
+    pub(super) async fn current(&self) -> Result<Arc<Sent>, NoCredentials> {
+        let mut told = self.told.clone();
+        match told.wait_for(|told| !matches!(told, Told::NotYet)).await.as_deref() {
+            Ok(Told::Ready(sent)) => Ok(Arc::clone(sent)),
+            Ok(Told::Failed(why)) => Err(why.clone()),
+            Ok(Told::NotYet) | Err(_) => Err(NoCredentials("their renewal has ended".into())),
+        }
+    }
+
+    /// Learns from an answer to what was sent.
+    pub(super) fn judge(&self, sent: &Sent, answer: Result<StatusCode, &BoxError>) {
+        let Verdict { doubted, refused, look } = &*self.verdict;
+        let (is_doubted, is_refused) = match answer {
+            Ok(status) => (status == StatusCode::UNAUTHORIZED, status == StatusCode::UNAUTHORIZED),
+            Err(why) => match find::<rustls::Error>(why.as_ref()) {
+                Some(rustls::Error::AlertReceived(_)) => (true, true),
+                Some(_) => (true, false),
+                // Nobody has seen them.
+                None => return,
+            },
+        };
+        if is_doubted {
+            doubted.fetch_max(sent.version, Ordering::Relaxed);
+            if is_refused {
+                refused.fetch_max(sent.version, Ordering::Relaxed);
+            }
+            look.notify_one();
+        } else {
+            for of in [doubted, refused] {
+                let _ = of.compare_exchange(sent.version, 0, Ordering::Relaxed, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// When the plugin runs.
+struct Turns {
+    plugin: Plugin,
+    /// When it runs in any case.
+    due: Mono,
+    /// When it may run if what it gave is refused.
+    earliest: Mono,
+    gap: Span,
+}
+
+/// A configuration of TLS, and what it was built of.
+struct Built {
+    authority: Option<Vec<u8>>,
+    identity: Option<Identity>,
+    tls: Arc<ClientConfig>,
+}
+
+/// The one task that renews.
+struct Renewal {
+    config: Config,
+    files: Arc<Files>,
+    turns: Option<Turns>,
+    clock: Clock,
+    held: Held,
+    issued: Option<Issued>,
+    built: Option<Built>,
+    version: u64,
+    /// Of files, and of the plugin: each is said once.
+    troubles: [Option<String>; 2],
+    out: watch::Sender<Told>,
+    verdict: Arc<Verdict>,
+}
+
+impl Renewal {
+    async fn run(mut self) {
+        loop {
+            let now = self.clock.now().mono;
+            let refused = self.is(&self.verdict.refused);
+            if let Some(turns) = &mut self.turns
+                && (now >= turns.due || (refused && now >= turns.earliest))
+            {
+                let outcome = turns.take(&self.clock).await;
+                let again = turns.earliest;
+                let outcome = outcome.map(|issued| self.issued = Some(issued)).map_err(Trouble::credentials);
+                let outcome = outcome.and_then(|()| self.publish());
+                if let (Err(_), Some(turns)) = (&outcome, &mut self.turns) {
+                    turns.due = again;
+                }
+                self.tell(PLUGIN, outcome.err());
+            }
+            let wait = if self.is(&self.verdict.doubted) { LOOK_AGAIN } else { LOOK_EVERY };
+            let mut next = self.clock.now().mono.plus(wait);
+            if let Some(turns) = &self.turns {
+                next = next.min(turns.due);
+            }
+            tokio::select! {
+                () = self.clock.sleep_until(next) => {}
+                () = self.verdict.look.notified() => {
+                    self.clock.sleep_until(now.plus(LOOK_AGAIN)).await;
+                }
+            }
+            if self.files.may_change() {
+                let outcome = self.read().await;
+                self.tell(FILES, outcome.err());
+            }
+        }
+    }
+
+    /// Reads the files, where nothing else waits for a slow disk.
+    async fn read(&mut self) -> Result<(), Trouble> {
+        let (files, mut held) = (Arc::clone(&self.files), self.held.clone());
+        let reading = tokio::task::spawn_blocking(move || {
+            let outcome = files.read(&mut held);
+            (held, outcome)
+        });
+        let (held, outcome) = reading.await.map_err(|_| Trouble::credentials("files cannot be read"))?;
+        self.held = held;
+        // What could be read counts, whatever else could not.
+        outcome.and(self.publish())
+    }
+
+    /// Lets requests have what is known now, if it is new.
+    fn publish(&mut self) -> Result<(), Trouble> {
+        if self.turns.is_some() && self.issued.is_none() {
+            return Ok(());
+        }
+        let issued = self.issued.as_ref();
+        let token = issued.and_then(|issued| issued.token.as_ref()).filter(|_| !self.files.authorize());
+        let authorization = match token {
+            Some(token) => Some(bearer(token.as_bytes()).map_err(Trouble::credentials)?),
+            None => self.held.authorization.clone(),
+        };
+        let identity = self.held.identity.as_ref().or(issued.and_then(|issued| issued.identity.as_ref()));
+        let authority = &self.held.authority;
+        let is_built = |of: &&Built| of.authority == *authority && of.identity.as_ref() == identity;
+        let tls = match self.built.as_ref().filter(is_built) {
+            Some(built) => Arc::clone(&built.tls),
+            None => {
+                let tls = tls(&self.config, authority.as_deref(), identity).map_err(Trouble::certificate)?;
+                let (tls, identity) = (Arc::new(tls), identity.cloned());
+                let built = Built { authority: authority.clone(), identity, tls: Arc::clone(&tls) };
+                if self.built.replace(built).is_some() {
+                    tracing::info!("certificates have changed: new connections are made with them");
+                }
+                tls
+            }
+        };
+        let is_known = match &*self.out.borrow() {
+            Told::Ready(sent) => sent.authorization == authorization && Arc::ptr_eq(&sent.tls, &tls),
+            _ => false,
+        };
+        if !is_known {
+            self.version += 1;
+            tracing::debug!(version = self.version, "credentials have changed");
+            let sent = Sent { version: self.version, authorization, tls };
+            self.out.send_replace(Told::Ready(Arc::new(sent)));
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, of: usize, trouble: Option<Trouble>) {
+        let trouble = trouble.map(|trouble| trouble.reason);
+        if let Some(why) = &trouble
+            && !matches!(&*self.out.borrow(), Told::Ready(_))
+        {
+            self.out.send_replace(Told::Failed(NoCredentials(why.as_str().into())));
+        }
+        match (&trouble, &self.troubles[of]) {
+            (Some(why), before) if before.as_ref() != Some(why) => {
+                tracing::warn!(err = why, "credentials cannot be renewed; what is at hand stays in use");
+            }
+            (None, Some(_)) => tracing::info!("credentials can be renewed again"),
+            _ => {}
+        }
+        self.troubles[of] = trouble;
+    }
+
+    fn is(&self, verdict: &AtomicU64) -> bool {
+        self.version > 0 && verdict.load(Ordering::Relaxed) == self.version
+    }
+}
+
+impl Turns {
+    fn new(plugin: Plugin, now: Mono) -> Self {
+        Self { plugin, due: now, earliest: now.minus(LASTED), gap: Span::ZERO }
+    }
+
+    async fn take(&mut self, clock: &Clock) -> Result<Issued, String> {
+        let began = clock.now().mono;
+        let doubled = self.gap.saturating_add(self.gap).min(GAP_MAX);
+        self.gap = if began.since(self.earliest) < LASTED { doubled.max(GAP) } else { GAP };
+        let outcome = self.plugin.run(clock).await;
+        let now = clock.now().mono;
+        self.earliest = now.plus(self.gap);
+        self.due = match &outcome {
+            Ok(Issued { expires: None, .. }) => Mono::NEVER,
+            Ok(Issued { expires: Some(end), .. }) => renewal_of(*end, now),
+            Err(_) => self.earliest,
+        };
+        outcome
+    }
+}
+
+/// When a credential that ends then is renewed. One that has ended already, by our clock, is the server's to judge.
+fn renewal_of(end: Mono, now: Mono) -> Mono {
+    let left = end.since(now);
+    match left.as_micros() {
+        0 => now.plus(LASTED),
+        left => end.minus(LEAD.min(Span::from_micros(left / 4))).max(now.plus(GAP_MAX)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+//! # Files: what the configuration says of who we are and whom we trust
+//! Room:     the token, the client's certificate and key, the authority: data, or files that somebody may replace.
+//! Comes in: a [`Config`].
+//! Goes out: [`Held`]: what each of them said when it could last be read.
+//! Keeps:    a file that is missing, empty or unreadable for a while takes nothing away.
+//! Not here: when files are looked at (`credentials.rs`); what a plugin gives (`exec.rs`).
+
+use super::Trouble;
+use super::source::words;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::HeaderValue;
+use kube::Config;
+use serde::Deserialize;
+use std::path::PathBuf;
+
+/// A user of a kubeconfig, as far as it is no plugin.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+struct User {
+    username: Option<String>,
+    password: Option<String>,
+    token: Option<String>,
+    #[serde(rename = "tokenFile")]
+    token_file: Option<PathBuf>,
+    client_certificate: Option<PathBuf>,
+    client_certificate_data: Option<String>,
+    client_key: Option<PathBuf>,
+    client_key_data: Option<String>,
+    auth_provider: Option<Provider>,
+}
+
+#[derive(Deserialize)]
+struct Provider {
+    name: String,
+    #[serde(default)]
+    config: ProviderConfig,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+struct ProviderConfig {
+    id_token: Option<String>,
+}
+
+enum Origin {
+    Data(Vec<u8>),
+    File(PathBuf),
+}
+
+/// Where everything comes from.
+pub(super) struct Files {
+    basic: Option<HeaderValue>,
+    token: Option<Origin>,
+    identity: Option<(Origin, Origin)>,
+    authority: Option<PathBuf>,
+}
+
+/// A client's certificates and their key, PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) certificate: Vec<u8>,
+    pub(super) key: Vec<u8>,
+}
+
+/// What was read last. Secrets: it cannot be printed.
+#[derive(Clone, Default)]
+pub(super) struct Held {
+    pub(super) authorization: Option<HeaderValue>,
+    pub(super) identity: Option<Identity>,
+    /// PEM; none if the configuration names no file.
+    pub(super) authority: Option<Vec<u8>>,
+}
+
+impl Files {
+    /// As client-go chooses: a token file before a token, data before a file.
+    pub(super) fn of(config: &Config) -> Result<Self, Trouble> {
+        let user = serde_json::to_value(&config.auth_info).and_then(serde_json::from_value);
+        // The reason could quote a secret.
+        let user: User = user.map_err(|_| Trouble::credentials("the user's fields cannot be read"))?;
+        let mut token = user.token.map(|token| Origin::Data(token.into_bytes()));
+        if let Some(provider) = user.auth_provider {
+            let Some(id_token) = provider.config.id_token.filter(|_| provider.name == "oidc") else {
+                let name = words(&provider.name);
+                return Err(Trouble::credentials(format!(
+                    "the auth-provider \"{name}\" is none that Kubernetes still has; use its exec plugin"
+                )));
+            };
+            token = token.or(Some(Origin::Data(id_token.into_bytes())));
+        }
+        let certificate =
+            either("client-certificate", user.client_certificate_data, user.client_certificate)?;
+        let key = either("client-key", user.client_key_data, user.client_key)?;
+        let identity = match (certificate, key) {
+            (None, None) => None,
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (Some(_), None) => return Err(Trouble::certificate("client-certificate has no client-key")),
+            (None, Some(_)) => return Err(Trouble::certificate("client-key has no client-certificate")),
+        };
+        let basic = match (user.username, user.password) {
+            (Some(name), Some(password)) if token.is_none() && user.token_file.is_none() => {
+                let pair = STANDARD.encode(format!("{name}:{password}"));
+                Some(header(&format!("Basic {pair}")).map_err(Trouble::credentials)?)
+            }
+            _ => None,
+        };
+        let token = user.token_file.map(Origin::File).or(token);
+        Ok(Self { basic, token, identity, authority: config.root_cert_file.clone() })
+    }
+
+    /// Whether there is anything that somebody can replace.
+    pub(super) fn may_change(&self) -> bool {
+        let is_file = |origin: &Origin| matches!(origin, Origin::File(_));
+        self.authority.is_some()
+            || self.token.as_ref().is_some_and(is_file)
+            || self.identity.as_ref().is_some_and(|(certificate, key)| is_file(certificate) || is_file(key))
+    }
+
+    /// Whether requests are authorized without a plugin's help.
+    pub(super) fn authorize(&self) -> bool {
+        self.basic.is_some() || self.token.is_some()
+    }
+
+    /// Reads everything; of what cannot be read, `held` keeps what it has. Blocks.
+    pub(super) fn read(&self, held: &mut Held) -> Result<(), Trouble> {
+        let token = self.read_authorization(held).map_err(Trouble::credentials);
+        let certificates = self.read_certificates(held).map_err(Trouble::certificate);
+        token.and(certificates)
+    }
+
+    fn read_authorization(&self, held: &mut Held) -> Result<(), String> {
+        held.authorization = match &self.token {
+            Some(token) => Some(bearer(&token.read()?).map_err(|why| token.blame(why))?),
+            None => self.basic.clone(),
+        };
+        Ok(())
+    }
+
+    fn read_certificates(&self, held: &mut Held) -> Result<(), String> {
+        if let Some(path) = &self.authority {
+            held.authority = Some(Origin::File(path.clone()).read()?);
+        }
+        if let Some((certificate, key)) = &self.identity {
+            held.identity = Some(Identity { certificate: certificate.read()?, key: key.read()? });
+        }
+        Ok(())
+    }
+}
+
+impl Origin {
+    fn read(&self) -> Result<Vec<u8>, String> {
+        match self {
+            Self::Data(bytes) => Ok(bytes.clone()),
+            Self::File(path) => std::fs::read(path).map_err(|why| self.blame(&why.to_string())),
+        }
+    }
+
+    fn blame(&self, why: &str) -> String {
+        match self {
+            Self::Data(_) => format!("the token in the configuration: {why}"),
+            Self::File(path) => format!("{}: {}", words(&path.to_string_lossy()), words(why)),
+        }
+    }
+}
+
+fn either(field: &str, data: Option<String>, path: Option<PathBuf>) -> Result<Option<Origin>, Trouble> {
+    match data.filter(|data| !data.is_empty()) {
+        Some(data) => match STANDARD.decode(data) {
+            Ok(bytes) => Ok(Some(Origin::Data(bytes))),
+            Err(_) => Err(Trouble::certificate(format!("{field}-data is no base64"))),
+        },
+        None => Ok(path.map(Origin::File)),
+    }
+}
+
+/// A token as a header; blanks around it, such as the line end of a file, are none of it.
+pub(super) fn bearer(token: &[u8]) -> Result<HeaderValue, &'static str> {
+    match std::str::from_utf8(token).map(str::trim) {
+        Ok("") => Err("the token is empty"),
+        Ok(token) => header(&format!("Bearer {token}")),
+        Err(_) => Err("the token is no text"),
+    }
+}
+
+fn header(text: &str) -> Result<HeaderValue, &'static str> {
+    let mut value = HeaderValue::from_str(text).map_err(|_| "it has characters that no header can carry")?;
+    value.set_sensitive(true);
+    Ok(value)
+}

@@ -1,0 +1,64 @@
+//! # Proxy: the way to the server leads through another
+//! Room:     what a proxy's address means.
+//! Comes in: the address, as a kubeconfig or `$HTTPS_PROXY` has it.
+//! Goes out: connectors through it.
+//! Not here: TLS to the server, and everything else about connections (`stack.rs`).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::{HeaderValue, Uri};
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use percent_encoding::percent_decode_str;
+
+/// A proxy that can be used.
+#[derive(Clone)]
+pub(super) struct Proxy {
+    pub(super) kind: Kind,
+    address: Uri,
+    /// User and password, without what an address escapes.
+    user: Option<(String, String)>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    Http,
+    Https,
+    Socks,
+}
+
+impl Proxy {
+    pub(super) fn new(address: Uri) -> Result<Self, String> {
+        let kind = match address.scheme_str() {
+            Some("http") => Kind::Http,
+            Some("https") => Kind::Https,
+            Some("socks5" | "socks5h") => Kind::Socks,
+            Some(other) => return Err(format!("nothing is known of {other}://")),
+            None => return Err("it does not say how it is talked to".to_owned()),
+        };
+        let userinfo = address.authority().and_then(|authority| authority.as_str().rsplit_once('@'));
+        let user = userinfo.map(|(userinfo, _)| {
+            let (name, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
+            let plain = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+            (plain(name), plain(password))
+        });
+        Ok(Self { kind, address, user })
+    }
+
+    pub(super) fn tunnel<C>(&self, connector: C) -> Tunnel<C> {
+        let tunnel = Tunnel::new(self.address.clone(), connector);
+        let basic = self.user.as_ref().map(|(name, password)| STANDARD.encode(format!("{name}:{password}")));
+        match basic.and_then(|basic| HeaderValue::from_str(&format!("Basic {basic}")).ok()) {
+            Some(header) => tunnel.with_auth(header),
+            None => tunnel,
+        }
+    }
+
+    /// Names are the proxy's to resolve.
+    pub(super) fn socks<C>(&self, connector: C) -> SocksV5<C> {
+        let socks = SocksV5::new(self.address.clone(), connector);
+        match self.user.clone() {
+            Some((name, password)) => socks.with_auth(name, password),
+            None => socks,
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! # Server: believes some tokens and some certificates
+//! Room:     a server on loopback, with TLS or without, that answers 401 to strangers as an API server does.
+//! Comes in: whom it believes, from now on.
+//! Goes out: what it has seen.
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
+use tokio_rustls::rustls::{RootCertStore, ServerConfig, crypto};
+
+/// Signs certificates.
+pub(super) struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    der: rcgen::Certificate,
+}
+
+/// A certificate and its key.
+pub(super) struct Pair {
+    pub(super) certificate: rcgen::Certificate,
+    pub(super) key: KeyPair,
+}
+
+impl Authority {
+    pub(super) fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let der = params.self_signed(&key).unwrap();
+        Self { issuer: Issuer::new(params, key), der }
+    }
+
+    pub(super) fn pem(&self) -> String {
+        self.der.pem()
+    }
+
+    /// Good until the end of this year.
+    pub(super) fn sign(&self, year: i32) -> Pair {
+        let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(year, 12, 31));
+        let key = KeyPair::generate().unwrap();
+        Pair { certificate: params.signed_by(&key, &self.issuer).unwrap(), key }
+    }
+
+    /// What a server shows that asks for certificates of this authority and can do without.
+    pub(super) fn server(&self) -> Arc<ServerConfig> {
+        let provider = Arc::new(crypto::ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        roots.add(self.der.der().clone()).unwrap();
+        let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+            .allow_unauthenticated()
+            .build()
+            .unwrap();
+        let own = self.sign(4000);
+        let key = PrivateKeyDer::try_from(own.key.serialize_der()).unwrap();
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_client_cert_verifier(clients)
+            .with_single_cert(vec![own.certificate.der().clone()], key)
+            .unwrap();
+        Arc::new(config)
+    }
+}
+
+/// What it believes, and what it has seen.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) tokens: Vec<&'static str>,
+    /// DER.
+    pub(super) clients: Vec<Vec<u8>>,
+    pub(super) tls: Option<Arc<ServerConfig>>,
+    pub(super) connections: usize,
+    pub(super) answered: usize,
+    pub(super) refused: usize,
+}
+
+pub(super) struct Server {
+    pub(super) address: SocketAddr,
+    state: Arc<Mutex<State>>,
+}
+
+impl Server {
+    pub(super) async fn start(state: State) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let state = Arc::new(Mutex::new(state));
+        tokio::spawn(serve(listener, Arc::clone(&state)));
+        Self { address, state }
+    }
+
+    pub(super) fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+        look(&mut self.state.lock().unwrap())
+    }
+}
+
+async fn serve(listener: TcpListener, state: Arc<Mutex<State>>) {
+    loop {
+        let (tcp, _) = listener.accept().await.unwrap();
+        let state = Arc::clone(&state);
+        tokio::spawn(async move {
+            let tls = state.lock().unwrap().tls.clone();
+            let Some(tls) = tls else { return answer(tcp, None, state).await };
+            let Ok(tls) = TlsAcceptor::from(tls).accept(tcp).await else { return };
+            let shown = tls.get_ref().1.peer_certificates().map(|chain| chain[0].to_vec());
+            answer(tls, shown, state).await;
+        });
+    }
+}
+
+async fn answer(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    shown: Option<Vec<u8>>,
+    state: Arc<Mutex<State>>,
+) {
+    state.lock().unwrap().connections += 1;
+    let mut buffer = vec![0; 16 << 10];
+    while let Ok(length @ 1..) = stream.read(&mut buffer).await {
+        let asked = String::from_utf8_lossy(&buffer[..length]).into_owned();
+        let token = asked.lines().find_map(|line| line.strip_prefix("authorization: Bearer "));
+        let status = {
+            let mut state = state.lock().unwrap();
+            let believed = state.tokens.iter().any(|known| Some(*known) == token)
+                || state.clients.iter().any(|known| Some(known) == shown.as_ref());
+            if believed {
+                state.answered += 1
+            } else {
+                state.refused += 1
+            }
+            if believed { "200 OK" } else { "401 Unauthorized" }
+        };
+        let body = r#"{"gitVersion":"v1.0.0","message":"Unauthorized"}"#;
+        let head =
+            format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}", body.len());
+        if stream.write_all(format!("{head}\r\n\r\n{body}").as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
