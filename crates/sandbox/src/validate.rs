@@ -26,10 +26,13 @@ pub(crate) use go::same_field;
 
 use crate::custom;
 use crate::parts::text;
+use crate::resource::RESOURCES;
 use found::Faults;
 
-/// Resources whose objects are in no namespace.
-const CLUSTER_WIDE: [&str; 3] = ["nodes", "namespaces", "priorityclasses"];
+/// Whether objects of a resource are in namespaces.
+fn is_namespaced(group: &str, resource: &str) -> bool {
+    RESOURCES.iter().any(|one| one.group == group && one.plural == resource && one.namespaced)
+}
 
 /// What is wrong with a new object. Empty: it may be created.
 pub fn on_create(group: &str, resource: &str, object: &Value) -> Vec<Invalid> {
@@ -41,7 +44,7 @@ pub fn on_create(group: &str, resource: &str, object: &Value) -> Vec<Invalid> {
     }
     itself(&mut faults, group, resource, object, true);
     if faults.0.is_empty() && resource != "bindings" {
-        meta::whole(&mut faults, object, !CLUSTER_WIDE.contains(&resource), words::path_segment);
+        meta::whole(&mut faults, object, is_namespaced(group, resource), words::path_segment);
     }
     faults.0
 }
@@ -86,7 +89,7 @@ pub fn on_update(group: &str, resource: &str, subresource: &str, old: &Value, ne
         definition.judge(new, subresource, &mut faults.0);
         return faults.0;
     }
-    meta::whole(&mut faults, new, !CLUSTER_WIDE.contains(&resource), words::path_segment);
+    meta::whole(&mut faults, new, is_namespaced(group, resource), words::path_segment);
     meta::update(&mut faults, old, new);
     match subresource {
         "" => changed(&mut faults, group, resource, old, new),
