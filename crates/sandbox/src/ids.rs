@@ -4,6 +4,7 @@
 //! Goes out: the same sequence for the same seed.
 //! Not here: secrets; nothing here is unguessable.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 
@@ -12,22 +13,33 @@ const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// A source of identities.
 #[derive(Debug)]
-pub struct Ids(Mutex<u64>);
+pub struct Ids {
+    seed: u64,
+    state: Mutex<u64>,
+    /// How many names each beginning has got.
+    named: Mutex<BTreeMap<String, u64>>,
+}
 
 impl Ids {
     /// From a seed.
     pub const fn new(seed: u64) -> Self {
-        Self(Mutex::new(seed))
+        Self { seed, state: Mutex::new(seed), named: Mutex::new(BTreeMap::new()) }
     }
 
     /// A number (splitmix64).
     pub fn number(&self) -> u64 {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = *state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        *state = state.wrapping_add(STEP);
+        mix(*state)
+    }
+
+    /// A number for a text: the same for the same seed, whatever else was asked for before.
+    pub fn number_of(&self, text: &str) -> u64 {
+        // FNV-1a
+        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        mix(self.seed.wrapping_mul(STEP) ^ hash)
     }
 
     /// A UID in the form of a random UUID.
@@ -42,9 +54,14 @@ impl Ids {
         text
     }
 
-    /// The end of a generated name: five letters.
-    pub fn suffix(&self) -> String {
-        let mut number = self.number();
+    /// The end of the next generated name that begins like this, in this place: five letters. Which ones does not depend
+    /// on what others are called: who comes first differs from run to run.
+    pub fn suffix(&self, place: &str, base: &str) -> String {
+        let beginning = format!("{place}/{base}");
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = named.entry(beginning).or_insert(0);
+        *count += 1;
+        let mut number = self.number_of(&format!("{place}/{base}{count}"));
         let mut text = String::with_capacity(5);
         for _ in 0..5 {
             let letter = LETTERS[(number % LETTERS.len() as u64) as usize];
@@ -53,6 +70,15 @@ impl Ids {
         }
         text
     }
+}
+
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The end of splitmix64.
+const fn mix(mut mixed: u64) -> u64 {
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]
@@ -69,6 +95,18 @@ mod tests {
         let parts: Vec<usize> = uid.split('-').map(str::len).collect();
         assert_eq!(parts, [8, 4, 4, 4, 12]);
         assert_eq!((&uid[14..15], "89ab".contains(&uid[19..20])), ("4", true));
-        assert_eq!(one.suffix().len(), 5);
+    }
+
+    #[test]
+    fn generated_names_do_not_depend_on_who_comes_first() {
+        let (one, same, other) = (Ids::new(7), Ids::new(7), Ids::new(8));
+        let web = [one.suffix("pods/shop", "web-"), one.suffix("pods/shop", "web-")];
+        assert_ne!(web[0], web[1]);
+        assert_eq!(web[0].len(), 5);
+        let db = one.suffix("pods/shop", "db-");
+        same.number();
+        assert_eq!(same.suffix("pods/shop", "db-"), db);
+        assert_eq!([same.suffix("pods/shop", "web-"), same.suffix("pods/shop", "web-")], web);
+        assert_ne!(other.suffix("pods/shop", "web-"), web[0]);
     }
 }

@@ -50,7 +50,9 @@ pub(super) fn begin(resource: &Resource, body: &mut Value, server: &Server) {
     let base = metadata.get("generateName").and_then(Value::as_str).unwrap_or_default();
     if unnamed && !base.is_empty() {
         let base: String = base.chars().take(GENERATED_MOST).collect();
-        metadata.insert("name".into(), json!(format!("{base}{}", server.ids().suffix())));
+        let namespace = metadata.get("namespace").and_then(Value::as_str).unwrap_or_default();
+        let suffix = server.ids().suffix(&format!("{}/{namespace}", resource.plural), &base);
+        metadata.insert("name".into(), json!(format!("{base}{suffix}")));
     }
     metadata.insert("uid".into(), json!(server.ids().uid()));
     metadata.insert("creationTimestamp".into(), json!(server.clock().stamp()));

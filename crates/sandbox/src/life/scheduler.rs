@@ -77,7 +77,8 @@ impl Scheduler {
         let wish = facts::wish(pod);
         let keys: Vec<String> = self.candidates.keys().cloned().collect();
         let candidates: Vec<Candidate> = self.candidates.values().cloned().collect();
-        match choose(&wish, &candidates, NumericOperators::Off, view.server.ids().number()) {
+        let chance = view.server.ids().number_of(&format!("{}/{}", super::pods::namespace(pod), name(pod)));
+        match choose(&wish, &candidates, NumericOperators::Off, chance) {
             Choice::Node(at) => {
                 let node = &keys[at];
                 let binding = json!({"target": {"kind": "Node", "name": node}});
