@@ -13,6 +13,7 @@ mod kubelets;
 mod mirror;
 mod namespaces;
 mod nodes;
+mod pod_gc;
 mod pods;
 mod replicas;
 mod scheduler;
@@ -50,13 +51,15 @@ pub enum Role {
     Budgets,
     /// The end of what nobody owns any more.
     Garbage,
+    /// The end of pods whose node is gone.
+    PodGc,
     /// The end of namespaces, and what each has from its beginning.
     Namespaces,
 }
 
 impl Role {
     /// All of them, in the order in which they take their steps.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Namespaces,
         Self::Nodes,
         Self::Deployments,
@@ -66,6 +69,7 @@ impl Role {
         Self::Kubelets,
         Self::Budgets,
         Self::Garbage,
+        Self::PodGc,
     ];
 
     /// As it is typed.
@@ -79,6 +83,7 @@ impl Role {
             Self::DaemonSets => "daemonsets",
             Self::Budgets => "budgets",
             Self::Garbage => "garbage",
+            Self::PodGc => "podgc",
             Self::Namespaces => "namespaces",
         }
     }
@@ -139,6 +144,7 @@ impl Life {
                 Role::DaemonSets => Box::<daemons::DaemonSets>::default(),
                 Role::Budgets => Box::<budgets::Budgets>::default(),
                 Role::Garbage => Box::<garbage::Garbage>::default(),
+                Role::PodGc => Box::<pod_gc::PodGc>::default(),
                 Role::Namespaces => Box::new(namespaces::Namespaces),
             }
         };
@@ -194,3 +200,6 @@ fn until(now: Timestamp, then: Timestamp) -> Duration {
     let left = then.duration_since(now).max(SignedDuration::from_millis(1));
     left.unsigned_abs()
 }
+
+#[cfg(test)]
+mod tests;

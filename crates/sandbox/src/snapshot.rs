@@ -7,6 +7,7 @@
 
 use crate::api::{Server, key};
 use crate::custom;
+use crate::defaults::apply_defaults;
 use crate::file::{self, Unread};
 use crate::normal::normal;
 use crate::resource::{Number, Resource, known};
@@ -97,6 +98,8 @@ fn take(server: &Server, item: Value, seen: &mut HashSet<(Number, String)>) -> R
         return Err(format!("{called}: it is there twice; the first one counts"));
     }
     let mut object = read(&version, &kind, item).map_err(|why| format!("{called}: {why}"))?;
+    // As a server that reads what it kept: what an older one had no value for gets its default.
+    apply_defaults(group, plural, &mut object);
     if text(&object["metadata"]["uid"]).is_empty() {
         object["metadata"]["uid"] = json!(server.ids().uid());
     }

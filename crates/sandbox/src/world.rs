@@ -91,6 +91,20 @@ impl World {
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             self.create("", "namespaces", "", namespace);
         }
+        // As a pod would find the API server, and as conformance tests look for it; nothing listens there.
+        self.create(
+            "",
+            "services",
+            "default",
+            json!({
+                "apiVersion": "v1", "kind": "Service",
+                "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
+                "spec": {
+                    "type": "ClusterIP", "clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"],
+                    "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
+                },
+            }),
+        );
         // The API server leaves it for the controller that cleans up old tokens.
         let name = "kube-apiserver-legacy-service-account-token-tracking";
         let since = self.server.clock().now().strftime("%Y-%m-%d").to_string();

@@ -20,6 +20,8 @@ use taintward_core::taint::Effect;
 
 const NAME: &str = "daemonset-controller";
 const HASH: &str = "controller-revision-hash";
+/// What counts a template's changes: an annotation of the DaemonSet, a label of its pods.
+const GENERATION: (&str, &str) = ("deprecated.daemonset.template.generation", "pod-template-generation");
 
 #[derive(Default)]
 pub(super) struct DaemonSets {
@@ -62,10 +64,24 @@ fn belongs(pod: &Value, node: &Value) -> (bool, bool) {
     (fits && borne(&[Effect::NoSchedule, Effect::NoExecute]), fits && borne(&[Effect::NoExecute]))
 }
 
+fn generation(set: &Value) -> Option<&str> {
+    set["metadata"]["annotations"][GENERATION.0].as_str()
+}
+
+/// Whether a pod is of the present template: by our own hash of it, or, made by another server's controller, which hashes
+/// otherwise, by the count of its changes.
+fn is_updated(set: &Value, hash: &str, pod: &SeenPod) -> bool {
+    let has = |label: &str, value: &str| pod.labels.get(label).is_some_and(|of| **of == *value);
+    has(HASH, hash) || generation(set).is_some_and(|generation| has(GENERATION.1, generation))
+}
+
 /// A daemon pod for a node.
 fn daemon(set: &Value, node: &str, hash: &str) -> Value {
     let mut pod = super::pods::from_template(set, &set["spec"]["template"]);
     pod["metadata"]["labels"][HASH] = json!(hash);
+    if let Some(generation) = generation(set) {
+        pod["metadata"]["labels"][GENERATION.1] = json!(generation);
+    }
     let spec = &mut pod["spec"];
     let host = spec["hostNetwork"] == true;
     let tolerations = daemon_tolerations(&facts::tolerations(spec), host);
@@ -123,7 +139,7 @@ fn tend(view: &View<'_>, set: &Arc<Value>) {
             (true, Some((key, pod))) => {
                 count.current += 1;
                 count.ready += i64::from(pod.ready);
-                let updated = pod.labels.get(HASH).is_some_and(|of| **of == *hash);
+                let updated = is_updated(set, &hash, pod);
                 count.updated += i64::from(updated);
                 if !updated {
                     old.push((*key, *pod));

@@ -68,12 +68,24 @@ fn revision(set: &Value) -> i64 {
     set["metadata"]["annotations"][REVISION].as_str().and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
+/// A ReplicaSet's template as the Deployment wrote it: what it was named after is told by no hash, as another server
+/// may have made it.
+fn without_hash(template: &Value) -> Value {
+    let mut template = template.clone();
+    if let Some(labels) = template["metadata"]["labels"].as_object_mut() {
+        labels.remove(HASH);
+    }
+    template
+}
+
 fn tend(view: &View<'_>, deployment: &Arc<Value>) {
     let owned = view.mirror.owned(uid(deployment), sets()).map(|(_, set)| set);
     let owned: Vec<&Arc<Value>> = owned.filter(|set| controller_of(set) == Some(uid(deployment))).collect();
     let template = &deployment["spec"]["template"];
     let hash = format!("{:x}", mix(&[&template.to_string()]) & 0xff_ffff_ffff);
-    let current = owned.iter().find(|set| set["metadata"]["labels"][HASH] == hash);
+    let current = owned.iter().filter(|set| without_hash(&set["spec"]["template"]) == *template);
+    let created = |set: &Value| set["metadata"]["creationTimestamp"].as_str().map(String::from);
+    let current = current.min_by_key(|set| created(set));
     let wanted = deployment["spec"]["replicas"].as_i64().unwrap_or(1);
     if current.is_none() && deployment["spec"]["paused"] != true {
         let last = owned.iter().map(|set| revision(set)).max().unwrap_or(0);

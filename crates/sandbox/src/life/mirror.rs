@@ -271,6 +271,11 @@ impl Mirror {
         keys.filter_map(|key| Some((&**key, self.pods.get(key)?)))
     }
 
+    /// The nodes that pods are bound to, there or not.
+    pub(super) fn nodes_of_pods(&self) -> impl Iterator<Item = &str> {
+        self.on_node.iter().filter(|(_, pods)| !pods.is_empty()).map(|(node, _)| &**node)
+    }
+
     /// Objects whose deletion has begun.
     pub(super) fn ending(&self) -> impl Iterator<Item = (Number, &str)> {
         self.ending.iter().map(|(number, key)| (*number, &**key))

@@ -1,5 +1,5 @@
 //! # Namespaces: their beginning and their end
-//! Room:     the default service account of each; what is in one that is to go.
+//! Room:     what each has from its beginning: a service account, the CA's ConfigMap; what is in one that is to go.
 //! Comes in: namespaces.
 //! Goes out: deletions; the namespace's own end.
 //! Not here: refusing new objects in it (`api/create.rs`).
@@ -47,6 +47,16 @@ fn begin(view: &View<'_>, namespace: &str) {
     if view.mirror.one(accounts, &api::key(namespace, "default")).is_none() {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
         let _ = view.server.create(&On::object(accounts, namespace, ""), account, &Wish::by(NAME));
+    }
+    let (maps, name) = (known("", "configmaps"), "kube-root-ca.crt");
+    if view.mirror.one(maps, &api::key(namespace, name)).is_none() {
+        // Pods wait for it. There is no certificate: this server speaks plain HTTP.
+        let map = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name},
+            "data": {"ca.crt": ""},
+        });
+        let _ = view.server.create(&On::object(maps, namespace, ""), map, &Wish::by(NAME));
     }
 }
 
