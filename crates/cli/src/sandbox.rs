@@ -85,7 +85,8 @@ pub(crate) async fn run(plan: SandboxPlan) -> Result<(), Box<dyn Error>> {
     let listening = Listening::open(address, plan.tls);
     let listening = listening.await.map_err(|why| SandboxError::Listen { address, why })?;
     let (path, chosen) = match &plan.kubeconfig_out {
-        Some(path) => (path.clone(), true),
+        // Another terminal is in another folder.
+        Some(path) => (std::path::absolute(path)?, true),
         None => (files::own_kubeconfig(), false),
     };
     files::write_kubeconfig(&path, chosen, &listening.kubeconfig())?;
@@ -207,7 +208,11 @@ fn opening(plan: &SandboxPlan, server: &Server, url: &str, kubeconfig: &Path) ->
     let first = name(0).unwrap_or("NODE");
     let second = name(1).unwrap_or(first);
     let mut lines = vec![
-        format!("Taintward sandbox: {} nodes in {} zones, at {url}", nodes.len(), zones.len()),
+        format!(
+            "Taintward sandbox: {} in {}, at {url}",
+            counted(nodes.len(), "node"),
+            counted(zones.len(), "zone")
+        ),
         format!("  export KUBECONFIG={}", kubeconfig.display()),
         String::new(),
         "Try, in another terminal:".to_owned(),
@@ -216,7 +221,10 @@ fn opening(plan: &SandboxPlan, server: &Server, url: &str, kubeconfig: &Path) ->
             "who goes, who counts down?",
         ),
         tried(&format!("kubectl taint nodes {first} maintenance-"), "in time: they stay"),
-        tried(&format!("kubectl drain {second} --ignore-daemonsets"), "the budget of web is kept"),
+        tried(
+            &format!("kubectl drain {second} --ignore-daemonsets"),
+            if plan.empty { "budgets are kept" } else { "the budget of web is kept" },
+        ),
         tried(&format!("taintward sandbox node silence {first}"), "its kubelet says nothing any more"),
     ];
     if !plan.listen.ip().is_loopback() {
@@ -226,6 +234,11 @@ fn opening(plan: &SandboxPlan, server: &Server, url: &str, kubeconfig: &Path) ->
         );
     }
     lines
+}
+
+/// `1 node`, `2 nodes`.
+fn counted(count: usize, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 fn tried(command: &str, what: &str) -> String {

@@ -19,6 +19,7 @@ use cli::running::{File, Running, ask, output, text};
 #[test]
 fn the_tour_passes_where_nobody_watches() {
     let began = Instant::now();
+    let smaller = std::thread::spawn(|| output(&["--tour", "--nodes", "4"]));
     let done = output(&["--tour"]);
     let said = text(&done.stdout);
     assert!(done.status.success(), "{said}{}", text(&done.stderr));
@@ -35,6 +36,10 @@ fn the_tour_passes_where_nobody_watches() {
         assert!(said.contains(step), "{step:?} is missing in:\n{said}");
     }
     assert!(!said.contains('\x1b'), "no colours where nobody watches");
+    let smaller = smaller.join().unwrap();
+    let said = text(&smaller.stdout);
+    assert!(smaller.status.success(), "{said}{}", text(&smaller.stderr));
+    assert!(said.contains("1. 4 nodes;") && said.contains("16 pods run."), "{said}");
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }
 
@@ -43,7 +48,8 @@ fn plain_lines_tell_what_happens_and_ctrl_c_ends_it_at_once() {
     let mut sandbox = Running::start(&["--plain"]);
     let address = sandbox.address();
     let kubeconfig = sandbox.until("export KUBECONFIG=").trim().rsplit('=').next().unwrap().to_owned();
-    sandbox.until("goes to n");
+    let line = sandbox.until("goes to n");
+    assert!(line.contains("pod shop/"), "{line}");
     assert!(std::fs::read_to_string(&kubeconfig).unwrap().contains(&address));
     std::thread::sleep(Duration::from_secs(2));
     let taint = r#"{"spec":{"taints":[{"key":"k","value":"v","effect":"NoExecute"}]}}"#;
@@ -89,7 +95,13 @@ fn what_makes_no_sense_is_said_in_a_sentence() {
         (vec!["--nodes", "100000"], 2, "at most"),
         (vec!["--without", "cloud"], 2, "expected one of"),
         (vec!["--tour", "--empty"], 2, "--tour needs"),
-        (vec!["--listen", "here"], 2, "--listen"),
+        (vec!["--tour", "--nodes", "2"], 2, "--tour needs"),
+        (vec!["--listen", "here"], 2, "as in 21100"),
+        (vec!["--seed", "abc"], 2, "expected a whole number"),
+        (vec!["--zones", "0"], 2, "--zones is 0"),
+        (vec!["--zones", "10", "--nodes", "3"], 2, "--zones is 10 for 3 nodes"),
+        (vec!["--nodes", "3", "--load", broken.path()], 2, "--load brings nodes"),
+        (vec!["--zones", "3", "--load", broken.path()], 2, "--load brings nodes"),
     ] {
         let done = output(&flags);
         let said = text(&done.stderr);
@@ -97,6 +109,23 @@ fn what_makes_no_sense_is_said_in_a_sentence() {
         assert!(said.contains(words), "{flags:?}: {said}");
         assert!(!said.contains("panicked"), "{flags:?}: {said}");
     }
+}
+
+#[test]
+fn an_installation_is_refused_before_anything_of_it_is_there() {
+    let mut sandbox = Running::start(&["--plain", "--nodes", "1", "--empty"]);
+    let address = sandbox.address();
+    let kubeconfig = sandbox.until("export KUBECONFIG=").trim().rsplit('=').next().unwrap().to_owned();
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_taintward"));
+    command
+        .args(["install", "--image", "registry.example/taintward:1", "--apply"])
+        .env("KUBECONFIG", kubeconfig);
+    let done = command.output().unwrap();
+    let said = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(said.contains("built in"), "{said}");
+    let there = ask(&address, "GET", "/api/v1/namespaces/taintward-system", "");
+    assert!(there.starts_with("HTTP/1.1 404"), "{there}");
 }
 
 #[test]

@@ -26,13 +26,15 @@ pub(crate) struct SandboxArgs {
     verb: Option<SandboxVerb>,
     /// How many nodes there are; or a file of Nodes, in YAML or JSON, as `kubectl get nodes -o yaml` prints them. Of a
     /// Node in a file, all but apiVersion, kind and metadata.name may be left out
-    #[arg(long, default_value = "6", value_name = "N|FILE", allow_negative_numbers = true, value_parser = nodes)]
-    nodes: Nodes,
-    /// In how many zones, 3 unless told otherwise; nodes of a file are in the zones of their labels
+    /// (6 unless told otherwise)
+    #[arg(long, value_name = "N|FILE", allow_negative_numbers = true, value_parser = nodes)]
+    nodes: Option<Nodes>,
+    /// In how many zones, at most one for each node (3 unless told otherwise); nodes of a file are in the zones of their
+    /// labels
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     zones: Option<usize>,
-    /// Where the API server listens; port 0 takes any that is free
-    #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS:PORT")]
+    /// Where the API server listens: a port of this machine, or an address with one; port 0 takes any that is free
+    #[arg(long, default_value = "127.0.0.1:0", value_name = "[ADDRESS:]PORT", value_parser = address)]
     listen: SocketAddr,
     /// Speak HTTPS, with a certificate made for this run
     #[arg(long)]
@@ -44,7 +46,7 @@ pub(crate) struct SandboxArgs {
     #[arg(long, default_value_t = 1.0, value_name = "TIMES")]
     speed: f64,
     /// The same seed gives the same names and the same life
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = seed)]
     seed: u64,
     /// Start from this file: what `kubectl get nodes,pods,deploy,rs,ds,pdb -A -o yaml` printed of a cluster, or what
     /// --save wrote
@@ -57,7 +59,7 @@ pub(crate) struct SandboxArgs {
     #[arg(long)]
     empty: bool,
     /// Leave parts out, for a real one to take their place: taintward, kubelets, nodes, scheduler, deployments,
-    /// replicasets, daemonsets, budgets, garbage, namespaces
+    /// replicasets, daemonsets, budgets, garbage, podgc, namespaces
     #[arg(long, value_delimiter = ',', value_name = "PART,...")]
     without: Vec<String>,
     /// Show in half a minute what taints do, then end; needs no kubectl
@@ -90,11 +92,30 @@ fn nodes(text: &str) -> Result<Nodes, String> {
     }
 }
 
+/// `21100`, `:21100`, `localhost:21100`, `192.0.2.7:21100`, `[::1]:21100`.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let whole = match text.strip_prefix("localhost:").or_else(|| text.strip_prefix(':')) {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None if text.bytes().all(|byte| byte.is_ascii_digit()) => format!("127.0.0.1:{text}"),
+        None => text.to_owned(),
+    };
+    let wanted = "expected a port, or an address with one, as in 21100, 127.0.0.1:21100 or [::1]:21100";
+    whole.parse().map_err(|_| wanted.to_owned())
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("expected a whole number from 0 to {}, as in 7", u64::MAX))
+}
+
 /// How often kubelets renew their leases, as real ones do.
 const KUBELETS_RENEW: Duration = Duration::from_secs(10);
 
-/// Zones, unless told otherwise.
+/// Nodes and zones, unless told otherwise.
+const NODES: usize = 6;
 const ZONES: usize = 3;
+
+/// The tour shows every pod of a node by its name; on more nodes than this it takes longer than it says.
+const TOUR_NODES_MOST: usize = 100;
 
 /// The name of Taintward among the parts.
 const OURS: &str = "taintward";
@@ -110,13 +131,16 @@ pub(crate) enum Complaint {
     )]
     Zones,
     #[error(
-        "--load brings nodes of its own: leave --nodes FILE out, or put its nodes into the file of --load"
+        "--load brings nodes of its own: leave --nodes and --zones out, or put the nodes into the file of --load"
     )]
-    TwoFiles,
+    Loaded,
+    #[error("--zones is {zones} for {nodes} nodes; expected a number from 1 to as many as there are nodes")]
+    TooManyZones { zones: usize, nodes: usize },
     #[error("--without does not know {unknown}; expected one of {known}")]
     Part { unknown: String, known: String },
     #[error(
-        "--tour needs the workloads, at least 3 nodes and all parts: leave --empty, --load, --nodes and --without out"
+        "--tour needs the workloads, 3 to {TOUR_NODES_MOST} nodes and all parts: leave --empty, --load, --nodes FILE and \
+         --without out"
     )]
     Tour,
 }
@@ -146,17 +170,27 @@ fn start(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
     if !(args.speed.is_finite() && (0.01..=10_000.0).contains(&args.speed)) {
         return Err(Complaint::Speed(args.speed));
     }
-    let (count, file) = match args.nodes {
+    if args.load.is_some() && !args.tour && (args.nodes.is_some() || args.zones.is_some()) {
+        return Err(Complaint::Loaded);
+    }
+    let (count, file) = match args.nodes.unwrap_or(Nodes::Count(NODES)) {
         Nodes::Count(count) => (count, None),
         Nodes::File(_) if args.zones.is_some() => return Err(Complaint::Zones),
-        Nodes::File(_) if args.load.is_some() => return Err(Complaint::TwoFiles),
         Nodes::File(file) => (0, Some(file)),
+    };
+    let zones = match args.zones {
+        Some(zones) if zones == 0 || zones > count.max(1) => {
+            return Err(Complaint::TooManyZones { zones, nodes: count });
+        }
+        Some(zones) => zones,
+        None => ZONES.min(count.max(1)),
     };
     let known: Vec<&str> = Role::ALL.iter().map(|role| role.name()).chain([OURS]).collect();
     if let Some(unknown) = args.without.iter().find(|part| !known.contains(&part.as_str())) {
         return Err(Complaint::Part { unknown: unknown.clone(), known: known.join(", ") });
     }
-    if args.tour && (args.empty || args.load.is_some() || count < 3 || !args.without.is_empty()) {
+    let can_tour = (3..=TOUR_NODES_MOST).contains(&count) && !args.empty && args.load.is_none();
+    if args.tour && !(can_tour && args.without.is_empty()) {
         return Err(Complaint::Tour);
     }
     let left_out = |name: &str| args.without.iter().any(|part| part == name);
@@ -183,7 +217,7 @@ fn start(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
         seed: args.seed,
         speed: args.speed,
         nodes: if args.load.is_some() { 0 } else { count },
-        zones: args.zones.unwrap_or(ZONES),
+        zones,
         roles,
         renew: if args.tour { silence::RENEW } else { KUBELETS_RENEW }.try_into().unwrap_or_default(),
         // What a cluster with Taintward's webhook has, whether a Taintward acts in it or not.
@@ -203,4 +237,25 @@ fn start(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
         plain: args.plain,
         controller,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_taken_as_people_write_them() {
+        for (text, expected) in [
+            ("21100", "127.0.0.1:21100"),
+            (":21100", "127.0.0.1:21100"),
+            ("localhost:0", "127.0.0.1:0"),
+            ("192.0.2.7:80", "192.0.2.7:80"),
+            ("[::1]:80", "[::1]:80"),
+        ] {
+            assert_eq!(address(text).map(|address| address.to_string()).as_deref(), Ok(expected), "{text}");
+        }
+        for text in ["", ":", "localhost", "70000", "1.2.3.4", "here:80"] {
+            assert!(address(text).is_err_and(|why| why.contains("as in 21100")), "{text}");
+        }
+    }
 }

@@ -18,6 +18,9 @@ use taintward_client::objects::Objects;
 /// Who is named in `managedFields`.
 const MANAGER: &str = "taintward-install";
 
+/// The kind of what defines a kind.
+const DEFINITION: &str = "CustomResourceDefinition";
+
 /// How often a definition is looked at.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -41,6 +44,9 @@ fn way_out(why: &Complaint) -> &'static str {
         Complaint::Said(said) if said.code == 403 => {
             "; whoever installs needs the right to create such objects, and every right they grant"
         }
+        Complaint::Said(said) if said.code == 404 => {
+            "; this server does not serve such objects: a sandbox has Taintward, its kinds and its rules built in"
+        }
         _ => "",
     }
 }
@@ -54,6 +60,12 @@ pub(super) async fn all(
     conflicts: Conflicts,
     patience: Duration,
 ) -> Result<(), ApplyError> {
+    // A server that serves no such kinds is found out before anything is written.
+    if let Some(definition) = objects.iter().find(|object| object.value["kind"] == DEFINITION)
+        && tried == Try::No
+    {
+        one(server, &definition.value, Try::Server, conflicts).await?;
+    }
     let homeless = tried != Try::No && !is_there(server, namespace).await?;
     for object in objects {
         let value = &object.value;
@@ -68,7 +80,7 @@ pub(super) async fn all(
             Try::Server => " (server dry run)",
         };
         output::print(&format!("{} {word}{suffix}\n", called(value)))?;
-        if tried == Try::No && value["kind"] == "CustomResourceDefinition" {
+        if tried == Try::No && value["kind"] == DEFINITION {
             established(server, value, patience).await?;
         }
     }

@@ -15,6 +15,13 @@ use taintward_sandbox::world::World;
 /// How often countdowns are drawn.
 const TICK: Duration = Duration::from_millis(250);
 
+/// Room that is kept for nodes and for what happened, before hints get any.
+const NODES_SHOWN: usize = 6;
+const NEWS_SHOWN: usize = 4;
+
+/// Room that is kept for who leaves: a time and the beginning of a name.
+const LEAVING_LEAST: usize = 24;
+
 /// What is assumed of a terminal that says nothing.
 const SIZE: (usize, usize) = (80, 24);
 
@@ -63,14 +70,17 @@ fn drawn(
     (columns, rows): (usize, usize),
     speed: f64,
 ) -> String {
-    let mut lines: Vec<String> = introduction.to_vec();
-    lines.push(String::new());
-    lines.push(format!(
-        "{:<6}{:<5}{:<17}{:>4}  {:<26}{}",
-        "NODE", "ZONE", "STATE", "PODS", "TAINTS", "LEAVING"
-    ));
-    let room = rows.saturating_sub(lines.len() + 6).max(3);
-    lines.extend(nodes.iter().take(room).map(|node| row(node, speed)));
+    // What to try is left out where nodes and news would find no place beside it, then where to find the cluster.
+    let essential = introduction.iter().position(String::is_empty).unwrap_or(introduction.len());
+    let wanted = nodes.len().min(NODES_SHOWN) + NEWS_SHOWN + 5;
+    let heads = [introduction.len(), essential, 1, 0];
+    let head = heads.into_iter().find(|head| head + wanted <= rows).unwrap_or(usize::from(rows > 12));
+    let mut lines: Vec<String> = introduction[..head.min(introduction.len())].to_vec();
+    if head > 0 {
+        lines.push(String::new());
+    }
+    let room = rows.saturating_sub(lines.len() + NEWS_SHOWN + 5).max(3);
+    lines.extend(table(nodes.get(..room).unwrap_or(nodes), columns, speed));
     if nodes.len() > room {
         lines.push(format!("... and {} more nodes", nodes.len() - room));
     }
@@ -87,12 +97,35 @@ fn drawn(
     text + "\x1b[J"
 }
 
-fn row(node: &Row, speed: f64) -> String {
-    let Row { name, zone, state, taints, pods, leaving } = node;
-    let taints = if taints.is_empty() { "-".to_owned() } else { taints.join(" ") };
-    let leaving: Vec<String> =
-        leaving.iter().map(|(pod, due)| format!("{pod} {}", countdown(*due, speed))).collect();
-    format!("{name:<6}{zone:<5}{state:<17}{pods:>4}  {taints:<26}{}", leaving.join(", "))
+/// Nodes with their heading, as wide as what is in them; taints make room for who leaves.
+fn table(nodes: &[Row], columns: usize, speed: f64) -> Vec<String> {
+    let cells = |node: &Row| {
+        let taints = if node.taints.is_empty() { "-".to_owned() } else { node.taints.join(" ") };
+        [node.name.clone(), node.zone.clone(), node.state.clone(), node.pods.to_string(), taints]
+    };
+    let mut table = vec![["NODE", "ZONE", "STATE", "PODS", "TAINTS"].map(String::from)];
+    table.extend(nodes.iter().map(cells));
+    let width = |column: usize| table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let mut widths = [width(0), width(1), width(2), width(3), width(4)];
+    let fixed: usize = widths[..4].iter().sum::<usize>() + 10;
+    widths[4] = widths[4].min(columns.saturating_sub(fixed + LEAVING_LEAST).max(8));
+    let leaving = std::iter::once("LEAVING".to_owned()).chain(nodes.iter().map(|node| leaving(node, speed)));
+    let line = |(row, leaving): (&[String; 5], String)| {
+        let [name, zone, state, pods, taints] = row;
+        let [name_width, zone_width, state_width, pods_width, taints_width] = widths;
+        let taints = cut(taints, taints_width);
+        format!(
+            "{name:<name_width$}  {zone:<zone_width$}  {state:<state_width$}  {pods:>pods_width$}  \
+             {taints:<taints_width$}  {leaving}"
+        )
+    };
+    table.iter().zip(leaving).map(line).collect()
+}
+
+/// Who leaves a node, the next first; when comes before who, as it must not be cut off.
+fn leaving(node: &Row, speed: f64) -> String {
+    let each = node.leaving.iter().map(|(pod, due)| format!("{} {pod}", countdown(*due, speed)));
+    each.collect::<Vec<_>>().join(", ")
 }
 
 /// `in 42s`, `now`; in the time of whoever watches.
@@ -126,8 +159,8 @@ mod tests {
             taints: vec!["maintenance=now:NoExecute".into()],
             pods: 7,
             leaving: vec![
-                ("web-1".into(), Span::from_secs(130)),
-                ("a-very-long-name-of-a-pod".into(), Span::ZERO),
+                ("shop/web-1".into(), Span::from_secs(130)),
+                ("shop/a-very-long-name-of-a-pod".into(), Span::ZERO),
             ],
         };
         let nodes: Vec<Row> = (1..60).map(node).collect();
@@ -136,10 +169,31 @@ mod tests {
         let lines: Vec<&str> = text.trim_start_matches("\x1b[H").split("\x1b[K\r\n").collect();
         assert!(lines.len() <= 24, "{}", lines.len());
         assert!(lines.iter().all(|line| line.chars().count() <= 80), "{lines:#?}");
-        assert!(text.contains("web-1 in 2m10s"), "{text}");
+        assert!(text.contains("in 2m10s shop/web-1"), "{text}");
         assert!(text.contains("line 99"), "the latest is shown");
         assert!(!text.contains("line 1\x1b"), "the oldest is not");
         assert!(text.contains("more nodes"));
+    }
+
+    #[test]
+    fn hints_give_way_to_nodes_and_news() {
+        let node = |index: usize| Row {
+            name: format!("n{index}"),
+            zone: "z1".into(),
+            state: "NotReady,cordoned".into(),
+            taints: vec!["node.kubernetes.io/unreachable:NoExecute".into()],
+            pods: 7,
+            leaving: vec![("shop/cart-5e0362fb99-zgl2x".into(), Span::from_secs(42))],
+        };
+        let nodes: Vec<Row> = (1..=6).map(node).collect();
+        let hints = ["where it is", "export", "", "Try", "this", "or this"].map(String::from);
+        let happened: VecDeque<String> = ["something".to_owned()].into();
+        for (size, hinted) in [((80, 40), true), ((80, 16), false), ((40, 10), false)] {
+            let text = drawn(&hints, &nodes, &happened, size, 1.0);
+            assert_eq!(text.contains("or this"), hinted, "{size:?}: {text}");
+            assert!(text.contains("n1 ") && text.contains("something"), "{size:?}: {text}");
+            assert!(size.0 < 80 || text.contains("in 42s shop/cart-"), "{size:?}: {text}");
+        }
     }
 
     #[test]

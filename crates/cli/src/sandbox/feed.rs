@@ -113,6 +113,7 @@ struct Glance {
 
 #[derive(Default, Deserialize)]
 struct GlanceMeta {
+    namespace: String,
     name: String,
 }
 
@@ -148,7 +149,8 @@ impl Glance {
 
 fn of_pod(event: &Event) -> Vec<String> {
     let after = Glance::at(&event.object);
-    let (pod, node) = (&after.metadata.name, after.spec.node.as_deref().unwrap_or("no node"));
+    let pod = format!("{}/{}", after.metadata.namespace, after.metadata.name);
+    let node = after.spec.node.as_deref().unwrap_or("no node");
     if event.change == Change::Deleted {
         return vec![format!("pod {pod} is gone from {node}")];
     }
@@ -165,7 +167,8 @@ fn of_pod(event: &Event) -> Vec<String> {
 }
 
 fn of_event(event: &Value) -> Vec<String> {
-    let about = event["involvedObject"]["name"].as_str().unwrap_or_default();
+    let involved = |field: &str| event["involvedObject"][field].as_str().unwrap_or_default();
+    let about = format!("{}/{}", involved("namespace"), involved("name"));
     let message = event["message"].as_str().unwrap_or_default();
     match event["reason"].as_str() {
         Some("TaintManagerEviction") => vec![match message.split_once(": ") {

@@ -35,7 +35,7 @@ pub(super) fn load(world: &World, path: &Path) -> Result<(), FileError> {
     let bytes = read(path)?.ok_or_else(|| failed(Unread::TooLong.into()))?;
     let loaded = snapshot::load(world.server(), &bytes).map_err(failed)?;
     let mut out = io::stderr();
-    let _ = writeln!(out, "{} objects loaded from {}", loaded.objects, named(path));
+    let _ = writeln!(out, "{} loaded from {}", super::counted(loaded.objects, "object"), named(path));
     if loaded.left_out_count > 0 {
         let _ = writeln!(out, "warning: {} objects were left out:", loaded.left_out_count);
         loaded.left_out.iter().for_each(|why| _ = writeln!(out, "  {why}"));

@@ -25,7 +25,7 @@ pub(crate) struct Row {
     pub(crate) state: String,
     pub(crate) taints: Vec<String>,
     pub(crate) pods: usize,
-    /// Pods that will leave, and in how long; the next first.
+    /// Pods that will leave, with their namespaces, and in how long; the next first.
     pub(crate) leaving: Vec<(String, Span)>,
 }
 
@@ -51,12 +51,14 @@ impl Scene {
         Self { server, mirror, taints: HashMap::new(), pods: HashMap::new() }
     }
 
-    /// Looks again.
+    /// Looks again: nodes that pods leave first, then those with taints, then the others.
     pub(crate) fn rows(&mut self) -> Vec<Row> {
         self.mirror.refresh(self.server.store());
         let now = self.now();
         self.remember(now.mono);
-        self.mirror.all(nodes()).map(|(_, node)| self.row(node, now)).collect()
+        let mut rows: Vec<Row> = self.mirror.all(nodes()).map(|(_, node)| self.row(node, now)).collect();
+        rows.sort_by_cached_key(|row| (row.leaving.is_empty(), row.taints.is_empty(), natural(&row.name)));
+        rows
     }
 
     fn now(&self) -> Now {
@@ -103,7 +105,7 @@ impl Scene {
                 Outcome::StaysUntil(due) => due.since(now.mono),
                 Outcome::Goes { .. } => Span::ZERO,
             };
-            leaving.push((text(&pod, "name"), due));
+            leaving.push((format!("{}/{}", text(&pod, "namespace"), text(&pod, "name")), due));
         }
         leaving.sort_by_key(|(name, due)| (due.as_micros(), name.clone()));
         let state = format!(
@@ -127,6 +129,12 @@ impl Scene {
         };
         counted.map(instance).collect()
     }
+}
+
+/// So that n2 comes before n10.
+fn natural(name: &str) -> (String, u64) {
+    let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+    (stem.to_owned(), name[stem.len()..].parse().unwrap_or(0))
 }
 
 fn text(object: &Value, field: &str) -> String {

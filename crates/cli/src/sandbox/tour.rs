@@ -81,17 +81,19 @@ impl Tour {
     }
 
     async fn begin(&self) -> Step {
-        say(
-            "\n1. Six nodes; a shop with web (bears no taint), cart (bears maintenance for a while), search (longer) and",
-        );
-        say("   an agent on every node (bears everything). They start:");
+        let nodes = self.nodes().len();
+        say(&format!(
+            "\n1. {nodes} nodes; a shop with web (tolerates no taint), cart (tolerates maintenance for a while), search"
+        ));
+        say("   (longer) and an agent on every node (tolerates everything). They start:");
         self.until("the start of all pods", SOON, |tour| {
             tour.of("web", None).len() == 6
                 && tour.of("cart", None).len() == 3
-                && tour.of("agent", None).len() == 6
+                && tour.of("search", None).len() == 3
+                && tour.of("agent", None).len() == nodes
         })
         .await?;
-        say("   18 pods run.");
+        say(&format!("   {} pods run.", 12 + nodes));
         Ok(())
     }
 
