@@ -3,7 +3,7 @@
 //! Comes in: [`Input`] facts in any order, any number of times; results of effects; the time.
 //! Goes out: [`Effect`]s when pulled; [`Notice`]s; the next moment at which something changes by itself.
 //! Keeps:    level-triggered: the end depends on the facts, not on their order or number.
-//! Not here: taking facts in (`ingest.rs`), turns and results (`turns.rs`), who stays or goes (`verdict.rs`).
+//! Not here: taking facts in (`ingest.rs`, `pods.rs`), turns and results (`turns.rs`), who stays or goes (`verdict.rs`).
 //!
 //! The contract:
 //! 1. Feed each input with [`Engine::handle`], at a time that never goes backwards.
@@ -29,7 +29,9 @@ mod census;
 mod hold;
 mod ingest;
 mod plan;
+mod pods;
 mod queue;
+mod reassess;
 mod roster;
 mod turns;
 

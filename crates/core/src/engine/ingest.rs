@@ -1,37 +1,32 @@
-//! # Ingest: what becomes of a fact
-//! Room:     nodes and pods coming, changing, going; lists beginning and ending; the re-judging that follows.
-//! Comes in: facts about one node or pod, and the time.
-//! Goes out: the roster and the plans, as the facts now demand.
-//! Keeps:    every change of a fact is looked at, whatever it was (TE-9, TE-10); a start or an arrival never changes
-//!           while its taint instance or pod lives (S4).
-//! Not here: requests and their answers (`turns.rs`).
+//! # Ingest: what becomes of a fact about a node
+//! Room:     nodes coming, changing, going; lists beginning and ending; which taints are the same instances as before.
+//! Comes in: facts about one node, and the time.
+//! Goes out: the roster as the facts now demand, and each node that has changed judged again.
+//! Keeps:    every change of a fact is looked at, whatever it was (TE-9); a start never changes while its taint instance
+//!           lives (S4), unless it can't be told from another that came in between: nobody leaves early (S3).
+//! Not here: pods (`pods.rs`); judging (`reassess.rs`); requests and their answers (`turns.rs`).
 
-use super::queue::PodRef;
-use super::roster::{Flags, Known, Pod, Seat, Stage, Tolerations};
+use super::roster::{Known, Seat};
 use super::{Engine, Notice, Sync};
-use crate::fact::{NodeFact, PodFact};
-use crate::matching::{self, Answer, NumericOperators};
+use crate::fact::NodeFact;
 use crate::names::{NodeName, Uid};
 use crate::start::{self, Sighting};
 use crate::taint::{Effect, Taint};
 use crate::time::{Mono, Now};
-use crate::verdict::{self, TaintInstance};
+use crate::verdict::TaintInstance;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// Distinct toleration lists whose answers are remembered during the walk over one node's pods.
-const ANSWERS_REMEMBERED_MAX: usize = 32;
-
 impl Sync {
-    fn begin(&mut self, silent_since: Option<Mono>) {
+    pub(super) fn begin(&mut self, silent_since: Option<Mono>) {
         self.running = Some(silent_since);
     }
 
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         *self = Self { complete_once: true, running: None };
     }
 
-    fn sighting(&self, listed: bool) -> Sighting {
+    pub(super) fn sighting(&self, listed: bool) -> Sighting {
         match listed {
             true => Sighting::Listed { absent_until: self.running.flatten() },
             false => Sighting::Live,
@@ -131,173 +126,6 @@ impl Engine {
             self.node_gone(&name, None, now);
         }
     }
-
-    pub(super) fn pods_begin(&mut self, silent_since: Option<Mono>) {
-        self.pods_sync.begin(silent_since);
-        for seat in self.nodes.values_mut() {
-            let (.., pods) = seat.split();
-            pods.for_each(|pod| pod.flags.set(Flags::SEEN, false));
-        }
-    }
-
-    pub(super) fn pod(&mut self, fact: PodFact, listed: bool, now: Now) {
-        let sighting = self.pods_sync.sighting(listed);
-        let entry = self.nodes.entry(fact.node.clone());
-        let node = entry.key().clone();
-        let seat = entry.or_default();
-        let uid = fact.uid.clone();
-        let Some(pod) = seat.pod_mut(&uid) else {
-            let arrival = start::of_pod(&fact.arrival, sighting, now);
-            let mut pod = Pod::new(fact, arrival, &mut self.lists);
-            let reference = PodRef { node: node.clone(), uid: uid.clone() };
-            if let Some(attempt) = self.book.queue.attempts.get_mut(&reference) {
-                attempt.vanished = false;
-                pod.set_stage(Stage::InHand);
-            }
-            let nothing_to_judge = seat.taints().is_empty() && !pod.flags.has(Flags::MARKED);
-            seat.insert(pod);
-            self.book.pods += 1;
-            if nothing_to_judge {
-                return;
-            }
-            return self.reassess_pod(&node, &uid, None, now.mono);
-        };
-        let older = fact.version.is_some() && fact.version < pod.version();
-        if older && !listed {
-            return;
-        }
-        let newly_marked = fact.marked && !pod.flags.has(Flags::MARKED);
-        if newly_marked && !listed && !self.book.is_marking(&node, &uid) {
-            let pod = PodRef { node: node.clone(), uid: uid.clone() };
-            self.book.notices.push(Notice::ForeignMark { pod });
-        }
-        // Its rank may change, and with it its place in the queue.
-        let known_due = self.book.unqueue(pod, &node);
-        pod.update(fact, &mut self.lists);
-        self.reassess_pod(&node, &uid, known_due, now.mono);
-    }
-
-    /// A pod is gone, and with it whatever was planned for this UID; a successor of its name is another pod (D4, TE-15,
-    /// TE-40).
-    pub(super) fn pod_gone(&mut self, reference: &PodRef) {
-        let Some(seat) = self.nodes.get_mut(&reference.node) else { return };
-        let Some(mut pod) = seat.remove(&reference.uid) else { return };
-        let deadline = match pod.stage() {
-            Stage::Counting(at) => Some(at),
-            _ => None,
-        };
-        self.book.leave(&mut pod, &reference.node);
-        self.lists.give_back(&pod.tolerations);
-        if deadline.is_some() && seat.wake == deadline {
-            self.rewake(&reference.node);
-        }
-        self.clear_seat(&reference.node);
-    }
-
-    pub(super) fn pod_unreadable(&mut self, uid: &Uid, node: Option<&NodeName>, now: Mono) {
-        let holds = |(name, seat): (&NodeName, &Seat)| seat.pod(uid).is_some().then(|| name.clone());
-        let node = match node {
-            Some(node) => Some(node.clone()),
-            None => self.nodes.iter().find_map(holds),
-        };
-        let Some(node) = node else { return };
-        if let Some(pod) = self.nodes.get_mut(&node).and_then(|seat| seat.pod_mut(uid)) {
-            pod.flags.set(Flags::UNREADABLE, true);
-            pod.flags.set(Flags::SEEN, true);
-            self.reassess_pod(&node, uid, None, now);
-        }
-    }
-
-    pub(super) fn pods_end(&mut self) {
-        if self.pods_sync.running.is_none() {
-            return;
-        }
-        self.pods_sync.end();
-        let mut gone = Vec::new();
-        for (name, seat) in &self.nodes {
-            let unseen = seat.pods().filter(|pod| !pod.flags.has(Flags::SEEN));
-            gone.extend(unseen.map(|pod| PodRef { node: name.clone(), uid: pod.uid.clone() }));
-        }
-        for pod in gone {
-            self.pod_gone(&pod);
-        }
-    }
-
-    /// Judges every pod of a node again, at one moment, and plans accordingly (TE-12, TE-13, TE-14).
-    pub(super) fn reassess(&mut self, node: &NodeName, now: Mono) {
-        let Some(seat) = self.nodes.get_mut(node) else { return };
-        let numeric = self.config.numeric;
-        let (taints, obscured, pods) = seat.split();
-        let mut remembered: Vec<(Tolerations, Vec<Answer>)> = Vec::new();
-        for pod in pods {
-            let at = remembered.iter().position(|(list, _)| list.is(&pod.tolerations));
-            let at = at.unwrap_or_else(|| {
-                remembered.truncate(ANSWERS_REMEMBERED_MAX - 1);
-                remembered.push((pod.tolerations.clone(), answers(pod, taints, numeric)));
-                remembered.len() - 1
-            });
-            let subject = pod.subject(obscured);
-            let outcome = verdict::outcome(&subject, taints, &self.book.holds, &remembered[at].1, now);
-            self.book.settle(pod, outcome, node, None, now);
-        }
-        self.rewake(node);
-    }
-
-    /// Judges one pod again and plans accordingly, on an untainted node too (TE-16, TE-44); `known_due`: it was taken
-    /// out of the queue for this.
-    pub(super) fn reassess_pod(&mut self, node: &NodeName, uid: &Uid, known_due: Option<Mono>, now: Mono) {
-        let Some(seat) = self.nodes.get_mut(node) else { return };
-        let numeric = self.config.numeric;
-        let obscured = seat.obscured();
-        let wake = seat.wake;
-        let (taints, Some(pod)) = seat.taints_and_pod(uid) else { return };
-        let before = pod.stage();
-        let answers = answers(pod, taints, numeric);
-        let outcome = verdict::outcome(&pod.subject(obscured), taints, &self.book.holds, &answers, now);
-        self.book.settle(pod, outcome, node, known_due, now);
-        match (before, pod.stage()) {
-            (before, after) if before == after => {}
-            (_, Stage::Counting(at)) if wake.is_none_or(|wake| at < wake) => self.set_wake(node, Some(at)),
-            (Stage::Counting(at), _) if wake == Some(at) => self.rewake(node),
-            _ => {}
-        }
-    }
-
-    /// Finds the earliest deadline of a node's pods.
-    fn rewake(&mut self, node: &NodeName) {
-        let Some(seat) = self.nodes.get(node) else { return };
-        let deadlines = seat.pods().filter_map(|pod| match pod.stage() {
-            Stage::Counting(at) => Some(at),
-            _ => None,
-        });
-        let earliest = deadlines.min();
-        self.set_wake(node, earliest);
-    }
-
-    fn set_wake(&mut self, node: &NodeName, wake: Option<Mono>) {
-        let Some(seat) = self.nodes.get_mut(node) else { return };
-        if seat.wake == wake {
-            return;
-        }
-        if let Some(old) = core::mem::replace(&mut seat.wake, wake) {
-            self.wakes.remove(&(old, node.clone()));
-        }
-        if let Some(new) = wake {
-            self.wakes.insert((new, node.clone()));
-        }
-    }
-
-    /// Gives up a seat that holds nothing.
-    pub(super) fn clear_seat(&mut self, node: &NodeName) {
-        if self.nodes.get(node).is_some_and(Seat::is_vacant) {
-            self.set_wake(node, None);
-            self.nodes.remove(node);
-        }
-    }
-}
-
-fn answers(pod: &Pod, taints: &[TaintInstance], numeric: NumericOperators) -> Vec<Answer> {
-    matching::answers(&pod.tolerations, taints.iter().map(|instance| &instance.taint), numeric)
 }
 
 /// The node's NoExecute taint instances: those that go on keep their start, others get one (D1, S4).

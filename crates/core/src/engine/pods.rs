@@ -1,0 +1,109 @@
+//! # Pods: what becomes of a fact about a pod
+//! Room:     pods coming, changing, going; lists beginning and ending.
+//! Comes in: facts about one pod, and the time.
+//! Goes out: the roster as the facts now demand, and each pod that is told of judged again.
+//! Keeps:    every change of a fact is looked at, whatever it was (TE-10); an arrival never changes while its pod lives
+//!           (S4).
+//! Not here: nodes (`ingest.rs`); judging (`reassess.rs`); requests and their answers (`turns.rs`).
+
+use super::queue::PodRef;
+use super::roster::{Flags, Pod, Seat, Stage};
+use super::{Engine, Notice};
+use crate::fact::PodFact;
+use crate::names::{NodeName, Uid};
+use crate::start;
+use crate::time::{Mono, Now};
+use alloc::vec::Vec;
+
+impl Engine {
+    pub(super) fn pods_begin(&mut self, silent_since: Option<Mono>) {
+        self.pods_sync.begin(silent_since);
+        for seat in self.nodes.values_mut() {
+            let (.., pods) = seat.split();
+            pods.for_each(|pod| pod.flags.set(Flags::SEEN, false));
+        }
+    }
+
+    pub(super) fn pod(&mut self, fact: PodFact, listed: bool, now: Now) {
+        let sighting = self.pods_sync.sighting(listed);
+        let entry = self.nodes.entry(fact.node.clone());
+        let node = entry.key().clone();
+        let seat = entry.or_default();
+        let uid = fact.uid.clone();
+        let Some(pod) = seat.pod_mut(&uid) else {
+            let arrival = start::of_pod(&fact.arrival, sighting, now);
+            let mut pod = Pod::new(fact, arrival, &mut self.lists);
+            let reference = PodRef { node: node.clone(), uid: uid.clone() };
+            if let Some(attempt) = self.book.queue.attempts.get_mut(&reference) {
+                attempt.vanished = false;
+                pod.set_stage(Stage::InHand);
+            }
+            let nothing_to_judge = seat.taints().is_empty() && !pod.flags.has(Flags::MARKED);
+            seat.insert(pod);
+            self.book.pods += 1;
+            if nothing_to_judge {
+                return;
+            }
+            return self.reassess_pod(&node, &uid, None, now.mono);
+        };
+        let older = fact.version.is_some() && fact.version < pod.version();
+        if older && !listed {
+            return;
+        }
+        let newly_marked = fact.marked && !pod.flags.has(Flags::MARKED);
+        if newly_marked && !listed && !self.book.is_marking(&node, &uid) {
+            let pod = PodRef { node: node.clone(), uid: uid.clone() };
+            self.book.notices.push(Notice::ForeignMark { pod });
+        }
+        // Its rank may change, and with it its place in the queue.
+        let known_due = self.book.unqueue(pod, &node);
+        pod.update(fact, &mut self.lists);
+        self.reassess_pod(&node, &uid, known_due, now.mono);
+    }
+
+    /// A pod is gone, and with it whatever was planned for this UID; a successor of its name is another pod (D4, TE-15,
+    /// TE-40).
+    pub(super) fn pod_gone(&mut self, reference: &PodRef) {
+        let Some(seat) = self.nodes.get_mut(&reference.node) else { return };
+        let Some(mut pod) = seat.remove(&reference.uid) else { return };
+        let deadline = match pod.stage() {
+            Stage::Counting(at) => Some(at),
+            _ => None,
+        };
+        self.book.leave(&mut pod, &reference.node);
+        self.lists.give_back(&pod.tolerations);
+        if deadline.is_some() && seat.wake == deadline {
+            self.rewake(&reference.node);
+        }
+        self.clear_seat(&reference.node);
+    }
+
+    pub(super) fn pod_unreadable(&mut self, uid: &Uid, node: Option<&NodeName>, now: Mono) {
+        let holds = |(name, seat): (&NodeName, &Seat)| seat.pod(uid).is_some().then(|| name.clone());
+        let node = match node {
+            Some(node) => Some(node.clone()),
+            None => self.nodes.iter().find_map(holds),
+        };
+        let Some(node) = node else { return };
+        if let Some(pod) = self.nodes.get_mut(&node).and_then(|seat| seat.pod_mut(uid)) {
+            pod.flags.set(Flags::UNREADABLE, true);
+            pod.flags.set(Flags::SEEN, true);
+            self.reassess_pod(&node, uid, None, now);
+        }
+    }
+
+    pub(super) fn pods_end(&mut self) {
+        if self.pods_sync.running.is_none() {
+            return;
+        }
+        self.pods_sync.end();
+        let mut gone = Vec::new();
+        for (name, seat) in &self.nodes {
+            let unseen = seat.pods().filter(|pod| !pod.flags.has(Flags::SEEN));
+            gone.extend(unseen.map(|pod| PodRef { node: name.clone(), uid: pod.uid.clone() }));
+        }
+        for pod in gone {
+            self.pod_gone(&pod);
+        }
+    }
+}

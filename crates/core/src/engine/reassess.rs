@@ -1,0 +1,95 @@
+//! # Reassess: who stays and who goes, judged again
+//! Room:     judging all pods of a node, or one of them; when a node is to be looked at again by itself.
+//! Comes in: a node or a pod about which something has changed, or whose moment has come.
+//! Goes out: plans as the outcomes now are; the moment at which the node's next deadline comes.
+//! Keeps:    the earliest deadline of a node is known, exactly.
+//! Not here: the outcome itself (`verdict.rs`); what follows from it (`plan.rs`).
+
+use super::Engine;
+use super::roster::{Pod, Seat, Stage, Tolerations};
+use crate::matching::{self, Answer, NumericOperators};
+use crate::names::{NodeName, Uid};
+use crate::time::Mono;
+use crate::verdict::{self, TaintInstance};
+use alloc::vec::Vec;
+
+/// Distinct toleration lists whose answers are remembered during the walk over one node's pods.
+const ANSWERS_REMEMBERED_MAX: usize = 32;
+
+impl Engine {
+    /// Judges every pod of a node again, at one moment, and plans accordingly (TE-12, TE-13, TE-14).
+    pub(super) fn reassess(&mut self, node: &NodeName, now: Mono) {
+        let Some(seat) = self.nodes.get_mut(node) else { return };
+        let numeric = self.config.numeric;
+        let (taints, obscured, pods) = seat.split();
+        let mut remembered: Vec<(Tolerations, Vec<Answer>)> = Vec::new();
+        for pod in pods {
+            let at = remembered.iter().position(|(list, _)| list.is(&pod.tolerations));
+            let at = at.unwrap_or_else(|| {
+                remembered.truncate(ANSWERS_REMEMBERED_MAX - 1);
+                remembered.push((pod.tolerations.clone(), answers(pod, taints, numeric)));
+                remembered.len() - 1
+            });
+            let subject = pod.subject(obscured);
+            let outcome = verdict::outcome(&subject, taints, &self.book.holds, &remembered[at].1, now);
+            self.book.settle(pod, outcome, node, None, now);
+        }
+        self.rewake(node);
+    }
+
+    /// Judges one pod again and plans accordingly, on an untainted node too (TE-16, TE-44); `known_due`: it was taken
+    /// out of the queue for this.
+    pub(super) fn reassess_pod(&mut self, node: &NodeName, uid: &Uid, known_due: Option<Mono>, now: Mono) {
+        let Some(seat) = self.nodes.get_mut(node) else { return };
+        let numeric = self.config.numeric;
+        let obscured = seat.obscured();
+        let wake = seat.wake;
+        let (taints, Some(pod)) = seat.taints_and_pod(uid) else { return };
+        let before = pod.stage();
+        let answers = answers(pod, taints, numeric);
+        let outcome = verdict::outcome(&pod.subject(obscured), taints, &self.book.holds, &answers, now);
+        self.book.settle(pod, outcome, node, known_due, now);
+        match (before, pod.stage()) {
+            (before, after) if before == after => {}
+            (_, Stage::Counting(at)) if wake.is_none_or(|wake| at < wake) => self.set_wake(node, Some(at)),
+            (Stage::Counting(at), _) if wake == Some(at) => self.rewake(node),
+            _ => {}
+        }
+    }
+
+    /// Finds the earliest deadline of a node's pods.
+    pub(super) fn rewake(&mut self, node: &NodeName) {
+        let Some(seat) = self.nodes.get(node) else { return };
+        let deadlines = seat.pods().filter_map(|pod| match pod.stage() {
+            Stage::Counting(at) => Some(at),
+            _ => None,
+        });
+        let earliest = deadlines.min();
+        self.set_wake(node, earliest);
+    }
+
+    fn set_wake(&mut self, node: &NodeName, wake: Option<Mono>) {
+        let Some(seat) = self.nodes.get_mut(node) else { return };
+        if seat.wake == wake {
+            return;
+        }
+        if let Some(old) = core::mem::replace(&mut seat.wake, wake) {
+            self.wakes.remove(&(old, node.clone()));
+        }
+        if let Some(new) = wake {
+            self.wakes.insert((new, node.clone()));
+        }
+    }
+
+    /// Gives up a seat that holds nothing.
+    pub(super) fn clear_seat(&mut self, node: &NodeName) {
+        if self.nodes.get(node).is_some_and(Seat::is_vacant) {
+            self.set_wake(node, None);
+            self.nodes.remove(node);
+        }
+    }
+}
+
+fn answers(pod: &Pod, taints: &[TaintInstance], numeric: NumericOperators) -> Vec<Answer> {
+    matching::answers(&pod.tolerations, taints.iter().map(|instance| &instance.taint), numeric)
+}
