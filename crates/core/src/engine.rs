@@ -33,6 +33,7 @@ mod pods;
 mod queue;
 mod reassess;
 mod roster;
+mod tolerations;
 mod turns;
 
 pub use census::{Blocked, Census, Pending};
@@ -40,8 +41,11 @@ pub(crate) use queue::backoff;
 pub use queue::{Grounds, Lane, PodRef};
 pub use roster::{Class, Rank};
 
+use census::Counts;
+use ingest::Sync;
 use queue::Queue;
-use roster::{Seat, TolerationLists};
+use roster::Seat;
+use tolerations::TolerationLists;
 
 /// Which pods get the `DisruptionTarget` condition before they are deleted (TE-31, NB-3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -302,23 +306,13 @@ pub enum Notice {
     },
 }
 
-/// Where the list of one kind stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-struct Sync {
-    complete_once: bool,
-    /// While a list runs: the last moment of complete knowledge before it, if there ever was one.
-    running: Option<Option<Mono>>,
-}
-
 /// Everything beside the facts: what is planned, what is to be told, what is counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Book {
     queue: Queue,
     notices: Vec<Notice>,
     pods: usize,
-    counting: usize,
-    /// Pods whose countdown is held.
-    held: usize,
+    counts: Counts,
     holds: Holds,
 }
 

@@ -100,7 +100,7 @@ impl Engine {
     /// The API server has accepted the deletion; whether the watch has said so already does not matter.
     fn evicted(&mut self, pod: &PodRef) {
         if let Some(held) = self.nodes.get_mut(&pod.node).and_then(|seat| seat.pod_mut(&pod.uid)) {
-            held.set_stage(Stage::Gone);
+            held.set_stage(Stage::Gone, &mut self.book.counts);
         }
         if let Some(grounds) = self.book.queue.forget(pod).and_then(|attempt| attempt.grounds) {
             self.book.notices.push(Notice::Evicted { pod: pod.clone(), grounds });

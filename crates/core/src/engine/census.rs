@@ -61,6 +61,23 @@ pub struct Blocked<'a> {
     pub retry_at: Option<Mono>,
 }
 
+/// How many pods are in the stages that are asked for all the time. A stage is changed only together with them
+/// ([`super::roster::Pod::set_stage`]), so that they are right whoever changes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Counts {
+    pub(super) counting: usize,
+    pub(super) held: usize,
+}
+
+impl Counts {
+    pub(super) fn change(&mut self, from: Stage, to: Stage) {
+        let counting = |stage| usize::from(matches!(stage, Stage::Counting(_)));
+        let held = |stage| usize::from(matches!(stage, Stage::Held(_)));
+        self.counting = self.counting + counting(to) - counting(from);
+        self.held = self.held + held(to) - held(from);
+    }
+}
+
 impl Engine {
     /// Counts.
     pub fn census(&self) -> Census {
@@ -72,8 +89,8 @@ impl Engine {
             nodes: known.clone().count(),
             tainted_nodes: known.filter(|known| !known.taints.is_empty()).count(),
             pods: self.book.pods,
-            counting: self.book.counting,
-            held: self.book.held,
+            counting: self.book.counts.counting,
+            held: self.book.counts.held,
             due: queue.due.len(),
             in_hand: queue.attempts.len(),
             oldest_due: first_due.into_iter().chain(in_hand.map(|attempt| attempt.ticket.due)).min(),

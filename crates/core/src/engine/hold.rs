@@ -18,9 +18,9 @@ impl Engine {
         if on {
             self.book.holds.begin(now);
             self.reassess_held(now);
-            self.book.notices.push(Notice::CountdownsHeld { pods: self.book.held });
+            self.book.notices.push(Notice::CountdownsHeld { pods: self.book.counts.held });
         } else if let Some(held) = self.book.holds.end(now) {
-            self.book.notices.push(Notice::CountdownsGoOn { held, pods: self.book.held });
+            self.book.notices.push(Notice::CountdownsGoOn { held, pods: self.book.counts.held });
             self.reassess_held(now);
         }
     }

@@ -7,7 +7,7 @@
 //! Not here: pods (`pods.rs`); judging (`reassess.rs`); requests and their answers (`turns.rs`).
 
 use super::roster::{Known, Seat};
-use super::{Engine, Notice, Sync};
+use super::{Engine, Notice};
 use crate::fact::NodeFact;
 use crate::names::{NodeName, Uid};
 use crate::start::{self, Sighting};
@@ -16,6 +16,14 @@ use crate::time::{Mono, Now};
 use crate::verdict::TaintInstance;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+
+/// Where the list of one kind stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Sync {
+    pub(super) complete_once: bool,
+    /// While a list runs: the last moment of complete knowledge before it, if there ever was one.
+    pub(super) running: Option<Option<Mono>>,
+}
 
 impl Sync {
     pub(super) fn begin(&mut self, silent_since: Option<Mono>) {

@@ -88,14 +88,14 @@ impl Book {
             _ if known_due.is_some() => (Told::Due, false),
             _ => (Told::Nothing, false),
         };
-        self.set_stage(pod, Stage::Quiet);
+        pod.set_stage(Stage::Quiet, &mut self.counts);
         match outcome {
             Outcome::Goes { due } => {
-                self.set_stage(pod, Stage::Due(due));
+                pod.set_stage(Stage::Due(due), &mut self.counts);
                 self.queue.due.insert(ticket(pod, node, due), known_due.unwrap_or(now));
             }
-            Outcome::StaysUntil(until) => self.set_stage(pod, Stage::Counting(until)),
-            Outcome::Stays(Stay::Held) => self.set_stage(pod, Stage::Held(told)),
+            Outcome::StaysUntil(until) => pod.set_stage(Stage::Counting(until), &mut self.counts),
+            Outcome::Stays(Stay::Held) => pod.set_stage(Stage::Held(told), &mut self.counts),
             Outcome::Stays(_) => {}
         }
         let goes_on = was_held && !self.holds.is_on();
@@ -116,7 +116,7 @@ impl Book {
         if !pod.flags.has(Flags::MARKED) || pod.standing != Standing::Live {
             return;
         }
-        self.set_stage(pod, Stage::InHand);
+        pod.set_stage(Stage::InHand, &mut self.counts);
         let mut attempt = Attempt::new(ticket(pod, node, at), Step::Withdraw);
         attempt.retry_at = Some(at);
         self.queue.later.insert((at, attempt.ticket.clone()));
@@ -140,7 +140,7 @@ impl Book {
         if fits {
             return None;
         }
-        pod.set_stage(Stage::Quiet);
+        pod.set_stage(Stage::Quiet, &mut self.counts);
         self.queue.forget(&reference)
     }
 
@@ -168,23 +168,14 @@ impl Book {
     /// Takes a due pod's ticket out of the queue; says when it was known to be due. Does nothing for other pods.
     pub(super) fn unqueue(&mut self, pod: &mut Pod, node: &NodeName) -> Option<Mono> {
         let Stage::Due(due) = pod.stage() else { return None };
-        pod.set_stage(Stage::Quiet);
+        pod.set_stage(Stage::Quiet, &mut self.counts);
         self.queue.due.remove(&ticket(pod, node, due))
-    }
-
-    /// Gives a pod another stage, and keeps count.
-    pub(super) fn set_stage(&mut self, pod: &mut Pod, stage: Stage) {
-        let counts = |stage| usize::from(matches!(stage, Stage::Counting(_)));
-        let held = |stage| usize::from(matches!(stage, Stage::Held(_)));
-        self.counting = self.counting + counts(stage) - counts(pod.stage());
-        self.held = self.held + held(stage) - held(pod.stage());
-        pod.set_stage(stage);
     }
 
     /// A pod is gone. An eviction whose request is out is kept for its answer.
     pub(super) fn leave(&mut self, pod: &mut Pod, node: &NodeName) {
         self.unqueue(pod, node);
-        self.set_stage(pod, Stage::Gone);
+        pod.set_stage(Stage::Gone, &mut self.counts);
         self.pods -= 1;
         let reference = reference(pod, node);
         match self.queue.attempts.get_mut(&reference) {

@@ -36,7 +36,7 @@ impl Engine {
             let reference = PodRef { node: node.clone(), uid: uid.clone() };
             if let Some(attempt) = self.book.queue.attempts.get_mut(&reference) {
                 attempt.vanished = false;
-                pod.set_stage(Stage::InHand);
+                pod.set_stage(Stage::InHand, &mut self.book.counts);
             }
             let nothing_to_judge = seat.taints().is_empty() && !pod.flags.has(Flags::MARKED);
             seat.insert(pod);

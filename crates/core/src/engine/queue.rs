@@ -202,17 +202,22 @@ impl Queue {
 
     /// Another turn as soon as possible, unless the attempt is over.
     pub(super) fn again(&mut self, ticket: Ticket) {
-        if self.attempts.contains_key(&ticket.pod) {
+        if self.attempt_of(&ticket).is_some() {
             self.next.insert(ticket);
         }
     }
 
     /// Another turn at a later moment, unless the attempt is over.
     pub(super) fn later_at(&mut self, ticket: Ticket, at: Mono) {
-        if let Some(attempt) = self.attempts.get_mut(&ticket.pod) {
+        if let Some(attempt) = self.attempt_of(&ticket) {
             attempt.retry_at = Some(at);
             self.later.insert((at, ticket));
         }
+    }
+
+    /// A ticket from before its pod was gone and told of again is worth nothing: the attempt of now has another one.
+    fn attempt_of(&mut self, ticket: &Ticket) -> Option<&mut Attempt> {
+        self.attempts.get_mut(&ticket.pod).filter(|attempt| attempt.ticket == *ticket)
     }
 
     /// When the next retry is due.

@@ -6,7 +6,8 @@
 //! Not here: the outcome itself (`verdict.rs`); what follows from it (`plan.rs`).
 
 use super::Engine;
-use super::roster::{Pod, Seat, Stage, Tolerations};
+use super::roster::{Pod, Seat, Stage};
+use super::tolerations::Tolerations;
 use crate::matching::{self, Answer, NumericOperators};
 use crate::names::{NodeName, Uid};
 use crate::time::Mono;

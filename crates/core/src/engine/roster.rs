@@ -3,73 +3,20 @@
 //! Comes in: facts, already placed in time (`start.rs`).
 //! Goes out: seats and pods to judge.
 //! Keeps:    its own index of pods by node (TE-8); pods of a seat sorted by UID, so that equal facts make equal
-//!           rosters; one shared copy of each distinct list of tolerations.
-//! Not here: what follows from a change (`engine.rs`).
+//!           rosters.
+//! Not here: lists of tolerations (`tolerations.rs`); what follows from a change (`engine.rs`).
 
+use super::census::Counts;
 use super::plan::Told;
+use super::tolerations::{TolerationLists, Tolerations};
 use crate::fact::{Owner, PodFact, Standing};
 use crate::names::{PodName, Uid, Version};
 use crate::start::{Arrival, ArrivalSource};
 use crate::time::{Mono, Span, Wall};
-use crate::toleration::Toleration;
 use crate::verdict::{Exemption, Subject, TaintInstance};
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
-
-/// A list of tolerations, shared by all pods that have the same; one pointer wide.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Tolerations(Arc<Box<[Toleration]>>);
-
-impl Tolerations {
-    /// Whether both are one and the same copy.
-    pub(super) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl core::ops::Deref for Tolerations {
-    type Target = [Toleration];
-
-    fn deref(&self) -> &[Toleration] {
-        &self.0
-    }
-}
-
-impl core::borrow::Borrow<[Toleration]> for Tolerations {
-    fn borrow(&self) -> &[Toleration] {
-        self
-    }
-}
-
-/// Every distinct list of tolerations, itself and the number of pods that have it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct TolerationLists(BTreeMap<Tolerations, (Tolerations, usize)>);
-
-impl TolerationLists {
-    /// The shared copy of a list, for one more pod.
-    pub(super) fn take(&mut self, list: Vec<Toleration>) -> Tolerations {
-        if let Some((shared, pods)) = self.0.get_mut(list.as_slice()) {
-            *pods += 1;
-            return shared.clone();
-        }
-        let list = Tolerations(Arc::new(list.into_boxed_slice()));
-        self.0.insert(list.clone(), (list.clone(), 1));
-        list
-    }
-
-    /// One pod fewer has this list.
-    pub(super) fn give_back(&mut self, list: &Tolerations) {
-        if let Some((_, pods)) = self.0.get_mut(list) {
-            *pods -= 1;
-            if *pods == 0 {
-                self.0.remove(list);
-            }
-        }
-    }
-}
 
 /// Where a pod stands in the engine's book.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -200,7 +147,8 @@ impl Pod {
         }
     }
 
-    pub(super) fn set_stage(&mut self, stage: Stage) {
+    pub(super) fn set_stage(&mut self, stage: Stage, counts: &mut Counts) {
+        counts.change(self.stage(), stage);
         (self.stage, self.stage_at) = match stage {
             Stage::Quiet => (StageKind::Quiet, self.arrived),
             Stage::Counting(at) => (StageKind::Counting, at),

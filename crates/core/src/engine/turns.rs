@@ -94,7 +94,7 @@ impl Engine {
         let seat = self.nodes.get_mut(&reference.node)?;
         let attempt = self.book.queue.attempts.get_mut(reference)?;
         attempt.retry_at = None;
-        seat.pod_mut(&reference.uid)?.set_stage(Stage::InHand);
+        seat.pod_mut(&reference.uid)?.set_stage(Stage::InHand, &mut self.book.counts);
         let (seat, pod) = (&*seat, seat.pod(&reference.uid)?);
         let subject = pod.subject(seat.obscured());
         Some(Situation {
@@ -184,7 +184,7 @@ impl Engine {
     pub(super) fn settled(&mut self, pod: &PodRef, now: Mono) {
         let known_due = self.book.queue.forget(pod).and_then(|attempt| attempt.known_due);
         if let Some(held) = self.nodes.get_mut(&pod.node).and_then(|seat| seat.pod_mut(&pod.uid)) {
-            held.set_stage(Stage::Quiet);
+            held.set_stage(Stage::Quiet, &mut self.book.counts);
             self.reassess_pod(&pod.node, &pod.uid, known_due, now);
         }
     }

@@ -7,6 +7,7 @@ mod deadlines;
 mod holds;
 mod identity;
 mod order;
+mod retold;
 mod trouble;
 
 use common::World;
