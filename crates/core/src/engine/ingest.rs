@@ -150,7 +150,7 @@ fn instances(
         let start = match (known, unseen) {
             (Some((_, instance)), Unseen::Nothing) => instance.start,
             (Some((known, instance)), Unseen::Since(gap)) => {
-                let doubt = known.doubt(instance, taint, fact, now);
+                let doubt = known.doubt_since(gap, instance, taint, fact, now);
                 match doubt.is_some_and(|doubt| doubt.news || gap.is_none_or(|gap| gap < doubt.end)) {
                     true => start::of_taint(taint, fact, Sighting::Listed { absent_until: gap }, now),
                     false => instance.start,
@@ -185,14 +185,34 @@ impl Known {
     /// Whether a taint may have gone and come back unseen since `instance` was known: what is said of its beginning is
     /// later than the instance's start, and is news, or leaves room for it within its own second. Whoever watched a
     /// new `timeAdded` being written knows that it is somebody's refresh, and the instance goes on (P46); who did not
-    /// can't tell, and nobody leaves early (S3). A `timeAdded` that was in the future all along says nothing.
+    /// can't tell, and nobody leaves early (S3). So without a `timeAdded`, where only the last change of the whole list
+    /// is said, a countdown begins again with any change of the list that nobody watched (D1). A `timeAdded` that was in
+    /// the future all along says nothing.
     fn doubt(&self, instance: &TaintInstance, taint: &Taint, fact: &NodeFact, now: Now) -> Option<Doubt> {
+        self.doubt_since(None, instance, taint, fact, now)
+    }
+
+    /// The same for what can have happened since `gap` only, the last moment of complete knowledge. The same version of
+    /// the same node says that nothing has happened (S4, L4).
+    fn doubt_since(
+        &self,
+        gap: Option<Mono>,
+        instance: &TaintInstance,
+        taint: &Taint,
+        fact: &NodeFact,
+        now: Now,
+    ) -> Option<Doubt> {
+        if !self.obscured && self.version.is_some() && self.version == fact.version {
+            return None;
+        }
         let said = taint.time_added.or(fact.taints_changed)?;
         let news = instance.taint.time_added.or(self.taints_changed) != Some(said);
         // Clocks of which nothing is known place no moment: only news is told apart.
         let end = start::latest(said, now).unwrap_or(if news { Mono::NEVER } else { instance.start.at });
         let earliest = now.earliest_mono_of(said);
-        let has_room = || earliest.is_some_and(|earliest| earliest <= instance.start.at);
+        // What was the same before the gap has room for another beginning only if that second was not over then.
+        let last_known = gap.map_or(instance.start.at, |gap| gap.max(instance.start.at));
+        let has_room = || earliest.is_some_and(|earliest| earliest <= last_known);
         let possible = instance.start.at < end && (news || has_room());
         possible.then_some(Doubt { news, end })
     }

@@ -196,6 +196,77 @@ fn d1_a_taint_removed_and_put_back_during_a_gap_is_another_one() {
     assert!(at >= due && at <= due + seconds(1.0), "{at} {due}");
 }
 
+/// D1: what was not watched can't be told apart without `timeAdded`; then the countdown begins again with the last change of
+/// the list, as late as that may have been. With `timeAdded`, or watched, nothing moves.
+#[test]
+fn d1_an_unwatched_change_of_the_list_restarts_what_does_not_say_its_beginning() {
+    for (stamped, watched) in [(false, false), (true, false), (false, true)] {
+        let mut world = one_node();
+        world.stamped = stamped;
+        world.add_pod("p", "n1", &[bears("k", Some(300))]);
+        world.pass(seconds(5.0));
+        world.taint("n1", "k");
+        let start = world.now;
+        world.pass(seconds(10.0));
+        world.hear();
+        world.deaf = !watched;
+        world.pass(seconds(100.0));
+        world.taint_as("n1", "other", TaintEffect::NoSchedule);
+        let changed = world.now;
+        world.pass(seconds(100.0));
+        world.list(false);
+        world.pass(seconds(1_000.0));
+        let at = world.deleted_at("p").expect("it goes");
+        if stamped || watched {
+            assert_eq!(at, start + seconds(300.0));
+        } else {
+            let (due, latest) = (changed + seconds(300.0), changed + seconds(301.0));
+            assert!(due <= at && at <= latest, "{at} {due}");
+        }
+    }
+}
+
+/// S3: the second that was said already before the gap has room for another beginning, also of a taint that was older.
+#[test]
+fn d1_a_taint_put_back_within_the_second_of_the_last_change_is_another_one() {
+    let mut world = one_node();
+    world.stamped = false;
+    world.add_pod("p", "n1", &[bears("k", Some(300))]);
+    world.now = seconds(5.0);
+    world.taint("n1", "k");
+    world.pass(seconds(5.2));
+    world.taint_as("n1", "other", TaintEffect::NoSchedule);
+    world.deaf = true;
+    world.pass(seconds(0.2));
+    world.untaint("n1", "k");
+    world.pass(seconds(0.2));
+    world.taint("n1", "k");
+    let due = world.now + seconds(300.0);
+    world.pass(seconds(50.0));
+    world.list(false);
+    world.pass(seconds(1_000.0));
+    let at = world.deleted_at("p").expect("it goes");
+    assert!(due <= at && at <= due + seconds(1.0), "{at} {due}");
+}
+
+/// S4, L4: the same version of a node in a list says nothing new, whatever was heard since its second.
+#[test]
+fn l4_a_list_of_the_same_version_moves_no_start() {
+    for stamped in [true, false] {
+        let mut world = one_node();
+        world.stamped = stamped;
+        world.add_pod("p", "n1", &[bears("k", Some(300))]);
+        world.now = seconds(10.1);
+        world.taint("n1", "k");
+        let due = world.now + seconds(300.0);
+        world.deaf = true;
+        world.pass(seconds(30.0));
+        world.list(false);
+        world.pass(seconds(1_000.0));
+        assert_eq!(world.deleted_at("p"), Some(due));
+    }
+}
+
 #[test]
 fn l4_a_list_in_between_moves_no_countdown_and_holds_nobody_back() {
     for breaks_off in [false, true] {
