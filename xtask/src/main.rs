@@ -1,5 +1,5 @@
 //! # xtask: developer commands
-//! Room:     what a developer types: `cargo xtask test`, `demo`, `cluster`, `chart`, `golden`, `schema`, `columns`, `bench`.
+//! Room:     what a developer types: `cargo xtask test`, `nightly`, `demo`, `cluster`, `chart`, `golden`, `schema`, `columns`, `bench`.
 //! Comes in: arguments.
 //! Goes out: text, and an exit code that can be trusted.
 //! Not here: anything that ships.
@@ -13,6 +13,7 @@ mod contender;
 mod demo;
 mod golden;
 mod http;
+mod nightly;
 mod picture;
 mod schema;
 mod sources;
@@ -34,6 +35,8 @@ struct Arguments {
 enum Command {
     /// Run all tests, with a real API server where they need one
     Test(test::Arguments),
+    /// Run the tests that take too long to be run for every change
+    Nightly(nightly::Arguments),
     /// Show Taintward at work on a real API server, in under a minute
     Demo(demo::Arguments),
     /// A real control plane to play with: etcd and kube-apiserver on loopback, and KWOK for kubelets if asked
@@ -62,6 +65,7 @@ async fn main() -> ExitCode {
             return within::run(&arguments, None).await.unwrap_or_else(|error| failed(&error));
         }
         Command::Test(arguments) => test::run(&arguments),
+        Command::Nightly(arguments) => nightly::run(&arguments),
         Command::Demo(arguments) => demo::run(&arguments).await,
         Command::Cluster(arguments) => cluster::run(arguments).await,
         Command::Chart => chart::run(),
