@@ -84,6 +84,13 @@ impl Lifecycle {
     pub(crate) fn new(parts: Parts) -> Self {
         let Parts { config, clock, actor, nodes, leases, right, mode, metrics, heartbeat, synced, hold } =
             parts;
+        if config.is_grace_short() {
+            tracing::warn!(
+                "--node-monitor-grace-period is hardly longer than the 10 s after which kubelets renew their leases: a \
+                 node that is well is called silent when one renewal is late; give at least 20s, or kubelets a shorter \
+                 nodeLeaseDurationSeconds"
+            );
+        }
         Self {
             witness: Witness::new(config.gap_max()),
             engine: Engine::new(config),

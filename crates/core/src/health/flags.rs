@@ -154,9 +154,21 @@ impl Config {
         self.gap_max()
     }
 
-    /// When no node at all was heard of for longer than this, it is not the nodes.
+    /// When no node at all was heard of for longer than this, no node is tainted for its silence: it is not the nodes.
     pub(super) const fn hush_max(&self) -> Span {
         Span::from_micros(self.monitor_grace.as_micros() / 2)
+    }
+
+    /// When no node at all was heard of for longer than this, countdowns are held (NL-48). A cluster of few nodes that are
+    /// well is silent from one renewal to the next; and no node is silent, let alone tainted, before this is over.
+    pub(super) fn hold_after(&self) -> Span {
+        self.hush_max().max(RENEWAL_LATE)
+    }
+
+    /// The grace period is hardly longer than what lies between two renewals: one that is a little late, and a node that is
+    /// well is called silent.
+    pub fn is_grace_short(&self) -> bool {
+        self.monitor_grace < RENEWAL_LATE
     }
 
     /// The longest pause between two calls that is none.
@@ -195,6 +207,9 @@ impl fmt::Display for FlagError {
 }
 
 impl core::error::Error for FlagError {}
+
+/// Kubelets renew their leases every 10 s, give or take 4 %, and the request takes its time.
+const RENEWAL_LATE: Span = Span::from_micros(12_500_000);
 
 const SECONDARY: &str = "--secondary-node-eviction-rate";
 const THRESHOLD: &str = "--unhealthy-zone-threshold";

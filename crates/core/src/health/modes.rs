@@ -100,7 +100,7 @@ impl Engine {
     pub(super) fn survey_at(&self) -> Option<Mono> {
         let now = self.eyes.called()?;
         let all_down = self.modes.declared_all();
-        let holding = self.config.hold_countdowns && (all_down || self.is_hushed(now));
+        let holding = self.is_to_hold(all_down, now);
         let is_due = self.is_synced() && (all_down, holding) != (self.modes.all_down, self.modes.holding);
         is_due.then_some(now)
     }
@@ -120,22 +120,25 @@ impl Engine {
             }
             self.reassess_all(now);
         }
-        let holding = self.config.hold_countdowns && (all_down || self.is_hushed(now));
+        let holding = self.is_to_hold(all_down, now);
         if holding != self.modes.holding {
             self.modes.holding = holding;
             self.notices.push(Notice::HoldCountdowns(holding));
         }
     }
 
-    /// No node at all was heard of lately: that is not one node's silence.
-    pub(super) fn is_hushed(&self, now: Mono) -> bool {
-        let heard_until = self.eyes.heard_until(&self.config);
-        !self.zones.is_empty() && heard_until.is_none_or(|until| until < now)
+    /// No node at all was heard of for so long: that is not one node's silence.
+    pub(super) fn is_hushed(&self, span: Span, now: Mono) -> bool {
+        !self.zones.is_empty() && self.eyes.is_hushed(span, now)
     }
 
-    /// When the last sign of life of any node will be too old.
+    fn is_to_hold(&self, all_down: bool, now: Mono) -> bool {
+        self.config.hold_countdowns && (all_down || self.is_hushed(self.config.hold_after(), now))
+    }
+
+    /// When the last sign of life of any node will be so old that countdowns are held.
     pub(super) fn hush_at(&self) -> Option<Mono> {
-        let at = self.eyes.heard_until(&self.config)?.plus(Span::from_micros(1));
+        let at = self.eyes.heard?.plus(self.config.hold_after()).plus(Span::from_micros(1));
         self.eyes.called().filter(|called| at > *called).map(|_| at)
     }
 

@@ -7,7 +7,7 @@
 //! Not here: what follows for a node (`weigh.rs`).
 
 use super::flags::Config;
-use crate::time::Mono;
+use crate::time::{Mono, Span};
 
 /// What is listed and watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -208,8 +208,8 @@ impl Observation {
         }
     }
 
-    /// Until when somebody was heard of lately; `None`: there is nobody to be heard of.
-    pub(super) fn heard_until(&self, config: &Config) -> Option<Mono> {
-        self.heard.map(|heard| heard.plus(config.hush_max()))
+    /// Whether no node at all was heard of for so long.
+    pub(super) fn is_hushed(&self, span: Span, now: Mono) -> bool {
+        self.heard.is_none_or(|heard| heard.plus(span) < now)
     }
 }

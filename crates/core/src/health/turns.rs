@@ -123,7 +123,7 @@ impl Engine {
 
     /// Why no node may be tainted for its silence now (S7).
     pub(super) fn disbelief(&self, now: Mono) -> Option<Doubt> {
-        let hush = || self.is_hushed(now).then_some(Doubt::NobodyHeard);
+        let hush = || self.is_hushed(self.config.hush_max(), now).then_some(Doubt::NobodyHeard);
         self.eyes.doubt(now, &self.config).or_else(hush)
     }
 

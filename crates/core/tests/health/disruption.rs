@@ -293,6 +293,38 @@ fn nl_43_a_node_that_moves_waits_once() {
     assert!(names("a", 0..4).iter().all(|name| puts(name) == 1));
 }
 
+/// NL-48: leases are renewed every ten seconds, whatever the grace period. In a healthy cluster of few nodes, that nobody
+/// was heard of for nearly as long holds nothing; in one where nobody is heard of any more, countdowns are held, and
+/// nobody is tainted.
+#[test]
+fn nl_48_short_grace_periods_hold_nothing_while_all_are_well() {
+    for (grace, nodes) in [(12, 1), (12, 3), (16, 2), (20, 1), (25, 1)] {
+        let flags = Flags { monitor_grace_micros: grace * SECOND, ..Flags::default() };
+        let mut world = World::unsettled(&[("a", nodes)], flags);
+        world.pass(600);
+        let holds = world.notices.iter().filter(|(_, it)| matches!(it, Notice::HoldCountdowns(_))).count();
+        assert_eq!(holds, 0, "{grace} {nodes}");
+    }
+    for grace in [16, 20, 50] {
+        let flags = Flags { monitor_grace_micros: grace * SECOND, ..Flags::default() };
+        let mut world = World::unsettled(&[("a", 3), ("b", 3)], flags);
+        world.pass(100);
+        let all = [names("a", 0..3), names("b", 0..3)].concat();
+        for name in &all {
+            world.revive(&[name]);
+            world.pass_micros(300_000);
+        }
+        kill(&mut world, &all);
+        let last = world.now - 300_000;
+        world.pass(200);
+        let held =
+            world.notices.iter().find(|(_, it)| *it == Notice::HoldCountdowns(true)).map(|(at, _)| *at);
+        let limit = last + (grace * SECOND / 2).max(12 * SECOND + SECOND / 2);
+        assert!(held.is_some_and(|at| at > last && at <= limit + 1), "{grace}: {held:?} {limit}");
+        assert_eq!(world.judge.evictions.len(), 0, "{grace}");
+    }
+}
+
 /// 10,000 nodes vanish at once: from the list, with all their leases. Nobody is written to, and nothing is left.
 #[test]
 fn ten_thousand_vanish_at_once() {
