@@ -83,7 +83,12 @@ impl Refusal {
             400..=499 => Failure::Rejected,
             _ => Failure::Unavailable,
         };
-        let why = if said.message.is_empty() { "no reason given".to_owned() } else { quiet(&said.message) };
+        let why = match who(&said.message) {
+            // The rest of the sentence is what the way out says.
+            Some(who) if status == StatusCode::FORBIDDEN => format!("{} may not", quiet(who)),
+            _ if said.message.is_empty() => "no reason given".to_owned(),
+            _ => quiet(&said.message),
+        };
         let way_out = way_out(method, on, status, &said.message);
         Self { failure, message: format!("{} {on}: {status}: {why}{way_out}", verb(method, on)) }
     }
@@ -95,17 +100,17 @@ impl Refusal {
                 format!("{} {on}: nothing was sent: no credentials: {}", verb(method, on), quiet(why));
             return Self { failure: Failure::Unavailable, message };
         }
-        let why = quiet(&chain(why));
+        let why = quiet(essence(&chain(why)));
         let message = format!("{} {on}: no answer from the API server: {why}", verb(method, on));
         Self { failure: Failure::Unavailable, message }
     }
 
     /// No answer in time: the server may have carried it out or not (P31).
     pub(crate) fn silence(method: &Method, on: &Resource<'_>, limit: Duration) -> Self {
-        let message = format!(
-            "{} {on}: no answer from the API server within {limit:?}; whether it was carried out is unknown",
-            verb(method, on)
-        );
+        // What only reads leaves nothing to be known.
+        let unknown = if *method == Method::GET { "" } else { "; whether it was carried out is unknown" };
+        let message =
+            format!("{} {on}: no answer from the API server within {limit:?}{unknown}", verb(method, on));
         Self { failure: Failure::Unavailable, message }
     }
 
@@ -152,6 +157,21 @@ fn retry_after(headers: &HeaderMap, said: Option<u32>) -> Option<Span> {
 fn seconds(text: &str) -> Option<i64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(i64::MAX))
+}
+
+/// Whom RBAC refuses: `User "eve"` of `pods is forbidden: User "eve" cannot list resource "pods" in API group ""`.
+fn who(said: &str) -> Option<&str> {
+    let (before, _) = said.split_once(" cannot ")?;
+    before.rfind("User \"").map(|at| &before[at..])
+}
+
+/// What happened, without the names of the layers it passed through.
+pub(crate) fn essence(text: &str) -> &str {
+    let mut text = text;
+    for layer in ["ServiceError: ", "client error (Connect): ", "client error (SendRequest): "] {
+        text = text.strip_prefix(layer).unwrap_or(text);
+    }
+    text
 }
 
 /// What the person who reads it can do.

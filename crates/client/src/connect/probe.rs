@@ -5,7 +5,7 @@
 //! Not here: single permissions (`access.rs`).
 
 use super::NoCredentials;
-use crate::act::{chain, find, quiet};
+use crate::act::{chain, essence, find, quiet};
 use http::Request;
 use http_body_util::{BodyExt, Limited};
 use kube::Client;
@@ -80,16 +80,10 @@ fn sort(why: &kube::Error) -> ProbeError {
     }
     let text = quiet(&chain(why));
     match find::<rustls::Error>(why) {
+        Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) => {
+            ProbeError::Unreachable("it does not speak TLS; is it http:// rather than https://".to_owned())
+        }
         Some(tls) => ProbeError::Certificate(quiet(&tls.to_string())),
         None => ProbeError::Unreachable(essence(&text).to_owned()),
     }
-}
-
-/// What happened, without the names of the layers it passed through.
-fn essence(text: &str) -> &str {
-    let mut text = text;
-    for layer in ["ServiceError: ", "client error (Connect): ", "client error (SendRequest): "] {
-        text = text.strip_prefix(layer).unwrap_or(text);
-    }
-    text
 }
