@@ -13,8 +13,8 @@ use core::fmt;
 
 impl GrammarError {
     /// What is wrong at the place that is pointed at, in a few words.
-    pub const fn hint(&self) -> &'static str {
-        match self.fault {
+    pub fn hint(&self) -> &'static str {
+        match &self.fault {
             GrammarFault::Colons { .. } => "a second ':'; a taint is key=value:Effect",
             GrammarFault::Equals { .. } => "a second '='; a taint is key=value:Effect",
             GrammarFault::NoEffect { .. } => {
@@ -22,6 +22,9 @@ impl GrammarError {
             }
             GrammarFault::Effect { .. } => "the effects are NoSchedule, PreferNoSchedule and NoExecute",
             GrammarFault::Value { .. } => "this cannot be here in a value",
+            GrammarFault::Key { spec, .. } if spec.contains('=') && !spec.contains(':') => {
+                "a key has no '='; if this is key=value, an effect is missing, as in :NoSchedule"
+            }
             GrammarFault::Key { .. } => "this cannot be here in a key",
             GrammarFault::Twice(_) => "this repeats one before it",
             GrammarFault::Contradiction(_) => "this removes what is added in the same command",

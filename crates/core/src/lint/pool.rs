@@ -83,6 +83,18 @@ fn is_own(key: &str) -> bool {
     !key.is_empty() && domain != "kubernetes.io" && !domain.ends_with(".kubernetes.io")
 }
 
+/// `spot=yes:NoSchedule`, as it would stand at a node.
+fn told(toleration: &Toleration) -> String {
+    let mut text = String::from(&*toleration.key);
+    if !toleration.value.is_empty() {
+        text += &format!("={}", toleration.value);
+    }
+    if let Some(effect) = &toleration.effect {
+        text += &format!(":{}", effect.as_str());
+    }
+    Quoted(&text).to_string()
+}
+
 fn unneeded(workload: &Workload, pools: &Pools<'_>, desk: &mut Desk<'_>) {
     for (index, toleration) in workload.read().enumerate() {
         if !is_own(&toleration.key) || pools.needs(toleration) {
@@ -91,7 +103,11 @@ fn unneeded(workload: &Workload, pools: &Pools<'_>, desk: &mut Desk<'_>) {
         let (reason, fix) = match pools.taints.get(&*toleration.key) {
             Some(others) => {
                 let there: Vec<String> = others.values().take(3).map(|taint| shown(taint)).collect();
-                let reason = format!("no node has such a taint, although there is {}", there.join(", "));
+                let reason = format!(
+                    "no node has a taint for {}, although there is {}",
+                    told(toleration),
+                    there.join(", ")
+                );
                 (reason, String::from("compare value and effect with those of the nodes"))
             }
             None => match nearest(&toleration.key, pools.taints.keys().copied(), LETTERS_MOST) {
