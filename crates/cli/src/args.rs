@@ -226,19 +226,44 @@ pub(crate) fn parse() -> Result<Command, Error> {
     parse_from(std::env::args_os())
 }
 
-/// The exit code for a command line that makes no sense: 2, but for commands whose 2 means that something was found, and
-/// for what takes kubectl's place.
+/// The exit code for a command line that makes no sense: 1 for commands whose 2 means that something was found, for what
+/// takes kubectl's place, and for a command that does not exist, which may have been meant to be one of these; else 2.
 pub(crate) fn misuse_code() -> u8 {
     let verb = std::env::args_os().nth(1).unwrap_or_default();
-    if ["lint", "plan", "taint", "explain", "pending"].iter().any(|code| verb == *code) { 1 } else { 2 }
+    let known = ["run", "webhook", "sandbox", "install", "version", "completion", "docs"];
+    let is_flag = verb.to_string_lossy().starts_with('-');
+    if is_flag || known.iter().any(|known| verb == *known) { 2 } else { 1 }
 }
 
 /// A duration that is longer than none.
 pub(crate) fn duration(text: &str) -> Result<std::time::Duration, String> {
     match duration::parse(text) {
-        Ok(std::time::Duration::ZERO) => Err("expected more than no time".to_owned()),
+        Ok(std::time::Duration::ZERO) => Err("must be greater than 0".to_owned()),
         Ok(duration) => Ok(duration),
         Err(why) => Err(why.to_string()),
+    }
+}
+
+/// The same, in days too: `2d`, `1d12h`.
+pub(crate) fn long_duration(text: &str) -> Result<std::time::Duration, String> {
+    const DAY: u64 = 86_400;
+    let Some((days, rest)) = text.split_once('d') else {
+        return duration(text).map_err(|why| why.replace("15s, 1m30s or 500ms", "30m, 2h or 2d"));
+    };
+    let wrong = || "expected a duration with its unit, such as 30m, 2h or 2d".to_owned();
+    let days: u64 = days.parse().map_err(|_| wrong())?;
+    let rest =
+        if rest.is_empty() { Ok(std::time::Duration::ZERO) } else { duration(rest).map_err(|_| wrong()) };
+    let days = days.checked_mul(DAY).map(std::time::Duration::from_secs);
+    let all = days.and_then(|days| days.checked_add(rest.as_ref().copied().unwrap_or_default()));
+    match (rest, all) {
+        (Err(why), _) => Err(why),
+        (Ok(_), Some(all)) if all.as_secs() / DAY > 366 * 200 => {
+            Err("longer than two hundred years".to_owned())
+        }
+        (Ok(_), Some(all)) if all.is_zero() => Err("must be greater than 0".to_owned()),
+        (Ok(_), Some(all)) => Ok(all),
+        (Ok(_), None) => Err("longer than two hundred years".to_owned()),
     }
 }
 
@@ -261,7 +286,7 @@ fn called() -> &'static str {
 }
 
 fn parse_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> Result<Command, Error> {
-    let matches = command().try_get_matches_from(arguments)?;
+    let matches = command().try_get_matches_from(helped(arguments))?;
     match Cli::from_arg_matches(&matches)?.verb {
         None => Ok(Command::Print(command().render_help().to_string())),
         Some(Verb::Taint(arguments)) => Ok(Command::Taint(Box::new(arguments.settle()))),
@@ -307,6 +332,16 @@ fn parse_from(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) 
             Err(complaint) => Err(blame("sandbox", complaint)),
         },
     }
+}
+
+/// `taintward help plan` is `taintward plan --help`.
+fn helped(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = arguments.into_iter().map(Into::into).collect();
+    if words.get(1).is_some_and(|verb| verb == "help") {
+        words.remove(1);
+        words.push("--help".into());
+    }
+    words
 }
 
 /// A complaint about the flags of a command, with the usage beside it.

@@ -24,11 +24,11 @@ use crate::enforcer::Enforcers;
 use crate::kube_args::Cluster;
 use crate::output::{Output, PrintError};
 use crate::runtime::Runtime;
+use crate::say;
 use crate::survey::near::{Vicinity, Wanted, in_cluster, in_files};
 use crate::survey::{Reach, SurveyError, no_nodes};
 use answer::Explanations;
 use jiff::Timestamp;
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use taintward_core::matching::NumericOperators;
@@ -74,7 +74,10 @@ pub(crate) fn run(ask: &Ask) -> ExitCode {
     match answer(ask) {
         Ok(code) => code,
         Err(why) => {
-            let _ = writeln!(io::stderr(), "error: {why}");
+            if let ExplainError::Survey(why) = &why {
+                why.gaps().iter().for_each(say::error);
+            }
+            say::error(why);
             ExitCode::FAILURE
         }
     }
@@ -83,13 +86,10 @@ pub(crate) fn run(ask: &Ask) -> ExitCode {
 fn answer(ask: &Ask) -> Result<ExitCode, ExplainError> {
     let scene = scene(ask)?;
     let survey = &scene.vicinity.survey;
-    for gap in &survey.gaps {
-        let _ = writeln!(io::stderr(), "error: {gap}");
-    }
+    survey.gaps.iter().for_each(say::error);
+    survey.notes.iter().for_each(say::note);
     let explanations = Explanations::of(&scene, &ask.targets);
-    for missing in &explanations.missing {
-        let _ = writeln!(io::stderr(), "error: {missing}");
-    }
+    explanations.missing.iter().for_each(say::error);
     if !explanations.stories.is_empty() {
         ask.output.print(&explanations)?;
     }

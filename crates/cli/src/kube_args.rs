@@ -56,9 +56,11 @@ pub(crate) struct Server {
 }
 
 /// A cluster, and what of it is meant.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Cluster {
     pub(crate) settings: connect::Settings,
+    /// Somebody named it, by its file or its context.
+    pub(crate) is_named: bool,
     namespace: Option<String>,
     all_namespaces: bool,
     pub(crate) selector: String,
@@ -90,9 +92,11 @@ impl KubeArgs {
     }
 
     pub(crate) fn settle(self) -> Cluster {
+        let is_named = self.names_a_cluster();
         let Server { settings, patience } = self.server.settle();
         Cluster {
             settings,
+            is_named,
             namespace: self.namespace,
             all_namespaces: self.all_namespaces,
             selector: self.selector.unwrap_or_default(),
@@ -116,7 +120,8 @@ impl Cluster {
     pub(crate) fn whole(&self) -> Self {
         let (settings, patience) = (self.settings.clone(), self.patience);
         let (selector, fields) = (String::new(), String::new());
-        Self { settings, namespace: None, all_namespaces: true, selector, fields, patience }
+        let is_named = self.is_named;
+        Self { settings, is_named, namespace: None, all_namespaces: true, selector, fields, patience }
     }
 
     /// The namespace that was named; all if empty, where nobody named one.

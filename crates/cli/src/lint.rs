@@ -13,6 +13,7 @@ mod glob;
 mod json;
 mod object;
 mod report;
+mod rules;
 mod sarif;
 mod table;
 #[cfg(test)]
@@ -20,11 +21,12 @@ mod tests;
 
 use crate::kube_args::Cluster;
 use crate::output::{self, Answer, Output, View};
+use crate::say;
 use config::{Config, ConfigError};
 use gather::Gathered;
 use report::Report;
 use serde_json::Value;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use taintward_client::connect::ConnectError;
@@ -47,6 +49,8 @@ pub(crate) struct LintPlan {
 #[derive(Debug)]
 pub(crate) enum Source {
     Files(Vec<PathBuf>),
+    /// Only the rules are told.
+    Nothing,
     Cluster(Box<Cluster>),
     /// Files, held against the nodes and DaemonSets of a cluster.
     Both(Vec<PathBuf>, Box<Cluster>),
@@ -113,10 +117,19 @@ impl Answer for Report {
 }
 
 pub(crate) fn run(plan: &LintPlan) -> ExitCode {
+    if let (Source::Nothing, Form::Common(output)) = (&plan.from, &plan.form) {
+        return match output.print(&rules::Rules) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(why) => {
+                say::error(why);
+                ExitCode::FAILURE
+            }
+        };
+    }
     match look(plan) {
         Ok(report) => tell(plan, &report),
         Err(why) => {
-            let _ = writeln!(io::stderr(), "error: {why}");
+            say::error(why);
             ExitCode::FAILURE
         }
     }
@@ -125,6 +138,7 @@ pub(crate) fn run(plan: &LintPlan) -> ExitCode {
 fn look(plan: &LintPlan) -> Result<Report, LintError> {
     let config = Config::load(plan.config.as_deref())?;
     let mut gathered = match &plan.from {
+        Source::Nothing => Gathered::default(),
         Source::Files(paths) => Gathered::from_files(paths),
         Source::Cluster(cluster) => cluster::read(cluster)?,
         Source::Both(paths, cluster) => cluster::around(cluster, Gathered::from_files(paths))?,
@@ -141,7 +155,7 @@ fn tell(plan: &LintPlan, report: &Report) -> ExitCode {
         Form::Github => output::print(&github::print(report)),
     };
     if let Err(why) = printed {
-        let _ = writeln!(io::stderr(), "error: {why}");
+        say::error(why);
         return ExitCode::FAILURE;
     }
     remark(plan, report);
@@ -158,19 +172,13 @@ fn tell(plan: &LintPlan, report: &Report) -> ExitCode {
 /// What is no finding goes to standard error, so that standard output stays in its form. Nobody is left to tell if that
 /// fails.
 fn complain(report: &Report) {
-    for unread in &report.unread {
-        let _ = writeln!(io::stderr(), "error: {unread}");
-    }
-    for gap in &report.gaps {
-        let _ = writeln!(io::stderr(), "error: {gap}");
-    }
+    report.unread.iter().for_each(say::error);
+    report.gaps.iter().for_each(say::error);
 }
 
 fn remark(plan: &LintPlan, report: &Report) {
-    for unused in &report.unused_silences {
-        let _ = writeln!(io::stderr(), "note: {unused}");
-    }
+    report.unused_silences.iter().for_each(say::note);
     if matches!(&plan.form, Form::Common(output) if output.is_for_people()) {
-        let _ = writeln!(io::stderr(), "{}", report.summary());
+        say::line("", report.summary());
     }
 }

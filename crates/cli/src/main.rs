@@ -24,6 +24,7 @@ mod program;
 mod progress;
 mod runtime;
 mod sandbox;
+mod say;
 mod survey;
 mod taint;
 mod version;

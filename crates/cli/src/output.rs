@@ -16,7 +16,7 @@ mod table;
 
 pub(crate) use form::{FORMS, Form};
 pub(crate) use machine::json;
-pub(crate) use moment::when;
+pub(crate) use moment::{dated, when, zone_name};
 pub(crate) use paper::{Paper, harmless, width, wrap};
 pub(crate) use table::{Cell, Column, Table};
 
@@ -166,7 +166,8 @@ impl Output {
         match &self.form {
             Form::Table | Form::Wide => Ok(answer.human(&view)),
             Form::Name => {
-                Ok(view.in_order(&answer.names()).into_iter().map(|name| format!("{name}\n")).collect())
+                let names = answer.names();
+                Ok(view.in_order(&names).into_iter().map(|name| harmless(name) + "\n").collect())
             }
             Form::Json => Ok(json(&sorted(answer, &view))),
             Form::Yaml => machine::yaml(&sorted(answer, &view)).map_err(PrintError::Yaml),

@@ -15,10 +15,13 @@ use crate::enforcer::Enforcers;
 use crate::kube_args::Cluster;
 use crate::output::{Output, PrintError};
 use crate::runtime::Runtime;
-use crate::survey::{self, Reach, Source, Survey, SurveyError};
+use crate::say;
+use crate::survey::{self, Gap, Reach, Source, Survey, SurveyError};
+use crate::words;
 use jiff::Timestamp;
 use list::PendingList;
-use std::io::{self, Write as _};
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use taintward_core::matching::NumericOperators;
@@ -61,25 +64,28 @@ pub(crate) fn run(ask: &Ask) -> ExitCode {
     match done {
         Ok(code) => code,
         Err(why) => {
-            let _ = writeln!(io::stderr(), "error: {why}");
+            if let PendingError::Survey(why) = &why {
+                why.gaps().iter().for_each(say::error);
+            }
+            say::error(why);
             ExitCode::FAILURE
         }
     }
 }
 
 fn answer(ask: &Ask) -> Result<ExitCode, PendingError> {
-    let (survey, enforcers, namespace) = read(ask)?;
-    for gap in &survey.gaps {
-        let _ = writeln!(io::stderr(), "error: {gap}");
-    }
-    let list = PendingList::of(&survey, enforcers, &namespace);
+    let Read { survey, enforcers, namespace, elsewhere } = read(ask)?;
+    survey.gaps.iter().for_each(say::error);
+    survey.notes.iter().for_each(say::note);
+    let list = PendingList::of(&survey, enforcers, &namespace, offline(ask));
     if ask.output.is_for_people() {
-        if let Some(remark) = list.remark() {
-            let _ = writeln!(io::stderr(), "note: {remark}");
+        if io::stderr().is_terminal() {
+            say::line("", words::about(&survey.from, survey.snapshot.now()));
         }
+        list.remarks().into_iter().for_each(say::note);
         if list.is_empty() {
             let partly = if survey.gaps.is_empty() { "" } else { "As far as it could be read: " };
-            let _ = writeln!(io::stderr(), "{partly}{}", list::nobody(&namespace));
+            say::line(partly, list::nobody(&namespace, &elsewhere));
         }
     }
     if !(list.is_empty() && ask.output.is_for_people()) {
@@ -88,18 +94,47 @@ fn answer(ask: &Ask) -> Result<ExitCode, PendingError> {
     Ok(if survey.gaps.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The state, who evicts, and the namespace that is meant; all if empty.
-fn read(ask: &Ask) -> Result<(Survey, Option<Enforcers>, String), PendingError> {
+/// What the list is made from.
+struct Read {
+    survey: Survey,
+    enforcers: Option<Enforcers>,
+    /// The one that is meant; all if empty.
+    namespace: String,
+    /// How many count down in other namespaces, where nobody does in this one.
+    elsewhere: BTreeMap<String, usize>,
+}
+
+fn read(ask: &Ask) -> Result<Read, PendingError> {
     if !ask.files.is_empty() {
-        let survey = survey::survey(&Source::Files(ask.files.clone()), ask.as_of, ask.numeric)?;
-        return Ok((survey, None, ask.cluster.named_namespace().to_owned()));
+        let from = Source::Files(ask.files.clone(), Box::new(ask.cluster.clone()));
+        let survey = survey::survey(&from, ask.as_of, ask.numeric)?;
+        let namespace = ask.cluster.named_namespace().to_owned();
+        let elsewhere = list::by_namespace(&survey);
+        return Ok(Read { survey, enforcers: None, namespace, elsewhere });
     }
     let runtime = Runtime::new()?;
     runtime.block_on(async {
         let reach = Reach::of(&ask.cluster).await?;
-        let survey = reach.listed(ask.as_of, ask.numeric).await;
+        let mut survey = reach.listed(ask.as_of, ask.numeric).await;
         let enforcers = Enforcers::of(&reach, survey.snapshot.now().wall).await;
         let namespace = ask.cluster.namespace(&reach.connected).to_owned();
-        Ok((survey, Some(enforcers), namespace))
+        let mut elsewhere = BTreeMap::new();
+        if !namespace.is_empty() && ask.output.is_for_people() && list::by_namespace(&survey).is_empty() {
+            if reach.lacks_namespace(&namespace).await {
+                survey.gaps.push(Gap::plain(format!("there is no namespace {namespace}; check -n")));
+            }
+            let everywhere = reach.listed_everywhere(ask.as_of, ask.numeric).await;
+            // Who may not look elsewhere is not told of it.
+            if everywhere.gaps.is_empty() {
+                elsewhere = list::by_namespace(&everywhere);
+            }
+        }
+        Ok(Read { survey, enforcers: Some(enforcers), namespace, elsewhere })
     })
+}
+
+/// The flags that another command needs to ask about the same files.
+fn offline(ask: &Ask) -> String {
+    let files = ask.files.iter().map(|file| format!(" -f {}", file.display()));
+    files.chain(ask.as_of.map(|as_of| format!(" --as-of {as_of}"))).collect()
 }

@@ -19,14 +19,14 @@ pub(crate) use preview::preview;
 
 use crate::kube_args::Cluster;
 use crate::output::Output;
+use crate::say;
 use crate::survey::{self, Source, Survey, SurveyError};
 use answer::PlanAnswer;
 use edit::Edited;
 use jiff::Timestamp;
-use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use taintward_core::forecast::{Forecast, Question, forecast};
+use taintward_core::forecast::{BudgetImpact, Place, Question, forecast};
 use taintward_core::health;
 use taintward_core::matching::NumericOperators;
 use taintward_core::time::{Mono, Span};
@@ -41,6 +41,8 @@ pub(crate) struct Ask {
     /// Files that say how nodes would be, whatever else is in them.
     pub(crate) change_files: Vec<PathBuf>,
     pub(crate) cluster: Cluster,
+    /// Which of the things that may happen make the exit code 2.
+    pub(crate) fail_on: Vec<FailOn>,
     pub(crate) edits: Vec<Edit>,
     pub(crate) at: At,
     /// The moment to judge by; without it now.
@@ -61,11 +63,29 @@ pub(crate) enum At {
     Moment(Timestamp),
 }
 
+/// What makes the exit code 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum FailOn {
+    /// Somebody leaves
+    Leaves,
+    /// A disruption budget is broken
+    Budget,
+    /// Somebody who leaves finds no place
+    Nowhere,
+    /// Somebody who leaves is not made again
+    Lost,
+    /// Nothing
+    Never,
+}
+
 /// Exit codes of `taintward plan`.
 pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
-    (0, "No pod on the nodes in question leaves"),
+    (0, "Nothing happens that --fail-on names: without it, no pod on the nodes in question leaves"),
     (1, "Something could not be read, or the command line makes no sense; what was read is planned"),
-    (2, "Some pod on the nodes in question leaves, now or later, and all was read"),
+    (
+        2,
+        "Something happens that --fail-on names: without it, some pod on the nodes in question leaves, now or later",
+    ),
 ];
 
 /// Why there is no plan at all.
@@ -79,6 +99,8 @@ enum PlanError {
     Change(#[from] change_file::ChangeFileError),
     #[error(transparent)]
     Print(#[from] crate::output::PrintError),
+    #[error("with {from} no cluster is read: leave --kubeconfig and --context out")]
+    UnusedCluster { from: String },
     #[error("--at {at} is before {now}, the moment of the plan; name a later one, as in --at +10m")]
     Past { at: Timestamp, now: Timestamp },
 }
@@ -87,49 +109,59 @@ pub(crate) fn run(ask: Ask) -> ExitCode {
     match answer(ask) {
         Ok(code) => code,
         Err(why) => {
-            let _ = writeln!(io::stderr(), "error: {why}");
+            if let PlanError::Survey(why) = &why {
+                why.gaps().iter().for_each(say::error);
+            }
+            say::error(why);
             ExitCode::FAILURE
         }
     }
 }
 
 fn answer(ask: Ask) -> Result<ExitCode, PlanError> {
-    let Ask { files, change_files, cluster, mut edits, at, as_of, numeric, health, output } = ask;
+    let Ask { files, change_files, cluster, fail_on, mut edits, at, as_of, numeric, health, output } = ask;
     let given = survey::sort(files);
     for file in change_files.iter().chain(&given.changes) {
         edits.extend(change_file::read(file)?);
     }
     for file in &given.changes {
-        let _ = writeln!(
-            io::stderr(),
-            "note: {} has nothing but nodes, and is taken for how they would be",
-            file.display()
-        );
+        say::note(format!("{} has nothing but nodes, and is taken for how they would be", file.display()));
     }
     let from = match given.state {
         state if state.is_empty() => Source::Cluster(Box::new(cluster)),
-        state => Source::Files(state),
+        state if cluster.is_named => {
+            let from = state.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+            return Err(PlanError::UnusedCluster { from });
+        }
+        state => Source::Files(state, Box::new(cluster)),
     };
     let survey = survey::survey(&from, as_of, numeric)?;
     let until = until(at, &survey)?;
     let edited = edit::apply(&survey.snapshot, &edits, &health)?;
-    let question = Question { until, places_max: PLACES_MOST };
+    let question = Question { until, places_max: PLACES_MOST, about: &survey.about };
     let forecast = forecast(&survey.snapshot, &edited.changes, question);
-    for gap in &survey.gaps {
-        let _ = writeln!(io::stderr(), "error: {gap}");
-    }
-    let code = code(&survey, &forecast);
+    survey.gaps.iter().for_each(say::error);
+    survey.notes.iter().for_each(say::note);
     let Edited { told, .. } = &edited;
-    output.print(&PlanAnswer { survey: &survey, forecast: &forecast, told, until })?;
-    Ok(code)
+    let answer = PlanAnswer { survey: &survey, forecast: &forecast, told, until };
+    output.print(&answer)?;
+    Ok(match (survey.gaps.is_empty(), fail_on.iter().any(|what| what.happens(&answer))) {
+        (false, _) => ExitCode::FAILURE,
+        (true, false) => ExitCode::SUCCESS,
+        (true, true) => ExitCode::from(2),
+    })
 }
 
-fn code(survey: &Survey, forecast: &Forecast) -> ExitCode {
-    let leaving = forecast.totals.going + forecast.totals.later;
-    match (survey.gaps.is_empty(), leaving) {
-        (false, _) => ExitCode::FAILURE,
-        (true, 0) => ExitCode::SUCCESS,
-        (true, _) => ExitCode::from(2),
+impl FailOn {
+    fn happens(self, answer: &PlanAnswer<'_>) -> bool {
+        let forecast = answer.forecast;
+        match self {
+            Self::Leaves => forecast.totals.going + forecast.totals.later > 0,
+            Self::Budget => forecast.budgets.iter().any(BudgetImpact::is_broken),
+            Self::Nowhere => forecast.homes.iter().any(|home| matches!(home.place, Place::Nowhere(_))),
+            Self::Lost => answer.lost_for_good() > 0,
+            Self::Never => false,
+        }
     }
 }
 

@@ -15,11 +15,12 @@ use crate::pending;
 use crate::plan;
 use crate::runtime::Runtime;
 use crate::sandbox;
+use crate::say;
 use crate::taint;
 use crate::version;
 use crate::webhook;
 use std::error::Error;
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use taintward_controller::logging;
 use taintward_controller::run::{RunError, run};
@@ -28,7 +29,10 @@ use taintward_controller::shutdown::{IMPATIENT_EXIT, Shutdown};
 /// Every exit code and what it means; `lint` has its own (`lint::EXIT_CODES`), `taint` those of kubectl.
 pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
     (0, "It did what it was asked for; for `run` and `webhook`: it was asked to stop, and has stopped"),
-    (1, "It could not go on; the last line of the log says why and what to do about it"),
+    (
+        1,
+        "It could not go on; the last line of the log says why and what to do about it; or there is no such command",
+    ),
     (2, "The command line or an environment variable makes no sense; nothing was begun"),
     (IMPATIENT_EXIT as u8, "A second SIGTERM or SIGINT ended it before it had stopped in good order"),
 ];
@@ -61,16 +65,23 @@ pub(crate) fn main() -> ExitCode {
         Ok(Command::Version(plan)) => version::run(*plan),
         Ok(Command::Docs(plan)) => docs(&plan),
         Err(complaint) => {
-            // Nobody is left to tell if the terminal is gone.
-            let _ = complaint.print();
-            ExitCode::from(if complaint.exit_code() == 0 { 0 } else { args::misuse_code() })
+            let printed = complaint.print().and_then(|()| io::stdout().flush());
+            match (complaint.exit_code(), printed) {
+                (0, Err(why)) if why.kind() != io::ErrorKind::BrokenPipe => {
+                    say::error(format!("cannot write to standard output: {why}"));
+                    ExitCode::FAILURE
+                }
+                (0, _) => ExitCode::SUCCESS,
+                // Nobody is left to tell if the terminal is gone.
+                _ => ExitCode::from(args::misuse_code()),
+            }
         }
     }
 }
 
 fn controller(plan: Plan) -> ExitCode {
     if let Err(error) = logging::start(plan.logging) {
-        let _ = writeln!(io::stderr(), "error: cannot log: {error}");
+        say::error(format!("cannot log: {error}"));
         return ExitCode::FAILURE;
     }
     logging::end_on_panic();
@@ -100,7 +111,7 @@ fn play(asked: impl Future<Output = Result<(), Box<dyn Error>>>) -> ExitCode {
     match played() {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            let _ = writeln!(io::stderr(), "error: {why}");
+            say::error(why);
             ExitCode::FAILURE
         }
     }
@@ -110,7 +121,7 @@ fn docs(plan: &DocsPlan) -> ExitCode {
     match docs::write(plan) {
         Ok(text) => print(&text),
         Err(why) => {
-            let _ = writeln!(io::stderr(), "error: {why}");
+            say::error(why);
             ExitCode::FAILURE
         }
     }
@@ -120,7 +131,7 @@ fn print(text: &str) -> ExitCode {
     match output::print(text) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            let _ = writeln!(io::stderr(), "error: {why}");
+            say::error(why);
             ExitCode::FAILURE
         }
     }

@@ -6,6 +6,7 @@
 //!           what the answer lacks because of it.
 //! Not here: what is asked of the snapshot (the core).
 
+mod chosen;
 pub(crate) mod closeup;
 mod cluster;
 mod files;
@@ -15,23 +16,26 @@ mod objects;
 pub(crate) mod tests;
 
 pub(crate) use cluster::{Reach, of_nodes};
-pub(crate) use files::sort;
+pub(crate) use files::{NO_UID, sort};
 
 use crate::kube_args::Cluster;
 use crate::manifest::Mark;
 use jiff::Timestamp;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use taintward_client::clock::Clock;
 use taintward_client::connect::{ConnectError, ProbeError};
 use taintward_core::matching::NumericOperators;
+use taintward_core::names::{NodeName, PodName};
 use taintward_core::snapshot::Snapshot;
 use taintward_core::time::Wall;
 
 /// Where a cluster's state comes from.
 #[derive(Debug)]
 pub(crate) enum Source {
-    Files(Vec<PathBuf>),
+    /// Files; of the cluster only which pods are asked about.
+    Files(Vec<PathBuf>, Box<Cluster>),
     Cluster(Box<Cluster>),
 }
 
@@ -43,6 +47,10 @@ pub(crate) struct Survey {
     pub(crate) from: String,
     /// What could not be read, and what is lacking because of it: the answer is partial.
     pub(crate) gaps: Vec<Gap>,
+    /// What is worth knowing of what was read; nothing is lacking because of it.
+    pub(crate) notes: Vec<String>,
+    /// Of each pod of the snapshot, whether it is asked about; empty: all are.
+    pub(crate) about: Vec<bool>,
 }
 
 /// Something that could not be read.
@@ -53,6 +61,18 @@ pub(crate) struct Gap {
     /// Line 0: the whole file.
     pub(crate) at: Mark,
     pub(crate) why: String,
+}
+
+impl Gap {
+    /// Something of a cluster.
+    pub(crate) fn plain(why: String) -> Self {
+        Self { file: String::new(), at: Mark::default(), why }
+    }
+
+    /// What may not or cannot be read, and what is lacking because of it.
+    fn of(why: &dyn fmt::Display, lacking: &str) -> Self {
+        Self::plain(format!("{why}; {lacking}"))
+    }
 }
 
 /// `web.yaml:3:7: ...`, `web.yaml ...` or what a server said.
@@ -73,20 +93,27 @@ pub(crate) enum SurveyError {
     Connect(#[from] ConnectError),
     #[error("{place}: {why}")]
     Unreachable { place: String, why: ProbeError },
-    #[error("{}there is no node in {from}; {way_out}", before(gaps))]
+    #[error("there is no node in {from}; {way_out}")]
     NoNodes { from: String, gaps: Vec<Gap>, way_out: &'static str },
     #[error("the operating system refuses what the program needs to start: {0}")]
     Start(#[from] std::io::Error),
+    #[error("-l or --field-selector: {0}")]
+    Selector(String),
+}
+
+impl SurveyError {
+    /// What could not be read, which may be why.
+    pub(crate) fn gaps(&self) -> &[Gap] {
+        match self {
+            Self::NoNodes { gaps, .. } => gaps,
+            _ => &[],
+        }
+    }
 }
 
 /// What a file without nodes lacks.
 const GIVE_NODES: &str =
     "give the nodes too, as from: kubectl get nodes,pods,pdb -A -o json --show-managed-fields";
-
-/// What could not be read, before what follows from that.
-fn before(gaps: &[Gap]) -> String {
-    gaps.iter().map(|gap| format!("{gap}\nerror: ")).collect()
-}
 
 /// Which moment it is, for judging.
 pub(crate) fn moment(as_of: Option<Timestamp>) -> Wall {
@@ -100,12 +127,12 @@ pub(crate) fn survey(
     numeric: NumericOperators,
 ) -> Result<Survey, SurveyError> {
     let survey = match from {
-        Source::Files(paths) => files::survey(paths, as_of, numeric),
+        Source::Files(paths, cluster) => files::survey(paths, cluster, as_of, numeric)?,
         Source::Cluster(cluster) => cluster::survey(cluster, as_of, numeric)?,
     };
     match (survey.snapshot.nodes().is_empty(), from) {
         (false, _) => {}
-        (true, Source::Files(_)) => return Err(no_nodes(survey)),
+        (true, Source::Files(..)) => return Err(no_nodes(survey)),
         (true, Source::Cluster(_)) => {
             let way_out = "without nodes nothing can be said";
             return Err(SurveyError::NoNodes { from: survey.from, gaps: survey.gaps, way_out });
@@ -119,12 +146,33 @@ pub(crate) fn no_nodes(Survey { from, gaps, .. }: Survey) -> SurveyError {
     SurveyError::NoNodes { from, gaps, way_out: GIVE_NODES }
 }
 
-/// Pods on nodes that could not be had are a gap of their own.
-fn lost(count: usize) -> Option<Gap> {
-    let why = match count {
-        0 => return None,
-        1 => "1 pod is on a node that is not there; nothing is said of it".to_owned(),
-        many => format!("{many} pods are on nodes that are not there; nothing is said of them"),
+/// Pods that are named.
+const NAMED_MOST: usize = 5;
+
+/// Pods on nodes that are not there.
+fn gone(lost: &[(PodName, NodeName)]) -> Option<String> {
+    if lost.is_empty() {
+        return None;
+    }
+    let nodes: BTreeSet<&str> = lost.iter().map(|(_, node)| node.as_str()).collect();
+    let nodes: Vec<&str> = nodes.into_iter().collect();
+    let (pods, them) = if lost.len() == 1 {
+        ("1 pod is".to_owned(), "it")
+    } else {
+        (format!("{} pods are", lost.len()), "them")
     };
-    Some(Gap { file: String::new(), at: Mark::default(), why })
+    let noun = if nodes.len() == 1 { "node that is" } else { "nodes that are" };
+    let (nodes, pods_named) =
+        (some(&nodes), some(&lost.iter().map(|(pod, _)| pod.as_str()).collect::<Vec<_>>()));
+    let article = if noun.starts_with("node ") { "a " } else { "" };
+    Some(format!("{pods} on {article}{noun} gone ({nodes}), and nothing is said of {them}: {pods_named}"))
+}
+
+/// The first few names.
+fn some(names: &[&str]) -> String {
+    let told = names.iter().take(NAMED_MOST).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED_MOST) {
+        0 => told,
+        more => format!("{told} and {more} more"),
+    }
 }

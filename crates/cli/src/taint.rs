@@ -27,9 +27,12 @@ use request::{Misuse, Request};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
-use taintward_client::connect::{ConnectError, Connected, connect};
+use taintward_client::connect::{ConnectError, Connected, ProbeError, connect, probe};
 use taintward_client::nodes::Nodes;
 use targets::Targets;
+
+/// How long it is asked why nobody answered.
+const PROBED_MOST: Duration = Duration::from_secs(5);
 
 /// What `taintward taint` is to do.
 #[derive(Debug)]
@@ -104,6 +107,9 @@ enum Trouble {
     Start(#[from] io::Error),
     #[error("{0}")]
     Nodes(#[from] taintward_client::act::Refusal),
+    /// Nothing was changed: the server does not answer at all.
+    #[error("{place}: {why}")]
+    Unreachable { place: String, why: ProbeError },
     #[error("the answer was not yes; no node was changed")]
     Declined,
 }
@@ -121,7 +127,11 @@ pub(crate) fn run(plan: &TaintPlan, preview: Preview<'_>) -> ExitCode {
     match carry_out(plan, preview) {
         Ok(failures) if failures.is_empty() => ExitCode::SUCCESS,
         Ok(failures) => complain(&failure::told(&failures)),
-        Err(trouble) => complain(&format!("error: {trouble}\n")),
+        Err(trouble @ Trouble::Misuse(_)) => complain(&format!("error: {trouble}\n")),
+        Err(trouble) => {
+            crate::say::error(trouble);
+            ExitCode::FAILURE
+        }
     }
 }
 
@@ -135,18 +145,36 @@ fn carry_out(plan: &TaintPlan, preview: Preview<'_>) -> Result<Vec<Failure>, Tro
     let request = Request::read(plan)?;
     let runtime = Runtime::new()?;
     let connected = runtime.block_on(connect(&plan.cluster.settings))?;
-    let names = runtime.block_on(names(plan, &request.targets, &connected))?;
+    let names = match runtime.block_on(names(plan, &request.targets, &connected)) {
+        Ok(names) => names,
+        Err(why) => {
+            runtime.block_on(reached(plan, &connected))?;
+            return Err(why);
+        }
+    };
     // Outside of the runtime: a preview may start one of its own.
     if ask::before(plan, &request.change, &names, preview)? == Answer::No {
         return Err(Trouble::Declined);
     }
     let nodes = Nodes::new(connected.client.clone(), plan.cluster.patience);
-    Ok(runtime.block_on(async {
-        match plan.list {
+    runtime.block_on(async {
+        let failures = match plan.list {
             true => list::show(plan, &nodes, &names).await,
             false => write::all(plan, &request.change, &nodes, &names).await,
+        };
+        let is_silent = |failure: &Failure| matches!(failure, Failure::Silent(_));
+        if !failures.is_empty() && failures.len() == names.len() && failures.iter().all(is_silent) {
+            reached(plan, &connected).await?;
         }
-    }))
+        Ok(failures)
+    })
+}
+
+/// Where nobody answers at all, that is told with the place and the way out.
+async fn reached(plan: &TaintPlan, connected: &Connected) -> Result<(), Trouble> {
+    let unreachable = |why| Trouble::Unreachable { place: connected.where_from.clone(), why };
+    let asked = probe(&connected.client, plan.cluster.patience.min(PROBED_MOST)).await;
+    asked.map(drop).map_err(unreachable)
 }
 
 async fn names(plan: &TaintPlan, targets: &Targets, connected: &Connected) -> Result<Vec<String>, Trouble> {

@@ -8,7 +8,7 @@ use crate::kube_args::Server;
 use crate::output::{Answer, Output, View};
 use crate::runtime::Runtime;
 use serde_json::{Value, json};
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 use taintward_client::connect::{ConnectError, ProbeError, connect, probe};
 
@@ -78,7 +78,7 @@ pub(crate) fn run(plan: VersionPlan) -> ExitCode {
     let complaints: Vec<String> = printed.into_iter().chain(failure).collect();
     for complaint in &complaints {
         // Nobody is left to tell if that fails.
-        let _ = writeln!(io::stderr(), "error: {complaint}");
+        crate::say::error(complaint);
     }
     if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

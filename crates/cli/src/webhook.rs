@@ -10,7 +10,7 @@ pub(crate) use lists::{ListsError, checked, lists};
 
 use crate::runtime::Runtime;
 use std::error::Error;
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 use taintward_controller::logging::{self, Logging};
 use taintward_controller::shutdown::Shutdown;
@@ -35,7 +35,7 @@ enum Failure {
 pub(crate) fn serve(plan: WebhookPlan) -> ExitCode {
     if let Err(error) = logging::start(plan.logging) {
         // Nobody is left to tell if standard error is gone.
-        let _ = writeln!(io::stderr(), "error: cannot log: {error}");
+        crate::say::error(format!("cannot log: {error}"));
         return ExitCode::FAILURE;
     }
     match drive(plan.settings) {

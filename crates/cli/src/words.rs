@@ -4,7 +4,7 @@
 //! Goes out: text.
 //! Not here: times in general (`output`), whole answers (`human.rs` of each command).
 
-use crate::output::{View, harmless, when, wrap};
+use crate::output::{View, dated, harmless, when, wrap, zone_name};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
@@ -28,9 +28,19 @@ pub(crate) fn paragraph(text: &mut String, sentence: &str, view: &View) {
 
 /// One of several sentences.
 pub(crate) fn bullet(text: &mut String, sentence: &str, width: usize) {
-    for (at, line) in wrap(&harmless(sentence), width - 2).into_iter().enumerate() {
+    for (at, line) in wrap(&harmless(sentence), width.saturating_sub(2)).into_iter().enumerate() {
         let _ = writeln!(text, "{}{line}", if at == 0 { "- " } else { "  " });
     }
+}
+
+/// Which cluster or files an answer is about, and its moment, with the zone of all its times.
+pub(crate) fn about(from: &str, now: Now) -> String {
+    format!("{from}, {}:", dated(now.wall, &TimeZone::system()))
+}
+
+/// A title over times: `LEAVES (CET)`.
+pub(crate) fn with_zone(title: &str, now: Now) -> String {
+    format!("{title} ({})", zone_name(now.wall, &TimeZone::system()))
 }
 
 /// When something will be: `now`, `14:03:11, in 4m12s`.
@@ -169,6 +179,20 @@ pub(crate) const fn exempt(exemption: Exemption) -> &'static str {
         Exemption::Mirror => "is static: only its node can end it",
         Exemption::Unreadable => "cannot be read, and nobody is evicted on a guess",
     }
+}
+
+/// The same, where nothing is said of the place.
+pub(crate) const fn made(again: Return) -> &'static str {
+    match again {
+        Return::Anywhere => "made again",
+        other => returns(other),
+    }
+}
+
+/// A pod's uid; `null` where a file has none.
+pub(crate) fn uid(uid: &taintward_core::names::Uid) -> Value {
+    let text = uid.to_string();
+    if text.starts_with(crate::survey::NO_UID) { Value::Null } else { text.into() }
 }
 
 /// What becomes of pods that are gone; a Job asks its failure policy and backoff limit (NB-3).

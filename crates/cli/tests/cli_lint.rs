@@ -105,7 +105,10 @@ fn a_cluster_is_read_as_files_are() {
     assert_eq!(of(&["-A", "-l", "app!=web"]), [no_daemon]);
     let (code, out, said) = lint(&kubeconfig, &["-n", "shop", "--fail-on", "info"]);
     assert_eq!(code, 2);
-    assert!(out.contains("TL301 Deployment shop/web  spec.template.spec.tolerations[0]\n"), "{out}");
+    assert!(
+        out.contains("TL301 Deployment shop/web  spec.template.spec.tolerations[0]  [unneeded-toleration]\n"),
+        "{out}"
+    );
     assert!(said.contains("0 errors, 1 warning, 1 info in 1 workload and 2 nodes"), "{said}");
     let (code, _, said) = lint(&kubeconfig, &["-l", "app=("]);
     assert!(code == 1 && said.contains("400"), "{said}");

@@ -142,3 +142,47 @@ fn what_may_not_be_read_makes_the_plan_partial() {
     assert!(code == 1 && out.contains("This answer is partial"), "{out}");
     assert!(said.contains(gaps[1]), "{said}");
 }
+
+const NODES: &str = r#"{"kind": "NodeList", "items": [{"metadata": {"name": "n1", "uid": "u"}}]}"#;
+const PODS: &str = r#"{"kind": "PodList", "items": [
+    {"metadata": {"name": "here", "namespace": "shop", "uid": "a"}, "spec": {"nodeName": "n1"}},
+    {"metadata": {"name": "young", "namespace": "shop", "uid": "b"}, "spec": {"nodeName": "new"}},
+    {"metadata": {"name": "stray", "namespace": "shop", "uid": "c"}, "spec": {"nodeName": "old"}}]}"#;
+
+/// The minute after a cluster was scaled down: its pods are there yet. And a node that came while the lists were read.
+#[test]
+fn pods_of_nodes_that_are_gone_are_named_and_the_others_are_planned() {
+    let folder = Folder::named("plan-scaled-down");
+    let kubeconfig = serve(&folder, |path| match path {
+        "/api/v1/nodes" => There::Object(NODES),
+        "/api/v1/nodes/new" => There::Object(r#"{"metadata": {"name": "new", "uid": "n"}, "spec": {}}"#),
+        "/api/v1/pods" => There::Object(PODS),
+        "/apis/policy/v1/poddisruptionbudgets" => There::Object(r#"{"kind": "List", "items": []}"#),
+        _ => There::Nothing,
+    });
+    let (code, told) = plan(&kubeconfig, &["--taint", "*", "x:NoExecute"]);
+    assert_eq!((code, &told["complete"], &told["gaps"]), (2, &true.into(), &Value::Array(Vec::new())));
+    assert_eq!(told["items"].as_array().unwrap().len(), 2);
+    let note = "1 pod is on a node that is gone (old), and nothing is said of it: shop/stray";
+    assert_eq!(told["notes"], serde_json::json!([note]));
+    let (code, _, said) = taintward(&kubeconfig, &["plan", "--taint", "n1", "x:NoExecute"]);
+    assert_eq!((code, said), (2, format!("note: {note}\n")));
+    let (code, _, said) = taintward(&kubeconfig, &["plan", "--taint", "n1", "x:NoExecute", "-n", "shpo"]);
+    assert!(code == 1 && said.contains("error: there is no namespace shpo; check -n\n"), "{said}");
+}
+
+/// Who may look at one namespace only is told of that, and that places may be wrong.
+#[test]
+fn a_plan_for_one_namespace_asks_for_all_pods_and_makes_do_with_less() {
+    let folder = Folder::named("plan-namespace");
+    let kubeconfig = serve(&folder, |path| match path {
+        "/api/v1/nodes" => There::Object(NODES),
+        "/api/v1/namespaces/shop/pods" => There::Object(PODS),
+        "/apis/policy/v1/poddisruptionbudgets" => There::Object(r#"{"kind": "List", "items": []}"#),
+        _ => There::Hidden,
+    });
+    let (code, told) = plan(&kubeconfig, &["--taint", "n1", "x:NoExecute", "-n", "shop"]);
+    assert_eq!((code, &told["items"][0]["pod"]), (1, &"here".into()));
+    let gap = told["gaps"][0].as_str().unwrap();
+    assert!(gap.contains("grant the verb list on pods") && gap.ends_with("places may be wrong"), "{gap}");
+}

@@ -54,12 +54,51 @@ fn help_and_version_go_to_standard_output() {
 
 #[test]
 fn a_wrong_flag_ends_with_2_before_anything_begins() {
-    for arguments in
-        [&["walk"][..], &["run", "--mode=watch"], &["run", "--leader-elect-retry-period=0s"], &["--mode"]]
-    {
+    for arguments in [
+        &["run", "--walk"][..],
+        &["run", "--mode=watch"],
+        &["run", "--leader-elect-retry-period=0s"],
+        &["--mode"],
+    ] {
         let (code, out, err) = output(taintward().args(arguments));
         assert_eq!((code, out.as_str()), (Some(2), ""), "{arguments:?}");
         assert!(err.starts_with("error: "), "{err}");
+    }
+}
+
+/// It may have been meant to be `plan` or `lint`, whose 2 says that something was found.
+#[test]
+fn a_command_that_does_not_exist_ends_with_1() {
+    let (code, out, err) = output(taintward().arg("pln"));
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(err.contains("unrecognized subcommand 'pln'"), "{err}");
+}
+
+#[test]
+fn help_that_cannot_be_written_is_a_failure() {
+    for arguments in [&["--help"][..], &["plan", "--help"], &["help", "plan"], &["--version"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let done = taintward().args(arguments).stdout(full).output().unwrap();
+        let err = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(1), "{arguments:?}: {err}");
+        assert!(err.starts_with("error: cannot write to standard output: "), "{err}");
+    }
+}
+
+/// Local times, with their zone said once, also in summer; for programs what ends in Z.
+#[test]
+fn times_are_those_of_the_zone_that_the_environment_names() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/plan.in/cluster.yaml");
+    let plan = ["plan", "-f", file, "--as-of", "2026-07-21T14:00:00Z", "--node-dead", "n2"];
+    for (zone, now, leaves) in [
+        ("Europe/Berlin", "2026-07-21 16:00:00 CEST", "16:05:50, in 5m50s"),
+        ("UTC", "2026-07-21 14:00:00 UTC", "14:05:50, in 5m50s"),
+    ] {
+        let (code, out, err) = output(taintward().args(plan).env("TZ", zone));
+        assert_eq!((code, err.as_str()), (Some(2), ""));
+        assert!(out.starts_with(&format!("{file}, {now}:\n")) && out.contains(leaves), "{out}");
+        let (_, out, _) = output(taintward().args(plan).args(["-o", "json"]).env("TZ", zone));
+        assert!(out.contains("\"leavesAt\": \"2026-07-21T14:05:50Z\""), "{out}");
     }
 }
 

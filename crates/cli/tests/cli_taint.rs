@@ -93,7 +93,7 @@ fn a_note_goes_with_its_taint() {
     assert_eq!(stage.notes("n1").len(), 1);
     assert_eq!(stage.ok("node n1 power- disk-"), "node/n1 untainted\n");
     assert_eq!(stage.notes("n1"), Vec::<Value>::new());
-    assert_eq!(stage.ok("node n1 --list"), "NODE   TAINT    SINCE\nn1     <none>\n");
+    assert_eq!(stage.ok("node n1 --list"), "NODE   TAINT    SINCE (UTC)\nn1     <none>\n");
 }
 
 #[test]
@@ -193,4 +193,31 @@ fn who_need_not_be_asked_is_not() {
     half.stderr(Stdio::piped());
     let (code, shown, _) = Terminal::with_input(half).ends();
     assert_eq!((code, shown.as_str()), (0, ""));
+}
+
+/// Which server, of which context, and what to do.
+#[test]
+fn a_server_that_does_not_answer_is_named() {
+    let folder = Folder::named("taint-dead");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let server = format!("http://127.0.0.1:{port}");
+    let kubeconfig = folder.write(
+        "kubeconfig",
+        &format!(
+            "apiVersion: v1\nkind: Config\nclusters: [{{name: x, cluster: {{server: '{server}'}}}}]\nusers: [{{name: x, user: \
+             {{}}}}]\ncontexts: [{{name: x, context: {{cluster: x, user: x}}}}]\ncurrent-context: x\n"
+        ),
+    );
+    for typed in [&["n1", "a:NoSchedule"][..], &["-l", "a=b", "a:NoSchedule"], &["--list"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command.args(["taint", "node"]).args(typed).args(["--kubeconfig", &kubeconfig]).stdin(Stdio::null());
+        let done = command.output().unwrap();
+        let said = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(1), "{said}");
+        assert!(said.starts_with("error: context \"x\"") && said.contains(&server), "{said}");
+        assert!(
+            said.contains("the API server cannot be reached") && !said.contains("ServiceError"),
+            "{said}"
+        );
+    }
 }

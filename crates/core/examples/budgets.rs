@@ -169,7 +169,7 @@ fn planned() {
         unschedulable: false,
     };
     let changes: Vec<NodeChange> = (0..10_000).map(planned).collect();
-    let question = |places_max| Question { until: Mono::NEVER, places_max };
+    let question = |places_max| Question { until: Mono::NEVER, places_max, about: &[] };
     let mut times: Vec<Duration> = Vec::new();
     for _ in 0..5 {
         let (told, taken) = time(|| forecast(&snapshot, &changes, question(0)));

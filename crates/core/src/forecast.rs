@@ -43,11 +43,20 @@ pub struct PlannedTaint {
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct Question<'q> {
     /// Who goes later than this is not counted as going.
     pub until: Mono,
     /// How many of those that leave are given a place, at most.
     pub places_max: usize,
+    /// Of each pod of the snapshot, whether it is asked about; empty: all are. The others leave all the same, and make room
+    /// and take it; they are only not told.
+    pub about: &'q [bool],
+}
+
+impl Question<'_> {
+    fn is_about(&self, pod: u32) -> bool {
+        self.about.is_empty() || self.about.get(pod as usize) == Some(&true)
+    }
 }
 
 /// What happens to one pod.
@@ -140,15 +149,23 @@ pub struct Forecast {
 }
 
 /// What would happen if nodes were changed; of no change, what will happen anyway.
-pub fn forecast(snapshot: &Snapshot, changes: &[NodeChange], question: Question) -> Forecast {
+pub fn forecast(snapshot: &Snapshot, changes: &[NodeChange], question: Question<'_>) -> Forecast {
     let moment = if question.until == Mono::NEVER { snapshot.now().mono } else { question.until };
-    let nodes = judge::nodes(snapshot, changes);
+    let mut nodes = judge::nodes(snapshot, changes);
+    let mut leavers = judge::leavers(&nodes, question.until);
+    let mut budgets = impact::budgets(snapshot, &leavers);
+    let (mut homes, mut homeless) = placement::homes(snapshot, changes, &leavers, question.places_max);
+    if !question.about.is_empty() {
+        nodes.iter_mut().for_each(|node| node.fates.retain(|fate| question.is_about(fate.pod)));
+        leavers.retain(|leaver| question.is_about(leaver.pod));
+        let theirs = impact::budgets(snapshot, &leavers);
+        budgets.retain(|impact| theirs.iter().any(|hit| hit.budget == impact.budget));
+        homes.retain(|home| question.is_about(home.pod));
+        homeless = leavers.len() - homes.len();
+    }
     let mut totals = Totals::default();
     nodes.iter().flat_map(|node| &node.fates).for_each(|fate| totals.count(fate, moment));
-    let leavers = judge::leavers(&nodes, question.until);
     let workloads = impact::workloads(snapshot, &leavers, moment);
-    let budgets = impact::budgets(snapshot, &leavers);
-    let (homes, homeless) = placement::homes(snapshot, changes, leavers, question.places_max);
     Forecast { moment, nodes, totals, workloads, budgets, homes, homeless }
 }
 

@@ -19,6 +19,7 @@ mod hint;
 mod placer;
 mod requests;
 mod score;
+mod spread;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -27,7 +28,7 @@ pub use affinity::{NodeOperator, NodeRequirement, NodeTerm, PreferredTerm};
 pub use choose::{Choice, choose};
 pub use filter::{filter, kept_off_by};
 pub use hint::taints_help;
-pub use placer::Placer;
+pub use placer::{Applicant, Placer};
 pub use requests::{Amounts, Container, PodRequests, units};
 pub use score::{Score, score};
 pub use words::why_none;

@@ -13,6 +13,7 @@ mod workload;
 
 pub use budget::{Budget, BudgetStatus, Floor, Portion};
 pub use builder::{Builder, NodeRead, PodRead};
+pub(crate) use workload::TEMPLATE_HASH;
 pub use workload::{OwnerRef, Return, Workload, WorkloadKind};
 
 use crate::fact::{NodeFact, Standing};
@@ -104,7 +105,7 @@ pub struct Snapshot {
     label_sets: Vec<Labels>,
     workloads: Vec<Workload>,
     budgets: Vec<Budget>,
-    lost: usize,
+    lost: Vec<(PodName, NodeName)>,
 }
 
 impl Snapshot {
@@ -169,8 +170,8 @@ impl Snapshot {
     }
 
     /// Pods on nodes that the snapshot does not have: nothing can be said of them.
-    pub const fn lost(&self) -> usize {
-        self.lost
+    pub fn lost(&self) -> &[(PodName, NodeName)] {
+        &self.lost
     }
 
     /// A node's NoExecute taints, each with its start as a controller that watched it would have it, to the second (D1).

@@ -11,7 +11,14 @@ use crate::output::OutputError;
 use clap::Args;
 use std::path::PathBuf;
 
+// Objects are named here: what chooses them is only taken to be told so.
 #[derive(Debug, Args)]
+#[command(
+    mut_arg("namespace", |arg| arg.help("The namespace of the pods; without it that of the context, of files any")),
+    mut_arg("all_namespaces", |arg| arg.hide(true)),
+    mut_arg("selector", |arg| arg.hide(true)),
+    mut_arg("field_selector", |arg| arg.hide(true))
+)]
 pub(crate) struct ExplainArgs {
     /// What is to be explained: pod/NAME, node/NAME, or pod NAME...; several at once
     #[arg(value_name = "pod/NAME|node/NAME", add = Kind::PodOrNode.completer())]
@@ -30,7 +37,7 @@ pub(super) enum ExplainArgsError {
     #[error(transparent)]
     Target(#[from] TargetError),
     #[error(
-        "pods are named here, not chosen: leave -A, -l and --field-selector out; taintward pending has them"
+        "explain takes names, not selectors: leave -A, -l and --field-selector out, or use taintward pending"
     )]
     Chosen,
     #[error(transparent)]

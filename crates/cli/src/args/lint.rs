@@ -32,6 +32,9 @@ pub(crate) struct LintArgs {
     /// jsonpath=TEMPLATE or jsonpath-file=FILE
     #[arg(short, long, value_name = "FORM", default_value = "table", value_parser = written)]
     output: Written,
+    /// Lists the rules there are, and reads nothing
+    #[arg(long, conflicts_with_all = ["filename", "cluster"])]
+    rules: bool,
     /// The exit code is 2 if something at least this bad is found
     #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = FailOn::Error)]
     fail_on: FailOn,
@@ -92,6 +95,7 @@ impl LintArgs {
             FailOn::Never => None,
         };
         let from = match self.filename {
+            _ if self.rules => Source::Nothing,
             files if files.is_empty() => Source::Cluster(Box::new(self.kube.settle())),
             files if self.cluster => Source::Both(files, Box::new(self.kube.settle())),
             _ if self.kube.names_a_cluster() => return Err(LintArgsError::UnusedCluster),

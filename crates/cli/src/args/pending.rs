@@ -22,7 +22,7 @@ pub(crate) struct PendingArgs {
         short,
         long,
         value_name = "FILE|FOLDER|-",
-        conflicts_with_all = ["kubeconfig", "context", "watch", "selector", "field_selector"]
+        conflicts_with_all = ["kubeconfig", "context", "watch"]
     )]
     filename: Vec<PathBuf>,
     #[command(flatten)]

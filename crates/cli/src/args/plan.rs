@@ -4,9 +4,10 @@
 //! Goes out: an [`Ask`].
 //! Not here: what the choices do (`plan.rs`).
 
-use super::survey::{Survey, SurveyArgs};
+use super::survey::{EXPECTED, Survey, SurveyArgs};
+use crate::complete::Kind;
 use crate::output::OutputError;
-use crate::plan::{Ask, At, Edit, NodeSet, Silence};
+use crate::plan::{Ask, At, Edit, FailOn, NodeSet, Silence};
 use clap::{ArgAction, Args};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,23 +15,33 @@ use taintward_core::change::{self, Change};
 use taintward_core::health::{Config, FlagError, Flags};
 use taintward_core::time::Span;
 
+// A taint asks no namespace: all pods are meant, unless some are named.
 #[derive(Debug, Args)]
+#[command(
+    mut_arg("namespace", |arg| arg.help("Only pods of this namespace; without it all")),
+    mut_arg("all_namespaces", |arg| arg.hide(true)),
+    mut_arg("selector", |arg| arg.help("Only pods with these labels, as in app=web,tier!=cache")),
+    mut_arg("field_selector", |arg| arg.help("Only pods whose fields are like this, as in status.phase=Running"))
+)]
 pub(crate) struct PlanArgs {
     /// If these nodes got this taint, as in --taint n1 dedicated=db:NoExecute. NODES is a name, names with commas
     /// between, labels such as pool=db, or '*' for all; all flags that change something may be repeated
     #[arg(long, num_args = 2, value_names = ["NODES", "TAINT"], action = ArgAction::Append)]
     taint: Vec<String>,
+    /// Nothing is taken without a flag; what is typed as for taintward taint is told how to be written here
+    #[arg(value_name = "WORDS", hide = true)]
+    words: Vec<String>,
     /// If these nodes lost this taint: KEY or KEY:EFFECT
     #[arg(long, num_args = 2, value_names = ["NODES", "TAINT"], action = ArgAction::Append)]
     untaint: Vec<String>,
     /// If these nodes were cordoned: nobody leaves because of it, but nobody can go there
-    #[arg(long, value_name = "NODES", value_parser = NodeSet::parse)]
+    #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = Kind::NodeName.completer())]
     cordon: Vec<NodeSet>,
     /// If these nodes were not cordoned
-    #[arg(long, value_name = "NODES", value_parser = NodeSet::parse)]
+    #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = Kind::NodeName.completer())]
     uncordon: Vec<NodeSet>,
     /// If these nodes fell silent now: node health taints them after the grace period, one by one in each zone
-    #[arg(long, value_name = "NODES", value_parser = NodeSet::parse)]
+    #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = Kind::NodeName.completer())]
     node_dead: Vec<NodeSet>,
     /// If all nodes of this zone fell silent now
     #[arg(long, value_name = "ZONE")]
@@ -49,6 +60,17 @@ pub(crate) struct PlanArgs {
     /// How long a node may be silent before node health taints it
     #[arg(long, value_name = "DURATION", default_value = "50s", value_parser = super::duration)]
     node_monitor_grace_period: Duration,
+    /// What makes the exit code 2: leaves (somebody leaves), budget (a disruption budget is broken), nowhere (somebody
+    /// finds no place), lost (somebody is not made again), never; several with commas between
+    #[arg(
+        long,
+        value_name = "WHAT",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "leaves",
+        hide_possible_values = true
+    )]
+    fail_on: Vec<FailOn>,
     #[command(flatten)]
     survey: SurveyArgs,
 }
@@ -56,6 +78,8 @@ pub(crate) struct PlanArgs {
 /// What is wrong with the flags.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PlanArgsError {
+    #[error("{word:?} belongs to no flag; write --taint {nodes} {taint}, and -f before each file")]
+    Words { word: String, nodes: String, taint: String },
     #[error("{flag} {nodes} {taint}: {why}")]
     Taint { flag: &'static str, nodes: String, taint: String, why: String },
     #[error(transparent)]
@@ -73,7 +97,7 @@ fn moment(text: &str) -> Result<At, String> {
         return Ok(At::In(Span::from_micros(micros)));
     }
     let time = text.parse().map(At::Moment);
-    time.map_err(|why| format!("expected +10m or a time such as 2026-11-21T14:00:00Z: {why}"))
+    time.map_err(|_| format!("{EXPECTED}, or +10m for ten minutes from the moment of the plan"))
 }
 
 /// Pairs of nodes and a taint, as edits.
@@ -102,6 +126,14 @@ fn read(taint: &str, removes: bool) -> Result<Change, String> {
 
 impl PlanArgs {
     pub(super) fn settle(self) -> Result<Ask, PlanArgsError> {
+        if let Some(word) = self.words.first() {
+            let is_taint = |word: &&String| word.contains([':', '=']);
+            let of = |word: Option<&String>, else_: &str| word.map_or_else(|| else_.to_owned(), Clone::clone);
+            let is_type = |word: &&String| ["node", "nodes", "no"].contains(&word.as_str());
+            let nodes = self.words.iter().find(|word| !is_taint(word) && !is_type(word));
+            let taint = of(self.words.iter().find(is_taint), "dedicated=db:NoExecute");
+            return Err(PlanArgsError::Words { word: word.clone(), nodes: of(nodes, "n1"), taint });
+        }
         let mut all = edits("--taint", &self.taint, false)?;
         all.extend(edits("--untaint", &self.untaint, true)?);
         let cordon = |cordoned| move |nodes| Edit::Cordon { nodes, cordoned };
@@ -116,6 +148,7 @@ impl PlanArgs {
             files: self.filename,
             change_files: self.change,
             cluster,
+            fail_on: self.fail_on,
             edits: all,
             at: self.at.unwrap_or(At::Now),
             as_of,

@@ -14,7 +14,7 @@ use taintward_core::matching::NumericOperators;
 #[derive(Debug, Args)]
 pub(super) struct SurveyArgs {
     /// Judge as if it were this time; without it by now. For files that were written a while ago
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = as_of)]
     as_of: Option<Timestamp>,
     /// Feature gates of the cluster, as Name=true; TaintTolerationComparisonOperators (false by default) is the one that
     /// counts here
@@ -25,6 +25,15 @@ pub(super) struct SurveyArgs {
     #[command(flatten)]
     pub(super) kube: KubeArgs,
 }
+
+/// A moment with its zone.
+fn as_of(text: &str) -> Result<Timestamp, String> {
+    text.parse().map_err(|_| EXPECTED.to_owned())
+}
+
+/// What a moment looks like.
+pub(super) const EXPECTED: &str =
+    "expected a time with its zone, such as 2026-11-21T14:00:00Z or 2026-11-21T15:00:00+01:00";
 
 /// What they come to.
 pub(super) struct Survey {

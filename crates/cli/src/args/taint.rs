@@ -5,6 +5,7 @@
 //! Not here: what stands beside the flags (`taint/request.rs`).
 
 use super::switch;
+use crate::complete::Kind;
 use crate::kube_args::KubeArgs;
 use crate::output::Paper;
 use crate::taint::{DryRun, Form, NoteWish, TaintPlan};
@@ -20,7 +21,7 @@ const OWN: &str = "Beyond kubectl";
 pub(crate) struct TaintArgs {
     /// node, names of nodes, then taints: key=value:Effect or key:Effect to add, the same with - at the end or key- to
     /// remove
-    #[arg(value_name = "node NAME... TAINT...")]
+    #[arg(value_name = "node NAME... TAINT...", add = Kind::NodeName.completer())]
     arguments: Vec<String>,
     /// All nodes of the cluster
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = switch::parse)]
@@ -58,8 +59,8 @@ pub(crate) struct TaintArgs {
     /// Show the taints of these nodes, and change none
     #[arg(long, help_heading = OWN)]
     list: bool,
-    /// How long the taint is meant to stay, as in 2h: a note for people, nobody removes it by itself
-    #[arg(long = "for", value_name = "DURATION", value_parser = super::duration, help_heading = OWN)]
+    /// How long the taint is meant to stay, as in 2h or 2d: a note for people, nobody removes it by itself
+    #[arg(long = "for", value_name = "DURATION", value_parser = super::long_duration, help_heading = OWN)]
     lasts: Option<Duration>,
     /// Why the taint is there: a note for people, kept in an annotation of the node
     #[arg(long, value_name = "TEXT", value_parser = reason, help_heading = OWN)]

@@ -51,8 +51,11 @@ fn pod<'s>(scene: &'s Scene, name: &'s str) -> Result<Story<'s>, String> {
         [closeup] => Ok(Story::Pod(PodStory::of(scene, closeup))),
         [] if scene.vicinity.gone.contains(name) => {
             let story = GoneStory::of(scene, name);
-            let is_told = scene.enforcers.is_some() || !story.events.is_empty();
-            if is_told { Ok(Story::Gone(story)) } else { Err(not_in_files(scene, Kind::Pod, name)) }
+            match (story.events.is_empty(), scene.enforcers.is_some()) {
+                (false, _) => Ok(Story::Gone(story)),
+                (true, true) => Err(not_in_cluster(scene, &story)),
+                (true, false) => Err(not_in_files(scene, Kind::Pod, name)),
+            }
         }
         [] => Err(format!("pod {name} could not be read: nothing is said of it")),
         _ => {
@@ -78,6 +81,24 @@ fn node<'s>(scene: &'s Scene, name: &str) -> Result<Story<'s>, String> {
 
 /// Names that are told of those that are there.
 const NAMED_MOST: usize = 5;
+
+/// It is gone for longer than events are kept, or was never there.
+fn not_in_cluster(scene: &Scene, story: &GoneStory<'_>) -> String {
+    let Scene { vicinity, namespace, .. } = scene;
+    let (name, space) = (story.name, namespace.as_deref().unwrap_or_default());
+    let what = if vicinity.knows_events { "nor an event of one" } else { "and its events may not be read" };
+    let mut text =
+        format!("there is no pod {name} in namespace {space}, {what}: nothing says whether it was there");
+    if let Some(others) = vicinity.elsewhere.get(name).filter(|others| !others.is_empty()) {
+        let spaces: Vec<&str> = others.iter().map(String::as_str).take(NAMED_MOST).collect();
+        text += &format!("; there is one in {}: name it with -n", spaces.join(", "));
+    }
+    let near = alike(&names(&vicinity.survey.snapshot, scene, Kind::Pod), name);
+    if !near.is_empty() {
+        text += &format!("; near to it: {}", near.join(", "));
+    }
+    text
+}
 
 fn not_in_files(scene: &Scene, kind: Kind, name: &str) -> String {
     let survey = &scene.vicinity.survey;

@@ -2,7 +2,7 @@
 //! Room:     its events, the last of which may say why it went; the other pods of what made it.
 //! Comes in: a scene, a name.
 //! Goes out: [`GoneStory`].
-//! Keeps:    where nothing is left, that is said: events are kept for an hour by default.
+//! Keeps:    where no event is left there is no story, and it is said that there is none: a name may be misspelt.
 //! Not here: pods that are there (`pod.rs`).
 
 use super::Scene;
@@ -54,15 +54,7 @@ impl<'s> GoneStory<'s> {
         };
         match self.events.iter().rev().find(evicted) {
             Some(_) => "It is gone: a NoExecute taint sent it away, as its events say.".to_owned(),
-            None if !self.events.is_empty() => {
-                "It is gone. None of its events that are left says that a taint sent it away.".to_owned()
-            }
-            None if !self.scene.vicinity.knows_events => {
-                "It is gone, and its events may not be read: nothing can be said of why.".to_owned()
-            }
-            None => "It is gone, and no event of it is left (they are kept for an hour, unless the API server is told \
-                     otherwise): nothing says why. If it never was: check the name and the namespace."
-                .to_owned(),
+            None => "It is gone. None of its events that are left says that a taint sent it away.".to_owned(),
         }
     }
 }

@@ -16,8 +16,10 @@ use crate::output::{Cell, Column, Table, View};
 use crate::paint::Color;
 use crate::survey::closeup::{EventCloseup, PodCloseup};
 use crate::words::{self, at_moment, bullet, paragraph};
+use taintward_core::start::StartSource;
 use taintward_core::taint::{Effect, Meaning};
 use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::verdict::Exemption;
 
 /// Events that are told: the last ones.
 const EVENTS_MOST: usize = 5;
@@ -27,8 +29,12 @@ const OTHERS_MOST: usize = 10;
 
 pub(super) fn explanations(all: &Explanations<'_>, view: &View) -> String {
     let mut text = String::new();
+    let survey = &all.scene.vicinity.survey;
+    if view.headers {
+        paragraph(&mut text, &words::about(&survey.from, survey.snapshot.now()), view);
+    }
     for (at, story) in all.stories.iter().enumerate() {
-        if at > 0 {
+        if at > 0 || view.headers {
             text.push('\n');
         }
         match story {
@@ -211,8 +217,16 @@ fn node(story: &NodeStory<'_>, view: &View, text: &mut String) {
         .collect();
     list(text, "Conditions that say that something is wrong:", &ailments, view);
     leavers(story, view, text);
+    list(
+        text,
+        "Being deleted already; taintward explain pod/NAME says what holds it:",
+        &story.deleted(),
+        view,
+    );
+    let going = words::exempt(Exemption::Terminating);
     let stays: Vec<String> = words::stays(story.snapshot(), story.fates())
         .iter()
+        .filter(|(why, _)| why != going)
         .map(|(why, count)| format!("{count}: {why}"))
         .collect();
     list(text, "Who stays:", &stays, view);
@@ -220,18 +234,24 @@ fn node(story: &NodeStory<'_>, view: &View, text: &mut String) {
 
 fn fares(story: &NodeStory<'_>) -> String {
     let totals = &story.forecast.totals;
-    let staying = totals.staying + totals.exempt + totals.not_understood;
+    let deleted = story.deleted().len();
+    let staying = totals.staying + totals.exempt + totals.not_understood - deleted;
     let s = |count: usize| if count == 1 { "s" } else { "" };
     match story.fates().fates.len() {
         0 => "It has no pods.".to_owned(),
         all => format!(
-            "{all} pod{}: {} ha{} to go now, {} count{} down, {staying} stay{}.",
+            "{all} pod{}: {} ha{} to go now, {} count{} down, {staying} stay{}{}.",
             if all == 1 { "" } else { "s" },
             totals.going,
             if totals.going == 1 { "s" } else { "ve" },
             totals.later,
             s(totals.later),
             s(staying),
+            match deleted {
+                0 => String::new(),
+                1 => ", 1 is being deleted".to_owned(),
+                many => format!(", {many} are being deleted"),
+            },
         ),
     }
 }
@@ -246,7 +266,8 @@ fn taints(story: &NodeStory<'_>, view: &View, text: &mut String) {
     let one = |(at, each): (usize, &super::node::NodeTaint<'_>)| {
         let since = match each.taint.effect {
             Effect::NoExecute => format!(", {}", since(&each.start, now)),
-            _ => each.taint.time_added.map(|at| format!(", since {}", wall(now, at))).unwrap_or_default(),
+            _ if each.start.source == StartSource::FirstSight => String::new(),
+            _ => format!(", {}", since(&each.start, now)),
         };
         let mut told = format!("{}{since}.", each.taint);
         if let Some(note) = &each.note {

@@ -13,6 +13,7 @@ use taintward_core::snapshot::{Node, Snapshot};
 use taintward_core::start::{Start, of_taint_as_told};
 use taintward_core::taint::{Meaning, Taint};
 use taintward_core::time::{Mono, Now};
+use taintward_core::verdict::{Exemption, Outcome, Stay};
 
 /// A node and what is said of it.
 pub(super) struct NodeStory<'s> {
@@ -40,7 +41,7 @@ impl<'s> NodeStory<'s> {
         let planned = |taint: &Taint| PlannedTaint { taint: taint.clone(), from: now };
         let taints = node.fact.taints.iter().map(planned).collect();
         let unchanged = NodeChange { node: at, taints, unschedulable: node.unschedulable };
-        let question = Question { until: Mono::NEVER, places_max: 0 };
+        let question = Question { until: Mono::NEVER, places_max: 0, about: &[] };
         Self { scene, at, closeup, forecast: forecast(snapshot, &[unchanged], question) }
     }
 
@@ -82,6 +83,13 @@ impl<'s> NodeStory<'s> {
             self.fates().fates.iter().filter_map(|fate| Some((fate, fate.at()?))).collect();
         leaving.sort_by_key(|(_, at)| *at);
         leaving
+    }
+
+    /// Pods whose deletion was accepted and that are there all the same.
+    pub(super) fn deleted(&self) -> Vec<String> {
+        let gone = Outcome::Stays(Stay::Exempt(Exemption::Terminating));
+        let going = self.fates().fates.iter().filter(|fate| fate.after == gone);
+        going.map(|fate| self.snapshot().pods()[fate.pod as usize].name.as_str().to_owned()).collect()
     }
 
     /// Conditions that say that something is wrong.

@@ -29,7 +29,9 @@ pub(crate) enum TargetError {
     NoName(String),
     #[error("{0:?} is no name; a namespace is given with -n")]
     Name(String),
-    #[error("{0:?} says of nothing what it is; write pod/{0} or node/{0}")]
+    #[error("{name:?} can be the name of no {}: they are of a-z, 0-9, - and .", kind.as_str())]
+    Letters { kind: Kind, name: String },
+    #[error("{0:?} needs a type: pod/{0} or node/{0}")]
     Bare(String),
 }
 
@@ -56,6 +58,11 @@ pub(crate) fn parse(words: &[String]) -> Result<Vec<Target>, TargetError> {
     let mut put = |kind, name: &str| {
         if name.is_empty() || name.contains(['/', ',', ' ']) || name.starts_with('.') {
             return Err(TargetError::Name(name.to_owned()));
+        }
+        let fits =
+            |sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit() || ['-', '.'].contains(&sign);
+        if !name.chars().all(fits) {
+            return Err(TargetError::Letters { kind, name: name.to_owned() });
         }
         let target = Target { kind, name: name.to_owned() };
         if !targets.contains(&target) {
@@ -118,7 +125,7 @@ mod tests {
 
     #[test]
     fn what_names_nothing_is_said_to() {
-        use TargetError::{Bare, Kind, Name, NoName, Nothing};
+        use TargetError::{Bare, Kind, Letters, Name, NoName, Nothing};
         for (line, expected) in [
             ("", Nothing),
             ("pod", NoName("pod".into())),
@@ -129,6 +136,8 @@ mod tests {
             ("pod/shop/web", Name("shop/web".into())),
             ("pod a,b", Name("a,b".into())),
             ("pod pod/a", NoName("pod".into())),
+            ("pod/a_b", Letters { kind: super::Kind::Pod, name: "a_b".into() }),
+            ("node/N1", Letters { kind: super::Kind::Node, name: "N1".into() }),
         ] {
             assert_eq!(told(line), Err(expected), "{line}");
         }

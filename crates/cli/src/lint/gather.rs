@@ -66,6 +66,8 @@ pub(crate) struct Counts {
     pub(crate) nodes: usize,
     /// Objects that have neither pods nor taints.
     pub(crate) other_kinds: usize,
+    /// Documents that are no objects of Kubernetes at all.
+    pub(crate) foreign: usize,
 }
 
 /// Objects as they come, before it is known who stands for whom.
@@ -74,6 +76,7 @@ pub(crate) struct Basket {
     objects: Vec<(Option<String>, Object)>,
     entries: usize,
     other_kinds: usize,
+    foreign: usize,
     told: usize,
     progress: Progress,
 }
@@ -84,7 +87,10 @@ impl Basket {
         self.told += 1;
         self.progress.at(self.told, "objects");
         let Some(object) = object::read(tree) else {
-            self.other_kinds += 1;
+            match tree.text("kind").is_empty() || tree.text("apiVersion").is_empty() {
+                true => self.foreign += 1,
+                false => self.other_kinds += 1,
+            }
             return true;
         };
         self.entries += object.places.items.len();
@@ -99,6 +105,7 @@ impl Basket {
     pub(crate) fn into_gathered(self) -> Gathered {
         let mut gathered = Gathered::default();
         gathered.counts.other_kinds = self.other_kinds;
+        gathered.counts.foreign = self.foreign;
         let there: BTreeSet<Name> = self.objects.iter().map(|(_, object)| object.name.clone()).collect();
         let mut stands: BTreeSet<Name> = BTreeSet::new();
         for (file, object) in self.objects {
@@ -173,6 +180,15 @@ impl Texts {
         let mut gathered = self.basket.into_gathered();
         gathered.unread = self.unread;
         gathered.counts.files = self.count;
+        let Counts { workloads, nodes, other_kinds, foreign, .. } = gathered.counts;
+        // Nothing is what a program leaves that has failed.
+        if workloads + nodes + other_kinds == 0 && gathered.unread.is_empty() && self.count > 0 {
+            let what = match foreign {
+                0 => "what -f names is empty",
+                _ => "what -f names has no object of Kubernetes (nothing with an apiVersion and a kind)",
+            };
+            gathered.gaps.push(format!("{what}: has what should have written it failed?"));
+        }
         gathered
     }
 }

@@ -6,6 +6,7 @@
 //! Not here: code scanning, which reads SARIF (`sarif.rs`).
 
 use super::report::{Report, Told};
+use crate::output::harmless;
 use std::fmt::Write as _;
 use taintward_core::lint::Severity;
 
@@ -50,7 +51,8 @@ fn one(text: &mut String, told: &Told) {
 
 /// <https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts> has the escapes.
 fn message(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    let lines = text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    harmless(&lines)
 }
 
 fn property(text: &str) -> String {

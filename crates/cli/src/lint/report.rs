@@ -101,7 +101,7 @@ impl Report {
             1 => format!("1 {one}"),
             many => format!("{many} {one}s"),
         };
-        let Counts { files, workloads, nodes, other_kinds } = self.counts;
+        let Counts { files, workloads, nodes, other_kinds, foreign } = self.counts;
         let mut text = format!(
             "{}, {}, {} in {} and {}",
             number(self.count(Severity::Error), "error"),
@@ -118,6 +118,9 @@ impl Report {
         }
         if other_kinds > 0 {
             text += &format!("; {} of other kinds", number(other_kinds, "object"));
+        }
+        if foreign > 0 && !self.is_partial() {
+            text += &format!("; {} without apiVersion and kind", number(foreign, "document"));
         }
         if workloads + nodes == 0 && !self.is_partial() {
             text += "; there was nothing to look at: name files with pods, workloads or nodes";

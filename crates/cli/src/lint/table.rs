@@ -6,7 +6,7 @@
 //! Not here: the summary (`report.rs`).
 
 use super::report::{Report, Told};
-use crate::output::{Paper, View, harmless, width, wrap};
+use crate::output::{View, harmless, width, wrap};
 use crate::paint::Color;
 use std::fmt::Write as _;
 use taintward_core::lint::Severity;
@@ -18,14 +18,17 @@ pub(super) fn print(report: &Report, view: &View) -> String {
     if report.findings.is_empty() {
         return String::new();
     }
-    let mut text = if view.headers { "SEVERITY RULE  OBJECT, PLACE\n".to_owned() } else { String::new() };
+    let mut text =
+        if view.headers { "SEVERITY RULE  OBJECT, PLACE, [NAME]\n".to_owned() } else { String::new() };
+    let room = if view.wide { usize::MAX } else { view.paper.measure() };
     for told in view.in_order(&report.findings) {
-        one(&mut text, told, view.paper);
+        one(&mut text, told, view, room);
     }
     text
 }
 
-fn one(text: &mut String, told: &Told, paper: Paper) {
+fn one(text: &mut String, told: &Told, view: &View, measure: usize) {
+    let paper = view.paper;
     let severity = told.rule.severity();
     let word = format!("{:<8}", severity.as_str());
     let word = match severity {
@@ -34,9 +37,14 @@ fn one(text: &mut String, told: &Told, paper: Paper) {
         Severity::Info => Color::Blue.of(&word, paper.paints),
     };
     let object = harmless(&told.object.to_string());
-    let place = harmless(&place(told));
-    let room = paper.measure() - INDENT;
-    let head = if width(&object) + width(&place) + 2 > room || place.is_empty() {
+    let mut place = harmless(&place(told));
+    if view.wide && told.location.is_some() && !told.field.is_empty() {
+        place += &format!("  {}", harmless(&told.field));
+    }
+    place += &format!("  [{}]", told.rule.name());
+    let place = place.trim_start().to_owned();
+    let room = measure.saturating_sub(INDENT);
+    let head = if width(&object) + width(&place) + 2 > room {
         [wrap(&object, room), wrap(&place, room)].concat()
     } else {
         vec![format!("{object}  {place}")]

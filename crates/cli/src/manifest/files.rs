@@ -33,8 +33,8 @@ pub(crate) struct Found {
 /// Why there is no text.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unread {
-    #[error("cannot be read: {0}; check the name")]
-    System(io::Error),
+    #[error("cannot be read: {why}; {}", way_out(why))]
+    System { why: io::Error },
     #[error("is larger than {} MB, the most that is read; split it", BYTES_MOST >> 20)]
     TooLong,
     #[error("is compressed; unpack it first, as with gunzip")]
@@ -45,6 +45,13 @@ pub(crate) enum Unread {
     NothingInIt,
     #[error("is {DEPTH_MOST} folders deep; name the folders that are meant")]
     TooDeep,
+}
+
+fn way_out(why: &io::Error) -> &'static str {
+    match why.kind() {
+        io::ErrorKind::PermissionDenied => "its permissions do not let you read it: see ls -l",
+        _ => "check the name",
+    }
 }
 
 impl Unread {
@@ -82,7 +89,7 @@ fn folder(path: &Path, depth: usize, tell: &mut dyn FnMut(Found)) {
     }
     let entries = match fs::read_dir(path).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
         Ok(entries) => entries,
-        Err(why) => return tell(failed(Unread::System(why))),
+        Err(why) => return tell(failed(Unread::System { why })),
     };
     let mut paths: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
     paths.sort();
@@ -102,8 +109,8 @@ fn folder(path: &Path, depth: usize, tell: &mut dyn FnMut(Found)) {
 }
 
 fn file(path: &Path) -> Result<String, Unread> {
-    let file = File::open(path).map_err(Unread::System)?;
-    let length = file.metadata().map_err(Unread::System)?.len();
+    let file = File::open(path).map_err(|why| Unread::System { why })?;
+    let length = file.metadata().map_err(|why| Unread::System { why })?.len();
     read(file, Some(length))
 }
 
@@ -114,7 +121,7 @@ fn read(from: impl Read, length: Option<u64>) -> Result<String, Unread> {
     }
     let mut bytes = Vec::new();
     // A pipe does not say how long it is.
-    from.take(most + 1).read_to_end(&mut bytes).map_err(Unread::System)?;
+    from.take(most + 1).read_to_end(&mut bytes).map_err(|why| Unread::System { why })?;
     if bytes.len() > BYTES_MOST {
         return Err(Unread::TooLong);
     }

@@ -27,6 +27,21 @@ pub(crate) fn when(now: Wall, at: Wall, zone: &TimeZone) -> String {
     }
 }
 
+/// The moment of an answer, with the zone of all its times: `2026-11-21 15:00:00 CET`.
+pub(crate) fn dated(at: Wall, zone: &TimeZone) -> String {
+    let local = Timestamp::from_microsecond(at.as_micros()).map(|at| at.to_zoned(zone.clone()));
+    local.map_or_else(
+        |_| "a time beyond the calendar".to_owned(),
+        |at| at.strftime("%Y-%m-%d %H:%M:%S %Z").to_string(),
+    )
+}
+
+/// The zone of times at this moment: `UTC`, `CET`.
+pub(crate) fn zone_name(at: Wall, zone: &TimeZone) -> String {
+    let local = Timestamp::from_microsecond(at.as_micros()).map(|at| at.to_zoned(zone.clone()));
+    local.map_or_else(|_| "UTC".to_owned(), |at| at.strftime("%Z").to_string())
+}
+
 /// `4m12s`, `3h10m`, `5d`: as kubectl prints ages. Less than nothing is none.
 pub(crate) fn age(span: Span) -> String {
     let seconds = (span.as_micros() / 1_000_000).max(0);
@@ -80,6 +95,15 @@ mod tests {
         for (seconds, words) in cases {
             assert_eq!(age(Span::from_secs(seconds)), words, "{seconds}");
         }
+    }
+
+    #[test]
+    fn the_zone_is_named_with_the_moment() {
+        let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
+        let (winter, summer) = (Wall::from_secs(1_795_262_591), Wall::from_secs(1_780_000_000));
+        assert_eq!(dated(winter, &zone), "2026-11-21 13:03:11 CET");
+        assert_eq!((zone_name(winter, &zone), zone_name(summer, &zone)), ("CET".into(), "CEST".into()));
+        assert_eq!(dated(winter, &TimeZone::UTC), "2026-11-21 12:03:11 UTC");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! Not here: tables (`table.rs`), colours (`paint.rs`).
 
 use std::io::IsTerminal as _;
+use taintward_serve::escape::is_hazard;
 use unicode_width::UnicodeWidthChar as _;
 
 /// What is printed on.
@@ -21,7 +22,7 @@ pub(crate) struct Paper {
 const WIDTH: usize = 80;
 
 /// Below that nothing can be read; above it no sentence can, though a table can.
-const WIDTHS: (usize, usize) = (40, 120);
+const WIDTHS: (usize, usize) = (20, 120);
 
 impl Paper {
     pub(crate) fn of_standard_output(paints: bool) -> Self {
@@ -30,18 +31,15 @@ impl Paper {
         Self { width, paints, is_terminal: std::io::stdout().is_terminal() }
     }
 
-    /// How wide sentences are.
+    /// How wide sentences are. Where a program may read them, each is a line: who looks for a word finds it whole.
     pub(crate) fn measure(self) -> usize {
-        self.width.clamp(WIDTHS.0, WIDTHS.1)
+        if self.is_terminal { self.width.clamp(WIDTHS.0, WIDTHS.1) } else { usize::MAX }
     }
 }
 
 /// On one line, without anything that steers a terminal or turns the direction of what is read.
 pub(crate) fn harmless(text: &str) -> String {
-    let turns =
-        |sign| matches!(sign, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let shown = |sign: char| if sign.is_control() || turns(sign) { '\u{fffd}' } else { sign };
-    text.chars().map(shown).collect()
+    text.chars().map(|sign| if is_hazard(sign) { '\u{fffd}' } else { sign }).collect()
 }
 
 /// Lines of whole words; a word that is too long by itself is cut where the line ends.
@@ -100,6 +98,7 @@ mod tests {
             harmless("a\x1b[31mb\r\n\u{202e}c\u{9b}"),
             "a\u{fffd}[31mb\u{fffd}\u{fffd}\u{fffd}c\u{fffd}"
         );
+        assert_eq!(harmless("\u{2028}\u{61c}\u{feff}"), "\u{fffd}".repeat(3), "as in the log");
         assert_eq!(harmless("節 ä"), "節 ä");
     }
 }

@@ -21,12 +21,15 @@ pub(crate) struct Column {
     title: String,
     only_wide: bool,
     shortens: bool,
+    yields: bool,
     right: bool,
+    least: usize,
 }
 
 impl Column {
     pub(crate) fn new(title: &str) -> Self {
-        Self { title: title.to_owned(), only_wide: false, shortens: false, right: false }
+        let title = title.to_owned();
+        Self { title, only_wide: false, shortens: false, yields: false, right: false, least: 0 }
     }
 
     /// Only there with `-o wide`.
@@ -39,6 +42,18 @@ impl Column {
     #[must_use]
     pub(crate) fn shortens(self) -> Self {
         Self { shortens: true, ..self }
+    }
+
+    /// Where the table does not fit a terminal even so, it is left out, the last such column first.
+    #[must_use]
+    pub(crate) fn yields(self) -> Self {
+        Self { yields: true, ..self }
+    }
+
+    /// At least so wide, that rows printed later stand below those of now.
+    #[must_use]
+    pub(crate) fn at_least(self, least: usize) -> Self {
+        Self { least, ..self }
     }
 
     /// Numbers.
@@ -92,8 +107,9 @@ impl Table {
     }
 
     pub(crate) fn print(&self, view: &View) -> String {
-        let shown: Vec<usize> =
+        let mut shown: Vec<usize> =
             (0..self.columns.len()).filter(|at| view.wide || !self.columns[*at].only_wide).collect();
+        self.make_room(&mut shown, view);
         let head = shown.iter().map(|at| (self.columns[*at].title.clone(), None)).collect();
         let body = self
             .rows
@@ -106,6 +122,29 @@ impl Table {
         let widths = widths(&columns, &lines, view);
         lines.into_iter().map(|line| written(line, &columns, &widths, view.paper)).collect()
     }
+
+    /// Leaves columns out where a terminal is too narrow for all of them, however short.
+    fn make_room(&self, shown: &mut Vec<usize>, view: &View) {
+        if !view.paper.is_terminal || view.wide {
+            return;
+        }
+        let narrowest = |at: &usize| {
+            let column = &self.columns[*at];
+            let cells = self.rows.iter().map(|row| width(&row[*at].text));
+            let widest = cells.chain([width(&column.title)]).max().unwrap_or(0);
+            if column.shortens { widest.min(SHORTEST) } else { widest }
+        };
+        loop {
+            let gaps = GAP * shown.len().saturating_sub(1);
+            let yielding = shown.iter().rposition(|at| self.columns[*at].yields);
+            match yielding {
+                Some(at) if shown.iter().map(narrowest).sum::<usize>() + gaps > view.paper.width => {
+                    shown.remove(at);
+                }
+                _ => return,
+            }
+        }
+    }
 }
 
 /// As wide as the widest cell; on a terminal that is narrower, less for the columns that may be shortened.
@@ -113,7 +152,7 @@ fn widths(columns: &[&Column], lines: &[Vec<(String, Option<Color>)>], view: &Vi
     let widest = |at: usize| lines.iter().map(|line| width(&line[at].0)).max().unwrap_or(0);
     let mut widths: Vec<usize> = (0..columns.len()).map(widest).collect();
     if !view.paper.is_terminal || view.wide {
-        return widths;
+        return widths.into_iter().zip(columns).map(|(width, column)| width.max(column.least)).collect();
     }
     let gaps = GAP * columns.len().saturating_sub(1);
     while widths.iter().sum::<usize>() + gaps > view.paper.width {

@@ -10,29 +10,61 @@ use crate::output::{Answer, View};
 use crate::survey::Survey;
 use crate::words::{paragraph, stamp};
 use serde_json::{Value, json};
-use taintward_core::forecast::{Fate, NodeForecast, Question, forecast};
+use std::collections::BTreeMap;
+use taintward_core::forecast::{Fate, NodeForecast, Question, forecast, leaves_at};
 use taintward_core::snapshot::Snapshot;
 use taintward_core::time::Mono;
+use taintward_core::verdict::{self, Exemption, Subject};
 
 /// The list.
 pub(super) struct PendingList<'s> {
     survey: &'s Survey,
     enforcers: Option<Enforcers>,
     rows: Vec<Row>,
+    /// Pods that would have to leave, and are being deleted and there all the same.
+    deleted: Vec<String>,
     all_namespaces: bool,
+    /// What another command needs to ask about the same files.
+    offline: String,
 }
 
-/// What is said where nobody leaves.
-pub(super) fn nobody(namespace: &str) -> String {
-    match namespace {
-        "" => "No pods are counting down.".to_owned(),
-        one => format!("No pods are counting down in namespace {one}."),
+/// Names that are told.
+const NAMED_MOST: usize = 5;
+
+/// What is said where nobody leaves; who does in other namespaces is told of.
+pub(super) fn nobody(namespace: &str, elsewhere: &BTreeMap<String, usize>) -> String {
+    let here = match namespace {
+        "" => return "No pods are counting down.".to_owned(),
+        one => format!("No pods are counting down in namespace {one}"),
+    };
+    let told: Vec<String> =
+        elsewhere.iter().take(NAMED_MOST).map(|(space, count)| format!("{count} in {space}")).collect();
+    match told.is_empty() {
+        true => format!("{here}."),
+        false => format!("{here}; there are {}: use -n or -A.", told.join(", ")),
     }
 }
 
+/// How many count down in each namespace.
+pub(super) fn by_namespace(survey: &Survey) -> BTreeMap<String, usize> {
+    let question = Question { until: Mono::NEVER, places_max: 0, about: &[] };
+    let forecast = forecast(&survey.snapshot, &[], question);
+    let mut counts = BTreeMap::new();
+    for fate in forecast.nodes.iter().flat_map(|node| &node.fates).filter(|fate| fate.at().is_some()) {
+        let space = survey.snapshot.pods()[fate.pod as usize].name.namespace().to_owned();
+        *counts.entry(space).or_default() += 1;
+    }
+    counts
+}
+
 impl<'s> PendingList<'s> {
-    pub(super) fn of(survey: &'s Survey, enforcers: Option<Enforcers>, namespace: &str) -> Self {
-        let question = Question { until: Mono::NEVER, places_max: 0 };
+    pub(super) fn of(
+        survey: &'s Survey,
+        enforcers: Option<Enforcers>,
+        namespace: &str,
+        offline: String,
+    ) -> Self {
+        let question = Question { until: Mono::NEVER, places_max: 0, about: &survey.about };
         let forecast = forecast(&survey.snapshot, &[], question);
         let of_node = |node: &NodeForecast| -> Vec<Row> {
             node.fates.iter().filter_map(|fate| row(&survey.snapshot, node, fate)).collect()
@@ -40,16 +72,40 @@ impl<'s> PendingList<'s> {
         let mut rows: Vec<Row> = forecast.nodes.iter().flat_map(of_node).collect();
         rows.retain(|row| namespace.is_empty() || row.namespace == namespace);
         rows.sort_by(|a, b| a.order().cmp(&b.order()));
-        Self { survey, enforcers, rows, all_namespaces: namespace.is_empty() }
+        let deleted = |node: &NodeForecast| -> Vec<String> {
+            node.fates.iter().filter_map(|fate| deleted(&survey.snapshot, node, fate)).collect()
+        };
+        let deleted = forecast.nodes.iter().flat_map(deleted).collect();
+        Self { survey, enforcers, rows, deleted, all_namespaces: namespace.is_empty(), offline }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Where nobody seems to evict.
-    pub(super) fn remark(&self) -> Option<String> {
-        self.enforcers.as_ref().and_then(Enforcers::remark)
+    /// Where nobody seems to evict; who is being deleted and does not go.
+    pub(super) fn remarks(&self) -> Vec<String> {
+        let nobody = self.enforcers.as_ref().and_then(Enforcers::remark);
+        nobody.into_iter().chain(self.held()).collect()
+    }
+
+    /// Of pods that are being deleted nobody counts the time any more.
+    fn held(&self) -> Option<String> {
+        let first = self.deleted.first()?;
+        let (space, pod) = first.split_once('/').unwrap_or(("", first));
+        let named = self.deleted.iter().take(NAMED_MOST).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let (count, be, more) = match self.deleted.len() {
+            1 => ("1 pod".to_owned(), "is", String::new()),
+            many if many > NAMED_MOST => {
+                (format!("{many} pods"), "are", format!(" and {} more", many - NAMED_MOST))
+            }
+            many => (format!("{many} pods"), "are", String::new()),
+        };
+        Some(format!(
+            "{count} with a taint to leave {be} being deleted already, and not gone yet: {named}{more}; taintward explain \
+             pod/{pod} -n {space}{} says what holds the first",
+            self.offline
+        ))
     }
 
     fn overdue(&self) -> impl Iterator<Item = &Row> {
@@ -68,12 +124,22 @@ impl<'s> PendingList<'s> {
             count => format!("{count} of them marked for deletion, which was not accepted yet"),
         };
         Some(format!(
-            "{} should be gone. In the way: {marked}. taintward explain pod/{} -n {} says more of the first.",
+            "{} should be gone. In the way: {marked}. taintward explain pod/{} -n {}{} says more of the first.",
             pods(overdue),
             first.pod,
-            first.namespace
+            first.namespace,
+            self.offline
         ))
     }
+}
+
+/// A pod that is being deleted, and would have to leave if it were not.
+fn deleted(snapshot: &Snapshot, node: &NodeForecast, fate: &Fate) -> Option<String> {
+    let pod = &snapshot.pods()[fate.pod as usize];
+    let subject = Subject { exemption: None, ..snapshot.subject(pod) };
+    let leaves = || verdict::judge(&subject, &node.after, snapshot.numeric(), snapshot.now());
+    (pod.exemption == Some(Exemption::Terminating) && leaves_at(leaves().outcome).is_some())
+        .then(|| pod.name.as_str().to_owned())
 }
 
 fn row(snapshot: &Snapshot, node: &NodeForecast, fate: &Fate) -> Option<Row> {
@@ -106,6 +172,7 @@ impl Answer for PendingList<'_> {
             "asOf": stamp(now.mono),
             "enforcement": self.enforcers.as_ref().map(Enforcers::object),
             "items": self.rows.iter().map(|row| row.object(now)).collect::<Vec<_>>(),
+            "notes": self.survey.notes.iter().cloned().chain(self.held()).collect::<Vec<_>>(),
             "gaps": self.survey.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
     }
@@ -142,12 +209,13 @@ mod tests {
     fn the_schema_describes_what_is_printed() {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/explain.in/cluster.yaml");
         let as_of = Some("2026-11-21T14:00:00Z".parse().unwrap());
-        let survey = survey(&Source::Files(vec![file.into()]), as_of, NumericOperators::Off).unwrap();
+        let survey =
+            survey(&Source::Files(vec![file.into()], Box::default()), as_of, NumericOperators::Off).unwrap();
         for enforcers in [
             None,
             Some(Enforcers { ours: Lease::Absent, place: "kube-system", upstreams: Lease::Held("a".into()) }),
         ] {
-            let list = PendingList::of(&survey, enforcers, "");
+            let list = PendingList::of(&survey, enforcers, "", String::new());
             assert_eq!(list.rows.len(), 6);
             check(&schema("pending.schema.json"), &list.object());
         }

@@ -6,7 +6,7 @@
 
 use crate::output::{Cell, Column, Table};
 use crate::paint::Color;
-use crate::words::{at_moment, moment, stamp};
+use crate::words::{at_moment, moment, stamp, with_zone};
 use serde_json::{Value, json};
 use taintward_core::matching::Answer;
 use taintward_core::time::{Mono, Now};
@@ -66,7 +66,7 @@ impl Row {
         json!({
             "namespace": self.namespace,
             "pod": self.pod,
-            "uid": self.uid,
+            "uid": (!self.uid.starts_with(crate::survey::NO_UID)).then_some(&self.uid),
             "node": self.node,
             "leavesAt": stamp(self.at),
             "inSeconds": (self.at.as_micros().saturating_sub(now.mono.as_micros())) / 1_000_000,
@@ -79,6 +79,14 @@ impl Row {
         })
     }
 }
+
+/// What most rows of events need, so that those of one moment stand below those of another: a pod of a Deployment, a
+/// deadline that is over.
+const EVENT_WIDTH: usize = 9;
+const NAMESPACE_WIDTH: usize = 20;
+const POD_WIDTH: usize = 40;
+const NODE_WIDTH: usize = 30;
+const LEAVES_WIDTH: usize = 32;
 
 /// Which columns there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,17 +102,19 @@ pub(super) fn table<'r>(
     now: Now,
 ) -> Table {
     let mut columns = Vec::new();
+    // Events come a few at a time, and are read as one table.
+    let least = |width| if shape.event { width } else { 0 };
     if shape.event {
-        columns.push(Column::new("EVENT"));
+        columns.push(Column::new("EVENT").at_least(EVENT_WIDTH));
     }
     if shape.namespace {
-        columns.push(Column::new("NAMESPACE").shortens());
+        columns.push(Column::new("NAMESPACE").shortens().yields().at_least(least(NAMESPACE_WIDTH)));
     }
     columns.extend([
-        Column::new("POD").shortens(),
-        Column::new("NODE").shortens(),
-        Column::new("LEAVES"),
-        Column::new("TAINT").shortens(),
+        Column::new("POD").shortens().at_least(least(POD_WIDTH)),
+        Column::new("NODE").shortens().yields().at_least(least(NODE_WIDTH)),
+        Column::new(&with_zone("LEAVES", now)).at_least(least(LEAVES_WIDTH)),
+        Column::new("NOEXECUTE TAINT").shortens().yields(),
         Column::new("TOLERATION").only_wide(),
         Column::new("WORKLOAD").only_wide(),
         Column::new("SINCE").only_wide(),
@@ -123,7 +133,7 @@ pub(super) fn table<'r>(
             row.pod.as_str().into(),
             row.node.as_str().into(),
             row.leaves(now),
-            row.taint.as_str().into(),
+            row.taint.strip_suffix(":NoExecute").unwrap_or(&row.taint).into(),
             toleration.into(),
             row.workload.as_deref().unwrap_or("<unknown>").into(),
             at_moment(now, row.since).into(),

@@ -5,6 +5,7 @@
 //! Keeps:    however it ends, the terminal is given back as it was.
 //! Not here: what the lines say (`watch.rs`).
 
+use crate::output::width;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use tokio::sync::mpsc;
@@ -37,13 +38,13 @@ impl Screen {
 
     /// Draws over what is there.
     pub(super) fn draw(&self, text: &str) -> io::Result<()> {
-        let (_, rows) = Self::size();
+        let (columns, rows) = Self::size();
         let lines: Vec<&str> = text.lines().collect();
         let mut picture = "\x1b[H".to_owned();
         let room = rows - 1;
         let shown = if lines.len() > room { room - 1 } else { lines.len() };
         for line in &lines[..shown] {
-            picture += line;
+            picture += &cut(line, columns);
             picture += "\x1b[K\r\n";
         }
         if lines.len() > shown {
@@ -51,6 +52,25 @@ impl Screen {
         }
         write(&(picture + "\x1b[J"))
     }
+}
+
+/// At most so many columns: a line that wraps would push the first ones out of sight. Colours take no room.
+fn cut(line: &str, most: usize) -> String {
+    let (mut text, mut used, mut letters) = (String::new(), 0, line.chars());
+    while let Some(letter) = letters.next() {
+        text.push(letter);
+        if letter == '\x1b' {
+            text.extend(letters.by_ref().take_while(|letter| *letter != 'm'));
+            text.push('m');
+            continue;
+        }
+        used += width(letter.encode_utf8(&mut [0; 4]));
+        if used > most {
+            text.pop();
+            return text + "\x1b[0m";
+        }
+    }
+    text
 }
 
 impl Drop for Screen {
@@ -99,4 +119,17 @@ pub(super) fn quit() -> mpsc::Receiver<()> {
         std::mem::forget(tell);
     }
     told
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        assert_eq!(cut("pod   now", 9), "pod   now");
+        assert_eq!(cut("pod   now", 5), "pod  \x1b[0m");
+        assert_eq!(cut("\x1b[31mnow\x1b[0m later", 5), "\x1b[31mnow\x1b[0m l\x1b[0m");
+        assert_eq!(cut("節点節点", 5), "節点\x1b[0m");
+    }
 }

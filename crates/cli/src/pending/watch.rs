@@ -14,8 +14,9 @@ use crate::enforcer::Enforcers;
 use crate::output::{Form, View};
 use crate::runtime::Runtime;
 use crate::survey::Reach;
-use crate::words::paragraph;
+use crate::words::{paragraph, stamp};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 use taintward_client::clock::Clock;
@@ -220,6 +221,7 @@ impl<'a> Watching<'a> {
                     object["apiVersion"] = json!("taintward.io/v1alpha1");
                     object["kind"] = json!("PendingEvent");
                     object["event"] = json!(event.as_str());
+                    object["time"] = stamp(now.mono);
                     object.to_string() + "\n"
                 })
                 .collect(),
@@ -236,8 +238,8 @@ impl<'a> Watching<'a> {
     /// Says what is new on standard error.
     fn say(&mut self, now: [Option<String>; 2]) {
         for (said, now) in self.said.iter_mut().zip(now) {
-            if now.is_some() && *said != now {
-                let _ = writeln!(io::stderr(), "note: {}", now.as_deref().unwrap_or_default());
+            if let Some(now) = now.as_ref().filter(|_| *said != now) {
+                crate::say::note(now);
             }
             *said = now;
         }
@@ -258,7 +260,7 @@ impl<'a> Watching<'a> {
         }
         let rows = self.ledger.rows(now);
         match rows.is_empty() {
-            true => paragraph(&mut text, &nobody(self.namespace), &view),
+            true => paragraph(&mut text, &nobody(self.namespace, &BTreeMap::new()), &view),
             false => {
                 text +=
                     &table(rows.iter().map(|row| ("", row)), self.shape(false), calendar(now)).print(&view)

@@ -10,7 +10,7 @@ use crate::survey::Survey;
 use crate::words;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use taintward_core::forecast::{Fate, Forecast, Home, NodeForecast, WorkloadImpact};
+use taintward_core::forecast::{Fate, Forecast, Home, NodeForecast, Place, WorkloadImpact};
 use taintward_core::snapshot::{Pod, Return, Snapshot};
 use taintward_core::start::StartSource;
 use taintward_core::time::Mono;
@@ -75,6 +75,15 @@ impl<'p> PlanAnswer<'p> {
     /// Where pods that leave could go, by pod.
     pub(super) fn homes(&self) -> BTreeMap<u32, &'p Home> {
         self.forecast.homes.iter().map(|home| (home.pod, home)).collect()
+    }
+
+    /// How many pods of a workload leave and find no place.
+    pub(super) fn nowhere(&self, workload: u32) -> usize {
+        let is_one = |home: &&Home| {
+            let pod = &self.snapshot().pods()[home.pod as usize];
+            pod.workload == workload && matches!(home.place, Place::Nowhere(_))
+        };
+        self.forecast.homes.iter().filter(is_one).count()
     }
 
     /// Why the others on a node stay, and how many for each reason; most first.

@@ -231,7 +231,15 @@ impl Drafts<'_> {
     /// The taint that node health puts on a cordoned node comes with it (NL-6).
     fn cordon(&mut self, nodes: &NodeSet, cordoned: bool) -> Result<String, EditError> {
         let now = self.now;
-        for node in nodes.of(self.snapshot)? {
+        let meant = nodes.of(self.snapshot)?;
+        // As with a taint that is not there: a name may be misspelt.
+        if let (false, [one]) = (cordoned, meant.as_slice())
+            && !self.draft(*one).unschedulable
+        {
+            let node = self.snapshot.nodes()[*one].fact.name.to_string();
+            return Err(EditError::Apply { node, why: "it is not cordoned".to_owned() });
+        }
+        for node in meant {
             let draft = self.draft(node);
             draft.unschedulable = cordoned;
             draft.taints.retain(|planned| *planned.taint.key != *keys::UNSCHEDULABLE);

@@ -45,6 +45,7 @@ pub(super) fn moment(answer: &PlanAnswer<'_>, at: Mono) -> String {
 }
 
 fn opening(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
+    paragraph(text, &words::about(&answer.survey.from, answer.snapshot().now()), view);
     if answer.told.is_empty() {
         paragraph(text, "If nothing is changed:", view);
     } else {
@@ -126,7 +127,10 @@ fn leavers(answer: &PlanAnswer<'_>, rows: &[Row<'_>], view: &View) -> String {
 fn place(answer: &PlanAnswer<'_>, place: Option<&Place>, from: usize) -> Cell {
     match place {
         // DS-4: a place that it has to leave again.
-        Some(Place::Node(node)) if *node == from => Cell::new("the same again").colored(Color::Yellow),
+        Some(Place::Again(node)) if *node == from => Cell::new("the same again").colored(Color::Yellow),
+        Some(Place::Again(node)) => {
+            Cell::new(format!("{}, for a while", answer.node_name(*node))).colored(Color::Yellow)
+        }
         Some(Place::Node(node)) => answer.node_name(*node).into(),
         Some(Place::Nowhere(_)) => Cell::new("nowhere").colored(Color::Yellow),
         Some(Place::None(Return::Never)) => Cell::new("lost for good").colored(Color::Red),
@@ -198,7 +202,13 @@ fn workloads(answer: &PlanAnswer<'_>, view: &View) -> String {
         let WorkloadImpact { workload, pods, going, later, first, last } = impact;
         let workload = &answer.snapshot().workloads()[*workload as usize];
         let returns = workload.kind.returns();
-        let fate = Cell::new(words::returns(returns));
+        let found = words::returns(returns).to_owned();
+        let leaving = usize::try_from(going + later).unwrap_or(usize::MAX);
+        let fate = Cell::new(match answer.nowhere(impact.workload) {
+            0 => found,
+            nowhere if nowhere == leaving => format!("{}, but fits nowhere", words::made(returns)),
+            nowhere => format!("{}, but {nowhere} of {leaving} fit nowhere", words::made(returns)),
+        });
         table.push(vec![
             workload.to_string().into(),
             pods.to_string().into(),

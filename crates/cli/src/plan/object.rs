@@ -40,6 +40,7 @@ pub(super) fn plan(answer: &PlanAnswer<'_>) -> Value {
         "nodes": answer.forecast.nodes.iter().map(|forecast| node(answer, forecast)).collect::<Vec<_>>(),
         "workloads": workloads(answer),
         "budgets": budgets(answer),
+        "notes": answer.survey.notes,
         "gaps": answer.survey.gaps.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });
     if answer.until != Mono::NEVER {
@@ -60,7 +61,7 @@ fn item(answer: &PlanAnswer<'_>, row: &Row<'_>, home: Option<&Home>) -> Value {
         "node": answer.node_name(row.node.node),
         "namespace": pod.name.namespace(),
         "pod": pod.name.name(),
-        "uid": pod.uid.to_string(),
+        "uid": words::uid(&pod.uid),
         "workload": named(&snapshot.workloads()[pod.workload as usize]),
         "leavesAt": stamp(row.at.max(now)),
         "inSeconds": row.at.since(now).as_micros() / 1_000_000,
@@ -75,6 +76,7 @@ fn item(answer: &PlanAnswer<'_>, row: &Row<'_>, home: Option<&Home>) -> Value {
 fn place(answer: &PlanAnswer<'_>, place: &Place) -> Value {
     match place {
         Place::Node(node) => json!({ "node": answer.node_name(*node) }),
+        Place::Again(node) => json!({ "node": answer.node_name(*node), "leavesAgain": true }),
         Place::Nowhere(why) => json!({ "pending": why.as_ref() }),
         Place::None(returns) => json!({ "none": words::returns(*returns) }),
     }
@@ -103,6 +105,7 @@ fn workloads(answer: &PlanAnswer<'_>) -> Vec<Value> {
         object["lastAt"] = stamp(impact.last.max(snapshot.now().mono));
         object["lostForGood"] = json!(workload.kind.returns() == taintward_core::snapshot::Return::Never);
         object["returns"] = json!(words::returns(workload.kind.returns()));
+        object["nowhere"] = json!(answer.nowhere(impact.workload));
         object
     };
     answer.forecast.workloads.iter().map(one).collect()

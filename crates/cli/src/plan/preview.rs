@@ -10,8 +10,9 @@ use super::edit::{self, Edited};
 use super::human::{leaves, moment, summary};
 use super::{Edit, NodeSet};
 use crate::kube_args::Cluster;
+use crate::output::{harmless, wrap};
 use crate::survey;
-use crate::words::bullet;
+use crate::words::{self, bullet};
 use std::fmt::Write as _;
 use taintward_core::change::Change;
 use taintward_core::forecast::{Question, forecast};
@@ -27,8 +28,10 @@ const WIDTH: usize = 80;
 
 /// Who would leave if these nodes got these taints.
 pub(crate) fn preview(cluster: &Cluster, nodes: &[(String, Vec<Taint>)]) -> String {
-    let told = told(cluster, nodes).unwrap_or_else(|why| format!("Who would leave cannot be told: {why}\n"));
-    opening(nodes) + &told
+    match told(cluster, nodes) {
+        Ok(told) => told,
+        Err(why) => format!("{}Who would leave cannot be told: {}\n", opening(nodes), harmless(&why)),
+    }
 }
 
 /// `3 nodes get a=b:NoExecute:`
@@ -50,17 +53,24 @@ fn told(cluster: &Cluster, nodes: &[(String, Vec<Taint>)]) -> Result<String, Str
     let Edited { changes, told } =
         edit::apply(&survey.snapshot, &edits, &health::Config::default()).map_err(|why| why.to_string())?;
     // Where they could go would need all pods of the cluster.
-    let question = Question { until: Mono::NEVER, places_max: 0 };
+    let question = Question { until: Mono::NEVER, places_max: 0, about: &[] };
     let forecast = forecast(&survey.snapshot, &changes, question);
     let answer = PlanAnswer { survey: &survey, forecast: &forecast, told: &told, until: Mono::NEVER };
-    Ok(text(&answer))
+    let mut said = String::new();
+    sentence_in_lines(&mut said, &words::about(&survey.from, survey.snapshot.now()));
+    Ok(said + &opening(nodes) + &text(&answer))
+}
+
+/// A sentence in lines that fit.
+fn sentence_in_lines(text: &mut String, sentence: &str) {
+    wrap(&harmless(sentence), WIDTH).iter().for_each(|line| *text += &format!("{line}\n"));
 }
 
 fn text(answer: &PlanAnswer<'_>) -> String {
     let mut text = String::new();
     for gap in &answer.survey.gaps {
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "error: {gap}");
+        let _ = writeln!(text, "error: {}", harmless(&gap.to_string()));
     }
     text += &summary(answer);
     text.push('\n');

@@ -101,7 +101,7 @@ fn the_plan_of_a_snapshot_is_its_verdicts() {
     let (snapshot, gaps) = snapshot(CLUSTER);
     assert_eq!(gaps, [""; 0]);
     let edited = edited(&snapshot, &[taint("n1", "dedicated=db:NoExecute")]).expect("it can be made");
-    let question = Question { until: Mono::NEVER, places_max: 100 };
+    let question = Question { until: Mono::NEVER, places_max: 100, about: &[] };
     let totals = forecast(&snapshot, &edited.changes, question).totals;
     assert_eq!((totals.going, totals.later, totals.staying, totals.exempt), (3, 1, 1, 1));
 }
@@ -110,10 +110,11 @@ fn the_plan_of_a_snapshot_is_its_verdicts() {
 fn the_schema_describes_what_is_printed() {
     let (snapshot, _) = snapshot(CLUSTER);
     let gaps = vec![Gap { file: "x.yaml".into(), at: Mark::default(), why: "is not there".into() }];
-    let survey = Survey { snapshot, from: "x.yaml".into(), gaps };
+    let (notes, about) = (vec!["told".to_owned()], Vec::new());
+    let survey = Survey { snapshot, from: "x.yaml".into(), gaps, notes, about };
     for until in [Mono::NEVER, survey.snapshot.now().mono] {
         let edited = edited(&survey.snapshot, &[taint("*", "x:NoExecute")]).expect("it can be made");
-        let question = Question { until, places_max: 100 };
+        let question = Question { until, places_max: 100, about: &[] };
         let forecast = forecast(&survey.snapshot, &edited.changes, question);
         let answer = PlanAnswer { survey: &survey, forecast: &forecast, told: &edited.told, until };
         let printed = answer.object();

@@ -5,17 +5,18 @@
 //! Keeps:    one page is in memory.
 //! Not here: connecting, pages (the client).
 
-use super::{Gap, Survey, SurveyError, lost, moment};
+use super::chosen::Chosen;
+use super::{Gap, Survey, SurveyError, gone, moment};
 use crate::kube_args::Cluster;
-use crate::manifest::Mark;
 use crate::progress::Progress;
 use crate::runtime::Runtime;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 use taintward_client::act::Refusal;
 use taintward_client::connect::{Connected, connect, probe};
-use taintward_client::pages::{Listing, pages};
+use taintward_client::pages::{self, Listing, pages};
 use taintward_client::snapshot;
+use taintward_core::effect::Failure;
 use taintward_core::matching::NumericOperators;
 use taintward_core::snapshot::Builder;
 
@@ -29,9 +30,13 @@ pub(crate) struct Reach<'c> {
 struct Extent<'e> {
     /// Of pods; all if empty.
     namespace: &'e str,
+    /// Pods with these labels; all if empty.
+    selector: &'e str,
     /// Pods that one of these field selectors chooses; none is chosen by two.
     fields: &'e [String],
     budgets: bool,
+    /// Which of the pods that are read are asked about.
+    chosen: Chosen,
 }
 
 impl<'c> Reach<'c> {
@@ -53,17 +58,54 @@ impl<'c> Reach<'c> {
         pages(&self.connected.streams, listing, self.cluster.patience, tell).await
     }
 
-    /// The state, as far as it may be read. Pods of all namespaces are, unless one was named: a taint asks no namespace.
-    pub(crate) async fn survey(&self, as_of: Option<Timestamp>, numeric: NumericOperators) -> Survey {
-        let fields = [self.cluster.fields.clone()];
-        let extent = Extent { namespace: self.cluster.named_namespace(), fields: &fields, budgets: true };
-        self.survey_of(extent, as_of, numeric).await
+    /// The state, as far as it may be read. Pods of all namespaces are, whichever are asked about: what the others take and
+    /// leave decides where a pod could go.
+    pub(crate) async fn survey(
+        &self,
+        as_of: Option<Timestamp>,
+        numeric: NumericOperators,
+    ) -> Result<Survey, SurveyError> {
+        let chosen = Chosen::of(self.cluster)?;
+        let fields = [String::new()];
+        let extent = Extent { namespace: "", selector: "", fields: &fields, budgets: true, chosen };
+        Ok(self.survey_of(extent, as_of, numeric).await)
     }
 
     /// The nodes, and the pods that kubectl would list: those of the context's namespace, unless others are asked for.
     pub(crate) async fn listed(&self, as_of: Option<Timestamp>, numeric: NumericOperators) -> Survey {
-        let (namespace, fields) = (self.cluster.namespace(&self.connected), [self.cluster.fields.clone()]);
-        self.survey_of(Extent { namespace, fields: &fields, budgets: false }, as_of, numeric).await
+        self.listed_in(self.cluster.namespace(&self.connected), as_of, numeric).await
+    }
+
+    /// The same in all namespaces.
+    pub(crate) async fn listed_everywhere(
+        &self,
+        as_of: Option<Timestamp>,
+        numeric: NumericOperators,
+    ) -> Survey {
+        self.listed_in("", as_of, numeric).await
+    }
+
+    async fn listed_in(
+        &self,
+        namespace: &str,
+        as_of: Option<Timestamp>,
+        numeric: NumericOperators,
+    ) -> Survey {
+        let fields = [self.cluster.fields.clone()];
+        let (selector, chosen) = (self.cluster.selector.as_str(), Chosen::default());
+        let extent = Extent { namespace, selector, fields: &fields, budgets: false, chosen };
+        self.survey_of(extent, as_of, numeric).await
+    }
+
+    /// Whether a namespace is known not to be there.
+    pub(crate) async fn lacks_namespace(&self, name: &str) -> bool {
+        let (client, limit) = (&self.connected.client, self.cluster.patience);
+        matches!(pages::object(client, ("", "namespaces"), "", name, limit).await, Ok(None))
+    }
+
+    /// Where that is, for people.
+    pub(crate) fn place(&self) -> String {
+        self.connected.where_from.clone()
     }
 
     async fn survey_of(
@@ -72,46 +114,101 @@ impl<'c> Reach<'c> {
         as_of: Option<Timestamp>,
         numeric: NumericOperators,
     ) -> Survey {
+        let Extent { namespace, selector, fields, budgets, mut chosen } = extent;
         let mut builder = Builder::new(moment(as_of), numeric, false);
         let (mut gaps, mut progress) = (Vec::new(), Progress::default());
-        let mut lacking = |why: Refusal, what: &str| {
-            gaps.push(Gap { file: String::new(), at: Mark::default(), why: format!("{why}; {what}") });
-        };
-        let listing = |group, plural| Listing { group, plural, namespace: "", selector: "", fields: "" };
         let mut node = |json: &[u8]| {
             builder.node(snapshot::node(json)?);
             progress.at(builder.nodes_told(), "nodes");
             Ok(())
         };
         if let Err(why) = self.each(listing("", "nodes"), &mut node).await {
-            lacking(why, "nodes are left out or incomplete");
+            gaps.push(Gap::of(&why, "nodes are left out or incomplete"));
         }
         let mut budget = |json: &[u8]| {
             builder.budget(snapshot::budget(json, "")?);
             Ok(())
         };
-        if extent.budgets
-            && let Err(why) = self.each(listing("policy", "poddisruptionbudgets"), &mut budget).await
-        {
-            lacking(why, "disruption budgets are left out");
+        if budgets && let Err(why) = self.each(listing("policy", "poddisruptionbudgets"), &mut budget).await {
+            gaps.push(Gap::of(&why, "disruption budgets are left out"));
         }
         let mut pod = |json: &[u8]| {
+            chosen.look(json, "");
             snapshot::pod(json, "", &mut builder)?;
             progress.at(builder.pods_told(), "pods");
             Ok(())
         };
-        let (namespace, selector) = (extent.namespace, self.cluster.selector.as_str());
-        for fields in extent.fields {
+        for fields in fields {
             let pods = Listing { namespace, selector, fields, ..listing("", "pods") };
-            if let Err(why) = self.each(pods, &mut pod).await {
-                lacking(why, "pods are left out or incomplete");
+            let named = self.cluster.named_namespace();
+            match self.each(pods, &mut pod).await {
+                Ok(()) => {}
+                // Who may look at one namespace only is told of that.
+                Err(why)
+                    if why.failure == Failure::Forbidden && namespace.is_empty() && !named.is_empty() =>
+                {
+                    gaps.push(Gap::of(
+                        &why,
+                        "what pods of other namespaces take is not known: places may be wrong",
+                    ));
+                    if let Err(why) = self.each(Listing { namespace: named, ..pods }, &mut pod).await {
+                        gaps.push(Gap::of(&why, "pods are left out or incomplete"));
+                    }
+                }
+                Err(why) => gaps.push(Gap::of(&why, "pods are left out or incomplete")),
             }
         }
+        let nodes_are_known = gaps.is_empty();
+        self.new_nodes(&mut builder, &mut gaps).await;
         drop(progress);
         let snapshot = builder.finish();
-        gaps.extend(lost(snapshot.lost()));
-        Survey { snapshot, from: self.connected.where_from.clone(), gaps }
+        let about = chosen.among(&snapshot);
+        let mut notes = Vec::new();
+        if let Some(told) = gone(snapshot.lost()) {
+            // A node that is known not to be there is no gap: its pods are about to be collected.
+            if nodes_are_known { notes.push(told) } else { gaps.push(Gap::plain(told)) }
+        }
+        if let Some(empty) = chosen.empty_namespace(&snapshot)
+            && self.lacks_namespace(empty).await
+        {
+            gaps.push(Gap::plain(format!("there is no namespace {empty}; check -n")));
+        }
+        Survey { snapshot, from: self.place(), gaps, notes, about }
     }
+
+    /// Nodes that have come between the list of nodes and that of pods.
+    async fn new_nodes(&self, builder: &mut Builder, gaps: &mut Vec<Gap>) {
+        let missing = builder.missing_nodes();
+        let mut tell = |json: &[u8]| {
+            builder.node(snapshot::node(json)?);
+            Ok(())
+        };
+        if missing.len() > NODE_BY_NODE {
+            if let Err(why) = self.each(listing("", "nodes"), &mut tell).await {
+                gaps.push(Gap::of(&why, "nodes may be left out"));
+            }
+            return;
+        }
+        let (client, limit) = (&self.connected.client, self.cluster.patience);
+        for name in missing {
+            let lacking = |why: &dyn std::fmt::Display| {
+                Gap::plain(format!("{why}; nothing is said of the pods of node {name}"))
+            };
+            match pages::object(client, ("", "nodes"), "", name.as_str(), limit).await {
+                Ok(Some(json)) => {
+                    if let Err(why) = tell(&json) {
+                        gaps.push(lacking(&why));
+                    }
+                }
+                Ok(None) => {}
+                Err(why) => gaps.push(lacking(&why)),
+            }
+        }
+    }
+}
+
+fn listing(group: &'static str, plural: &'static str) -> Listing<'static> {
+    Listing { group, plural, namespace: "", selector: "", fields: "" }
 }
 
 pub(super) fn survey(
@@ -120,7 +217,7 @@ pub(super) fn survey(
     numeric: NumericOperators,
 ) -> Result<Survey, SurveyError> {
     let runtime = Runtime::new()?;
-    runtime.block_on(async { Ok(Reach::of(cluster).await?.survey(as_of, numeric).await) })
+    runtime.block_on(async { Reach::of(cluster).await?.survey(as_of, numeric).await })
 }
 
 /// Nodes whose pods are listed node by node; for more of them all pods are listed at once.
@@ -139,7 +236,8 @@ pub(crate) fn of_nodes(cluster: &Cluster, names: &[&str]) -> Result<Survey, Surv
     let runtime = Runtime::new()?;
     runtime.block_on(async {
         let reach = Reach::of(&cluster).await?;
-        let extent = Extent { namespace: "", fields: &fields, budgets: true };
+        let chosen = Chosen::default();
+        let extent = Extent { namespace: "", selector: "", fields: &fields, budgets: true, chosen };
         Ok(reach.survey_of(extent, None, NumericOperators::Off).await)
     })
 }

@@ -5,15 +5,20 @@
 //! Keeps:    what cannot be read is a gap with its place, and the rest is read.
 //! Not here: opening files and YAML (`manifest`); what an object says (`taintward_client::snapshot`).
 
+use super::chosen::Chosen;
 use super::near::Closeups;
 use super::objects::{self, Kind, Object};
-use super::{Gap, Survey, lost, moment};
+use super::{Gap, Survey, SurveyError, moment, some};
+use crate::kube_args::Cluster;
 use crate::manifest::files::{Found, each};
 use crate::manifest::{self, Mark};
 use crate::progress::Progress;
 use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use taintward_client::snapshot;
 use taintward_core::matching::NumericOperators;
@@ -22,11 +27,21 @@ use taintward_core::snapshot::Builder;
 /// Objects that are read, in one set of files; an alias can stand for many.
 const OBJECTS_MOST: usize = 5_000_000;
 
+/// How the uid begins of an object that has none.
+pub(crate) const NO_UID: &str = "(no uid) ";
+
 /// The namespace of objects that name none.
 const DEFAULT_NAMESPACE: &str = "default";
 
-pub(super) fn survey(paths: &[PathBuf], as_of: Option<Timestamp>, numeric: NumericOperators) -> Survey {
-    survey_closely(paths, as_of, numeric, Closeups::default()).0
+pub(super) fn survey(
+    paths: &[PathBuf],
+    cluster: &Cluster,
+    as_of: Option<Timestamp>,
+    numeric: NumericOperators,
+) -> Result<Survey, SurveyError> {
+    let mut texts = Texts { chosen: Chosen::of(cluster)?, ..Texts::new(as_of, numeric) };
+    each(paths, &mut |found| texts.take(found));
+    Ok(texts.finish(named(paths)))
 }
 
 /// The same, with a closer look at some objects.
@@ -38,12 +53,15 @@ pub(super) fn survey_closely(
 ) -> (Survey, Closeups) {
     let mut texts = Texts { closeups, ..Texts::new(as_of, numeric) };
     each(paths, &mut |found| texts.take(found));
-    let from = match paths {
+    let closeups = std::mem::take(&mut texts.closeups);
+    (texts.finish(named(paths)), closeups)
+}
+
+fn named(paths: &[PathBuf]) -> String {
+    match paths {
         [one] if one.as_os_str() == "-" => manifest::files::STDIN.to_owned(),
         paths => paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", "),
-    };
-    let closeups = std::mem::take(&mut texts.closeups);
-    (texts.finish(from), closeups)
+    }
 }
 
 /// Texts as they come.
@@ -52,6 +70,7 @@ pub(super) struct Texts {
     gaps: Vec<Gap>,
     objects: usize,
     closeups: Closeups,
+    chosen: Chosen,
     progress: Progress,
     /// Kinds that were not looked at.
     others: BTreeSet<String>,
@@ -61,7 +80,8 @@ impl Texts {
     pub(super) fn new(as_of: Option<Timestamp>, numeric: NumericOperators) -> Self {
         let builder = Builder::new(moment(as_of), numeric, true);
         let (gaps, closeups, others) = (Vec::new(), Closeups::default(), BTreeSet::new());
-        Self { builder, gaps, objects: 0, closeups, progress: Progress::default(), others }
+        let (chosen, progress) = (Chosen::default(), Progress::default());
+        Self { builder, gaps, objects: 0, closeups, chosen, progress, others }
     }
 
     pub(super) fn take(&mut self, Found { name, text }: Found) {
@@ -99,7 +119,7 @@ impl Texts {
     }
 
     fn read(&mut self, kind: Kind, object: &Object<'_>) -> Result<(), String> {
-        let json = object.json()?;
+        let json = with_uid(object.json()?);
         let another = match kind {
             Kind::Node => {
                 self.closeups.node(&json);
@@ -107,6 +127,7 @@ impl Texts {
             }
             Kind::Pod => {
                 self.closeups.pod(&json, DEFAULT_NAMESPACE);
+                self.chosen.look(&json, DEFAULT_NAMESPACE);
                 snapshot::pod(&json, DEFAULT_NAMESPACE, &mut self.builder)?
             }
             Kind::Event => {
@@ -127,14 +148,59 @@ impl Texts {
     pub(super) fn finish(self, from: String) -> Survey {
         let snapshot = self.builder.finish();
         let mut gaps = self.gaps;
-        gaps.extend(lost(snapshot.lost()));
-        if snapshot.pods().is_empty() && !self.others.is_empty() {
-            let kinds: Vec<String> = self.others.into_iter().filter(|kind| !kind.is_empty()).collect();
-            let why = format!("has no pods, but {}; pods are what is asked about", kinds.join(", "));
-            gaps.push(Gap { file: from.clone(), at: Mark::default(), why });
+        let mut lacks = |why: String| gaps.push(Gap { file: from.clone(), at: Mark::default(), why });
+        // Whether these nodes are gone, or only not in the files, nobody can tell.
+        let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (pod, node) in snapshot.lost() {
+            missing.entry(node.as_str()).or_default().push(pod.as_str());
         }
-        Survey { snapshot, from, gaps }
+        for (node, pods) in missing {
+            lacks(format!(
+                "has no node {node}, which {} {} on: nothing is said of {}",
+                some(&pods),
+                if pods.len() == 1 { "is" } else { "are" },
+                if pods.len() == 1 { "it" } else { "them" }
+            ));
+        }
+        if snapshot.pods().is_empty() && !self.others.is_empty() {
+            let kinds: Vec<&str> =
+                self.others.iter().map(String::as_str).filter(|kind| !kind.is_empty()).collect();
+            let what = match kinds[..] {
+                [] => "objects of no kind that Kubernetes has".to_owned(),
+                ref kinds => kinds.join(", "),
+            };
+            lacks(format!("has no pods, but {what}; pods are what is asked about"));
+        }
+        if let Some(namespace) = self.chosen.empty_namespace(&snapshot) {
+            lacks(format!("has no pod in namespace {namespace}; check -n"));
+        }
+        let about = self.chosen.among(&snapshot);
+        Survey { snapshot, from, gaps, notes: Vec::new(), about }
     }
+}
+
+/// What was written by hand has no uid; a made-up one keeps it apart from others.
+fn with_uid(json: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
+    #[derive(Deserialize)]
+    struct Head<'j> {
+        #[serde(borrow, default)]
+        metadata: Option<Metadata<'j>>,
+    }
+    #[derive(Deserialize)]
+    struct Metadata<'j> {
+        #[serde(borrow, default)]
+        uid: Option<Cow<'j, str>>,
+    }
+    let has_uid = |head: Head<'_>| head.metadata.and_then(|it| it.uid).is_some_and(|uid| !uid.is_empty());
+    if serde_json::from_slice(&json).is_ok_and(has_uid) {
+        return json;
+    }
+    let Ok(mut object) = serde_json::from_slice::<Value>(&json) else { return json };
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return json };
+    let text = |field: &str| metadata.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let uid = format!("{NO_UID}{}/{}", text("namespace"), text("name"));
+    metadata.insert("uid".to_owned(), uid.into());
+    serde_json::to_vec(&object).map_or(json, Cow::Owned)
 }
 
 /// What a file that `-f` names is taken for.

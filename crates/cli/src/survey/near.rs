@@ -39,6 +39,8 @@ pub(crate) struct Vicinity {
     pub(crate) gone: BTreeSet<String>,
     /// Nodes of which it is known that they are not there.
     pub(crate) absent: BTreeSet<String>,
+    /// Namespaces that have a pod of that name, for pods that are not where they were looked for.
+    pub(crate) elsewhere: BTreeMap<String, BTreeSet<String>>,
     /// Whether the events of the pods are known.
     pub(crate) knows_events: bool,
 }
@@ -118,7 +120,8 @@ pub(crate) fn in_files(
     let (survey, closeups) = files::survey_closely(paths, as_of, numeric, Closeups::of(wanted));
     let is_there = |name: &String| closeups.pods.iter().any(|pod| pod.name == *name);
     let gone = names.into_iter().filter(|name| !is_there(name)).collect();
-    Vicinity { survey, closeups, gone, absent: BTreeSet::new(), knows_events: true }
+    let (absent, elsewhere) = (BTreeSet::new(), BTreeMap::new());
+    Vicinity { survey, closeups, gone, absent, elsewhere, knows_events: true }
 }
 
 /// Of a running cluster.
@@ -140,6 +143,10 @@ pub(crate) async fn in_cluster(
     for name in &wanted.nodes {
         look.pods("", &format!("spec.nodeName={name}"), "its pods are left out or incomplete").await;
     }
+    let mut elsewhere = BTreeMap::new();
+    for name in &look.gone {
+        elsewhere.insert(name.clone(), namespaces_with(reach, name).await);
+    }
     if !look.gone.is_empty() {
         look.pods(namespace, "", "other pods of the same workload are left out").await;
     }
@@ -148,8 +155,23 @@ pub(crate) async fn in_cluster(
         knows_events &= look.events(namespace, name).await;
     }
     let Look { builder, closeups, gaps, gone, absent, .. } = look;
-    let survey = Survey { snapshot: builder.finish(), from: reach.connected.where_from.clone(), gaps };
-    Vicinity { survey, closeups, gone, absent, knows_events }
+    let (notes, about) = (Vec::new(), Vec::new());
+    let survey = Survey { snapshot: builder.finish(), from: reach.place(), gaps, notes, about };
+    Vicinity { survey, closeups, gone, absent, elsewhere, knows_events }
+}
+
+/// Where pods of that name are, as far as that may be known.
+async fn namespaces_with(reach: &Reach<'_>, name: &str) -> BTreeSet<String> {
+    let fields = format!("metadata.name={name}");
+    let listing = Listing { group: "", plural: "pods", namespace: "", selector: "", fields: &fields };
+    let mut found = BTreeSet::new();
+    let mut tell = |json: &[u8]| {
+        found.extend(PodCloseup::of(json, "").map(|pod| pod.namespace));
+        Ok(())
+    };
+    // Who may not look elsewhere is not told of it.
+    let _ = reach.each(listing, &mut tell).await;
+    found
 }
 
 /// Looking around.

@@ -84,10 +84,10 @@ fn files_of_two_clusters_are_noticed() {
 }
 
 #[test]
-fn pods_on_nodes_that_are_not_there_are_counted() {
+fn pods_on_nodes_that_are_not_there_are_named() {
     let (snapshot, gaps) = snapshot(&pod("spec: {nodeName: n2}"));
-    assert_eq!(snapshot.lost(), 1);
-    assert_eq!(gaps, ["1 pod is on a node that is not there; nothing is said of it"]);
+    assert_eq!(snapshot.lost().len(), 1);
+    assert_eq!(gaps, ["x.yaml has no node n2, which shop/p is on: nothing is said of it"]);
 }
 
 #[test]

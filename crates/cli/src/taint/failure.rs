@@ -4,6 +4,7 @@
 //! Goes out: lines for standard error.
 //! Not here: when a node is tried again (`write.rs`).
 
+use crate::output::harmless;
 use std::fmt::Write as _;
 use taintward_client::nodes::{Complaint, Said};
 
@@ -14,13 +15,15 @@ pub(super) enum Failure {
     Said(Box<Said>),
     /// One reason or several; never none.
     Reasons(Vec<String>),
+    /// The server did not answer.
+    Silent(String),
 }
 
 impl From<Complaint> for Failure {
     fn from(complaint: Complaint) -> Self {
         match complaint {
             Complaint::Said(said) => Self::Said(said),
-            Complaint::Silent(refusal) => Self::Reasons(vec![refusal.message]),
+            Complaint::Silent(refusal) => Self::Silent(refusal.message),
         }
     }
 }
@@ -30,7 +33,7 @@ pub(super) fn told(failures: &[Failure]) -> String {
     let mut text = String::new();
     let mut line = |line: String| {
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{line}");
+        let _ = writeln!(text, "{}", harmless(&line));
     };
     match failures {
         [Failure::Said(said)] if said.reason == "Invalid" && !said.kind.is_empty() => {
@@ -38,6 +41,7 @@ pub(super) fn told(failures: &[Failure]) -> String {
         }
         [Failure::Said(said)] => line(server(said)),
         [Failure::Reasons(reasons)] if reasons.len() > 1 => reasons.iter().for_each(|why| line(why.clone())),
+        [Failure::Silent(why)] => line(format!("error: {why}")),
         [Failure::Reasons(reasons)] => line(format!("error: {}", reasons.concat())),
         several => several.iter().for_each(|failure| line(one_line(failure))),
     }
@@ -57,6 +61,7 @@ fn server(said: &Said) -> String {
 fn one_line(failure: &Failure) -> String {
     match failure {
         Failure::Said(said) => server(said),
+        Failure::Silent(why) => why.clone(),
         Failure::Reasons(reasons) => {
             let mut distinct: Vec<&str> = Vec::new();
             for reason in reasons {
@@ -73,10 +78,10 @@ fn one_line(failure: &Failure) -> String {
 }
 
 fn invalid(said: &Said) -> String {
-    let head = format!("The {} \"{}\" is invalid", said.kind, said.name);
+    let head = harmless(&format!("The {} \"{}\" is invalid", said.kind, said.name));
     let mut causes: Vec<String> = Vec::new();
     for (field, message) in &said.causes {
-        let cause = format!("{field}: {message}");
+        let cause = harmless(&format!("{field}: {message}"));
         if !causes.contains(&cause) {
             causes.push(cause);
         }

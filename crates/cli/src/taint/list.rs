@@ -5,15 +5,17 @@
 //! Keeps:    what stands in a cluster cannot steer a terminal; a name too long for its column has a line to itself.
 //! Not here: who would leave because of them.
 
-use super::TaintPlan;
 use super::failure::Failure;
+use super::{Form, TaintPlan};
 use crate::note::Note;
+use crate::output::{Paper, harmless};
+use crate::words::with_zone;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use taintward_client::clock::Clock;
 use taintward_client::nodes::{NodeObject, Nodes};
 use taintward_core::taint::Taint;
-use taintward_core::time::Wall;
+use taintward_core::time::{Mono, Now, Wall};
 
 /// One line of the table, and what stands below it.
 struct Row {
@@ -38,7 +40,11 @@ pub(super) async fn show(plan: &TaintPlan, nodes: &Nodes, names: &[String]) -> V
             Err(complaint) => failures.push(complaint.into()),
         }
     }
-    if let Err(why) = io::stdout().write_all(table(&rows, plan.paper.width).as_bytes())
+    let text = match plan.form {
+        Form::Name => names.iter().map(|name| format!("node/{name}\n")).collect(),
+        _ => table(&rows, &with_zone("SINCE", moment_of(now)), plan.paper),
+    };
+    if let Err(why) = io::stdout().write_all(text.as_bytes())
         && why.kind() != io::ErrorKind::BrokenPipe
     {
         failures.push(Failure::Reasons(vec![format!("the table cannot be printed: {why}")]));
@@ -110,24 +116,26 @@ fn length(seconds: u64) -> String {
     }
 }
 
-fn harmless(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+/// The clock for waiting plays no part here.
+fn moment_of(wall: Wall) -> Now {
+    Now { mono: Mono::from_micros(wall.as_micros()), wall }
 }
 
 /// Columns side by side if they fit; else each below the other.
-fn table(rows: &[Row], width: usize) -> String {
+fn table(rows: &[Row], since: &str, paper: Paper) -> String {
     let widest = |column: fn(&Row) -> &str, head: &str| {
         rows.iter().map(|row| column(row).chars().count()).max().unwrap_or(0).max(head.len())
     };
     let (node, taint) = (widest(|row| &row.node, "NODE"), widest(|row| &row.taint, "TAINT"));
-    let fits = node + taint + widest(|row| &row.since, "SINCE") + 6 <= width;
+    // Who reads it with a program gets it in columns, however wide.
+    let fits = !paper.is_terminal || node + taint + widest(|row| &row.since, since) + 6 <= paper.width;
     let mut text = String::new();
     // Writing to a String cannot fail.
     let mut line = |line: String| {
         let _ = writeln!(text, "{}", line.trim_end());
     };
     if fits && !rows.is_empty() {
-        line(format!("{:node$}   {:taint$}   SINCE", "NODE", "TAINT"));
+        line(format!("{:node$}   {:taint$}   {since}", "NODE", "TAINT"));
     }
     let mut last = "";
     for row in rows {
@@ -171,7 +179,8 @@ n1     a=b:NoExecute   14:03:11, 4m12s ago
     until 15:00:00, in 1h: disk
 n22    c:NoSchedule    14:03:11, 4m12s ago
 ";
-        assert_eq!(table(&rows, 80), expected);
+        let paper = |width| Paper { width, paints: false, is_terminal: true };
+        assert_eq!(table(&rows, "SINCE", paper(80)), expected);
         let stacked = "\
 n1
   a=b:NoExecute
@@ -181,8 +190,10 @@ n22
   c:NoSchedule
     since 14:03:11, 4m12s ago
 ";
-        assert_eq!(table(&rows, 40), stacked);
-        assert_eq!(table(&[], 80), "");
+        assert_eq!(table(&rows, "SINCE", paper(40)), stacked);
+        let piped = Paper { is_terminal: false, ..paper(40) };
+        assert_eq!(table(&rows, "SINCE", piped), expected, "a pipe has no width");
+        assert_eq!(table(&[], "SINCE", paper(80)), "");
     }
 
     #[test]

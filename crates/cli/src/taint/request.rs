@@ -29,6 +29,10 @@ pub(super) enum Misuse {
     Grammar { argument: String, error: GrammarError },
     #[error("invalid resource type {0}, only node types are supported")]
     Type(String),
+    #[error(
+        "--list prints a table: leave -o out; kubectl get nodes -o json has the taints as the API tells them"
+    )]
+    ListForm,
     #[error("{error}{}", Pointer(.argument, .error))]
     Contradiction { argument: String, error: GrammarError },
     #[error("setting 'all' parameter with a non empty selector is prohibited")]
@@ -89,6 +93,9 @@ impl Request {
         match taints.first() {
             Some(first) if plan.list => return Err(Misuse::ListAndChange((*first).to_owned())),
             None if !plan.list => return Err(Misuse::NoTaint),
+            None if !matches!(plan.form, super::Form::Text | super::Form::Name) => {
+                return Err(Misuse::ListForm);
+            }
             _ => {}
         }
         let change = parse(&taints).map_err(|error| (taints[error.argument].to_owned(), error));
@@ -127,6 +134,8 @@ fn targets(plan: &TaintPlan, names: &[&str]) -> Result<Targets, Misuse> {
         (true, false) => Err(Misuse::AllAndSelector),
         (true, true) => Ok(Targets::Labelled(String::new())),
         (false, false) => Ok(Targets::Labelled(selector.to_owned())),
+        // To show them costs nothing: all are meant, as with kubectl get.
+        (false, true) if names.is_empty() && plan.list => Ok(Targets::Labelled(String::new())),
         (false, true) if names.is_empty() => Err(Misuse::NoName),
         (false, true) => targets::named(names),
     }

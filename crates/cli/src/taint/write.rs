@@ -9,7 +9,6 @@ use super::failure::Failure;
 use super::output::Printer;
 use super::{DryRun, TaintPlan};
 use crate::note::{self, Note};
-use std::io::{self, Write as _};
 use std::time::Duration;
 use taintward_client::clock::Clock;
 use taintward_client::nodes::{self, NodeObject, Nodes, Told, Writing};
@@ -110,8 +109,7 @@ impl Work<'_> {
 /// As kubectl says it.
 fn warn(told: &Told) {
     for warning in &told.warnings {
-        // Nobody is left to tell if standard error is gone.
-        let _ = writeln!(io::stderr(), "Warning: {warning}");
+        crate::say::line("Warning: ", warning);
     }
 }
 

@@ -44,7 +44,7 @@ fn one(snapshot: &Snapshot, node: usize, change: Option<&NodeChange>) -> NodeFor
 }
 
 /// The instances that a node would have: those that go on keep their start, others begin when they come.
-fn planned(before: &[TaintInstance], change: &NodeChange) -> Vec<TaintInstance> {
+pub(super) fn planned(before: &[TaintInstance], change: &NodeChange) -> Vec<TaintInstance> {
     let evicting = change.taints.iter().filter(|planned| planned.taint.effect == Effect::NoExecute);
     let instance = |PlannedTaint { taint, from }: &PlannedTaint| {
         let known = before.iter().find(|instance| instance.taint.is_same(taint));
@@ -99,10 +99,7 @@ pub(super) fn first(snapshot: &Snapshot, mut leavers: Vec<Leaver>, most: usize) 
         let pod = &snapshot.pods()[leaver.pod as usize];
         (leaver.at, snapshot.shape(pod).wish.priority, leaver.pod)
     };
-    if most == 0 {
-        return Vec::new();
-    }
-    if leavers.len() > most {
+    if leavers.len() > most && most > 0 {
         leavers.select_nth_unstable_by_key(most - 1, order);
         leavers.truncate(most);
     }

@@ -3,13 +3,15 @@
 //! Comes in: who leaves; the nodes as they would be.
 //! Goes out: a [`Home`] for each.
 //! Keeps:    a pod that has left takes nothing any more; one that got a place does.
-//! Not here: affinity between pods, spreading, volumes, which the snapshot only knows to be there.
+//! Not here: affinity between pods, constraints of their own, volumes, which the snapshot only knows to be there.
 
-use super::NodeChange;
-use super::judge::{Leaver, first};
+use super::judge::{self, Leaver, first};
+use super::{NodeChange, leaves_at};
 use crate::fact::Standing;
-use crate::scheduling::{Candidate, Placer, why_none};
-use crate::snapshot::{Return, Snapshot};
+use crate::scheduling::{Applicant, Candidate, Placer, why_none};
+use crate::snapshot::{Pod, Return, Snapshot, TEMPLATE_HASH, WorkloadKind};
+use crate::start::{Arrival, ArrivalSource};
+use crate::verdict::{self, Subject, TaintInstance};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -20,6 +22,8 @@ use alloc::vec::Vec;
 pub enum Place {
     /// To this node.
     Node(usize),
+    /// To this node, whose NoExecute taints it only bears for a while: it has to leave again (DS-4).
+    Again(usize),
     /// To none: why, in the scheduler's words.
     Nowhere(Arc<str>),
     /// It is not made again, or not for another node.
@@ -39,39 +43,139 @@ pub struct Home {
 pub(super) fn homes(
     snapshot: &Snapshot,
     changes: &[NodeChange],
-    leavers: Vec<Leaver>,
+    leavers: &[Leaver],
     most: usize,
 ) -> (Vec<Home>, usize) {
     let all = leavers.len();
-    let asked = first(snapshot, leavers, most);
-    if asked.is_empty() {
+    if all == 0 || most == 0 {
         return (Vec::new(), all);
     }
+    let asked = first(snapshot, leavers.to_vec(), most);
     let mut placer = Placer::new(candidates(snapshot, changes), snapshot.numeric());
-    let mut why: BTreeMap<u32, Arc<str>> = BTreeMap::new();
-    let home = |leaver: &Leaver| {
-        let pod = &snapshot.pods()[leaver.pod as usize];
-        let wish = &snapshot.shape(pod).wish;
-        if let (Some(node), true) = (pod.node, pod.standing != Standing::Finished) {
-            placer.take(node as usize, &wish.load);
+    let groups = Groups::of(snapshot, &asked);
+    for (pod, group) in groups.members(snapshot) {
+        if let (Some(node), Standing::Live) = (pod.node, pod.standing) {
+            placer.count(group, node as usize, 1);
         }
-        let place = match snapshot.workloads()[pod.workload as usize].kind.returns() {
-            returns @ (Return::SameNode | Return::Never) => Place::None(returns),
-            _ => match placer.choose(pod.shape, wish) {
-                Some(node) => {
-                    placer.put(node, &wish.load);
-                    Place::Node(node)
+    }
+    let taints = Taints::of(snapshot, changes);
+    let mut why: BTreeMap<u32, Arc<str>> = BTreeMap::new();
+    let (mut homes, mut at) = (Vec::with_capacity(asked.len()), 0);
+    while let Some(next) = asked.get(at) {
+        // Who is deleted in the same moment is not counted where the others are put.
+        let together = asked[at..].iter().take_while(|leaver| leaver.at == next.at).count();
+        let batch = &asked[at..at + together];
+        for leaver in batch {
+            let pod = &snapshot.pods()[leaver.pod as usize];
+            if let (Some(node), Some(group), Standing::Live) =
+                (pod.node, groups.group(snapshot, pod), pod.standing)
+            {
+                placer.count(group, node as usize, -1);
+            }
+        }
+        for leaver in batch {
+            let pod = &snapshot.pods()[leaver.pod as usize];
+            let wish = &snapshot.shape(pod).wish;
+            if let (Some(node), true) = (pod.node, pod.standing != Standing::Finished) {
+                placer.take(node as usize, &wish.load);
+            }
+            let place = match snapshot.workloads()[pod.workload as usize].kind.returns() {
+                returns @ (Return::SameNode | Return::Never) => Place::None(returns),
+                _ => {
+                    let (kind, group) = (pod.shape, groups.group(snapshot, pod));
+                    match placer.choose(Applicant { kind, wish, group, tie: tie(pod) }) {
+                        Some(node) => {
+                            placer.put(node, &wish.load);
+                            if let Some(group) = group {
+                                placer.count(group, node, 1);
+                            }
+                            match taints.sends_away(snapshot, pod, node, leaver) {
+                                true => Place::Again(node),
+                                false => Place::Node(node),
+                            }
+                        }
+                        None => {
+                            let sentence =
+                                || -> Arc<str> { reason(&why_none(wish, &placer.why_not(wish))).into() };
+                            Place::Nowhere(why.entry(pod.shape).or_insert_with(sentence).clone())
+                        }
+                    }
                 }
-                None => {
-                    let sentence = || -> Arc<str> { reason(&why_none(wish, &placer.why_not(wish))).into() };
-                    Place::Nowhere(why.entry(pod.shape).or_insert_with(sentence).clone())
-                }
-            },
-        };
-        Home { pod: leaver.pod, place }
-    };
-    let homes = asked.iter().map(home).collect();
+            };
+            homes.push(Home { pod: leaver.pod, place });
+        }
+        at += together;
+    }
     (homes, all - asked.len())
+}
+
+/// A number that is the same for the same pod and looks like chance: the scheduler draws lots among equal nodes.
+fn tie(pod: &Pod) -> u64 {
+    let name = pod.name.as_str().bytes();
+    name.fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)) >> 32
+}
+
+/// Pods that the scheduler spreads together: those of one ReplicaSet or StatefulSet, as far as it is of a pod that leaves.
+struct Groups<'s>(BTreeMap<(u32, &'s str), u32>);
+
+impl<'s> Groups<'s> {
+    fn of(snapshot: &'s Snapshot, leavers: &[Leaver]) -> Self {
+        let mut groups = BTreeMap::new();
+        for leaver in leavers {
+            if let Some(key) = Self::key(snapshot, &snapshot.pods()[leaver.pod as usize]) {
+                let next = u32::try_from(groups.len()).unwrap_or(u32::MAX);
+                groups.entry(key).or_insert(next);
+            }
+        }
+        Self(groups)
+    }
+
+    /// A Deployment's ReplicaSets are told apart by the hash of their template.
+    fn key(snapshot: &'s Snapshot, pod: &Pod) -> Option<(u32, &'s str)> {
+        let hash =
+            || snapshot.label_sets()[pod.labels as usize].get(TEMPLATE_HASH).map_or("", |hash| &**hash);
+        match snapshot.workloads()[pod.workload as usize].kind {
+            WorkloadKind::Deployment => Some((pod.workload, hash())),
+            WorkloadKind::ReplicaSet | WorkloadKind::StatefulSet => Some((pod.workload, "")),
+            _ => None,
+        }
+    }
+
+    fn group(&self, snapshot: &'s Snapshot, pod: &Pod) -> Option<u32> {
+        self.0.get(&Self::key(snapshot, pod)?).copied()
+    }
+
+    fn members(&self, snapshot: &'s Snapshot) -> impl Iterator<Item = (&'s Pod, u32)> {
+        snapshot.pods().iter().filter_map(|pod| Some((pod, self.group(snapshot, pod)?)))
+    }
+}
+
+/// The NoExecute taints of nodes, as they would be; of nodes that have any.
+struct Taints(BTreeMap<usize, Vec<TaintInstance>>);
+
+impl Taints {
+    fn of(snapshot: &Snapshot, changes: &[NodeChange]) -> Self {
+        let now = (0..snapshot.nodes().len()).map(|node| (node, snapshot.instances(node)));
+        let mut all: BTreeMap<usize, Vec<TaintInstance>> =
+            now.filter(|(_, taints)| !taints.is_empty()).collect();
+        for change in changes {
+            let before = all.remove(&change.node).unwrap_or_default();
+            let after = judge::planned(&before, change);
+            if !after.is_empty() {
+                all.insert(change.node, after);
+            }
+        }
+        Self(all)
+    }
+
+    /// Whether a pod that comes to a node when it has left its own has to leave it as well.
+    fn sends_away(&self, snapshot: &Snapshot, pod: &Pod, node: usize, leaver: &Leaver) -> bool {
+        let Some(taints) = self.0.get(&node) else { return false };
+        let arrival = Arrival { at: leaver.at.max(snapshot.now().mono), source: ArrivalSource::SeenLive };
+        let tolerations = &snapshot.shape(pod).wish.tolerations;
+        let subject = Subject { tolerations, arrival, exemption: None };
+        leaves_at(verdict::judge(&subject, taints, snapshot.numeric(), snapshot.now()).outcome).is_some()
+    }
 }
 
 /// Without what the scheduler says of preemption: nobody is preempted here.

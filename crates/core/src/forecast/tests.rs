@@ -13,7 +13,7 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use proptest::prelude::*;
 
-const ALL: Question = Question { until: Mono::NEVER, places_max: 1_000 };
+const ALL: Question<'_> = Question { until: Mono::NEVER, places_max: 1_000, about: &[] };
 
 fn taint(key: &str, effect: &str) -> Taint {
     Taint { key: key.into(), value: "".into(), effect: Effect::new(effect), time_added: None }
@@ -158,6 +158,90 @@ fn those_that_leave_get_places_that_have_room() {
         Question { places_max: 2, ..ALL },
     );
     assert_eq!((few.homes.len(), few.homeless), (2, 5), "who is not looked at is counted");
+}
+
+/// Who is not asked about leaves all the same, and takes its room.
+#[test]
+fn who_is_asked_about_gets_the_place_that_the_others_leave() {
+    let mut told = builder();
+    told.node(node("n1", vec![]));
+    told.node(node("n2", vec![]));
+    let large = |cpu| Wish {
+        load: Load { requested: [("cpu".into(), cpu)].into(), ..Load::default() },
+        ..wish(vec![])
+    };
+    told.pod(PodRead { wish: large(3_800), ..pod("fat", "n2", Some(WEB)) });
+    told.pod(pod("first", "n1", Some(WEB)));
+    told.pod(PodRead { wish: large(1_000), ..pod("thin", "n1", Some(WEB)) });
+    let snapshot = told.finish();
+    let changes = [change(&snapshot, 0, &[taint("x", "NoExecute")])];
+    let about: Vec<bool> = snapshot.pods().iter().map(|pod| pod.name.name() == "thin").collect();
+    let all = forecast(&snapshot, &changes, ALL);
+    let told = forecast(&snapshot, &changes, Question { about: &about, ..ALL });
+    assert_eq!(names(&snapshot, &told), [("thin".to_string(), Some(0))]);
+    assert_eq!((told.totals.going, told.workloads[0].going, told.homes.len(), told.homeless), (1, 1, 1, 0));
+    assert!(matches!(told.homes[0].place, Place::Nowhere(_)), "{:?}", told.homes);
+    assert!(all.homes.contains(&told.homes[0]), "it is what is said of it among all");
+}
+
+/// Three of one owner go to three nodes of two zones, as the scheduler's default constraints have it; not all to the one
+/// that has most room.
+#[test]
+fn pods_of_one_owner_are_spread_over_hosts_and_zones() {
+    let mut told = builder();
+    told.node(node("n0", vec![]));
+    for (name, zone) in [("n1", "a"), ("n2", "a"), ("n3", "b")] {
+        let at = [("kubernetes.io/hostname", name), ("topology.kubernetes.io/zone", zone)];
+        told.node(crate::snapshot::NodeRead {
+            labels: labels(&at),
+            allocatable: [("cpu".into(), if name == "n2" { 64_000 } else { 32_000 })].into(),
+            ..node(name, vec![])
+        });
+    }
+    for name in ["web-1", "web-2", "web-3"] {
+        told.pod(PodRead { wish: wish(vec![]), ..pod(name, "n0", Some(WEB)) });
+    }
+    let snapshot = told.finish();
+    let told = forecast(&snapshot, &[change(&snapshot, 0, &[taint("x", "NoExecute")])], ALL);
+    let mut places: Vec<_> = told.homes.iter().map(|home| home.place.clone()).collect();
+    places.sort_by_key(|place| alloc::format!("{place:?}"));
+    assert_eq!(places, [Place::Node(1), Place::Node(2), Place::Node(3)]);
+}
+
+/// DS-4: a place whose taints the pod bears only for a while is told apart, whichever node it is.
+#[test]
+fn a_place_that_has_to_be_left_again_is_said_to_be_one() {
+    let mut told = builder();
+    told.node(node("n1", vec![]));
+    told.node(node("n2", vec![taint("db", "NoExecute")]));
+    told.pod(PodRead { wish: wish(vec![bears("db", Some(600))]), ..pod("db-0", "n1", Some(WEB)) });
+    let snapshot = told.finish();
+    let place = |changes: &[NodeChange]| forecast(&snapshot, changes, ALL).homes[0].place.clone();
+    let gets = change(&snapshot, 0, &[taint("x", "NoExecute")]);
+    assert_eq!(place(core::slice::from_ref(&gets)), Place::Again(1));
+    let heals = change(&snapshot, 1, &[]);
+    assert_eq!(place(&[gets, heals]), Place::Node(1));
+}
+
+/// Of nodes that are equally good, not always the same one.
+#[test]
+fn ties_do_not_always_fall_the_same_way() {
+    let mut told = builder();
+    ["n1", "n2", "n3", "n4"].iter().for_each(|name| assert!(!told.node(node(name, vec![]))));
+    for at in 0..16 {
+        told.pod(pod(
+            &alloc::format!("p{at}"),
+            "n1",
+            Some(OwnerRef { group: "batch", kind: "Job", name: "j" }),
+        ));
+    }
+    let snapshot = told.finish();
+    let changes = [change(&snapshot, 0, &[taint("x", "NoExecute")])];
+    let told = forecast(&snapshot, &changes, ALL);
+    let places: alloc::collections::BTreeSet<_> =
+        told.homes.iter().map(|home| alloc::format!("{:?}", home.place)).collect();
+    assert_eq!(places.len(), 3, "{places:?}");
+    assert_eq!(told, forecast(&snapshot, &changes, ALL), "the same question has the same answer");
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub fn choose(wish: &Wish, candidates: &[Candidate], numeric: NumericOperators, 
 }
 
 /// A position below `count`, which is not zero.
-fn pick(tie: u64, count: usize) -> usize {
+pub(super) fn pick(tie: u64, count: usize) -> usize {
     let position = tie % u64::try_from(count).unwrap_or(u64::MAX);
     usize::try_from(position).unwrap_or(0)
 }

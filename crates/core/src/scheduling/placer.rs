@@ -1,12 +1,14 @@
 //! # Placer: many pods, one after the other
 //! Room:     the choice of `choose.rs` for each of many pods, of which many are alike, while nodes fill up.
-//! Comes in: nodes; pods, each with the number of its kind; who came to a node and who left it.
-//! Goes out: positions of nodes, the same as [`choose`](super::choose) picks with the tie 0; nowhere, and why.
+//! Comes in: nodes; pods, each with the numbers of its kind and of its owner; who came to a node and who left it.
+//! Goes out: positions of nodes, the same as [`choose`](super::choose) picks for pods that are not spread; nowhere, and why.
 //! Keeps:    what does not change while nodes fill up is asked once for each kind; the rest once for each change.
 //! Not here: who asks first.
 
+use super::choose::pick;
 use super::filter::{filter, fits, suits};
-use super::score::{Raw, fit};
+use super::score::{Raw, SPREAD_WEIGHT, fit};
+use super::spread::Spread;
 use super::{Candidate, Load, Unfit, Wish};
 use crate::matching::NumericOperators;
 use alloc::collections::BTreeMap;
@@ -29,6 +31,22 @@ struct Kind {
     offers: Vec<Offer>,
     /// There was no room anywhere, and nobody has left any of these nodes since.
     is_full: bool,
+    /// Of each node, whether selector and affinity lead there.
+    leads_to: Vec<bool>,
+}
+
+/// Who asks for a place.
+#[derive(Clone, Copy, Debug)]
+pub struct Applicant<'w> {
+    /// Pods of the same number have the same wish.
+    pub kind: u32,
+    /// What it wants of a node.
+    pub wish: &'w Wish,
+    /// The number of the ReplicaSet or StatefulSet it is of, which the scheduler spreads over hosts and zones; `None`: it is
+    /// not spread.
+    pub group: Option<u32>,
+    /// Picks one of several nodes that are equally good, as in [`choose`](super::choose).
+    pub tie: u64,
 }
 
 /// Nodes that fill up.
@@ -38,6 +56,7 @@ pub struct Placer {
     /// How often each node's load has changed, and one.
     versions: Vec<u64>,
     kinds: BTreeMap<u32, Kind>,
+    spread: Spread,
     numeric: NumericOperators,
 }
 
@@ -45,7 +64,8 @@ impl Placer {
     /// Nodes, with who is on them.
     pub fn new(candidates: Vec<Candidate>, numeric: NumericOperators) -> Self {
         let versions = candidates.iter().map(|_| 1).collect();
-        Self { candidates, versions, kinds: BTreeMap::new(), numeric }
+        let spread = Spread::over(&candidates);
+        Self { candidates, versions, kinds: BTreeMap::new(), spread, numeric }
     }
 
     /// The nodes as they are now.
@@ -53,9 +73,10 @@ impl Placer {
         &self.candidates
     }
 
-    /// The best node for a pod; pods with the same `kind` must have the same wish. `None`: there is none.
-    pub fn choose(&mut self, kind: u32, wish: &Wish) -> Option<usize> {
-        let Self { candidates, versions, kinds, numeric } = self;
+    /// The best node for a pod. `None`: there is none.
+    pub fn choose(&mut self, applicant: Applicant<'_>) -> Option<usize> {
+        let Applicant { kind, wish, group, tie } = applicant;
+        let Self { candidates, versions, kinds, spread, numeric } = self;
         let known = kinds.entry(kind).or_insert_with(|| Kind::new(wish, candidates, *numeric));
         if known.is_full {
             return None;
@@ -75,15 +96,18 @@ impl Placer {
             known.is_full = true;
             return None;
         };
-        let mut best: Option<(i64, usize)> = None;
-        for offer in &known.offers {
-            let Some(fit) = offer.fit else { continue };
-            let total = offer.raw.total(highest, fit);
-            if best.is_none_or(|(most, _)| total > most) {
-                best = Some((total, offer.node));
-            }
+        let possible = known.offers.iter().filter_map(|offer| Some((offer.node, offer.raw, offer.fit?)));
+        let mut totals: Vec<(usize, i64)> =
+            possible.map(|(node, raw, fit)| (node, raw.total(highest, fit))).collect();
+        if let Some(group) = group {
+            let nodes: Vec<usize> = totals.iter().map(|(node, _)| *node).collect();
+            let scores = spread.scores(group, &nodes, &known.leads_to);
+            totals.iter_mut().zip(scores).for_each(|((_, total), score)| *total += SPREAD_WEIGHT * score);
         }
-        best.map(|(_, node)| node)
+        let most = totals.iter().map(|(_, total)| *total).max()?;
+        let best: Vec<usize> =
+            totals.into_iter().filter(|(_, total)| *total == most).map(|(node, _)| node).collect();
+        Some(best[pick(tie, best.len())])
     }
 
     /// Why not, for each node.
@@ -98,6 +122,12 @@ impl Placer {
         candidate.used.add(load);
         candidate.pods = candidate.pods.saturating_add(1);
         self.versions[node] += 1;
+    }
+
+    /// So many more pods of a group count on a node. Who is being deleted counts no more, though it takes its room until it
+    /// is gone.
+    pub fn count(&mut self, group: u32, node: usize, more: i64) {
+        self.spread.add(group, node, more);
     }
 
     /// Somebody leaves a node.
@@ -121,6 +151,8 @@ impl Kind {
             .filter(|(_, candidate)| suits(wish, &named, candidate, numeric).is_ok());
         let offer =
             |(node, candidate)| Offer { node, raw: Raw::of(wish, candidate, numeric), seen: 0, fit: None };
-        Self { offers: suiting.map(offer).collect(), is_full: false }
+        let leads_to = |candidate: &Candidate| wish.matches(candidate.name.as_str(), &candidate.labels);
+        let leads_to = candidates.iter().map(leads_to).collect();
+        Self { offers: suiting.map(offer).collect(), is_full: false, leads_to }
     }
 }

@@ -2,7 +2,7 @@
 //! Room:     four of the scheduler's scores, with its default weights.
 //! Comes in: a pod and the nodes that are possible.
 //! Goes out: a [`Score`] for each.
-//! Not here: spreading, affinity between pods, images: the original's other scores, the same for every node here.
+//! Not here: spreading (`spread.rs`); affinity between pods, images: the original's other scores, the same for every node here.
 
 use super::filter::untolerated;
 use super::{CPU, Candidate, MEMORY, Wish, amount};
@@ -24,7 +24,10 @@ pub struct Score {
 }
 
 /// The best a node can be.
-const BEST: i64 = 100;
+pub(super) const BEST: i64 = 100;
+
+/// The weight of `PodTopologySpread`.
+pub(super) const SPREAD_WEIGHT: i64 = 2;
 
 impl Score {
     /// With weights; at most 700.

@@ -186,24 +186,30 @@ impl Builder {
         self.nodes.len()
     }
 
+    /// Names of nodes that pods are on and that were not told.
+    pub fn missing_nodes(&self) -> Vec<NodeName> {
+        self.named.0.keys().filter(|name| !self.nodes.contains_key(*name)).cloned().collect()
+    }
+
     /// Everything in order.
     pub fn finish(self) -> Snapshot {
         let by_name: BTreeMap<NodeName, u32> =
             self.nodes.keys().enumerate().map(|(at, name)| (name.clone(), position(at))).collect();
         let nodes: Vec<Node> = self.nodes.into_values().map(node).collect();
-        let where_named: Vec<Option<u32>> =
-            self.named.in_order().iter().map(|name| by_name.get(name).copied()).collect();
-        let (mut pods, mut lost) = (Vec::with_capacity(self.pods.len()), 0);
+        let named = self.named.in_order();
+        let where_named: Vec<Option<u32>> = named.iter().map(|name| by_name.get(name).copied()).collect();
+        let (mut pods, mut lost) = (Vec::with_capacity(self.pods.len()), Vec::new());
         for mut pod in self.pods {
-            if let Some(named) = pod.node {
-                pod.node = where_named[named as usize];
+            if let Some(at) = pod.node {
+                pod.node = where_named[at as usize];
                 if pod.node.is_none() {
-                    lost += 1;
+                    lost.push((pod.name, named[at as usize].clone()));
                     continue;
                 }
             }
             pods.push(pod);
         }
+        lost.sort_unstable();
         pods.sort_unstable_by(|a, b| (a.node, &a.name).cmp(&(b.node, &b.name)));
         let mut snapshot = Snapshot {
             now: self.now,

@@ -9,7 +9,7 @@ use alloc::boxed::Box;
 use core::fmt;
 
 /// The label by which a Deployment tells its ReplicaSets apart.
-const TEMPLATE_HASH: &str = "pod-template-hash";
+pub(crate) const TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// The entry of `metadata.ownerReferences` with `controller: true`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -107,7 +107,7 @@ proptest! {
         wishes in prop::collection::vec(any_pod(), 1..4),
         nodes in prop::collection::vec(any_node(), 0..8),
         numeric in prop::sample::select(vec![Off, On]),
-        steps in prop::collection::vec((0..4_usize, 0..9_usize, any::<bool>()), 0..24),
+        steps in prop::collection::vec((0..4_usize, 0..9_usize, any::<bool>(), any::<u64>()), 0..24),
     ) {
         let wishes: Vec<Wish> = wishes.into_iter().map(|mut wish| {
             // Nobody asks for less than nothing.
@@ -115,17 +115,18 @@ proptest! {
             wish
         }).collect();
         let mut placer = Placer::new(nodes, numeric);
-        for (kind, node, leaves) in steps {
+        for (kind, node, leaves, tie) in steps {
             let kind = kind % wishes.len();
             let wish = &wishes[kind];
-            let alone = match choose(wish, placer.candidates(), numeric, 0) {
+            let alone = match choose(wish, placer.candidates(), numeric, tie) {
                 Choice::Node(at) => Some(at),
                 Choice::Nowhere(unfit) => {
                     prop_assert_eq!(placer.why_not(wish), unfit);
                     None
                 }
             };
-            let chosen = placer.choose(u32::try_from(kind).expect("few kinds"), wish);
+            let kind = u32::try_from(kind).expect("few kinds");
+            let chosen = placer.choose(Applicant { kind, wish, group: None, tie });
             prop_assert_eq!(chosen, alone);
             match chosen {
                 _ if leaves && node < placer.candidates().len() => placer.take(node, &wish.load),

@@ -1,0 +1,40 @@
+//! # Rules: what lint looks for
+//! Room:     `--rules`: every rule with its name, how bad it is, and what it says.
+//! Comes in: nothing.
+//! Goes out: a table, or a `LintRuleList`.
+//! Not here: the rules themselves (`taintward_core::lint`); examples (docs/lint.md).
+
+use crate::output::{Answer, Column, Table, View};
+use serde_json::{Value, json};
+use taintward_core::lint::Rule;
+
+/// All of them.
+pub(super) struct Rules;
+
+impl Answer for Rules {
+    fn object(&self) -> Value {
+        let one = |rule: &Rule| {
+            let (id, name, severity) = (rule.id(), rule.name(), rule.severity().as_str());
+            json!({ "id": id, "name": name, "severity": severity, "summary": rule.summary() })
+        };
+        json!({
+            "apiVersion": "taintward.io/v1alpha1",
+            "kind": "LintRuleList",
+            "items": Rule::ALL.iter().map(one).collect::<Vec<_>>(),
+        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        Rule::ALL.iter().map(|rule| rule.id().to_owned()).collect()
+    }
+
+    fn human(&self, view: &View) -> String {
+        let columns = ["RULE", "NAME", "SEVERITY", "WHAT IT SAYS"].map(Column::new);
+        let mut table = Table::new(columns.into());
+        for rule in view.in_order(Rule::ALL) {
+            let cells = [rule.id(), rule.name(), rule.severity().as_str(), rule.summary()];
+            table.push(cells.map(Into::into).into());
+        }
+        table.print(view)
+    }
+}
