@@ -35,6 +35,7 @@ mod reassess;
 mod roster;
 mod tolerations;
 mod turns;
+mod unread;
 
 pub use census::{Blocked, Census, Pending};
 pub(crate) use queue::backoff;
@@ -46,6 +47,7 @@ use ingest::Sync;
 use queue::Queue;
 use roster::Seat;
 use tolerations::TolerationLists;
+use unread::Unread;
 
 /// Which pods get the `DisruptionTarget` condition before they are deleted (TE-31, NB-3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -326,6 +328,8 @@ pub struct Engine {
     wakes: BTreeSet<(Mono, NodeName)>,
     nodes_sync: Sync,
     pods_sync: Sync,
+    unread_nodes: Unread<NodeName>,
+    unread_pods: Unread<Uid>,
     book: Book,
 }
 

@@ -34,6 +34,11 @@ impl Sync {
         *self = Self { complete_once: true, running: None };
     }
 
+    /// The last moment at which something that is told of for the first time, `now`, was not there, as far as known.
+    pub(super) fn absent_until(&self, now: Mono) -> Option<Mono> {
+        self.running.unwrap_or(self.complete_once.then_some(now))
+    }
+
     pub(super) fn sighting(&self, listed: bool) -> Sighting {
         match listed {
             true => Sighting::Listed { absent_until: self.running.flatten() },
@@ -54,6 +59,7 @@ pub(super) enum Unseen {
 impl Engine {
     pub(super) fn nodes_begin(&mut self, silent_since: Option<Mono>) {
         self.nodes_sync.begin(silent_since);
+        self.unread_nodes.list_begins();
         for known in self.nodes.values_mut().filter_map(|seat| seat.known.as_mut()) {
             known.seen = false;
         }
@@ -61,7 +67,8 @@ impl Engine {
 
     /// A node by the watch or a list.
     pub(super) fn node(&mut self, fact: NodeFact, listed: bool, now: Now) {
-        let sighting = self.nodes_sync.sighting(listed);
+        let unread = self.unread_nodes.take(&fact.name);
+        let sighting = unread.unwrap_or_else(|| self.nodes_sync.sighting(listed));
         let unseen = match sighting {
             Sighting::Live => Unseen::Nothing,
             Sighting::Listed { absent_until } => Unseen::Since(absent_until),
@@ -84,7 +91,11 @@ impl Engine {
             seat.check = seat.check.of_another_node();
         }
         let obscured = before.as_ref().is_some_and(|known| known.obscured);
-        let unseen = if obscured && unseen == Unseen::Nothing { Unseen::Since(None) } else { unseen };
+        // What came while it could not be decoded did not come now.
+        let (sighting, unseen) = match (obscured, unseen) {
+            (true, Unseen::Nothing) => (Sighting::Listed { absent_until: None }, Unseen::Since(None)),
+            _ => (sighting, unseen),
+        };
         let taints = instances(before.as_ref(), &fact, (sighting, unseen), now, &mut self.book.notices);
         let changed = obscured || before.is_none_or(|known| known.taints != taints);
         seat.known = Some(Known {
@@ -102,6 +113,7 @@ impl Engine {
 
     /// A node is gone, and with it every reason to leave it (D10, TE-11, TE-42).
     pub(super) fn node_gone(&mut self, name: &NodeName, uid: Option<&Uid>, now: Mono) {
+        self.unread_nodes.take(name);
         let Some(seat) = self.nodes.get_mut(name) else { return };
         let Some(known) = &seat.known else { return };
         if uid.is_some_and(|uid| *uid != known.uid) {
@@ -114,7 +126,9 @@ impl Engine {
     }
 
     pub(super) fn node_unreadable(&mut self, name: &NodeName, now: Mono) {
-        let Some(known) = self.nodes.get_mut(name).and_then(|seat| seat.known.as_mut()) else { return };
+        let Some(known) = self.nodes.get_mut(name).and_then(|seat| seat.known.as_mut()) else {
+            return self.unread_nodes.tell(name.clone(), self.nodes_sync.absent_until(now));
+        };
         known.seen = true;
         if !known.obscured {
             known.obscured = true;
@@ -127,6 +141,7 @@ impl Engine {
             return;
         }
         self.nodes_sync.end();
+        self.unread_nodes.list_ends();
         let vanished = |seat: &Seat| seat.known.as_ref().is_some_and(|known| !known.seen);
         let gone: Vec<_> =
             self.nodes.iter().filter(|(_, seat)| vanished(seat)).map(|(name, _)| name.clone()).collect();

@@ -18,6 +18,7 @@ use alloc::vec::Vec;
 impl Engine {
     pub(super) fn pods_begin(&mut self, silent_since: Option<Mono>) {
         self.pods_sync.begin(silent_since);
+        self.unread_pods.list_begins();
         for seat in self.nodes.values_mut() {
             let (.., pods) = seat.split();
             pods.for_each(|pod| pod.flags.set(Flags::SEEN, false));
@@ -31,6 +32,7 @@ impl Engine {
         let seat = entry.or_default();
         let uid = fact.uid.clone();
         let Some(pod) = seat.pod_mut(&uid) else {
+            let sighting = self.unread_pods.take(&uid).unwrap_or(sighting);
             let arrival = start::of_pod(&fact.arrival, sighting, now);
             let mut pod = Pod::new(fact, arrival, &mut self.lists);
             let reference = PodRef { node: node.clone(), uid: uid.clone() };
@@ -64,6 +66,7 @@ impl Engine {
     /// A pod is gone, and with it whatever was planned for this UID; a successor of its name is another pod (D4, TE-15,
     /// TE-40).
     pub(super) fn pod_gone(&mut self, reference: &PodRef) {
+        self.unread_pods.take(&reference.uid);
         let Some(seat) = self.nodes.get_mut(&reference.node) else { return };
         let Some(mut pod) = seat.remove(&reference.uid) else { return };
         let deadline = match pod.stage() {
@@ -80,16 +83,14 @@ impl Engine {
 
     pub(super) fn pod_unreadable(&mut self, uid: &Uid, node: Option<&NodeName>, now: Mono) {
         let holds = |(name, seat): (&NodeName, &Seat)| seat.pod(uid).is_some().then(|| name.clone());
-        let node = match node {
-            Some(node) => Some(node.clone()),
-            None => self.nodes.iter().find_map(holds),
+        let node = node.cloned().or_else(|| self.nodes.iter().find_map(holds));
+        let seat = node.and_then(|node| Some((self.nodes.get_mut(&node)?, node)));
+        let Some((pod, node)) = seat.and_then(|(seat, node)| Some((seat.pod_mut(uid)?, node))) else {
+            return self.unread_pods.tell(uid.clone(), self.pods_sync.absent_until(now));
         };
-        let Some(node) = node else { return };
-        if let Some(pod) = self.nodes.get_mut(&node).and_then(|seat| seat.pod_mut(uid)) {
-            pod.flags.set(Flags::UNREADABLE, true);
-            pod.flags.set(Flags::SEEN, true);
-            self.reassess_pod(&node, uid, None, now);
-        }
+        pod.flags.set(Flags::UNREADABLE, true);
+        pod.flags.set(Flags::SEEN, true);
+        self.reassess_pod(&node, uid, None, now);
     }
 
     pub(super) fn pods_end(&mut self) {
@@ -97,6 +98,7 @@ impl Engine {
             return;
         }
         self.pods_sync.end();
+        self.unread_pods.list_ends();
         let mut gone = Vec::new();
         for (name, seat) in &self.nodes {
             let unseen = seat.pods().filter(|pod| !pod.flags.has(Flags::SEEN));

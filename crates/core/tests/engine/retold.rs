@@ -125,3 +125,64 @@ fn a_place_in_the_queue_ends_with_what_was_known_of_the_pod() {
         assert_eq!((engine.census().counting, deleted), if stays { (1, 0) } else { (0, 1) });
     }
 }
+
+/// D11, D1: what can't be decoded when it is found, and can be later, did not begin then.
+#[test]
+fn what_could_not_be_decoded_before_did_not_begin_when_it_could() {
+    let node_unreadable = || Input::NodeUnreadable { name: name() };
+    let pod_unreadable = |node| Input::PodUnreadable { uid: Uid::new("p"), node };
+    let added = node(5, &[("k", Some(100))]);
+    let old = |seconds| Some(Wall::from_secs(EPOCH + seconds));
+    let arrived = PodFact {
+        arrival: ArrivalFacts { scheduled: old(200), started: None, created: old(199) },
+        ..pod(10, Some(3_000))
+    };
+    let begun = |engine: &Engine| {
+        let (_, verdict, taints) = engine.explain(&reference(), at(1_500.0)).expect("the pod is known");
+        let seconds = |at: Mono| at.as_micros() / 1_000_000;
+        (seconds(taints[0].start.at), seconds(verdict.reasons[0].counts_from))
+    };
+    for pods_node in [Some(name()), None] {
+        // Both are there at the start.
+        let mut engine = Engine::new(Config::default());
+        listed(&mut engine, at(1_000.0), vec![node_unreadable()], vec![pod_unreadable(pods_node.clone())]);
+        engine.handle(Input::Node { fact: added.clone(), listed: false }, at(1_500.0));
+        engine.handle(live(arrived.clone()), at(1_500.0));
+        assert_eq!(begun(&engine), (101, 201));
+        assert!(engine.notices().iter().all(|notice| !format!("{notice:?}").starts_with("Unstamped")));
+        // Both come while everything is watched: not before they came, whatever they say.
+        let mut engine = synced(ConditionPolicy::Never);
+        engine.handle(node_unreadable(), at(1_000.0));
+        engine.handle(pod_unreadable(pods_node.clone()), at(1_200.0));
+        engine.handle(Input::Node { fact: added.clone(), listed: false }, at(1_500.0));
+        engine.handle(live(arrived.clone()), at(1_500.0));
+        assert_eq!(begun(&engine), (1_000, 1_200));
+        // They go, unreadable to the last, and others come.
+        for lost in [false, true] {
+            let mut engine = Engine::new(Config::default());
+            let pod_gone = Input::PodGone { pod: reference() };
+            listed(
+                &mut engine,
+                at(1_000.0),
+                vec![node_unreadable()],
+                vec![pod_unreadable(pods_node.clone())],
+            );
+            if lost {
+                listed(&mut engine, at(1_100.0), Vec::new(), Vec::new());
+            } else {
+                engine.handle(Input::NodeGone { name: name(), uid: None }, at(1_100.0));
+                engine.handle(pod_gone, at(1_100.0));
+            }
+            engine.handle(Input::Node { fact: added.clone(), listed: false }, at(1_500.0));
+            engine.handle(live(arrived.clone()), at(1_500.0));
+            assert_eq!(begun(&engine), (1_500, 1_500));
+        }
+    }
+    // A taint that was put on while its node could not be decoded.
+    let mut engine = synced(ConditionPolicy::Never);
+    engine.handle(Input::Node { fact: node(1, &[]), listed: false }, at(1.0));
+    engine.handle(live(arrived), at(1.0));
+    engine.handle(node_unreadable(), at(50.0));
+    engine.handle(Input::Node { fact: added, listed: false }, at(1_500.0));
+    assert_eq!(begun(&engine), (101, 101));
+}
