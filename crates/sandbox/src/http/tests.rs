@@ -1,4 +1,4 @@
-//! In which order watches and writers hear.
+//! In which order watches and writers hear; what a watch says while nothing happens.
 
 use crate::world::{Settings, World};
 use http::{Method, Request};
@@ -38,4 +38,31 @@ async fn a_watch_tells_of_a_write_before_it_is_answered() {
         assert_eq!(heard.lock().expect("nobody panics with it").len(), number);
     }
     listening.abort();
+}
+
+/// As a real server's watch cache: where a watch began is nothing to tell.
+#[tokio::test(start_paused = true)]
+async fn a_watch_of_what_does_not_change_is_silent_and_ends_in_time() {
+    let world = World::new(&Settings { nodes: 0, roles: Vec::new(), ..Settings::default() });
+    let server = world.server().clone();
+    let list = server.clone().call(request(Method::GET, PATH, "")).await.expect("answers never fail");
+    let list = list.into_body().collect().await.expect("a body").to_bytes();
+    let list: Value = serde_json::from_slice(&list).expect("a list");
+    let version = list["metadata"]["resourceVersion"].as_str().expect("a version");
+    let told = async |seconds: u32| {
+        let path = format!(
+            "{PATH}?watch=1&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={version}"
+        );
+        let watch = server.clone().call(request(Method::GET, &path, "")).await.expect("answers never fail");
+        let told = watch.into_body().collect().await.expect("a body").to_bytes();
+        String::from_utf8(told.to_vec()).expect("text")
+    };
+    assert_eq!(told(290).await, "");
+    let object = r#"{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}"#;
+    let secrets = "/api/v1/namespaces/default/secrets";
+    let made = server.clone().call(request(Method::POST, secrets, object)).await;
+    assert_eq!(made.expect("answers never fail").status(), 201);
+    let told = told(290).await;
+    assert_eq!(told.lines().count(), 5, "each minute, and before its end, once it stands further on: {told}");
+    assert!(told.lines().all(|line| line.contains("BOOKMARK")), "{told}");
 }

@@ -52,6 +52,8 @@ struct Watching {
     form: Form,
     /// Told up to here.
     at: u64,
+    /// From here on.
+    began: u64,
     /// What there was at the beginning.
     first: VecDeque<Arc<Object>>,
     /// What the end of the beginning is marked with.
@@ -84,6 +86,7 @@ impl Server {
             selector,
             form,
             at: start.at,
+            began: start.at,
             moved: self.store().moved(on.number),
             bookmarks: options.bookmarks,
             next_bookmark: next_bookmark(now, now + last),
@@ -188,7 +191,9 @@ impl Watching {
                 () = sleep_until(until) => {
                     if self.bookmarks && Instant::now() >= self.next_bookmark {
                         self.next_bookmark = next_bookmark(Instant::now(), self.until);
-                        return Some(self.bookmark(false));
+                        if self.stands() > self.began {
+                            return Some(self.bookmark(false));
+                        }
                     }
                 }
             }
@@ -280,11 +285,17 @@ impl Watching {
         }
     }
 
-    /// Where the stream stands.
+    /// Up to where nothing is left to be told.
+    fn stands(&self) -> u64 {
+        self.server.store().version().max(self.at)
+    }
+
+    /// Where the stream stands. As from a real server's watch cache, nothing comes of it while that is where the stream
+    /// began: one of a cluster where nothing happens is silent to its end.
     fn bookmark(&self, ends_initial: bool) -> Bytes {
         let version = match ends_initial {
             true => self.at,
-            false => self.server.store().version().max(self.at),
+            false => self.stands(),
         };
         let mut metadata = json!({"resourceVersion": version.to_string()});
         if ends_initial {
