@@ -105,6 +105,8 @@ pub trait Fact: Sized + Send + 'static {
     const RESOURCE: &'static str;
     /// The kind in bodies.
     const KIND: &'static str;
+    /// Whether a server may do without this kind: what defines it has to be installed.
+    const OPTIONAL: bool = false;
     /// What the server filters by.
     const FIELD_SELECTOR: Option<&'static str>;
 

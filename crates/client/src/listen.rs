@@ -11,8 +11,10 @@
 //! order. A list that breaks off is never ended: what it told holds, and the next list begins anew. Where changes follow
 //! all the same, [`Heard::SyncAborted`] says so before.
 //!
-//! A watch in good health may have lost an event all the same, by a fault of the server or of a proxy. So everything is
-//! listed again at intervals (L4); if that fails, watching goes on from where it stood.
+//! A watch in good health may be silent for hours. That its connection is dead is found by HTTP/2's pings (`connect`);
+//! that it leads nowhere though somebody answers these, by the server's promise to end it in time
+//! ([`Settings::watch_timeout`]). One may have lost an event all the same, by a fault of the server or of a proxy. So
+//! everything is listed again at intervals (L4); if that fails, watching goes on from where it stood.
 
 use crate::decode::{Fact, Identity, Unreadable};
 use kube::Client;
@@ -27,6 +29,7 @@ mod pace;
 mod pages;
 mod query;
 mod relist;
+mod served;
 mod session;
 mod talk;
 mod trouble;
@@ -97,7 +100,7 @@ pub struct Settings {
     pub relist_every: Option<Duration>,
     /// With this, everything is listed again whenever somebody asks for it.
     pub relist_now: RelistNow,
-    /// Without a whole event or item for this long, a connection is given up (L4). Bookmarks come about once a minute.
+    /// Without a whole item for this long, a list is given up (L4). A watch is not: it may have nothing to tell.
     pub silence: Duration,
     /// The longest single event or item, in bytes.
     pub frame_limit: usize,

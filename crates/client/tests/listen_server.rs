@@ -7,6 +7,8 @@ mod listen_server {
     mod leases;
     mod lists;
     mod objects;
+    mod outages;
+    mod quiet;
     mod relists;
     mod troubles;
     mod watches;

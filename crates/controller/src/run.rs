@@ -4,13 +4,14 @@
 //! Goes out: an error in one sentence, or the end the operator asked for.
 //! Not here: flags, signals, log formats; the loops (`brain.rs`, `lifecycle.rs`, `pools.rs`).
 
+mod beginning;
 mod ears;
 mod election;
 mod needs;
 mod reach;
 mod signs;
 
-use crate::admin::{Admin, Check, ListenError, Listening, Scope};
+use crate::admin::{Admin, ListenError, Listening};
 use crate::brain::{self, Brain};
 use crate::lifecycle::{self, Lifecycle};
 use crate::pools::{self, Pools};
@@ -18,8 +19,9 @@ use crate::right::Right;
 use crate::settings::{Marking, Mode, Settings};
 use crate::shutdown::Shutdown;
 use crate::tasks::{AbortOnDrop, Tasks};
+use beginning::Beginning;
 use ears::{Ears, Heard};
-use reach::{Asked, reach};
+use reach::Asked;
 use signs::Signs;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
@@ -107,18 +109,19 @@ async fn run_in(
 
     let signs = Signs::new(&settings, &clock);
     let ears = Ears::new(&settings);
-    let (leadership_out, leadership) = watch::channel(Leadership::none(clock.now().mono));
-    let mut checks = signs.checks(&settings, &ears);
-    if rules.is_some() {
-        let check = election::lease_check(leadership.clone(), clock.clone());
-        checks.push(Check::new("lease", Scope::Live, check));
-    }
+    let mut beginning = Beginning::new(&settings, rules, (&signs, &ears), &clock);
+    let checks = std::mem::take(&mut beginning.checks);
     let admin = Arc::new(Admin { metrics: signs.metrics.clone(), checks });
     let serving = tokio::spawn(async move { match listening.serve(admin).await {} });
 
+<<<<<<< HEAD
     if let Asked::ToStop = reach(&client, &mut shutdown).await {
+=======
+    if let Asked::ToStop = beginning.reach(&client, &signs, &clock, &mut shutdown).await? {
+>>>>>>> 5fe8c2d (Streams are back with the server; health says why not)
         return Ok(());
     }
+    let Beginning { leadership_out, leadership, lease_told, .. } = beginning;
     needs::report_access(&client, &settings).await;
 
     let mut tasks = Tasks(vec![serving]);
@@ -130,6 +133,7 @@ async fn run_in(
         leadership.clone(),
         signs.metrics.lease.clone(),
         election::right_of(&settings),
+        lease_told,
     );
     tasks.0.push(tokio::spawn(shown));
     let (end_lease, lease_ended) = tokio::sync::oneshot::channel::<()>();
@@ -298,3 +302,6 @@ async fn finished(task: JoinHandle<()>) {
         std::panic::resume_unwind(error.into_panic());
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,9 +9,14 @@ use std::time::Duration;
 use taintward_client::decode::Fact;
 use taintward_client::listen::{Counters, Listener, Phase, Settings, StreamHealth};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
-/// Silence after which a stream no longer counts as in step: longer than the listener's own watchdog, which reconnects.
-const SILENCE_MAX: Duration = Duration::from_secs(90);
+/// For so long a stream may be interrupted before a controller is no longer ready. Before, a dead connection is found
+/// within four seconds (`connect`).
+pub(crate) const INTERRUPTED_MAX: Duration = Duration::from_secs(10);
+
+/// While a stream can't be taken up again for the same reason, the log is told so often.
+const SAY_AGAIN: Duration = Duration::from_secs(30);
 
 /// A listener for one kind, which lists everything again so often; equal seeds spread its pauses equally.
 pub(crate) fn listener<F: Fact>(
@@ -23,23 +28,26 @@ pub(crate) fn listener<F: Fact>(
     Listener::new(client, Settings { relist_every, seed: seed.unwrap_or(usual.seed), ..usual })
 }
 
-/// Ready while the stream is in step with the server; a pause between two watches is no loss of step. So is one of a
-/// kind that the server does not have: there is nothing to be in step with.
+/// Ready while the stream is in step with the server, or was interrupted for no longer than `grace`. So is one of a kind
+/// that the server does not have: there is nothing to be in step with.
 pub(crate) fn check(
     health: watch::Receiver<StreamHealth>,
+    grace: Duration,
 ) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
     move || {
         let health = health.borrow();
-        if health.absent {
+        if health.absent || (health.missing.is_none() && health.is_in_step(grace)) {
             return Ok(());
         }
         if let Some(missing) = health.missing {
             return Err(format!("may not {} {}", missing.verb, missing.resource));
         }
-        match health.last_heard {
-            _ if !health.synced_once => Err("not listed yet".into()),
-            Some(heard) if heard.elapsed() <= SILENCE_MAX => Ok(()),
-            _ => Err(format!("nothing heard for more than {} s", SILENCE_MAX.as_secs())),
+        let why = health.last_error.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        match health.interrupted_since {
+            Some(since) if health.synced_once => {
+                Err(format!("interrupted for {} s{why}", since.elapsed().as_secs()))
+            }
+            _ => Err(format!("not listed yet{why}")),
         }
     }
 }
@@ -47,6 +55,7 @@ pub(crate) fn check(
 /// Shows a stream's health in metrics and in the log, for as long as the stream lives.
 pub(crate) async fn report(resource: Resource, mut health: watch::Receiver<StreamHealth>, watches: Watches) {
     let mut before = StreamHealth::default();
+    let mut complaints = Complaints::default();
     loop {
         let now = health.borrow_and_update().clone();
         watches.entered(resource, phase(&now.phase));
@@ -58,13 +67,10 @@ pub(crate) async fn report(resource: Resource, mut health: watch::Receiver<Strea
                  30 s at the latest"
             );
         }
-        if let Phase::Waiting { why, .. } = &now.phase
-            && !now.absent
-            && now.counters.failures > before.counters.failures
-        {
+        if let Some(why) = complaints.news(&now) {
             tracing::warn!(
                 resource = resource.as_str(),
-                err = why.as_str(),
+                err = why,
                 "stream interrupted; it is taken up again"
             );
         }
@@ -79,6 +85,28 @@ pub(crate) async fn report(resource: Resource, mut health: watch::Receiver<Strea
         if health.changed().await.is_err() {
             return;
         }
+    }
+}
+
+/// What the log is told of interruptions: a server that is away is asked for every other second.
+#[derive(Default)]
+pub(crate) struct Complaints {
+    said: Option<(String, Instant)>,
+}
+
+impl Complaints {
+    /// Why the stream is interrupted, if that is news or was not said for a while.
+    pub(crate) fn news<'h>(&mut self, health: &'h StreamHealth) -> Option<&'h str> {
+        if health.interrupted_since.is_none() {
+            self.said = None;
+        }
+        let Phase::Waiting { why, .. } = &health.phase else { return None };
+        let old = |(said, at): &(String, Instant)| said == why && at.elapsed() < SAY_AGAIN;
+        if health.absent || health.last_error.as_ref() != Some(why) || self.said.as_ref().is_some_and(old) {
+            return None;
+        }
+        self.said = Some((why.clone(), Instant::now()));
+        Some(why)
     }
 }
 
@@ -120,6 +148,50 @@ mod tests {
     use crate::metrics::{About, Metrics};
     use std::sync::Arc;
     use taintward_core::time::{Mono, Wall};
+
+    fn judged(change: impl FnOnce(&mut StreamHealth)) -> Result<(), String> {
+        let mut health = StreamHealth { synced_once: true, ..StreamHealth::default() };
+        change(&mut health);
+        let (_open, health) = watch::channel(health);
+        check(health, INTERRUPTED_MAX)()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_hears_of_every_change_is_ready_and_who_does_not_says_why() {
+        let ago = |seconds| Some(Instant::now() - Duration::from_secs(seconds));
+        tokio::time::advance(Duration::from_secs(7200)).await;
+        assert_eq!(judged(|health| health.last_heard = ago(3600)), Ok(()), "silent, and in step");
+        assert_eq!(judged(|health| health.interrupted_since = ago(10)), Ok(()));
+        let away = judged(|health| {
+            health.interrupted_since = ago(11);
+            health.last_error = Some("the connection failed".into());
+        });
+        assert_eq!(away, Err("interrupted for 11 s: the connection failed".into()));
+        assert_eq!(judged(|health| health.synced_once = false), Err("not listed yet".into()));
+        assert_eq!(judged(|health| (health.synced_once, health.absent) = (false, true)), Ok(()));
+        let missing = taintward_client::listen::Missing { verb: "list", group: "", resource: "pods" };
+        assert_eq!(judged(|health| health.missing = Some(missing)), Err("may not list pods".into()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_outage_of_an_hour_is_told_of_twice_a_minute_and_in_each_new_light() {
+        let mut complaints = Complaints::default();
+        let waiting = |why: &str| StreamHealth {
+            phase: Phase::Waiting { why: why.into(), until: Instant::now() },
+            last_error: Some(why.into()),
+            interrupted_since: Some(Instant::now()),
+            ..StreamHealth::default()
+        };
+        let mut lines = 0;
+        for _ in 0..1800 {
+            lines += usize::from(complaints.news(&waiting("refused")).is_some());
+            tokio::time::advance(Duration::from_secs(2)).await;
+        }
+        assert_eq!(lines, 120);
+        assert_eq!(complaints.news(&waiting("503")), Some("503"));
+        assert_eq!(complaints.news(&StreamHealth::default()), None);
+        assert_eq!(complaints.news(&waiting("503")), Some("503"), "it was well in between");
+    }
 
     #[test]
     fn l4_a_list_for_its_age_has_a_reason_of_its_own_and_is_no_failure() {

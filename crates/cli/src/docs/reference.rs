@@ -36,8 +36,11 @@ const HEALTH: &str = "
 | path | fails (HTTP 500) when |
 |---|---|
 | `/livez`, `/live`, `/healthz` | a loop is stuck, so that only a restart helps |
-| `/readyz`, `/ready` | a loop is stuck, a list is not complete yet, or a watch is stalled; a follower is ready. The webhook: \
-a list is not complete yet, there is no certificate to show, or it is stopping |
+| `/readyz`, `/ready` | a loop is stuck, the API server has not answered yet, a list is not complete yet, a watch was \
+interrupted for more than 10 s (a dead connection is found within 4 s), or the lease could be neither read nor written \
+for longer than it lasts; each with the reason. A watch that is open and silent is in good health; a follower is ready. \
+The webhook: a list is not complete yet, a watch was interrupted for more than 90 s, there is no certificate to show, or \
+it is stopping |
 
 `?verbose` shows every check; `/readyz/<check>` asks for one. A connection serves one request and lasts at most 10 s.
 ";

@@ -31,24 +31,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
-/// A connection without traffic is asked for a sign of life after this long: by HTTP/2, and by TCP for older HTTP.
-const PING_AFTER: Duration = Duration::from_secs(15);
+/// A connection without traffic is asked for a sign of life after this long: by HTTP/2, and by TCP for older HTTP. With
+/// [`PING_WAIT`], a dead one is given up within four seconds: whatever the server tells, it tells a new one, and a renewal
+/// of the lease over a new one fits into the renew deadline (10 s by default): a request that is given up leaves its
+/// HTTP/2 connection as it is.
+const PING_AFTER: Duration = Duration::from_millis(1_500);
 
-/// How long such a sign may take.
-const PING_WAIT: Duration = Duration::from_secs(10);
-
-/// When a connection counts as dead.
-#[derive(Clone, Copy)]
-struct Signs {
-    after: Duration,
-    wait: Duration,
-}
-
-const USUAL: Signs = Signs { after: PING_AFTER, wait: PING_WAIT };
-
-/// A request that is given up leaves its HTTP/2 connection as it is. The lease's must be found dead in half the renew
-/// deadline (10 s by default), so that a renewal fits in over a new one.
-const LEASE: Signs = Signs { after: Duration::from_secs(2), wait: Duration::from_secs(3) };
+/// How long such a sign may take. It waits for nothing the server does; a machine that is short of processor time may
+/// take a second.
+const PING_WAIT: Duration = Duration::from_millis(2_500);
 
 /// Clients over connections of their own: a busy one holds up none of the others (L10).
 pub(super) struct Clients {
@@ -84,10 +75,10 @@ pub(super) fn clients(
         timeout: settings.connect_timeout,
     };
     Ok(Clients {
-        requests: stack.client(Duration::ZERO, USUAL),
-        streams: stack.client(MOMENT, USUAL),
-        heartbeats: stack.client(LONG_MOMENT, USUAL),
-        lease: stack.client(Duration::ZERO, LEASE),
+        requests: stack.client(Duration::ZERO),
+        streams: stack.client(MOMENT),
+        heartbeats: stack.client(LONG_MOMENT),
+        lease: stack.client(Duration::ZERO),
     })
 }
 
@@ -103,31 +94,26 @@ struct Stack {
 
 impl Stack {
     /// A client with connections of its own. They are read in portions, each after a moment of at most this length.
-    fn client(&self, moment: Duration, signs: Signs) -> Client {
+    fn client(&self, moment: Duration) -> Client {
         // Of the time for a connection, TCP has a part, and each address of a name its share of that: all are tried
         // while a request waits.
         let tcp = tcp(self.timeout * 2 / 5);
         match self.proxy.clone() {
-            None => self.over(moment, signs, move |_| tcp.clone()),
+            None => self.over(moment, move |_| tcp.clone()),
             Some(proxy) => match proxy.kind {
-                Kind::Http => self.over(moment, signs, move |_| proxy.tunnel(tcp.clone())),
-                Kind::Https => self.over(moment, signs, move |tls| {
+                Kind::Http => self.over(moment, move |_| proxy.tunnel(tcp.clone())),
+                Kind::Https => self.over(moment, move |tls| {
                     let builder = HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_only();
                     proxy.tunnel(builder.enable_http1().wrap_connector(tcp.clone()))
                 }),
-                Kind::Socks => self.over(moment, signs, move |_| proxy.socks(tcp.clone())),
+                Kind::Socks => self.over(moment, move |_| proxy.socks(tcp.clone())),
             },
         }
     }
 
     /// `dial` opens connections to the server, which TLS comes upon. From the outside in: the server's address, headers
     /// of the configuration, credentials, HTTP.
-    fn over<C>(
-        &self,
-        moment: Duration,
-        signs: Signs,
-        dial: impl Fn(&ClientConfig) -> C + Send + Sync + 'static,
-    ) -> Client
+    fn over<C>(&self, moment: Duration, dial: impl Fn(&ClientConfig) -> C + Send + Sync + 'static) -> Client
     where
         C: Service<Uri, Error: Into<BoxError>, Future: Send + 'static> + Clone + Send + Sync + 'static,
         C::Response: Connection + Read + Write + Send + Unpin + 'static,
@@ -139,8 +125,8 @@ impl Stack {
             legacy::Client::builder(TokioExecutor::new())
                 .timer(TokioTimer::new())
                 .pool_timer(TokioTimer::new())
-                .http2_keep_alive_interval(signs.after)
-                .http2_keep_alive_timeout(signs.wait)
+                .http2_keep_alive_interval(PING_AFTER)
+                .http2_keep_alive_timeout(PING_WAIT)
                 .http2_keep_alive_while_idle(true)
                 .build::<_, Body>(connector)
         };
@@ -158,8 +144,9 @@ fn tcp(limit: Duration) -> HttpConnector {
     tcp.set_connect_timeout(Some(limit));
     // Small requests leave at once.
     tcp.set_nodelay(true);
-    tcp.set_keepalive(Some(PING_AFTER));
-    tcp.set_keepalive_interval(Some(PING_WAIT / 2));
+    // In whole seconds.
+    tcp.set_keepalive(Some(Duration::from_secs(2)));
+    tcp.set_keepalive_interval(Some(Duration::from_secs(1)));
     tcp.set_keepalive_retries(Some(2));
     tcp
 }

@@ -128,6 +128,7 @@ fn never_binary<F>(kind: &str) -> Decoded<F> {
 
 impl Fact for SeenPool {
     const GROUP: &'static str = GROUP;
+    const OPTIONAL: bool = true;
     const PATH: &'static str = "/apis/taintward.io/v1alpha1/dedicatedpools";
     const RESOURCE: &'static str = "dedicatedpools";
     const KIND: &'static str = "DedicatedPool";
@@ -152,6 +153,7 @@ impl Fact for SeenPool {
 
 impl Fact for SeenPolicy {
     const GROUP: &'static str = GROUP;
+    const OPTIONAL: bool = true;
     const PATH: &'static str = "/apis/taintward.io/v1alpha1/taintwardpolicies";
     const RESOURCE: &'static str = "taintwardpolicies";
     const KIND: &'static str = "TaintwardPolicy";

@@ -72,7 +72,7 @@ pub struct Counters {
     pub throttled: u64,
     /// Answers that said 401 or 403.
     pub forbidden: u64,
-    /// Connections given up because nothing was heard.
+    /// Lists given up because nothing more came, and watches that were not ended in time.
     pub stalls: u64,
     /// Attempts that ended badly in any way, all of the above included.
     pub failures: u64,
@@ -87,8 +87,12 @@ pub struct Counters {
 pub struct StreamHealth {
     /// What it is doing.
     pub phase: Phase,
-    /// When a whole event or item was last received.
+    /// When the server last said something: a whole event or item, that it agrees to a list or a watch, that a list is
+    /// complete. A watch of something that does not change is silent, for hours, and in good health: a server tells
+    /// where it stands (bookmarks) only once it stands further on than where the watch began.
     pub last_heard: Option<Instant>,
+    /// Since when changes are not told of; `None` while they are, and before the first list.
+    pub interrupted_since: Option<Instant>,
     /// Whether a list was ever completed: only then is anything known.
     pub synced_once: bool,
     /// How lists are made.
@@ -99,14 +103,14 @@ pub struct StreamHealth {
     pub last_error: Option<String>,
     /// The permission that is missing at the moment.
     pub missing: Option<Missing>,
-    /// The server says that it has no such resource: what defines it is not installed, or not served yet. It is looked
-    /// for again at growing distances.
+    /// The server has no such resource: what defines it is not installed, or not served yet. It is looked for again at
+    /// growing distances. Only of kinds that need not be there ([`crate::decode::Fact::OPTIONAL`]).
     pub absent: bool,
 }
 
 impl StreamHealth {
-    /// Whether the stream is in step with the server, having heard from it within `silence`.
-    pub fn is_in_step(&self, silence: Duration) -> bool {
-        self.phase == Phase::Watching && self.last_heard.is_some_and(|heard| heard.elapsed() <= silence)
+    /// Whether everything was listed and every change is told of, an interruption of at most `grace` apart.
+    pub fn is_in_step(&self, grace: Duration) -> bool {
+        self.synced_once && self.interrupted_since.is_none_or(|since| since.elapsed() <= grace)
     }
 }

@@ -1,19 +1,39 @@
 //! # Pace: how long to pause before the next attempt
-//! Room:     pauses keyed on how long the last stream was in step, so that no way of failing becomes a hot loop.
-//! Comes in: that length; how long the server asks to wait.
-//! Goes out: a pause: none after a stream that lasted, growing ones after short ones, capped, with jitter.
+//! Room:     pauses keyed on how the last attempt ended, so that no way of failing becomes a hot loop.
+//! Comes in: how long the stream was in step, whether anybody answered at all; how long the server asks to wait.
+//! Goes out: a pause: hardly any after a stream that lasted, growing ones after short ones, capped, with jitter.
+//! Keeps:    a server that comes back is found at once, however long it was away; one that has too much to do, or
+//!           ends each stream soon, is asked ever more rarely (P26).
 //! Not here: sleeping.
 
 use std::time::Duration;
 
 /// A stream that was in step for this long did its job: the next one may start at once.
 const LASTED: Duration = Duration::from_secs(5);
+/// The longest distance between attempts that nobody answers: they cost the server nothing while it is away, and
+/// whatever happens meanwhile waits for the one that succeeds.
+const AWAY_LONGEST: Duration = Duration::from_secs(2);
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ended {
+    /// How long the attempt took.
+    pub(super) took: Duration,
+    /// For how much of that it was in step with the server.
+    pub(super) lasted: Duration,
+    /// Whether there was no API server to answer, or none that could.
+    pub(super) away: bool,
+    /// The server's wish to wait; it is capped like our own pauses.
+    pub(super) asked: Option<Duration>,
+}
 
 pub(super) struct Pace {
     first: Duration,
     longest: Duration,
-    /// Attempts in a row that did not last.
+    /// Attempts in a row that were answered and did not last.
     short: u32,
+    /// Attempts in a row that nobody answered.
+    away: u32,
     jitter: Jitter,
 }
 
@@ -22,22 +42,31 @@ pub(super) struct Jitter(u64);
 
 impl Pace {
     pub(super) fn new(first: Duration, longest: Duration, seed: u64) -> Self {
-        Self { first, longest, short: 0, jitter: Jitter::new(seed) }
+        Self { first, longest, short: 0, away: 0, jitter: Jitter::new(seed) }
     }
 
-    /// The pause after a stream that was in step for `lasted`. Attempts that don't last start at growing distances:
-    /// the time a stream took counts towards the pause. `asked` is the server's wish; it is capped like our own.
-    pub(super) fn pause(&mut self, lasted: Duration, asked: Option<Duration>) -> Duration {
+    /// The pause after an attempt. Attempts start at growing distances: the time a stream was in step, or an
+    /// unanswered attempt took, counts towards the pause. The first one after a stream that lasted is only spread a
+    /// little: where a server ends, all streams of all processes end at the same moment.
+    pub(super) fn pause(&mut self, Ended { took, lasted, away, asked }: Ended) -> Duration {
         if lasted >= LASTED {
-            self.short = 0;
+            (self.short, self.away) = (0, 0);
         }
-        let distance = match self.short.checked_sub(1) {
-            None => Duration::ZERO,
-            Some(doublings) => self.first.saturating_mul(1 << doublings.min(20)).min(self.longest),
+        let asked = asked.unwrap_or_default().min(self.longest);
+        let (failed, longest, spent) = match away {
+            true => (&mut self.away, AWAY_LONGEST.min(self.longest), took),
+            false => (&mut self.short, self.longest, lasted),
         };
-        self.short = self.short.saturating_add(1);
-        let pause = distance.saturating_sub(lasted).max(asked.unwrap_or_default().min(self.longest));
-        pause + self.jitter.up_to(pause / 4)
+        let distance = match failed.checked_sub(1) {
+            None => Duration::ZERO,
+            Some(doublings) => self.first.saturating_mul(1 << doublings.min(20)).min(longest),
+        };
+        *failed = failed.saturating_add(1);
+        if !away {
+            self.away = 0;
+        }
+        let pause = distance.saturating_sub(spent).max(asked);
+        pause + self.jitter.up_to((pause / 4).max(self.first))
     }
 }
 
@@ -64,42 +93,90 @@ mod tests {
     const FIRST: Duration = Duration::from_millis(200);
     const LONGEST: Duration = Duration::from_secs(30);
 
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn pace() -> Pace {
+        Pace::new(FIRST, LONGEST, 7)
+    }
+
+    fn after(lasted: u64) -> Ended {
+        let lasted = Duration::from_secs(lasted);
+        Ended { took: lasted, lasted, ..Ended::default() }
+    }
+
+    fn unanswered(took: u64) -> Ended {
+        Ended { took: Duration::from_secs(took), away: true, ..Ended::default() }
+    }
+
+    fn with_jitter(plain: Duration) -> std::ops::RangeInclusive<Duration> {
+        plain..=plain + (plain / 4).max(FIRST)
+    }
+
     #[test]
     fn pauses_grow_to_the_cap_and_fall_back_after_a_stream_that_lasted() {
-        let mut pace = Pace::new(FIRST, LONGEST, 7);
-        assert_eq!(pace.pause(Duration::from_secs(300), None), Duration::ZERO);
-        let pauses: Vec<_> = (0..12).map(|_| pace.pause(Duration::ZERO, None)).collect();
+        let mut pace = pace();
+        assert!(pace.pause(after(300)) <= FIRST);
+        let pauses: Vec<_> = (0..12).map(|_| pace.pause(after(0))).collect();
         for (at, pause) in pauses.iter().enumerate() {
             let plain = FIRST.saturating_mul(1 << at).min(LONGEST);
-            assert!((plain..=plain + plain / 4).contains(pause), "{at}: {pause:?}");
+            assert!(with_jitter(plain).contains(pause), "{at}: {pause:?}");
         }
-        assert_eq!(pace.pause(LASTED, None), Duration::ZERO);
-        assert!(pace.pause(Duration::ZERO, None) <= FIRST + FIRST / 4);
+        assert!(pace.pause(after(5)) <= FIRST);
+        assert!(with_jitter(FIRST).contains(&pace.pause(after(0))));
+    }
+
+    #[test]
+    fn p26_the_first_attempts_after_a_server_that_ends_are_spread() {
+        let firsts: Vec<_> = (0..100).map(|seed| Pace::new(FIRST, LONGEST, seed).pause(after(300))).collect();
+        let (least, most) = (firsts.iter().min().unwrap(), firsts.iter().max().unwrap());
+        assert!(*least < FIRST / 5 && *most > FIRST * 4 / 5 && *most <= FIRST, "{least:?} to {most:?}");
+    }
+
+    #[test]
+    fn a_server_that_is_away_for_an_hour_is_asked_every_other_second() {
+        let mut pace = pace();
+        let (mut gone, mut asked) = (Duration::ZERO, 0);
+        while gone < HOUR {
+            let pause = pace.pause(unanswered(0));
+            assert!(pause <= AWAY_LONGEST.mul_f64(1.25), "{pause:?}");
+            (gone, asked) = (gone + pause, asked + 1);
+        }
+        assert!(asked < 1_800, "{asked}");
+        // That it is back and ends streams soon, or has lost the history, is another matter.
+        assert!(pace.pause(after(0)) <= FIRST);
+        assert!(with_jitter(FIRST).contains(&pace.pause(after(0))));
+    }
+
+    #[test]
+    fn an_attempt_that_waited_in_vain_is_followed_by_the_next() {
+        let mut pace = pace();
+        for _ in 0..20 {
+            assert!(pace.pause(unanswered(5)) <= FIRST);
+        }
     }
 
     #[test]
     fn a_short_stream_counts_towards_the_pause() {
-        let mut pace = Pace::new(FIRST, LONGEST, 7);
+        let mut pace = pace();
         for _ in 0..5 {
-            pace.pause(Duration::ZERO, None);
+            pace.pause(after(0));
         }
-        let pause = pace.pause(Duration::from_secs(3), None);
-        assert!(pause >= Duration::from_millis(200) && pause <= Duration::from_millis(250), "{pause:?}");
+        assert!(with_jitter(FIRST).contains(&pace.pause(after(3))));
     }
 
     #[test]
     fn a_wish_of_a_year_is_capped() {
-        let mut pace = Pace::new(FIRST, LONGEST, 7);
-        let pause = pace.pause(Duration::from_secs(300), Some(Duration::from_secs(365 * 86_400)));
-        assert!(pause >= LONGEST && pause <= LONGEST + LONGEST / 4, "{pause:?}");
-        let mut calm = Pace::new(FIRST, LONGEST, 7);
-        assert!(calm.pause(Duration::ZERO, Some(Duration::from_secs(7))) >= Duration::from_secs(7));
+        for away in [true, false] {
+            let wish =
+                |seconds| Ended { away, asked: Some(Duration::from_secs(seconds)), ..Ended::default() };
+            assert!(with_jitter(LONGEST).contains(&pace().pause(wish(365 * 86_400))));
+            assert!(with_jitter(Duration::from_secs(7)).contains(&pace().pause(wish(7))));
+        }
     }
 
     #[test]
     fn jitter_differs_from_pause_to_pause() {
         let mut pace = Pace::new(LONGEST, LONGEST, 7);
-        pace.pause(Duration::ZERO, None);
-        assert_ne!(pace.pause(Duration::ZERO, None), pace.pause(Duration::ZERO, None));
+        assert_ne!(pace.pause(after(0)), pace.pause(after(0)));
     }
 }

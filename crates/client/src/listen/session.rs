@@ -6,10 +6,10 @@
 
 use super::health::{Mode, Phase};
 use super::outbox::{HungUp, Outbox};
-use super::pace::Pace;
+use super::pace::{Ended, Pace};
 use super::relist::Relist;
 use super::trouble::{Source, Trouble};
-use super::{Heard, Settings, StreamHealth};
+use super::{Heard, Settings, StreamHealth, served};
 use crate::decode::Fact;
 use kube::Client;
 use std::fmt;
@@ -23,8 +23,10 @@ const REFUSAL_HOLDS: Duration = Duration::from_secs(3600);
 /// So many streamed lists in a row that don't finish, or answers in a row that make no sense, change the approach.
 const ENOUGH: u32 = 3;
 /// While a list is made that only checks what is known, nothing is heard of changes: it gets no more than this for its
-/// first word, and from one item to the next.
+/// first word, and from one item to the next. A watch gets as much to begin.
 const CHECKING_PATIENCE: Duration = Duration::from_secs(20);
+/// A server may be this late in ending a watch.
+const END_LATE_MAX: Duration = Duration::from_secs(10);
 
 /// Where a watch stands in the server's history.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,6 +116,10 @@ pub(super) struct Session<F> {
     pub(super) asked: watch::Receiver<()>,
     /// Whether the list after an expired token is asked for in one go: it can't expire half-way.
     pub(super) in_one_go: bool,
+    /// When the present attempt began.
+    began: Instant,
+    /// Whether the server has agreed to it.
+    agreed: bool,
     /// Since when the present stream is in step with the server.
     pub(super) in_step_since: Option<Instant>,
     /// When the stream was last known to be complete.
@@ -145,6 +151,8 @@ impl<F: Fact> Session<F> {
             fallback: None,
             listing: false,
             in_one_go: false,
+            began: Instant::now(),
+            agreed: false,
             in_step_since: None,
             complete_at: None,
             unfinished: 0,
@@ -157,7 +165,7 @@ impl<F: Fact> Session<F> {
     /// Listens until the consumer is gone.
     pub(super) async fn run(mut self) {
         loop {
-            self.in_step_since = None;
+            (self.began, self.agreed, self.in_step_since) = (Instant::now(), false, None);
             self.list_if_due();
             let mode = self.mode();
             self.note(|health| (health.phase, health.mode) = (Phase::Connecting, mode));
@@ -170,10 +178,10 @@ impl<F: Fact> Session<F> {
             let trouble = match ended {
                 Ok(Done::Onward | Done::Due) => continue,
                 Ok(Done::Closed) => {
-                    self.note(|health| health.counters.watches_closed += 1);
+                    self.closed();
                     None
                 }
-                Err(Stop::Trouble(trouble)) => Some(trouble),
+                Err(Stop::Trouble(trouble)) => Some(self.whose(trouble).await),
                 Err(Stop::HungUp) => return,
             };
             if let Some(pause) = self.conclude(trouble, mode) {
@@ -204,27 +212,58 @@ impl<F: Fact> Session<F> {
 
     /// What the end of an attempt means: for what is asked next, for the health, and for the pause before.
     fn conclude(&mut self, trouble: Option<Trouble>, mode: Mode) -> Option<Duration> {
-        let lasted = self.in_step_since.map_or(Duration::ZERO, |since| since.elapsed());
+        let ended = self.ended(trouble.as_ref());
+        self.note(|health| {
+            health.interrupted_since = health.interrupted_since.or_else(|| Some(Instant::now()));
+        });
         if let Some(trouble) = &trouble {
             self.record(trouble);
             if self.redirect(trouble, mode) {
                 return None;
             }
         }
-        let asked = trouble.as_ref().and_then(Trouble::asked_wait);
         let why =
             trouble.map_or_else(|| "the server closed the stream".to_owned(), |trouble| trouble.to_string());
         if let Some(position) = self.fallback.take() {
-            self.watch_on(position, asked, &why);
+            self.watch_on(position, ended.asked, &why);
             return None;
         }
-        let pause = self.pace.pause(lasted, asked);
-        if pause.is_zero() {
-            return None;
-        }
+        let pause = self.pace.pause(ended);
         let until = Instant::now() + pause;
         self.note(|health| health.phase = Phase::Waiting { why, until });
         Some(pause)
+    }
+
+    /// Whose word it is that there is no such resource. Proxies and balancers say 404 too, for as long as they have no
+    /// server to ask; only an API server that tells all it has can lack something, and never what all have.
+    async fn whose(&mut self, trouble: Trouble) -> Trouble {
+        let Trouble::Refused(status) = &trouble else { return trouble };
+        if status.code != 404 || self.health.borrow().absent {
+            return trouble;
+        }
+        let client = self.client.clone();
+        if F::OPTIONAL && served::lacks::<F>(&client).await {
+            return trouble;
+        }
+        Trouble::Foreign(Self::source(""), status.clone())
+    }
+
+    /// How the present attempt ended, as far as the next pause depends on it.
+    fn ended(&self, trouble: Option<&Trouble>) -> Ended {
+        Ended {
+            took: self.began.elapsed(),
+            lasted: self.in_step_since.map_or(Duration::ZERO, |since| since.elapsed()),
+            away: !self.agreed && trouble.is_some_and(Trouble::is_away),
+            asked: trouble.and_then(Trouble::asked_wait),
+        }
+    }
+
+    /// The server ended a watch in good order: it has told everything up to this moment.
+    fn closed(&mut self) {
+        if self.in_step_since.is_some() {
+            self.complete_at = Some(Instant::now());
+        }
+        self.note(|health| health.counters.watches_closed += 1);
     }
 
     /// A list that only checks what is known must not be worse than the watch: watching goes on at once where it stood.
@@ -242,25 +281,37 @@ impl<F: Fact> Session<F> {
         );
     }
 
-    /// How long to wait for a whole event or item.
+    /// How long to wait for a whole item of a list.
     pub(super) fn patience(&self) -> Duration {
         let silence = self.settings.silence;
         // Made in one go, a list may take long to begin.
         if self.fallback.is_some() && !self.in_one_go { silence.min(CHECKING_PATIENCE) } else { silence }
     }
 
+    /// How long to wait for the server to agree to a watch.
+    pub(super) fn opening_patience(&self) -> Duration {
+        self.settings.silence.min(CHECKING_PATIENCE)
+    }
+
+    /// How long a watch may be silent: it is to be ended by the server before.
+    pub(super) fn watching_patience(&self) -> Duration {
+        self.settings.watch_timeout.saturating_add(END_LATE_MAX)
+    }
+
     /// Chooses what to ask for next. True if the next attempt needs no pause, because it is another request.
     fn redirect(&mut self, trouble: &Trouble, mode: Mode) -> bool {
         let expired = matches!(trouble, Trouble::Expired(_) | Trouble::Rewound { .. });
         let refused = matches!(trouble, Trouble::Refused(_));
-        if matches!(trouble, Trouble::Malformed(_)) {
+        // An answer that is no API server's says nothing of the position.
+        if self.agreed && matches!(trouble, Trouble::Malformed(_)) {
             self.malformed += 1;
         }
         if expired {
             self.note(|health| health.counters.relists_410 += 1);
         }
         match &self.next {
-            Next::List if refused && mode == Mode::WatchList => {
+            // A resource that is not there is no opinion on how it is asked for.
+            Next::List if refused && mode == Mode::WatchList && !trouble.is_absence() => {
                 self.refuse_watch_lists();
                 return true;
             }
@@ -305,7 +356,7 @@ impl<F: Fact> Session<F> {
             health.last_error = Some(text);
             health.counters.failures += 1;
             health.missing = None;
-            health.absent = trouble.is_absence();
+            health.absent = F::OPTIONAL && trouble.is_absence();
             match trouble {
                 Trouble::Throttled(_) => health.counters.throttled += 1,
                 Trouble::Silent(_) => health.counters.stalls += 1,
@@ -319,8 +370,13 @@ impl<F: Fact> Session<F> {
     }
 
     /// The server agreed to a request.
-    pub(super) fn agreed(&self, phase: Phase) {
+    pub(super) fn agreed(&mut self, phase: Phase) {
+        self.agreed = true;
         self.note(|health| {
+            health.last_heard = Some(Instant::now());
+            if phase == Phase::Watching {
+                health.interrupted_since = None;
+            }
             health.phase = phase;
             health.missing = None;
             health.absent = false;
@@ -345,6 +401,7 @@ impl<F: Fact> Session<F> {
         self.complete_at = Some(Instant::now());
         self.next = Next::Watch(position);
         self.note(|health| {
+            health.last_heard = Some(Instant::now());
             health.synced_once = true;
             health.counters.syncs += 1;
         });

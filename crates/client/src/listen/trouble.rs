@@ -38,6 +38,12 @@ pub(super) enum Trouble {
         verb = .0.verb, group = .0.group, resource = .0.resource, status = .1
     )]
     Forbidden(Missing, ApiStatus),
+    #[error(
+        "somebody answers for the API server that there are no {resource} ({status}), and the API server does not say \
+         so: a proxy in between, without a server to ask?",
+        resource = .0.resource, status = .1
+    )]
+    Foreign(Source, ApiStatus),
     #[error("the server asks for patience: {0}")]
     Throttled(ApiStatus),
     #[error("the server can't answer: {0}")]
@@ -69,6 +75,17 @@ impl Trouble {
     /// Whether the server knows no such resource.
     pub(super) fn is_absence(&self) -> bool {
         matches!(self, Self::Refused(status) if status.code == 404)
+    }
+
+    /// Whether there was no API server to agree to a request, or none that could; it may be back in a moment. One that
+    /// names a time is there. Credentials that are not accepted are on their way as a rule.
+    pub(super) fn is_away(&self) -> bool {
+        match self {
+            Self::Broken(_) | Self::Silent(_) | Self::Malformed(_) | Self::Foreign(..) => true,
+            Self::Unauthenticated(..) => true,
+            Self::Unavailable(status) => status.retry_after_seconds.is_none(),
+            _ => false,
+        }
     }
 
     /// How long the server asks to wait.

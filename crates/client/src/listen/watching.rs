@@ -13,6 +13,7 @@ use super::trouble::Trouble;
 use crate::decode::event::{self, Event};
 use crate::decode::frames::Frames;
 use crate::decode::{ApiStatus, Decoded, Encoding, Fact};
+use std::time::Duration;
 use taintward_core::names::Version;
 use tokio::time::{Instant, sleep_until};
 
@@ -34,9 +35,10 @@ impl<F: Fact> Session<F> {
             Some(from) => query::watch_from::<F>(&self.settings, from),
             None => query::watch_list::<F>(&self.settings),
         }?;
-        let patience = self.patience();
-        let incoming = talk::open(&self.client, request, patience, Self::source("watch")).await?;
+        let patience = self.opening_patience();
+        let mut incoming = talk::open(&self.client, request, patience, Self::source("watch")).await?;
         let stage = self.opened(from.is_some());
+        incoming.progress(self.silence_max(stage));
         let mut tally = Tally::default();
         let ended = self.follow(incoming, stage, &mut tally).await;
         self.received(&tally);
@@ -63,7 +65,7 @@ impl<F: Fact> Session<F> {
                     self.outbox.flush().await?;
                     // From here on: a slow consumer is not the server's silence.
                     if std::mem::take(tally).items > 0 {
-                        incoming.progress(self.patience());
+                        incoming.progress(self.silence_max(stage));
                     }
                     let due = self.list_due(stage);
                     tokio::select! {
@@ -83,6 +85,11 @@ impl<F: Fact> Session<F> {
             frames.push(&chunk);
             self.absorb(&mut frames, incoming.encoding, &mut stage, tally)?;
         }
+    }
+
+    /// How long nothing need come.
+    fn silence_max(&self, stage: Stage) -> Duration {
+        if stage == Stage::InStep { self.watching_patience() } else { self.patience() }
     }
 
     /// When the next list is due; one that is being made is not interrupted by it.

@@ -12,8 +12,8 @@ use http_body_util::StreamBody;
 use kube::Client;
 use kube::client::Body;
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -38,12 +38,19 @@ pub(crate) struct Reply {
     body: VecDeque<Act>,
     /// How long the head of the answer takes.
     delay: Duration,
+    /// There is no answer: the connection can't be made, or breaks.
+    unreachable: bool,
 }
 
 impl Reply {
     pub(crate) fn new(status: u16, content_type: &str) -> Self {
         let headers = vec![("content-type", content_type.to_owned())];
-        Self { status, headers, body: VecDeque::new(), delay: Duration::ZERO }
+        Self { status, headers, body: VecDeque::new(), delay: Duration::ZERO, unreachable: false }
+    }
+
+    /// Nobody is there.
+    pub(crate) fn unreachable() -> Self {
+        Self { unreachable: true, ..Self::new(503, "") }
     }
 
     pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
@@ -126,10 +133,10 @@ struct Fake {
 
 impl tower::Service<Request<Body>> for Fake {
     type Response = Response<StreamBody<BodyStream>>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, io::Error>> + Send>>;
 
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
         Poll::Ready(Ok(()))
     }
 
@@ -152,6 +159,9 @@ impl tower::Service<Request<Body>> for Fake {
             if is_hot { Reply::new(500, "").hang() } else { (self.script.lock().unwrap())(&asked, nth) };
         Box::pin(async move {
             sleep(reply.delay).await;
+            if reply.unreachable {
+                return Err(io::ErrorKind::ConnectionRefused.into());
+            }
             let mut response = Response::builder().status(reply.status);
             for (name, value) in reply.headers {
                 response = response.header(name, value);
@@ -161,7 +171,7 @@ impl tower::Service<Request<Body>> for Fake {
     }
 }
 
-type BodyStream = Pin<Box<dyn futures::Stream<Item = Result<Frame<Bytes>, std::io::Error>> + Send>>;
+type BodyStream = Pin<Box<dyn futures::Stream<Item = io::Result<Frame<Bytes>>> + Send>>;
 
 fn body(acts: VecDeque<Act>) -> BodyStream {
     Box::pin(stream::unfold(acts, |mut acts| async move {
@@ -171,7 +181,7 @@ fn body(acts: VecDeque<Act>) -> BodyStream {
                 Act::Pause(length) => sleep(length).await,
                 Act::Reset => {
                     acts.clear();
-                    return Some((Err(std::io::Error::other("connection reset by peer")), acts));
+                    return Some((Err(io::Error::other("connection reset by peer")), acts));
                 }
                 Act::Hang => std::future::pending().await,
             }

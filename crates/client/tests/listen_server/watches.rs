@@ -32,9 +32,11 @@ async fn a_watch_that_ends_goes_on_at_once_where_it_stood() {
         assert_eq!(words(&heard), ["begin", "+p0 listed", "end", "+p0", "quiet"]);
         let asked = rig.asked();
         assert_eq!(asked[1].parameter("resourceVersion"), Some("12"));
-        assert_eq!(asked[1].at.duration_since(asked[0].at), Duration::from_secs(60));
+        let spread = Duration::from_millis(200);
+        let after = |seconds| Duration::from_secs(seconds)..=Duration::from_secs(seconds) + spread;
+        assert!(after(60).contains(&asked[1].at.duration_since(asked[0].at)));
         assert_eq!(asked[2].parameter("resourceVersion"), Some("20"), "a bookmark moves the position");
-        assert_eq!(asked[2].at.duration_since(asked[1].at), Duration::from_secs(30));
+        assert!(after(30).contains(&asked[2].at.duration_since(asked[1].at)));
         assert_eq!(rig.health().counters.failures, 0);
         assert_eq!(asked[2].parameter("sendInitialEvents"), None);
         assert_eq!(asked[2].parameter("allowWatchBookmarks"), Some("true"));
@@ -64,7 +66,7 @@ async fn a_server_that_closes_after_a_second_is_not_asked_in_a_hot_loop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bookmarks_are_a_sign_of_life_and_silence_is_not() {
+async fn a_watch_that_is_not_ended_in_time_is_given_up_where_it_stood() {
     for wire in BOTH {
         let mut rig = Pods::start(move |_, nth| {
             let mut reply = if nth == 0 { streamed(wire, 0, 10) } else { stream(wire) };
@@ -73,18 +75,18 @@ async fn bookmarks_are_a_sign_of_life_and_silence_is_not() {
             }
             reply.hang()
         });
-        rig.run_for(Duration::from_secs(374)).await;
-        assert_eq!(rig.asked().len(), 1, "five minutes of heartbeats");
-        assert!(rig.health().is_in_step(Duration::from_secs(75)));
+        rig.run_for(Duration::from_secs(599)).await;
+        assert_eq!(rig.asked().len(), 1, "five minutes of heartbeats, and the time a watch may take");
+        assert!(rig.health().is_in_step(Duration::ZERO));
         rig.run_for(Duration::from_secs(2)).await;
-        assert_eq!(rig.asked().len(), 2, "75 s of silence");
+        assert_eq!(rig.asked().len(), 2);
         assert_eq!(rig.asked()[1].parameter("resourceVersion"), Some("15"));
         assert_eq!(rig.health().counters.stalls, 1);
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_trickles_is_a_server_that_stalls() {
+async fn bytes_that_make_no_event_are_no_sign_of_life() {
     let mut rig = Pods::start(|_, nth| {
         let mut reply = if nth == 0 { streamed(Wire::Json, 0, 10) } else { stream(Wire::Json) };
         for _ in 0..100 {
@@ -92,7 +94,7 @@ async fn a_server_that_trickles_is_a_server_that_stalls() {
         }
         reply
     });
-    rig.run_for(Duration::from_secs(80)).await;
+    rig.run_for(Duration::from_secs(305)).await;
     assert_eq!((rig.asked().len(), rig.health().counters.stalls), (2, 1));
 }
 

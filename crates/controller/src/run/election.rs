@@ -1,7 +1,7 @@
 //! # Election: our part in it, and how it is shown
-//! Room:     the lease's rules and our candidacy; leadership as metrics, log lines and a health check.
+//! Room:     the lease's rules and our candidacy; leadership as metrics, log lines and health checks.
 //! Comes in: settings; leadership from the client.
-//! Goes out: what the client's election needs; series, lines, a check.
+//! Goes out: what the client's election needs; series, lines, checks.
 //! Not here: the election itself (the client), what leading permits (`right.rs`).
 
 use super::LOOP_SILENCE_MAX;
@@ -10,8 +10,11 @@ use crate::settings::{Election, Mode, Settings};
 use std::time::Duration;
 use taintward_client::clock::Clock;
 use taintward_client::lease::{self, Leadership, Rules, RulesError};
-use taintward_core::time::Span;
+use taintward_core::time::{Mono, Span};
 use tokio::sync::watch;
+
+/// So long after its end, whoever still believes to hold the lease is stuck; client-go's controllers allow as much.
+const EXPIRED_MAX: Span = Span::from_secs(20);
 
 pub(super) fn rules(election: &Election) -> Result<Rules, RulesError> {
     let span = |length: Duration| Span::from_micros(i64::try_from(length.as_micros()).unwrap_or(i64::MAX));
@@ -33,11 +36,15 @@ pub(super) fn right_of(settings: &Settings) -> Option<Mode> {
     settings.election.is_none().then_some(settings.mode)
 }
 
-/// Shows leadership in metrics and in the log.
+/// Since when the lease can be neither read nor written, and why.
+pub(super) type Trouble = Option<(Mono, String)>;
+
+/// Shows leadership in metrics and in the log, and trouble with the lease to `told`.
 pub(super) async fn report_lease(
     mut leadership: watch::Receiver<Leadership>,
     lease: metrics::Lease,
     alone: Option<Mode>,
+    told: watch::Sender<Trouble>,
 ) {
     match alone {
         Some(Mode::Enforce) => return lease.leads_alone(),
@@ -51,6 +58,10 @@ pub(super) async fn report_lease(
             true => lease.leads_until(now.valid_until),
             false => lease.follows(),
         }
+        told.send_modify(|trouble| {
+            let since = trouble.take().map_or(now.loop_alive_at, |(since, _)| since);
+            *trouble = now.trouble.clone().map(|why| (since, why));
+        });
         let news = (now.leading, now.holder.clone(), now.trouble.is_some());
         if shown.as_ref() != Some(&news) {
             let (leading, holder, trouble) = (now.leading, now.holder, now.trouble);
@@ -66,15 +77,88 @@ pub(super) async fn report_lease(
     }
 }
 
-pub(super) fn lease_check(
+/// Alive unless the election stands still: it does something, if only wait, all the time; and it does not go on leading
+/// beyond its time (client-go's `HealthzAdaptor`).
+pub(super) fn is_alive(
     leadership: watch::Receiver<Leadership>,
     clock: Clock,
 ) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
     move || {
-        let silent = clock.now().mono.since(leadership.borrow().loop_alive_at);
-        match silent <= LOOP_SILENCE_MAX {
-            true => Ok(()),
-            false => Err(format!("the lease loop gave no sign of life for {:.0} s", silent.as_secs_f64())),
+        let (now, known) = (clock.now().mono, leadership.borrow());
+        let silent = now.since(known.loop_alive_at);
+        if silent > LOOP_SILENCE_MAX {
+            return Err(format!("the lease loop gave no sign of life for {:.0} s", silent.as_secs_f64()));
         }
+        let over = now.since(known.valid_until);
+        match known.leading && over > EXPIRED_MAX {
+            true => Err(format!("leads though the lease ended {:.0} s ago", over.as_secs_f64())),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Ready unless the lease could be neither read nor written for longer than it lasts: nobody takes over from whoever
+/// can't see that it is free.
+pub(super) fn is_within_reach(
+    trouble: watch::Receiver<Trouble>,
+    lease: Span,
+    clock: Clock,
+) -> impl Fn() -> Result<(), String> + Send + Sync + 'static {
+    move || match &*trouble.borrow() {
+        Some((since, why)) if clock.now().mono.since(*since) > lease => {
+            let length = clock.now().mono.since(*since).as_secs_f64();
+            Err(format!("the lease could not be read or written for {length:.0} s: {why}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::{About, Metrics};
+    use std::sync::Arc;
+    use taintward_core::time::Wall;
+
+    const LEASE: Span = Span::from_secs(15);
+
+    /// A lease that can't be read from the fifth second on, and can again from the sixtieth on.
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_out_of_reach_for_longer_than_it_lasts_is_not_ready_and_alive() {
+        let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
+        let about = About { version: "", mode: "", lease: String::new(), started: Wall::from_secs(0) };
+        let metrics = Metrics::new(Arc::new(|| Mono::from_secs(0)), &about);
+        let (out, leadership) = watch::channel(Leadership::none(clock.now().mono));
+        let (told, trouble) = watch::channel(None);
+        let ready = is_within_reach(trouble, LEASE, clock.clone());
+        let alive = is_alive(leadership.clone(), clock.clone());
+        tokio::spawn(report_lease(leadership, metrics.lease.clone(), None, told));
+        for second in 0..90 {
+            out.send_modify(|known| {
+                known.loop_alive_at = clock.now().mono;
+                known.trouble = (5..60).contains(&second).then(|| "may not get leases".to_owned());
+            });
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(alive(), Ok(()), "{second}");
+            assert_eq!(ready().is_err(), (20..60).contains(&second), "{second}: {:?}", ready());
+            if let Err(why) = ready() {
+                assert!(why.ends_with(" s: may not get leases"), "{why}");
+            }
+        }
+        tokio::time::sleep(Duration::from_secs(31)).await;
+        assert!(alive().unwrap_err().contains("no sign of life for 32 s"), "{:?}", alive());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_goes_on_leading_after_the_lease_has_ended_is_stuck() {
+        let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
+        let now = clock.now().mono;
+        let leading = Leadership { leading: true, valid_until: now, ..Leadership::none(now) };
+        let (_out, leadership) = watch::channel(leading);
+        let alive = is_alive(leadership, clock.clone());
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        assert_eq!(alive(), Ok(()));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(alive(), Err("leads though the lease ended 21 s ago".to_owned()));
     }
 }

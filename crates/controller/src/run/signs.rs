@@ -9,7 +9,7 @@ use super::{Ears, LOOP_SILENCE_MAX, mode};
 use crate::admin::{Check, Heartbeat, Scope};
 use crate::metrics::{self, Metrics, MonoClock};
 use crate::settings::Settings;
-use crate::streams;
+use crate::streams::{self, INTERRUPTED_MAX};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use taintward_client::clock::Clock;
@@ -48,9 +48,16 @@ impl Signs {
         }
     }
 
+    /// Nothing goes round yet, and nothing is stuck.
+    pub(super) fn beat(&self) {
+        [&self.heartbeat, &self.node_heartbeat, &self.pool_heartbeat].into_iter().for_each(Heartbeat::beat);
+    }
+
     /// What must be well for the process to be ready, and to be alive.
     pub(super) fn checks(&self, settings: &Settings, ears: &Ears) -> Vec<Check> {
-        let watch = |name, ear: &Ear| Check::new(name, Scope::Ready, streams::check(ear.health.clone()));
+        let watch = |name, ear: &Ear| {
+            Check::new(name, Scope::Ready, streams::check(ear.health.clone(), INTERRUPTED_MAX))
+        };
         let mut checks = Vec::new();
         if settings.controllers.look_at_pods() {
             checks.extend([watch("watch-nodes", &ears.nodes), watch("watch-pods", &ears.pods)]);

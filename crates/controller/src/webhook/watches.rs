@@ -6,13 +6,13 @@
 //!           understood is as good as gone, and said so.
 //! Not here: listening (the client), what the rules make of it.
 
-use crate::streams::{check, listener};
+use crate::streams::{Complaints, check, listener};
 use kube::Client;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use taintward_client::decode::{Fact, SeenMember, SeenNamespace, SeenPolicy, SeenPool};
-use taintward_client::listen::{Heard, Phase, StreamHealth};
+use taintward_client::listen::{Heard, StreamHealth};
 use taintward_core::names::Uid;
 use taintward_serve::admin::{Check, Scope};
 use taintward_webhook::rules::{Around, NodeSeen, Tidings};
@@ -21,6 +21,10 @@ use tokio::task::JoinSet;
 
 /// Batches of one stream that may wait.
 const BATCHES_WAITING: usize = 2;
+
+/// For so long a stream may be interrupted before questions go to others. Those are cut off from the API server as a
+/// rule, too, and nobody asks while there is none: who gives up early is missed when it is back.
+const INTERRUPTED_MAX: Duration = Duration::from_secs(90);
 
 /// One stream.
 pub(super) struct Stream {
@@ -31,9 +35,7 @@ pub(super) struct Stream {
 impl Stream {
     /// Ready while the stream is in step, or the server has no such resource at all.
     pub(super) fn into_check(self) -> Check {
-        let health = self.health.clone();
-        let in_step = check(self.health);
-        Check::new(self.name, Scope::Ready, move || if health.borrow().absent { Ok(()) } else { in_step() })
+        Check::new(self.name, Scope::Ready, check(self.health, INTERRUPTED_MAX))
     }
 }
 
@@ -138,6 +140,8 @@ async fn pass_on<F: Told>(
     let mut following = Following::<F>::default();
     loop {
         tokio::select! {
+            // What was heard before the kind went away is not told after it.
+            biased;
             batch = news.recv() => match batch {
                 Some(batch) => batch.into_iter().for_each(|heard| following.hear(heard, &around)),
                 None => return,
@@ -241,7 +245,7 @@ impl<F: Told> Following<F> {
 
 /// Says when a stream breaks, what may not be read, and what the server does not have.
 async fn report(resource: &'static str, mut health: watch::Receiver<StreamHealth>) {
-    let (mut failures, mut was_absent, mut was_missing) = (0, false, false);
+    let (mut complaints, mut was_absent, mut was_missing) = (Complaints::default(), false, false);
     loop {
         let now = health.borrow_and_update().clone();
         if now.absent && !was_absent {
@@ -255,13 +259,10 @@ async fn report(resource: &'static str, mut health: watch::Receiver<StreamHealth
             let (verb, on) = (missing.verb, missing.resource);
             tracing::error!(verb, resource = on, "permission missing: the rules that need it do nothing");
         }
-        if let Phase::Waiting { why, .. } = &now.phase
-            && now.counters.failures > failures
-            && !now.absent
-        {
-            tracing::warn!(resource, err = why.as_str(), "stream interrupted; it is taken up again");
+        if let Some(why) = complaints.news(&now) {
+            tracing::warn!(resource, err = why, "stream interrupted; it is taken up again");
         }
-        (failures, was_absent, was_missing) = (now.counters.failures, now.absent, now.missing.is_some());
+        (was_absent, was_missing) = (now.absent, now.missing.is_some());
         if health.changed().await.is_err() {
             return;
         }

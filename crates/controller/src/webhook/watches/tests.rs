@@ -110,3 +110,21 @@ fn a_kind_the_server_does_not_have_has_no_objects() {
     world.hear(Heard::SyncEnds);
     assert_eq!(world.known(), ["a"]);
 }
+
+#[tokio::test]
+async fn what_was_heard_before_a_kind_went_away_does_not_come_back_after_it() {
+    // Often enough that an order by chance shows.
+    for _ in 0..64 {
+        let around = Arc::<Around>::default();
+        let (out, news) = mpsc::channel(BATCHES_WAITING);
+        let (absent, health) = watch::channel(StreamHealth::default());
+        let fact =
+            SeenNamespace { uid: Uid::new("1"), version: None, name: "a".into(), facts: Default::default() };
+        let seen = Heard::Seen { fact, listed: true };
+        out.try_send(vec![Heard::SyncBegins { silent_for: None }, seen, Heard::SyncEnds]).unwrap();
+        absent.send_modify(|health| health.absent = true);
+        let passing = pass_on(news, health, Arc::clone(&around));
+        assert!(tokio::time::timeout(Duration::from_millis(1), passing).await.is_err());
+        assert!(!around.knows_namespace("a"));
+    }
+}

@@ -1,0 +1,57 @@
+//! What is shown while nothing can be done yet.
+
+use super::*;
+use crate::admin::Scope;
+use crate::settings::{Cluster, Controllers, Election, Serving};
+use taintward_core::time::Wall;
+
+/// Everything that can run, runs.
+fn settings() -> Settings {
+    let bind_address = std::net::IpAddr::from([127, 0, 0, 1]);
+    Settings {
+        cluster: Cluster::default(),
+        controllers: Controllers { dedicated_pools: true, ..Controllers::default() },
+        mode: Mode::Enforce,
+        marking: Marking::Always,
+        stamp_taints: false,
+        numeric_operators: false,
+        election: Some(Election::default()),
+        serving: Serving { bind_address, metrics_port: None, secure: None },
+        seed: Some(1),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_the_api_server_is_alive_and_says_what_is_waited_for() {
+    let settings = settings();
+    let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
+    let (signs, ears) = (Signs::new(&settings, &clock), Ears::new(&settings));
+    let rules = settings.election.as_ref().map(|election| election::rules(election).unwrap());
+    let mut beginning = Beginning::new(&settings, rules, (&signs, &ears), &clock);
+    let checks = std::mem::take(&mut beginning.checks);
+    let down = tower::service_fn(|_: http::Request<kube::client::Body>| async {
+        Err::<http::Response<http_body_util::Full<bytes::Bytes>>, _>(std::io::Error::from(
+            std::io::ErrorKind::ConnectionRefused,
+        ))
+    });
+    let client = kube::Client::new(down, "default");
+    let (_request, mut shutdown) = Shutdown::pair();
+    let look = |scope: Scope| {
+        let looks = checks.iter().filter(|check| check.scope == scope);
+        looks.filter_map(|check| Some((check.name, (check.look)().err()?))).collect::<Vec<_>>()
+    };
+    let watched = async {
+        for second in 0..300 {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(look(Scope::Live), [], "{second}");
+            let waits = look(Scope::Ready);
+            let (_, why) = waits.iter().find(|(name, _)| *name == "api-server").unwrap();
+            assert!(second < 4 || why.contains("cannot be reached"), "{why}");
+        }
+    };
+    let waiting = beginning.reach(&client, &signs, &clock, &mut shutdown);
+    tokio::select! {
+        _ = waiting => panic!("nobody answered"),
+        () = watched => {}
+    }
+}
