@@ -15,6 +15,7 @@ mod real {
     pub(crate) mod flags;
     pub(crate) mod identity;
     pub(crate) mod kubelet;
+    pub(crate) mod outages;
     pub(crate) mod program;
     #[allow(dead_code, reason = "shared with lifecycle, which cuts connections, too")]
     pub(crate) mod proxy;
@@ -45,7 +46,7 @@ macro_rules! alone {
 }
 
 fn main() -> ExitCode {
-    run(vec![evictions(), processes(), servers(), kubelets()])
+    run(vec![evictions(), processes(), servers(), outages(), kubelets()])
 }
 
 /// The server must accept Lt and Gt, so that they can be seen to match, or to match nothing.
@@ -120,6 +121,22 @@ fn servers() -> Group {
             faults::a_silent_server_cannot_hold_up_the_end,
             faults::what_happened_while_the_server_was_away_counts,
             faults::one_of_two_servers_may_die,
+        ],
+    }
+}
+
+/// Scenarios in which it is measured how soon evictions go on.
+fn outages() -> Group {
+    Group {
+        name: "outages",
+        options: Options { servers: 2, ..Options::default() },
+        kwok: false,
+        play: alone![
+            outages::evictions_go_on_when_the_network_heals,
+            outages::evictions_go_on_by_the_other_server,
+            outages::evictions_go_on_when_a_server_goes_on,
+            outages::evictions_go_on_when_etcd_goes_on,
+            outages::evictions_go_on_when_a_server_is_back,
         ],
     }
 }

@@ -15,7 +15,9 @@ use std::time::Duration;
 /// A forwarder, open until dropped.
 pub(crate) struct Proxy {
     target: Arc<AtomicU16>,
-    cut: Arc<AtomicBool>,
+    /// Of the connections made from now on.
+    cut: Arc<Mutex<Arc<AtomicBool>>>,
+    stranded: Mutex<Vec<Arc<AtomicBool>>>,
     open: Arc<Mutex<Vec<TcpStream>>>,
     ends: Arc<AtomicBool>,
     door: Option<JoinHandle<()>>,
@@ -27,7 +29,7 @@ impl Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let (target, ends) = (Arc::new(AtomicU16::new(target)), Arc::new(AtomicBool::new(false)));
-        let (cut, open) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+        let (cut, open) = (Arc::<Mutex<Arc<AtomicBool>>>::default(), Arc::new(Mutex::new(Vec::new())));
         let door = thread::spawn({
             let (target, ends) = (Arc::clone(&target), Arc::clone(&ends));
             let (cut, open) = (Arc::clone(&cut), Arc::clone(&open));
@@ -36,6 +38,7 @@ impl Proxy {
                     match listener.accept() {
                         Ok((guest, _)) => {
                             open.lock().unwrap().extend(guest.try_clone());
+                            let cut = Arc::clone(&cut.lock().unwrap());
                             connect(guest, target.load(Ordering::Relaxed), &cut);
                         }
                         Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -46,7 +49,7 @@ impl Proxy {
                 }
             }
         });
-        Self { target, cut, open, ends, door: Some(door) }
+        Self { target, cut, stranded: Mutex::default(), open, ends, door: Some(door) }
     }
 
     /// New connections go there; those that are open are left alone.
@@ -63,7 +66,14 @@ impl Proxy {
 
     /// While it is cut nothing flows either way, and nobody is told: connections stay open, bytes wait.
     pub(crate) fn cut(&self, cut: bool) {
-        self.cut.store(cut, Ordering::Relaxed);
+        self.cut.lock().unwrap().store(cut, Ordering::Relaxed);
+    }
+
+    /// Nothing flows any more on the connections that are open, and nobody is told; new ones work.
+    pub(crate) fn strand(&self) {
+        let cut = std::mem::take(&mut *self.cut.lock().unwrap());
+        cut.store(true, Ordering::Relaxed);
+        self.stranded.lock().unwrap().push(cut);
     }
 }
 
@@ -71,6 +81,7 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
         self.cut(false);
+        self.stranded.lock().unwrap().iter().for_each(|cut| cut.store(false, Ordering::Relaxed));
         let _ = self.door.take().map(JoinHandle::join);
     }
 }

@@ -1,0 +1,202 @@
+//! # Outages: how soon evictions go on
+//! Room:     L4, L8: an API server, its etcd or the network between is away; when it is back, so are we; health tells.
+//! Comes in: a cluster of two API servers to itself: one is ours, by the other things go on meanwhile.
+//! Goes out: seconds, measured and asserted against the audit log.
+//! Not here: what becomes of what happened meanwhile (`faults.rs`).
+//!
+//! `TAINTWARD_OUTAGES=5,10,30,60` tries these lengths, in seconds, in place of the usual ones.
+
+use super::accounts::leading_to;
+use super::program::{Taintward, free_port};
+use super::proxy::Proxy;
+use super::stage::{Done, Terms, sleep};
+use super::witness::Witness;
+use jiff::{SignedDuration, Timestamp};
+use std::time::{Duration, Instant};
+use taintward_cluster::fixtures::{self, no_execute, pod, set_taints};
+use taintward_cluster::{Account, Api, Cluster, wait};
+
+/// A pod of a node that is tainted the moment the server is back leaves within this.
+const BACK_MAX: SignedDuration = SignedDuration::from_secs(5);
+
+/// A server that has just come up refuses everybody until it has read the roles.
+const TERMS: Terms = Terms { marks: true, stamps: false, forbidden: true };
+
+/// Within this `/readyz` says that nothing is heard: four seconds for a dead connection, ten of grace, and a busy machine.
+const TOLD_MAX: Duration = Duration::from_secs(17);
+
+/// The other server's side: nodes, each with a pod, and what becomes of these.
+struct Side<'w> {
+    other: Api,
+    witness: &'w Witness,
+    what: &'static str,
+}
+
+impl Side<'_> {
+    async fn of<'w>(cluster: &Cluster, witness: &'w Witness, what: &'static str) -> Side<'w> {
+        let other = Api::from_kubeconfig(&cluster.kubeconfig(Account::Admin, 1)).await.unwrap();
+        Side { other, witness, what }
+    }
+
+    /// A node with a pod that bears nothing; returns the pod's UID.
+    async fn prepare(&self, number: u64) -> String {
+        let name = format!("{}-{number}", self.what);
+        fixtures::create_node(&self.other, &name, &[]).await.unwrap();
+        pod(&name, &name).create(&self.other).await.unwrap()
+    }
+
+    /// Taints the node now; how long its pod takes to leave.
+    async fn leaves(&self, number: u64, uid: &str) -> SignedDuration {
+        let name = format!("{}-{number}", self.what);
+        let taint = [no_execute("outage", "v")];
+        let done = Done::during(set_taints(&self.other, &name, &taint)).await;
+        let found = async || Ok(self.witness.deleted(uid));
+        let at = wait::until("the pod to be deleted", Duration::from_secs(90), found).await.unwrap();
+        let took = at.duration_since(done.before);
+        println!("{}, {number}: left {:.2} s after the taint", self.what, took.as_secs_f64());
+        took
+    }
+}
+
+/// The usual lengths, or those that are asked for.
+fn lengths(usual: &[u64]) -> Vec<u64> {
+    let asked = std::env::var("TAINTWARD_OUTAGES").unwrap_or_default();
+    let asked: Vec<u64> = asked.split(',').filter_map(|length| length.trim().parse().ok()).collect();
+    if asked.is_empty() { usual.to_vec() } else { asked }
+}
+
+/// Alive all the while; ready until `TOLD_MAX` at the latest, then not, with the reason.
+async fn away(taintward: &Taintward, seconds: u64) {
+    let (began, mut told) = (Instant::now(), None);
+    while began.elapsed() < Duration::from_secs(seconds) {
+        assert_eq!(taintward.get("/livez").map(|(status, _)| status), Some(200), "{:?}", began.elapsed());
+        if let Some((500, why)) = taintward.get("/readyz") {
+            told.get_or_insert_with(|| (began.elapsed(), why));
+        }
+        sleep(0.25).await;
+    }
+    match told {
+        Some((at, why)) => {
+            println!("away for {seconds} s: /readyz told after {:.1} s", at.as_secs_f64());
+            assert!(at <= TOLD_MAX, "{at:?}");
+            assert!(why.contains("interrupted for") || why.contains("lease"), "{why}");
+        }
+        None => assert!(Duration::from_secs(seconds) <= TOLD_MAX, "/readyz was 200 for {seconds} s"),
+    }
+}
+
+async fn is_ready_again(taintward: &Taintward) {
+    let began = Instant::now();
+    let ready = async || Ok(taintward.get("/readyz").filter(|(status, _)| *status == 200));
+    wait::until("taintward to be ready again", Duration::from_secs(30), ready).await.unwrap();
+    assert!(began.elapsed() <= Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+/// L4: the API server is killed, and comes back after a while.
+pub(crate) async fn evictions_go_on_when_a_server_is_back(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let taintward = Taintward::acting(cluster, &[]).await;
+    let side = Side::of(cluster, witness, "killed").await;
+    for length in lengths(&[10, 30]) {
+        let uid = side.prepare(length).await;
+        sleep(1.0).await;
+        cluster.server(0).kill().unwrap();
+        away(&taintward, length).await;
+        cluster.restart(0).await.unwrap();
+        let took = side.leaves(length, &uid).await;
+        assert!(took <= BACK_MAX, "{length} s away: {took:#}");
+        is_ready_again(&taintward).await;
+    }
+    TERMS
+}
+
+/// L4: the API server stands still and says nothing, and goes on after a while.
+pub(crate) async fn evictions_go_on_when_a_server_goes_on(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let taintward = Taintward::acting(cluster, &[]).await;
+    let side = Side::of(cluster, witness, "paused").await;
+    for length in lengths(&[20]) {
+        let uid = side.prepare(length).await;
+        sleep(1.0).await;
+        cluster.server(0).pause().unwrap();
+        away(&taintward, length).await;
+        cluster.server(0).resume().unwrap();
+        let took = side.leaves(length, &uid).await;
+        assert!(took <= BACK_MAX, "{length} s still: {took:#}");
+        is_ready_again(&taintward).await;
+    }
+    TERMS
+}
+
+/// L4: etcd stands still, and goes on after a while. Whatever the API servers then take is theirs.
+pub(crate) async fn evictions_go_on_when_etcd_goes_on(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let taintward = Taintward::acting(cluster, &[]).await;
+    let side = Side::of(cluster, witness, "etcd").await;
+    for length in lengths(&[20]) {
+        let uid = side.prepare(length).await;
+        sleep(1.0).await;
+        cluster.etcd().pause().unwrap();
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(length) {
+            assert_eq!(taintward.get("/livez").map(|(status, _)| status), Some(200));
+            sleep(0.5).await;
+        }
+        cluster.etcd().resume().unwrap();
+        cluster.ready(0).await.unwrap();
+        cluster.ready(1).await.unwrap();
+        let took = side.leaves(length, &uid).await;
+        assert!(took <= BACK_MAX, "{length} s without etcd: {took:#}");
+        is_ready_again(&taintward).await;
+    }
+    TERMS
+}
+
+/// L4: the network is cut, and heals: all that was open breaks, or none of it, or only what was open is dead.
+pub(crate) async fn evictions_go_on_when_the_network_heals(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
+    let (port, server) = (free_port(), cluster.port(0));
+    let proxy = Proxy::on(port, server);
+    let mut taintward = Taintward::start(cluster, &leading_to(cluster, port), &["--leader-elect=false"]);
+    taintward.ready().await;
+    let side = Side::of(cluster, witness, "cut").await;
+
+    // Half-open: what was open is dead, what is new works.
+    let uid = side.prepare(0).await;
+    sleep(1.0).await;
+    proxy.strand();
+    let took = side.leaves(0, &uid).await;
+    assert!(took <= BACK_MAX + SignedDuration::from_secs(1), "half-open: {took:#}");
+
+    for length in lengths(&[15]) {
+        let uid = side.prepare(length).await;
+        sleep(1.0).await;
+        proxy.cut(true);
+        away(&taintward, length).await;
+        // What was sent into the cut is lost with its connection.
+        proxy.break_off();
+        proxy.cut(false);
+        let took = side.leaves(length, &uid).await;
+        assert!(took <= BACK_MAX, "cut for {length} s: {took:#}");
+    }
+    is_ready_again(&taintward).await;
+    TERMS
+}
+
+/// L4: one of two servers behind a balancer of connections stops in its tracks; new connections lead to the other.
+pub(crate) async fn evictions_go_on_by_the_other_server(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let (port, first, second) = (free_port(), cluster.port(0), cluster.port(1));
+    let balancer = Proxy::on(port, first);
+    let mut taintward = Taintward::start(cluster, &leading_to(cluster, port), &["--leader-elect=false"]);
+    taintward.ready().await;
+    let side = Side::of(cluster, witness, "stopped").await;
+    let uid = side.prepare(0).await;
+    sleep(1.0).await;
+    let stopped = Timestamp::now();
+    cluster.server(0).pause().unwrap();
+    balancer.lead_to(second);
+    let took = side.leaves(0, &uid).await;
+    println!("stopped at {stopped}");
+    cluster.server(0).resume().unwrap();
+    assert!(took <= BACK_MAX + SignedDuration::from_secs(1), "{took:#}");
+    TERMS
+}
