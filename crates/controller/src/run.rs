@@ -114,11 +114,7 @@ async fn run_in(
     let admin = Arc::new(Admin { metrics: signs.metrics.clone(), checks });
     let serving = tokio::spawn(async move { match listening.serve(admin).await {} });
 
-<<<<<<< HEAD
-    if let Asked::ToStop = reach(&client, &mut shutdown).await {
-=======
-    if let Asked::ToStop = beginning.reach(&client, &signs, &clock, &mut shutdown).await? {
->>>>>>> 5fe8c2d (Streams are back with the server; health says why not)
+    if let Asked::ToStop = beginning.reach(&client, &signs, &clock, &mut shutdown).await {
         return Ok(());
     }
     let Beginning { leadership_out, leadership, lease_told, .. } = beginning;

@@ -12,7 +12,6 @@ use crate::admin::{Check, Scope};
 use crate::settings::Settings;
 use crate::shutdown::Shutdown;
 use taintward_client::clock::Clock;
-use taintward_client::connect::ProbeError;
 use taintward_client::lease::{Leadership, Rules};
 use tokio::sync::watch;
 
@@ -53,7 +52,7 @@ impl Beginning {
         signs: &Signs,
         clock: &Clock,
         shutdown: &mut Shutdown,
-    ) -> Result<Asked, ProbeError> {
+    ) -> Asked {
         let told = |why| {
             signs.beat();
             self.leadership_out.send_modify(|known| known.loop_alive_at = clock.now().mono);

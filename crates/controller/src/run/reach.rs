@@ -1,11 +1,7 @@
 //! # Reach: waiting for the API server
 //! Room:     looks at the server until it answers.
 //! Comes in: a client, the request to stop.
-<<<<<<< HEAD
-//! Goes out: whether to go on.
-=======
-//! Goes out: what is waited for, at each look; whether to go on; an error that waiting cannot heal.
->>>>>>> 5fe8c2d (Streams are back with the server; health says why not)
+//! Goes out: what is waited for, at each look; whether to go on.
 //! Not here: one look (the client).
 
 use super::PROBE_MAX;
@@ -23,11 +19,6 @@ pub(super) enum Asked {
     ToStop,
 }
 
-<<<<<<< HEAD
-/// Waits until the server answers; says why it does not. A certificate that does not fit is waited for as well: a clock
-/// that is not set yet makes every one look wrong, and the file with the authority may be replaced.
-pub(super) async fn reach(client: &kube::Client, shutdown: &mut Shutdown) -> Asked {
-=======
 /// Ready once the server has answered.
 pub(super) fn check(
     waiting: watch::Receiver<Option<String>>,
@@ -39,13 +30,13 @@ pub(super) fn check(
 }
 
 /// Waits until the server answers; says why it does not, to people and, with each look, to `told`: the loops that beat
-/// otherwise wait with us. A certificate that does not fit is not waited for.
+/// otherwise wait with us. A certificate that does not fit is waited for as well: a clock that is not set yet makes every
+/// one look wrong, and the file with the authority may be replaced.
 pub(super) async fn reach(
     client: &kube::Client,
     shutdown: &mut Shutdown,
     told: impl Fn(Option<String>),
-) -> Result<Asked, ProbeError> {
->>>>>>> 5fe8c2d (Streams are back with the server; health says why not)
+) -> Asked {
     loop {
         let answer = tokio::select! {
             biased;
@@ -55,27 +46,18 @@ pub(super) async fn reach(
         match answer {
             Ok(version) => {
                 tracing::info!(version, "the API server answers");
-<<<<<<< HEAD
-                return Asked::ToGoOn;
-            }
-            // Who may do the work need not be allowed to ask for the version.
-            Err(ProbeError::Forbidden(_)) => return Asked::ToGoOn,
-            Err(error) => tracing::warn!(err = %error, "waiting for the API server; trying again every 3 s"),
-=======
                 told(None);
-                return Ok(Asked::ToGoOn);
+                return Asked::ToGoOn;
             }
             // Who may do the work need not be allowed to ask for the version.
             Err(ProbeError::Forbidden(_)) => {
                 told(None);
-                return Ok(Asked::ToGoOn);
+                return Asked::ToGoOn;
             }
-            Err(error @ ProbeError::Certificate(_)) => return Err(error),
             Err(error) => {
                 tracing::warn!(err = %error, "waiting for the API server; trying again every 3 s");
                 told(Some(error.to_string()));
             }
->>>>>>> 5fe8c2d (Streams are back with the server; health says why not)
         }
         tokio::select! {
             biased;
