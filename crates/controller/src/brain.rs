@@ -258,19 +258,16 @@ impl Brain {
     /// When the loop has to go round without being told anything.
     fn wake(&self, now: Mono) -> Mono {
         let housekeeping = self.published.map_or(now, |last| last.plus(HOUSEKEEPING));
-        let engine = self.engine.wake_at().filter(|_| !self.has_waiting_retry(now));
+        // A retry that is due already waits for room or the right to act: an answer or a change of leadership wakes us.
+        let retry = self.engine.retry_at().filter(|at| *at > now);
+        let engine = self.engine.deadline_at().into_iter().chain(retry);
         let stamp =
             self.stamper.as_ref().filter(|_| !self.stamping && self.may_act()).and_then(Stamper::wake_at);
-        let earliest = engine.into_iter().chain(stamp).fold(housekeeping, Mono::min);
+        let earliest = engine.chain(stamp).fold(housekeeping, Mono::min);
         match self.herald.is_idle() {
             true => earliest,
             false => earliest.min(now.plus(Span::from_millis(200))),
         }
-    }
-
-    /// A retry is due but must wait for room or the right to act: an answer or a change of leadership wakes us.
-    fn has_waiting_retry(&self, now: Mono) -> bool {
-        self.engine.wake_at().is_some_and(|wake| wake <= now)
     }
 
     /// Says once, and shows in readiness, that both lists were complete; the counts are published with it.

@@ -3,11 +3,13 @@
 //! Comes in: [`Input`] facts in any order, any number of times; results of effects; the time.
 //! Goes out: [`Effect`]s when pulled; [`Notice`]s; the next moment at which something changes by itself.
 //! Keeps:    level-triggered: the end depends on the facts, not on their order or number.
-//! Not here: taking facts in (`ingest.rs`, `pods.rs`), turns and results (`turns.rs`), who stays or goes (`verdict.rs`).
+//! Not here: taking facts in (`ingest.rs`, `pods.rs`), turns and results (`turns.rs`), letting time pass
+//!           (`reassess.rs`), who stays or goes (`verdict.rs`).
 //!
 //! The contract:
 //! 1. Feed each input with [`Engine::handle`], at a time that never goes backwards.
-//! 2. When [`Engine::wake_at`] has come, call [`Engine::tick`]; extra calls change nothing.
+//! 2. When [`Engine::wake_at`] has come, call [`Engine::tick`]; extra calls change nothing. Its two parts are there for
+//!    those who may not pull retries for a while.
 //! 3. While there is capacity and the right to act, pull with [`Engine::next`]. What comes out was decided just now,
 //!    from all that was fed; send it at once or not at all. Not pulling is how a follower or an observer waits: nothing
 //!    is lost, and all that is due is there at the first pull (P34).
@@ -359,29 +361,6 @@ impl Engine {
             Input::Looked { pod, result } => self.looked(&pod, result, now),
             Input::Unmarked { pod, result } => self.unmarked(&pod, result, now.mono),
         }
-    }
-
-    /// Lets time pass: deadlines that have come make pods due, not earlier and not batched (TE-25).
-    pub fn tick(&mut self, now: Mono) {
-        while let Some((at, _)) = self.wakes.first() {
-            if *at > now {
-                break;
-            }
-            let Some((_, node)) = self.wakes.pop_first() else { break };
-            if let Some(seat) = self.nodes.get_mut(&node) {
-                seat.wake = None;
-            }
-            self.reassess(&node, now);
-        }
-    }
-
-    /// When [`Engine::tick`] or [`Engine::next`] will have something to do that they have not now; `None`: not by
-    /// the passing of time.
-    pub fn wake_at(&self) -> Option<Mono> {
-        let deadline = self.wakes.first().map(|(at, _)| *at);
-        let retry = self.book.queue.wake_at().filter(|_| self.is_synced());
-        let earliest = deadline.into_iter().chain(retry).min();
-        earliest.filter(|at| *at != Mono::NEVER)
     }
 
     /// What there is to tell since the last call.

@@ -1,5 +1,5 @@
 //! # Reassess: who stays and who goes, judged again
-//! Room:     judging all pods of a node, or one of them; when a node is to be looked at again by itself.
+//! Room:     judging all pods of a node, or one of them; letting time pass; when something happens by itself.
 //! Comes in: a node or a pod about which something has changed, or whose moment has come.
 //! Goes out: plans as the outcomes now are; the moment at which the node's next deadline comes.
 //! Keeps:    the earliest deadline of a node is known, exactly.
@@ -18,6 +18,37 @@ use alloc::vec::Vec;
 const ANSWERS_REMEMBERED_MAX: usize = 32;
 
 impl Engine {
+    /// Lets time pass: deadlines that have come make pods due, not earlier and not batched (TE-25).
+    pub fn tick(&mut self, now: Mono) {
+        while let Some((at, _)) = self.wakes.first() {
+            if *at > now {
+                break;
+            }
+            let Some((_, node)) = self.wakes.pop_first() else { break };
+            if let Some(seat) = self.nodes.get_mut(&node) {
+                seat.wake = None;
+            }
+            self.reassess(&node, now);
+        }
+    }
+
+    /// When [`Engine::tick`] or [`Engine::next`] will have something to do that they have not now; `None`: not by
+    /// the passing of time.
+    pub fn wake_at(&self) -> Option<Mono> {
+        self.deadline_at().into_iter().chain(self.retry_at()).min()
+    }
+
+    /// When the next deadline comes: what [`Engine::tick`] then makes due is there for [`Lane::Fresh`], too.
+    pub fn deadline_at(&self) -> Option<Mono> {
+        self.wakes.first().map(|(at, _)| *at).filter(|at| *at != Mono::NEVER)
+    }
+
+    /// When the next retry may be pulled ([`Lane::All`]). It stays in the past for as long as nobody pulls it: whoever has
+    /// no room for retries waits for deadlines only (L6).
+    pub fn retry_at(&self) -> Option<Mono> {
+        self.book.queue.wake_at().filter(|at| self.is_synced() && *at != Mono::NEVER)
+    }
+
     /// Judges every pod of a node again, at one moment, and plans accordingly (TE-12, TE-13, TE-14).
     pub(super) fn reassess(&mut self, node: &NodeName, now: Mono) {
         let Some(seat) = self.nodes.get_mut(node) else { return };
