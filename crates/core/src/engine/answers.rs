@@ -99,10 +99,16 @@ impl Engine {
 
     /// The API server has accepted the deletion; whether the watch has said so already does not matter.
     fn evicted(&mut self, pod: &PodRef) {
+        let attempt = self.book.queue.forget(pod);
         if let Some(held) = self.nodes.get_mut(&pod.node).and_then(|seat| seat.pod_mut(&pod.uid)) {
             held.set_stage(Stage::Gone, &mut self.book.counts);
+            held.flags.set(Flags::LISTED_SINCE_GONE, false);
+            // Accepted for whichever version there was: newer than the one that is known says nothing.
+            if attempt.as_ref().is_some_and(|attempt| attempt.conflicts >= VERSION_CONFLICTS_MAX) {
+                held.set_version(None);
+            }
         }
-        if let Some(grounds) = self.book.queue.forget(pod).and_then(|attempt| attempt.grounds) {
+        if let Some(grounds) = attempt.and_then(|attempt| attempt.grounds) {
             self.book.notices.push(Notice::Evicted { pod: pod.clone(), grounds });
         }
     }

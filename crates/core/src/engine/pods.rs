@@ -9,7 +9,7 @@
 use super::queue::PodRef;
 use super::roster::{Flags, Pod, Seat, Stage};
 use super::{Engine, Notice};
-use crate::fact::PodFact;
+use crate::fact::{PodFact, Standing};
 use crate::names::{NodeName, Uid};
 use crate::start;
 use crate::time::{Mono, Now};
@@ -21,7 +21,10 @@ impl Engine {
         self.unread_pods.list_begins();
         for seat in self.nodes.values_mut() {
             let (.., pods) = seat.split();
-            pods.for_each(|pod| pod.flags.set(Flags::SEEN, false));
+            pods.for_each(|pod| {
+                pod.flags.set(Flags::SEEN, false);
+                pod.flags.set(Flags::LISTED_SINCE_GONE, pod.stage() == Stage::Gone);
+            });
         }
     }
 
@@ -51,6 +54,12 @@ impl Engine {
         let older = fact.version.is_some() && fact.version < pod.version();
         if older && !listed {
             return;
+        }
+        if pod.stage() == Stage::Gone && fact.standing == Standing::Live {
+            if !is_back(pod, &fact, listed) {
+                return pod.flags.set(Flags::SEEN, true);
+            }
+            pod.set_stage(Stage::Quiet, &mut self.book.counts);
         }
         let newly_marked = fact.marked && !pod.flags.has(Flags::MARKED);
         if newly_marked && !listed && !self.book.is_marking(&node, &uid) {
@@ -108,4 +117,12 @@ impl Engine {
             self.pod_gone(&pod);
         }
     }
+}
+
+/// Whether a pod whose deletion was accepted is there all the same, neither terminating nor gone: the store was put back to
+/// an earlier state. News from before the DELETE may still be on its way, so only these count: a list that began after it
+/// was accepted, or a newer version than the one it was accepted for, which no pod that is deleted can get while it lives.
+fn is_back(pod: &Pod, fact: &PodFact, listed: bool) -> bool {
+    let newer = pod.version().is_some() && fact.version > pod.version();
+    newer || listed && pod.flags.has(Flags::LISTED_SINCE_GONE)
 }

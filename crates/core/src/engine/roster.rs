@@ -32,7 +32,7 @@ pub(super) enum Stage {
     Due(Mono),
     /// Its eviction is under way (`attempts`).
     InHand,
-    /// It is deleted; the watch has not said so yet.
+    /// Its deletion is accepted; the watch has not said so yet. Newer news that it is alive ends this.
     Gone,
 }
 
@@ -51,6 +51,8 @@ impl Flags {
     pub(super) const SEEN: Self = Self(16);
     /// It would go but for something that is not understood, and that was told.
     pub(super) const NOT_UNDERSTOOD: Self = Self(32);
+    /// A list has begun since its deletion was accepted.
+    pub(super) const LISTED_SINCE_GONE: Self = Self(64);
 
     pub(super) const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0

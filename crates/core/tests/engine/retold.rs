@@ -186,3 +186,100 @@ fn what_could_not_be_decoded_before_did_not_begin_when_it_could() {
     engine.handle(Input::Node { fact: added, listed: false }, at(1_500.0));
     assert_eq!(begun(&engine), (101, 101));
 }
+
+/// L6: whoever has no room for retries still knows when the next deadline comes.
+#[test]
+fn l6_a_retry_that_is_due_hides_no_deadline() {
+    let mut engine = synced(ConditionPolicy::Never);
+    let marked = PodFact {
+        uid: Uid::new("marked"),
+        marked: true,
+        tolerations: vec![bears("k", None)],
+        ..pod(10, None)
+    };
+    engine.handle(live(marked), at(1.0));
+    engine.handle(Input::Node { fact: node(1, &[("k", None)]), listed: false }, at(1.0));
+    engine.handle(live(pod(11, Some(100))), at(1.0));
+    for s in [2.0, 32.0, 40.0] {
+        engine.tick(at(s).mono);
+        assert!(engine.next(Lane::Fresh, at(s)).is_none());
+        assert_eq!(engine.deadline_at(), Some(at(101.0).mono));
+        assert_eq!((engine.retry_at(), engine.wake_at()), (Some(at(31.0).mono), Some(at(31.0).mono)));
+    }
+    engine.tick(at(101.0).mono);
+    assert!(matches!(engine.next(Lane::Fresh, at(101.0)), Some(Effect::Confirm { .. })));
+    assert_eq!(engine.deadline_at(), None);
+}
+
+/// L2: a pod whose deletion was accepted, and that newer news shows alive, is judged again; news from before does nothing.
+#[test]
+fn l2_a_deletion_that_is_undone_is_made_again() {
+    let begin = |s: f64| Input::PodsBegin { silent_since: Some(at(s).mono) };
+    let found = |version| Input::Pod { fact: pod(version, None), listed: true };
+    let terminating = |version| PodFact { standing: Standing::Terminating, ..pod(version, None) };
+    type News<'a> = &'a dyn Fn(&mut Engine);
+    let cases: [(&str, bool, News<'_>); 7] = [
+        ("an event from before", false, &|engine| engine.handle(live(pod(10, None)), at(2.0))),
+        ("an older one", false, &|engine| engine.handle(live(pod(9, None)), at(2.0))),
+        ("a newer one", true, &|engine| engine.handle(live(pod(20, None)), at(2.0))),
+        ("its end", false, &|engine| engine.handle(live(terminating(20)), at(2.0))),
+        ("a late one after it", false, &|engine| {
+            engine.handle(live(terminating(20)), at(2.0));
+            engine.handle(live(pod(15, None)), at(2.1));
+        }),
+        ("a list begun before", false, &|engine| {
+            engine.handle(found(10), at(2.0));
+            engine.handle(Input::PodsEnd, at(2.0));
+        }),
+        ("a list of an earlier state", true, &|engine| {
+            engine.handle(Input::PodsEnd, at(2.0));
+            for input in [begin(2.0), found(8), Input::PodsEnd] {
+                engine.handle(input, at(2.0));
+            }
+        }),
+    ];
+    for (what, goes_again, news) in cases {
+        let mut engine = tainted(None);
+        engine.handle(begin(1.0), at(1.0));
+        assert_eq!(evict(&mut engine, at(1.1)), 1);
+        news(&mut engine);
+        let before = engine.census();
+        assert_eq!(evict(&mut engine, at(10.0)), usize::from(goes_again), "{what}");
+        assert_eq!((before.due, before.in_hand), (usize::from(goes_again), 0), "{what}");
+        assert_eq!(evict(&mut engine, at(20.0)), 0, "{what}: once each time");
+    }
+}
+
+/// A DELETE that demanded no version was accepted for one that nobody knows: no event tells whether it is from before.
+#[test]
+fn p45_after_a_deletion_by_uid_only_a_list_shows_that_it_was_undone() {
+    let mut engine = tainted(None);
+    let mut accepted = false;
+    for s in 2..60 {
+        let now = at(f64::from(s));
+        engine.tick(now.mono);
+        while let Some(effect) = engine.next(Lane::All, now) {
+            let answer = match effect {
+                Effect::Confirm { .. } => confirmed(now, Ok(Reading::Is(node(1, &[("k", None)])))),
+                Effect::Look { pod: it, .. } => {
+                    Input::Looked { pod: it, result: Ok(Reading::Is(pod(10, None))) }
+                }
+                Effect::Delete { pod, version, .. } => {
+                    accepted |= version.is_none();
+                    let result = if version.is_none() { Ok(()) } else { Err(Failure::Conflict) };
+                    Input::Deleted { pod, result }
+                }
+                effect => panic!("{effect:?}"),
+            };
+            engine.handle(answer, now);
+        }
+    }
+    assert!(accepted);
+    engine.handle(live(pod(11, None)), at(60.0));
+    assert_eq!(evict(&mut engine, at(60.0)), 0);
+    let found = Input::Pod { fact: pod(12, None), listed: true };
+    for input in [Input::PodsBegin { silent_since: Some(at(60.0).mono) }, found, Input::PodsEnd] {
+        engine.handle(input, at(61.0));
+    }
+    assert_eq!(evict(&mut engine, at(61.0)), 1);
+}
