@@ -48,11 +48,11 @@ impl Marks {
         }
     }
 
-    /// The node is not down: if it is again before the answer comes, the pod is marked once more.
-    fn void(&mut self, pod: &PodRef) {
-        if let Some(attempt) = self.attempts.get_mut(pod) {
-            attempt.void = true;
-        }
+    /// The node is not down: if it is again before the answers come, its pods are marked once more.
+    fn void(&mut self, node: &NodeName) {
+        let first = PodRef { node: node.clone(), uid: Uid::new("") };
+        let attempts = self.attempts.range_mut(first..).take_while(|(pod, _)| pod.node == *node);
+        attempts.for_each(|(_, attempt)| attempt.void = true);
     }
 
     pub(super) fn wake(&mut self, now: Mono) {
@@ -101,10 +101,8 @@ impl Engine {
     pub(super) fn remark(&mut self, node: &NodeName) {
         let Some(seat) = self.seats.get_mut(node) else { return };
         if !seat.known.as_ref().is_some_and(|known| known.is_down()) {
-            for (uid, pod) in &mut seat.pods {
-                pod.told = false;
-                self.marks.void(&PodRef { node: node.clone(), uid: uid.clone() });
-            }
+            seat.pods.values_mut().for_each(|pod| pod.told = false);
+            self.marks.void(node);
         }
         let pods: Vec<Uid> = seat.pods.keys().cloned().collect();
         pods.iter().for_each(|uid| self.remark_pod(node, uid));

@@ -29,6 +29,29 @@ fn nl_10_times_in_leases_are_not_believed() {
     assert!(world.own("a1").has(OwnTaint::UnreachableNoExecute));
 }
 
+/// NL-10: a renewal that is older than what was seen is no sign of life, by the watch or in a list: the node is tainted as
+/// if it had not been told.
+#[test]
+fn nl_10_an_older_lease_told_late_is_no_sign_of_life() {
+    for listed in [false, true] {
+        let mut world = World::new(&[("a", 4)]);
+        world.pass(20);
+        let old = world.stored["a1"].lease.clone().expect("it has one");
+        world.pass(20);
+        let last = world.stored["a1"].lease.clone().expect("it has one");
+        assert!(old.version < last.version && old.renewed < last.renewed);
+        world.kill(&["a1"]);
+        world.pass(30);
+        if listed {
+            // The store was replaced by an older one: a live read shows the same.
+            world.stored.get_mut("a1").expect("it exists").lease = Some(old.clone());
+        }
+        world.tell(Input::Lease { fact: old, listed });
+        world.pass(23);
+        assert_eq!(world.tainted(), ["a1"], "listed: {listed}");
+    }
+}
+
 /// A lease without a time says nothing; the node's own heartbeat does.
 #[test]
 fn a_lease_without_a_time_is_none() {

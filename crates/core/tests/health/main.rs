@@ -3,6 +3,7 @@
 
 mod disruption;
 mod exhaustive;
+mod fuzz;
 mod gaps;
 mod input;
 mod judge;

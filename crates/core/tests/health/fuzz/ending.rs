@@ -1,0 +1,216 @@
+//! # Ending: after any history, a truth that holds still, and a fair run
+//! Room:     four nodes, some dead from one instant on, their pods; an exact API server; 300 s of time.
+//! Comes in: an engine with a past; effects of that past, still unanswered.
+//! Goes out: panics if a node has other taints than it should, a pod another mark, or anything is left to do.
+//! Not here: the past (`fuzz.rs`).
+
+use super::{EPOCH, History, NODES, STREAMS, clock, name, number, taint};
+use crate::world::{SECOND, zone};
+use taintward_core::effect::Failure;
+use taintward_core::engine::Reading;
+use taintward_core::health::{
+    Condition, ConditionKind, Confirmation, Effect, Input, LeaseFact, NodeFact, NodeRef, OwnTaint, OwnTaints,
+    Platform, PodFact, Status, Stream,
+};
+use taintward_core::names::{PodName, Uid, Version};
+use taintward_core::time::{Mono, Wall};
+
+const LENGTH: i64 = 300 * SECOND;
+/// Answers to marks of the past come when nodes that die have been down again for a while.
+const LATE_MARKS: i64 = 100 * SECOND;
+
+struct Truth {
+    nodes: Vec<NodeFact>,
+    leases: Vec<LeaseFact>,
+    pods: Vec<PodFact>,
+    dead: std::ops::Range<usize>,
+    /// More than half of its only zone is dead.
+    stopped: bool,
+}
+
+impl Truth {
+    fn new(history: &mut History, seed: u64) -> Self {
+        let stopped = seed % 4 == 1;
+        let dead = match seed % 4 {
+            0 => 3..4,
+            1 => 1..4,
+            3 => 3..4,
+            _ => 0..0,
+        };
+        let together = stopped || seed.is_multiple_of(5);
+        history.version += 1_000;
+        let now = Wall::from_micros(EPOCH + history.now);
+        let ready = Condition { kind: ConditionKind::Ready, status: Status::True, heartbeat: Some(now) };
+        let nodes = (0..NODES).map(|node| NodeFact {
+            uid: Uid::new(&format!("u{node}-false")),
+            version: Some(history.bump()),
+            zone: zone(if together { "z" } else { ["a", "a", "b", "b"][node] }),
+            excluded: false,
+            unschedulable: false,
+            platform: Platform::default(),
+            conditions: vec![ready],
+            ..history.node_fact(node)
+        });
+        let nodes: Vec<NodeFact> = nodes.collect();
+        let lease = |node| LeaseFact { node: name(node), version: Some(history.bump()), renewed: Some(now) };
+        let leases = (0..NODES).map(lease).collect();
+        let pod = |node| PodFact {
+            uid: Uid::new(&format!("p{node}-0")),
+            name: PodName::new("default", &format!("p{node}-0")),
+            node: name(node),
+            ready: Some(Status::True),
+        };
+        Self { nodes, leases, pods: (0..NODES).map(pod).collect(), dead, stopped }
+    }
+
+    fn list(&self, history: &mut History) {
+        let silent_since = Some(Mono::from_micros(history.now));
+        for stream in STREAMS {
+            history.tell(Input::ListBegin { stream, silent_since });
+            for node in 0..NODES {
+                history.tell(match stream {
+                    Stream::Nodes => Input::Node { fact: self.nodes[node].clone(), listed: true },
+                    Stream::Leases => Input::Lease { fact: self.leases[node].clone(), listed: true },
+                    Stream::Pods => Input::Pod { fact: self.pods[node].clone() },
+                });
+            }
+            history.tell(Input::ListEnd { stream });
+        }
+    }
+
+    fn renew(&mut self, node: usize, history: &mut History) {
+        let lease = &mut self.leases[node];
+        lease.version = Some(history.bump());
+        lease.renewed = Some(Wall::from_micros(EPOCH + history.now));
+        let fact = lease.clone();
+        history.tell(Input::Lease { fact, listed: false });
+    }
+
+    fn carry_out(&mut self, effect: Effect, history: &mut History) {
+        let sent = Mono::from_micros(history.now);
+        let input = match effect {
+            Effect::Confirm { node } => {
+                let at = number(&node);
+                let (fact, lease) = (self.nodes[at].clone(), self.leases[at].clone());
+                let result = Ok(Confirmation { node: Reading::Is(fact), lease: Reading::Is(lease) });
+                Input::Confirmed { node, sent, result }
+            }
+            Effect::Taint { node, version, add, remove, .. } => self.write(node, version, history, |fact| {
+                fact.taints.retain(|taint| !OwnTaint::of(taint).is_some_and(|own| remove.has(own)));
+                fact.taints.extend(add.iter().map(taint));
+            }),
+            Effect::Declare { node, version, conditions, .. } => self.write(node, version, history, |fact| {
+                for (kind, _) in conditions {
+                    fact.conditions.retain(|condition| condition.kind != kind);
+                    let heartbeat = fact.created;
+                    fact.conditions.push(Condition { kind, status: Status::Unknown, heartbeat });
+                }
+            }),
+            Effect::Label { node, version, .. } => self.write(node, version, history, |_| {}),
+            Effect::MarkPod { pod, .. } => {
+                let held = self.pods.iter_mut().find(|held| held.uid == pod.uid);
+                let result = held.map(|held| held.ready.replace(Status::False) != Some(Status::False));
+                Input::PodMarked { pod, result: result.ok_or(Failure::NotFound) }
+            }
+        };
+        history.tell(input);
+        for fact in self.nodes.clone() {
+            history.tell(Input::Node { fact, listed: false });
+        }
+        for fact in self.pods.clone() {
+            history.tell(Input::Pod { fact });
+        }
+    }
+
+    fn write(
+        &mut self,
+        node: NodeRef,
+        version: Option<Version>,
+        history: &mut History,
+        write: impl FnOnce(&mut NodeFact),
+    ) -> Input {
+        let fact = &mut self.nodes[number(&node.name)];
+        if fact.uid != node.uid || version.is_some() && version != fact.version {
+            return Input::Written { node: node.name, result: Err(Failure::Conflict) };
+        }
+        write(fact);
+        fact.version = Some(history.bump());
+        Input::Written { node: node.name, result: Ok(fact.version) }
+    }
+
+    fn judge(&self, history: &History) {
+        let off = OwnTaints::NONE.with(OwnTaint::Unreachable);
+        for node in 0..NODES {
+            let (own, dead) = (OwnTaints::of(&self.nodes[node].taints), self.dead.contains(&node));
+            let wanted = match (dead, self.stopped) {
+                (false, _) => OwnTaints::NONE,
+                (true, false) => off.with(OwnTaint::UnreachableNoExecute),
+                (true, true) => off,
+            };
+            let why = history.engine.explain(&name(node), clock(history.now).mono);
+            assert_eq!(own, wanted, "n{node}: {why:?}");
+            assert_eq!(self.pods[node].ready == Some(Status::False), dead, "the pod of n{node}");
+        }
+        let census = history.engine.census();
+        let waiting = if self.stopped { self.dead.len() } else { 0 };
+        assert_eq!(census.waiting, waiting, "{census:?}");
+        assert_eq!(census.in_flight + census.marks + census.failing, 0, "{census:?}");
+        let counted: u32 = history.engine.zones().map(|zone| zone.size).sum();
+        assert_eq!(counted as usize, NODES);
+    }
+}
+
+/// Nothing goes wrong any more; in the end all is as it should be.
+pub(super) fn check(history: &mut History, seed: u64) {
+    let mut truth = Truth::new(history, seed);
+    let (marks, others): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut history.out).into_iter().partition(|it| matches!(it, Effect::MarkPod { .. }));
+    let mut late_marks = Some(marks);
+    truth.list(history);
+    for stream in STREAMS {
+        // One for its age breaks off, and the watch goes on.
+        if history.dice.percent(50) {
+            history.tell(Input::ListBegin { stream, silent_since: Some(Mono::from_micros(history.now)) });
+            history.tell(Input::ListAborted { stream });
+        }
+    }
+    for node in truth.dead.clone() {
+        // The last words of those who die in the same instant.
+        history.now += 3_000;
+        truth.renew(node, history);
+    }
+    others.into_iter().for_each(|effect| truth.carry_out(effect, history));
+    let (began, mut beat, mut witness) = (history.now, history.now, history.now);
+    for _ in 0..5_000 {
+        if beat <= history.now {
+            beat = history.now + 10 * SECOND;
+            let alive: Vec<usize> = (0..NODES).filter(|node| !truth.dead.contains(node)).collect();
+            alive.into_iter().for_each(|node| truth.renew(node, history));
+        }
+        if witness <= history.now {
+            witness = history.now + 2 * SECOND;
+            history.tell(Input::Witness { sent: Mono::from_micros(history.now) });
+        }
+        if history.now >= began + LATE_MARKS {
+            for effect in late_marks.take().into_iter().flatten() {
+                let Effect::MarkPod { pod, .. } = effect else { continue };
+                history.tell(Input::PodMarked { pod, result: Ok(true) });
+            }
+        }
+        history.engine.tick(Mono::from_micros(history.now));
+        while history.pull() {
+            assert!(history.out.len() <= 200, "effects without end");
+        }
+        if let Some(effect) = history.out.pop() {
+            truth.carry_out(effect, history);
+            continue;
+        }
+        if history.now >= began + LENGTH {
+            return truth.judge(history);
+        }
+        let wake = history.engine.wake_at().map_or(i64::MAX, Mono::as_micros);
+        assert!(wake > history.now, "woken for nothing: {wake}");
+        history.now = wake.min(beat).min(witness).min(began + LENGTH);
+    }
+    panic!("no rest");
+}
