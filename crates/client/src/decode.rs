@@ -28,8 +28,8 @@ mod tests;
 mod tolerations;
 mod wire;
 
-pub use admission::{Condition, GROUP, SeenMember, SeenNamespace, SeenPolicy, SeenPool, SeenResident, Told};
-pub use facts::{NODE_LEASES, SeenNode, SeenPod};
+pub use admission::{Condition, GROUP, SeenMember, SeenNamespace, SeenPolicy, SeenPool, Told};
+pub use facts::{NODE_LEASES, NodeForAll, SeenNode, SeenPod};
 pub(crate) use fault::{Fault, harmless};
 pub use status::ApiStatus;
 
@@ -217,13 +217,12 @@ pub fn fuzz_entry(bytes: &[u8]) -> usize {
             Encoding::Json => "application/json",
         };
         understood += usize::from(matches!(decoded::<SeenPod>(encoding, bytes), Decoded::Fact(_)));
-        understood += usize::from(matches!(decoded::<SeenNode>(encoding, bytes), Decoded::Fact(_)));
+        understood += usize::from(matches!(decoded::<NodeForAll>(encoding, bytes), Decoded::Fact(_)));
         understood += usize::from(matches!(decoded::<LeaseFact>(encoding, bytes), Decoded::Fact(_)));
         understood += usize::from(matches!(decoded::<SeenPool>(encoding, bytes), Decoded::Fact(_)));
         understood += usize::from(matches!(decoded::<SeenPolicy>(encoding, bytes), Decoded::Fact(_)));
         understood += usize::from(matches!(decoded::<SeenNamespace>(encoding, bytes), Decoded::Fact(_)));
         understood += usize::from(matches!(decoded::<SeenMember>(encoding, bytes), Decoded::Fact(_)));
-        understood += usize::from(matches!(decoded::<SeenResident>(encoding, bytes), Decoded::Fact(_)));
         understood +=
             usize::from(matches!(object_from_body::<SeenPod>(content_type, bytes), ObjectBody::Object(_)));
         understood += usize::from(status_from_body(content_type, bytes).is_some());

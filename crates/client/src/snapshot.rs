@@ -140,7 +140,7 @@ pub fn pod(json: &[u8], home: &str, into: &mut Builder) -> Result<bool, String> 
         arrival: ArrivalFacts::default(),
     };
     match decoded {
-        Decoded::Fact(SeenPod { pod, ready }) => {
+        Decoded::Fact(SeenPod { pod, ready, .. }) => {
             let (standing, mirror, marked, arrival) = (pod.standing, pod.mirror, pod.marked, pod.arrival);
             let (uid, ready) = (pod.uid, ready == Some(Status::True));
             read.wish.tolerations = pod.tolerations;

@@ -1,6 +1,6 @@
 //! # Pools: the loop around dedicated nodes
 //! Room:     one task that owns what is known of pools: news in, errands out, time passing.
-//! Comes in: batches from four streams, answers, leadership, the request to stop.
+//! Comes in: batches from streams, answers, leadership, the request to stop.
 //! Goes out: taints and labels of nodes, finalizers and status of pools through [`Hands`]; events, log lines, metrics.
 //! Keeps:    nothing is begun unless we may act and the definition of pools is installed. What was done is found in the
 //!           objects: who is killed leaves nothing behind that the next one would not find.
@@ -11,6 +11,7 @@
 //! its status, its nodes, its status; and back again when it is deleted.
 
 mod census;
+mod demand;
 mod hands;
 mod judge;
 mod news;
@@ -21,6 +22,7 @@ mod world;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use demand::Demand;
 pub(crate) use news::News;
 
 use crate::admin::Heartbeat;
@@ -89,6 +91,7 @@ pub(crate) struct Pools {
     clock: Clock,
     actor: Actor,
     definition: watch::Receiver<StreamHealth>,
+    demand: Demand,
     right: Right,
     mode: Mode,
     metrics: Arc<Metrics>,
@@ -104,6 +107,7 @@ pub(crate) struct Parts {
     pub(crate) actor: Actor,
     /// How the stream of pools is doing.
     pub(crate) definition: watch::Receiver<StreamHealth>,
+    pub(crate) demand: Demand,
     pub(crate) right: Right,
     pub(crate) mode: Mode,
     pub(crate) metrics: Arc<Metrics>,
@@ -115,7 +119,7 @@ pub(crate) struct Parts {
 
 impl Pools {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { clock, actor, definition, right, mode, metrics, heartbeat, synced, seed } = parts;
+        let Parts { clock, actor, definition, demand, right, mode, metrics, heartbeat, synced, seed } = parts;
         Self {
             world: World::default(),
             judgement: Arc::default(),
@@ -134,6 +138,7 @@ impl Pools {
             clock,
             actor,
             definition,
+            demand,
             right,
             mode,
             metrics,
@@ -151,6 +156,8 @@ impl Pools {
             for batch in std::iter::from_fn(|| news.waiting()).take(NEWS_AT_ONCE) {
                 self.hear(batch);
             }
+            let (undefined, now) = (self.is_undefined(), self.clock.now().mono);
+            self.world.keep_what_is_demanded(&mut self.demand, undefined, now);
             self.note_sync();
             self.round();
             self.publish();

@@ -14,7 +14,7 @@ mod signs;
 use crate::admin::{Admin, ListenError, Listening};
 use crate::brain::{self, Brain};
 use crate::lifecycle::{self, Lifecycle};
-use crate::pools::{self, Pools};
+use crate::pools::{self, Demand, Pools};
 use crate::right::Right;
 use crate::settings::{Marking, Mode, Settings};
 use crate::shutdown::Shutdown;
@@ -108,7 +108,7 @@ async fn run_in(
     let connect::Connected { client, streams, heartbeats, lease: lease_client, .. } = connected;
 
     let signs = Signs::new(&settings, &clock);
-    let ears = Ears::new(&settings);
+    let ears = Ears::new(&settings, clock.now().mono);
     let mut beginning = Beginning::new(&settings, rules, (&signs, &ears), &clock);
     let checks = std::mem::take(&mut beginning.checks);
     let admin = Arc::new(Admin { metrics: signs.metrics.clone(), checks });
@@ -148,7 +148,8 @@ async fn run_in(
         let parts = common.of_nodes(config, (nodes_health, leases_health), hold);
         Lifecycle::new(parts).run(news, shutdown.clone())
     });
-    let pools = pools.map(|news| Pools::new(common.of_pools(definition)).run(news, shutdown.clone()));
+    let pools = pools
+        .map(|(news, demand)| Pools::new(common.of_pools(definition, demand)).run(news, shutdown.clone()));
     let pods = eviction.map(|news| {
         let parts = brain::Parts {
             engine: Engine::new(config(&settings)),
@@ -207,11 +208,12 @@ impl Common<'_> {
         }
     }
 
-    fn of_pools(&self, definition: watch::Receiver<StreamHealth>) -> pools::Parts {
+    fn of_pools(&self, definition: watch::Receiver<StreamHealth>, demand: Demand) -> pools::Parts {
         pools::Parts {
             clock: self.clock.clone(),
             actor: self.actor.clone(),
             definition,
+            demand,
             right: self.right.clone(),
             mode: self.settings.mode,
             metrics: Arc::clone(&self.signs.metrics),

@@ -1,42 +1,68 @@
-//! # Split: one stream, two listeners
-//! Room:     what was heard of nodes and pods, handed to taint eviction and to node health, each with its half.
-//! Comes in: batches of whole objects from a stream.
-//! Goes out: batches of halves, in the same order, to whoever runs.
-//! Keeps:    nothing is dropped: the slower of both sets the pace; what can't be read is counted once (D11).
-//! Not here: decoding (the client), what a half is told to its engine as (`hear.rs`, `lifecycle/hear.rs`).
+//! # Split: one stream, several listeners
+//! Room:     what was heard of nodes and pods, handed to taint eviction, to node health and to pools, each with its part.
+//! Comes in: batches of whole objects from a stream; whether pools need anything.
+//! Goes out: batches of parts, in the same order, to whoever runs.
+//! Keeps:    nothing is dropped: the slowest sets the pace; what can't be read is counted once (D11). Pools hear from the
+//!           beginning of a list on, and nothing at all while there are none.
+//! Not here: decoding (the client), what a part is told to its engine as (`hear.rs`, `lifecycle/hear.rs`, `pools/world.rs`).
 
 use crate::metrics::{Resource, Watches};
 use taintward_client::clock::Clock;
-use taintward_client::decode::{SeenNode, SeenPod};
+use taintward_client::decode::{Decoded, Fact as _, NodeForAll, SeenMember, SeenPod};
 use taintward_client::listen::Heard;
+use taintward_core::admission::pool::ResidentFact;
 use taintward_core::{fact, health};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
-/// An object that both controllers look at, each in its own way.
+/// An object that all controllers look at, each in its own way.
 pub(crate) trait Seen: Sized + Send + 'static {
     /// What taint eviction wants to know.
     type Eviction: Send + 'static;
     /// What node health wants to know.
     type Health: Send + 'static;
+    /// What pools want to know.
+    type Pools: Send + 'static;
+
+    /// What pools hear of it: it may be gone for them, or unreadable.
+    fn for_pools(&self, listed: bool) -> Heard<Self::Pools>;
 
     fn split(self) -> (Self::Eviction, Self::Health);
 }
 
-impl Seen for SeenNode {
+impl Seen for NodeForAll {
     type Eviction = fact::NodeFact;
     type Health = health::NodeFact;
+    type Pools = SeenMember;
+
+    fn for_pools(&self, listed: bool) -> Heard<SeenMember> {
+        match &self.member {
+            Decoded::Fact(member) => Heard::Seen { fact: member.clone(), listed },
+            Decoded::Unreadable(unreadable) => Heard::Unreadable(unreadable.clone()),
+            Decoded::Unbound(identity) => {
+                Heard::Gone { uid: self.node.taints.uid.clone(), identity: identity.clone() }
+            }
+        }
+    }
 
     fn split(self) -> (fact::NodeFact, health::NodeFact) {
-        (self.taints, self.health)
+        (self.node.taints, self.node.health)
     }
 }
 
 impl Seen for SeenPod {
     type Eviction = fact::PodFact;
     type Health = health::PodFact;
+    type Pools = ResidentFact;
+
+    fn for_pools(&self, listed: bool) -> Heard<ResidentFact> {
+        match self.resident() {
+            Some(fact) => Heard::Seen { fact, listed },
+            None => Heard::Gone { uid: self.pod.uid.clone(), identity: self.identity() },
+        }
+    }
 
     fn split(self) -> (fact::PodFact, health::PodFact) {
-        let Self { pod, ready } = self;
+        let Self { pod, ready, .. } = self;
         let (uid, name, node) = (pod.uid.clone(), pod.name.clone(), pod.node.clone());
         (pod, health::PodFact { uid, name, node, ready })
     }
@@ -49,6 +75,37 @@ pub(crate) type Way<F> = mpsc::Sender<Vec<Heard<F>>>;
 pub(crate) struct Ways<S: Seen> {
     pub(crate) eviction: Option<Way<S::Eviction>>,
     pub(crate) health: Option<Way<S::Health>>,
+    pub(crate) pools: Option<WayToPools<S::Pools>>,
+}
+
+/// Batches on their way to pools, while they need any.
+pub(crate) struct WayToPools<F> {
+    way: Option<Way<F>>,
+    needed: watch::Receiver<bool>,
+    open: bool,
+}
+
+impl<F> WayToPools<F> {
+    pub(crate) fn new(way: Way<F>, needed: watch::Receiver<bool>) -> Self {
+        Self { way: Some(way), needed, open: false }
+    }
+
+    /// What of a batch they hear: from the beginning of a list on. What only they cannot read is counted here.
+    fn part<S: Seen<Pools = F>>(&mut self, batch: &[Heard<S>], meter: &Meter) -> Vec<Heard<F>> {
+        let needed = *self.needed.borrow();
+        self.open &= needed;
+        let mut part = Vec::new();
+        for heard in batch {
+            self.open |= needed && matches!(heard, Heard::SyncBegins { .. });
+            if self.open {
+                part.push(for_pools(heard));
+                if let (Heard::Seen { .. }, Some(Heard::Unreadable(_))) = (heard, part.last()) {
+                    meter.watches.undecodable.of(meter.resource).inc();
+                }
+            }
+        }
+        part
+    }
 }
 
 /// Counts what comes along.
@@ -71,10 +128,17 @@ impl Meter {
 pub(crate) async fn run<S: Seen>(mut from: mpsc::Receiver<Vec<Heard<S>>>, mut ways: Ways<S>, meter: Meter) {
     while let Some(batch) = from.recv().await {
         meter.count(&batch);
+        let part = ways.pools.as_mut().map(|way| way.part(&batch, &meter)).unwrap_or_default();
         let (eviction, health) = batch.into_iter().map(halves).unzip();
         pass(&mut ways.eviction, eviction).await;
         pass(&mut ways.health, health).await;
-        if ways.eviction.is_none() && ways.health.is_none() {
+        if let Some(pools) = &mut ways.pools
+            && !part.is_empty()
+        {
+            pass(&mut pools.way, part).await;
+        }
+        ways.pools = ways.pools.take().filter(|pools| pools.way.is_some());
+        if ways.eviction.is_none() && ways.health.is_none() && ways.pools.is_none() {
             return;
         }
     }
@@ -119,22 +183,34 @@ fn halves<S: Seen>(heard: Heard<S>) -> (Heard<S::Eviction>, Heard<S::Health>) {
     }
 }
 
+fn for_pools<S: Seen>(heard: &Heard<S>) -> Heard<S::Pools> {
+    match heard {
+        Heard::SyncBegins { silent_for } => Heard::SyncBegins { silent_for: *silent_for },
+        Heard::Seen { fact, listed } => fact.for_pools(*listed),
+        Heard::Gone { uid, identity } => Heard::Gone { uid: uid.clone(), identity: identity.clone() },
+        Heard::Unreadable(unreadable) => Heard::Unreadable(unreadable.clone()),
+        Heard::SyncEnds => Heard::SyncEnds,
+        Heard::SyncAborted => Heard::SyncAborted,
+        Heard::Quiet => Heard::Quiet,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::metrics::{About, Metrics};
     use std::sync::Arc;
     use std::time::Duration;
-    use taintward_client::decode::{Decoded, Fact as _, Unreadable};
+    use taintward_client::decode::Unreadable;
     use taintward_core::time::{Mono, Wall};
 
-    fn node(name: &str) -> SeenNode {
+    fn node(name: &str) -> NodeForAll {
         let json = format!(
             r#"{{"metadata":{{"name":"{name}","uid":"u-{name}","resourceVersion":"7"}},
                 "spec":{{"taints":[{{"key":"k","effect":"NoExecute"}}]}},
                 "status":{{"conditions":[{{"type":"Ready","status":"True"}}]}}}}"#
         );
-        match SeenNode::from_json(json.as_bytes()) {
+        match NodeForAll::from_json(json.as_bytes()) {
             Decoded::Fact(node) => node,
             other => panic!("{other:?}"),
         }
@@ -147,7 +223,7 @@ mod tests {
         Meter { watches: metrics.watches, clock, resource: Resource::Nodes }
     }
 
-    fn batch() -> Vec<Heard<SeenNode>> {
+    fn batch() -> Vec<Heard<NodeForAll>> {
         let unreadable = Unreadable { identity: None, why: "odd".into() };
         vec![
             Heard::SyncBegins { silent_for: Some(Duration::from_secs(3)) },
@@ -165,7 +241,7 @@ mod tests {
         let ((eviction, mut taints), (health, mut conditions)) = (mpsc::channel(1), mpsc::channel(1));
         let meter = meter();
         let undecodable = meter.watches.undecodable.of(Resource::Nodes);
-        tokio::spawn(run(from, Ways { eviction: Some(eviction), health: Some(health) }, meter));
+        tokio::spawn(run(from, Ways { eviction: Some(eviction), health: Some(health), pools: None }, meter));
         out.send(batch()).await.unwrap();
         let (taints, conditions) = (taints.recv().await.unwrap(), conditions.recv().await.unwrap());
         let expected: (Vec<_>, Vec<_>) = batch().into_iter().map(halves).unzip();
@@ -181,7 +257,11 @@ mod tests {
     async fn one_that_has_ended_does_not_stop_the_other() {
         let (out, from) = mpsc::channel(1);
         let ((eviction, taints), (health, mut conditions)) = (mpsc::channel(1), mpsc::channel(1));
-        let task = tokio::spawn(run(from, Ways { eviction: Some(eviction), health: Some(health) }, meter()));
+        let task = tokio::spawn(run(
+            from,
+            Ways { eviction: Some(eviction), health: Some(health), pools: None },
+            meter(),
+        ));
         drop(taints);
         for _ in 0..3 {
             out.send(batch()).await.unwrap();
@@ -191,5 +271,38 @@ mod tests {
         out.send(batch()).await.unwrap();
         task.await.unwrap();
         assert!(out.is_closed(), "nobody is left to listen");
+    }
+
+    #[tokio::test]
+    async fn pools_hear_whole_lists_and_only_while_they_need_any() {
+        let (out, from) = mpsc::channel(1);
+        let ((eviction, mut taints), (to_pools, mut pools)) = (mpsc::channel(1), mpsc::channel(1));
+        let (needed, is_needed) = watch::channel(false);
+        let pools_way = Some(WayToPools::new(to_pools, is_needed));
+        tokio::spawn(run(from, Ways { eviction: Some(eviction), health: None, pools: pools_way }, meter()));
+        let mut hear = async |batch: Vec<Heard<NodeForAll>>| {
+            let all = batch.len();
+            out.send(batch).await.unwrap();
+            assert_eq!(taints.recv().await.unwrap().len(), all);
+            // The next batch is taken in only after this one was handed to everybody.
+            tokio::task::yield_now().await;
+            pools.try_recv().ok()
+        };
+        assert_eq!(hear(batch()).await, None);
+        needed.send_replace(true);
+        let seen = Heard::Seen { fact: node("n3"), listed: false };
+        assert_eq!(hear(vec![seen.clone(), Heard::SyncEnds]).await, None, "the rest of a list");
+        let begins = Heard::SyncBegins { silent_for: None };
+        let heard = hear(vec![seen.clone(), begins, seen.clone(), Heard::SyncEnds]).await.unwrap();
+        let [Heard::SyncBegins { .. }, Heard::Seen { fact, listed: false }, Heard::SyncEnds] = &heard[..]
+        else {
+            panic!("{heard:?}")
+        };
+        assert_eq!(&*fact.node.name, "n3");
+        assert!(hear(vec![seen.clone()]).await.is_some());
+        needed.send_replace(false);
+        assert_eq!(hear(vec![seen.clone()]).await, None);
+        needed.send_replace(true);
+        assert_eq!(hear(vec![seen]).await, None, "not from the middle");
     }
 }

@@ -7,7 +7,7 @@
 use crate::metrics::{self, Resource, Restart, Watches};
 use std::time::Duration;
 use taintward_client::decode::Fact;
-use taintward_client::listen::{Counters, Listener, Phase, Settings, StreamHealth};
+use taintward_client::listen::{Counters, Listener, Phase, RelistNow, Settings, StreamHealth};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -18,14 +18,31 @@ pub(crate) const INTERRUPTED_MAX: Duration = Duration::from_secs(10);
 /// While a stream can't be taken up again for the same reason, the log is told so often.
 const SAY_AGAIN: Duration = Duration::from_secs(30);
 
-/// A listener for one kind, which lists everything again so often; equal seeds spread its pauses equally.
+/// A listener for one kind, which lists everything again so often, and when asked; equal seeds spread its pauses equally.
 pub(crate) fn listener<F: Fact>(
     client: kube::Client,
     relist_every: Option<Duration>,
+    relist_now: RelistNow,
     seed: Option<u64>,
 ) -> Listener<F> {
     let usual = Settings::default();
-    Listener::new(client, Settings { relist_every, seed: seed.unwrap_or(usual.seed), ..usual })
+    Listener::new(client, Settings { relist_every, relist_now, seed: seed.unwrap_or(usual.seed), ..usual })
+}
+
+/// Listens whenever, and for as long as, it is demanded.
+pub(crate) async fn while_demanded<L: Future<Output = ()>>(
+    mut demanded: watch::Receiver<bool>,
+    health: watch::Sender<StreamHealth>,
+    listen: impl Fn() -> L,
+) {
+    while demanded.wait_for(|on| *on).await.is_ok() {
+        tokio::select! {
+            biased;
+            _ = demanded.wait_for(|on| !on) => {}
+            () = listen() => return,
+        }
+        health.send_replace(StreamHealth::default());
+    }
 }
 
 /// Ready while the stream is in step with the server, or was interrupted for no longer than `grace`. So is one of a kind

@@ -35,7 +35,6 @@ mod pods;
 mod queue;
 mod reassess;
 mod roster;
-mod tolerations;
 mod turns;
 mod unread;
 
@@ -47,8 +46,7 @@ pub use roster::{Class, Rank};
 use census::Counts;
 use ingest::Sync;
 use queue::Queue;
-use roster::Seat;
-use tolerations::TolerationLists;
+use roster::{Seat, TolerationLists};
 use unread::Unread;
 
 /// Which pods get the `DisruptionTarget` condition before they are deleted (TE-31, NB-3).

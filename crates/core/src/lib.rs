@@ -21,6 +21,7 @@ pub mod fact;
 pub mod forecast;
 pub mod health;
 pub mod hold;
+mod intern;
 pub mod label;
 pub mod lint;
 pub mod matching;

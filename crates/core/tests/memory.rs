@@ -9,7 +9,13 @@ mod leases;
 use common::crowd::{self, KEY, now};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
+use taintward_core::admission::pool::{ResidentFact, Residents};
+use taintward_core::admission::request::Identity;
 use taintward_core::engine::Input;
+use taintward_core::fact::Owner;
+use taintward_core::names::{NodeName, PodName, Uid};
+use taintward_core::taint::Effect;
+use taintward_core::toleration::{Operator, Toleration};
 
 #[global_allocator]
 static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -23,6 +29,7 @@ fn live(region: &Region<'_, System>) -> f64 {
 fn main() {
     at_most_160_bytes_of_heap_for_each_of_150_000_pods();
     at_most_64_bytes_for_each_lease();
+    at_most_200_bytes_for_each_pod_that_pools_count();
     println!("budgets of memory are kept");
 }
 
@@ -65,4 +72,62 @@ fn at_most_64_bytes_for_each_lease() {
     drop(engine);
     let kept = live(&region);
     assert!(kept < 1_000.0, "all of it is given back, not all but {kept} bytes");
+}
+
+/// What is remembered of each pod besides the engine, while there is a pool: with a UUID, a name of the usual length and two
+/// tolerations.
+fn at_most_200_bytes_for_each_pod_that_pools_count() {
+    const NODES: usize = 5_000;
+    const PODS: usize = 150_000;
+    let region = Region::new(HEAP);
+    let mut all = Residents::default();
+    for list in 0..2 {
+        all.begin();
+        for pod in 0..PODS {
+            all.put(resident(pod, pod % NODES, 300));
+        }
+        assert!(all.end() == (list == 0) && all.len() == PODS);
+    }
+    let quiet = live(&region) / PODS as f64;
+    // Everybody's tolerations change, and a tenth of all pods give way to others.
+    for pod in 0..PODS {
+        all.put(resident(pod, pod % NODES, 30));
+    }
+    for pod in 0..PODS / 10 {
+        assert!(all.remove(&resident(pod, 0, 0).uid) && all.put(resident(PODS + pod, pod % NODES, 30)));
+    }
+    let changed = live(&region) / PODS as f64;
+    eprintln!("{quiet:.1} bytes a pod that pools count; after changes {changed:.1}");
+    assert!(quiet <= 200.0 && changed <= 200.0, "{quiet:.1} {changed:.1}");
+    drop(all);
+    let kept = live(&region);
+    assert!(kept < 1_000.0, "all of it is given back, not all but {kept} bytes");
+}
+
+fn resident(number: usize, node: usize, seconds: i64) -> ResidentFact {
+    let bears = |key: &str| Toleration {
+        key: key.into(),
+        operator: Operator::Exists,
+        value: "".into(),
+        effect: Some(Effect::NoExecute),
+        seconds: Some(seconds),
+    };
+    let namespace = format!("team-{:02}", number % 40);
+    // UIDs come in no order.
+    let mixed = (number as u128).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+    let hex = format!("{mixed:032x}");
+    let (a, b, c, d, e) = (&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]);
+    ResidentFact {
+        uid: Uid::new(&format!("{a}-{b}-{c}-{d}-{e}")),
+        name: PodName::new(&namespace, &format!("checkout-frontend-7d9f8b6c5d-{:05x}", number % 0xf_ffff)),
+        identity: Identity {
+            namespace: namespace.as_str().into(),
+            service_account: "default".into(),
+            priority_class: "".into(),
+            owner: Owner::Other,
+            mirror: false,
+        },
+        node: NodeName::new(&format!("node-{node:05}.example.internal")),
+        tolerations: vec![bears("node.kubernetes.io/not-ready"), bears("node.kubernetes.io/unreachable")],
+    }
 }

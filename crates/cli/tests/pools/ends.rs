@@ -27,8 +27,11 @@ pub(crate) async fn where_nobody_defines_pools_it_waits(plot: &Plot<'_>) -> Tain
     assert_eq!(said[0]["resource"], "dedicatedpools");
     assert!(taintward.said("stream interrupted").is_empty());
     taintward.ready().await;
+    let asked = ["nodes", "pods", "namespaces"].map(|resource| plot.streams(resource));
+    assert_eq!(asked, [1, 1, 0], "one stream serves all, and namespaces matter to nobody");
     plot.define().await;
     taintward.says("dedicated pools synced").await;
+    assert_eq!(plot.streams("namespaces"), 0, "there is no pool yet");
     taintward
 }
 

@@ -132,6 +132,13 @@ impl<'c> Plot<'c> {
     }
 
     /// What deploy/ grants was enough, and whatever was written to nodes was a patch with tests.
+    /// How often the program has begun to watch.
+    pub(crate) fn streams(&self, resource: &str) -> usize {
+        let all = self.cluster.audit().unwrap().into_iter();
+        let begun = all.filter(|entry| entry.verb == "watch" && entry.stage == "ResponseStarted");
+        begun.filter(|entry| entry.user == OURS.user() && entry.resource == resource).count()
+    }
+
     pub(crate) fn checks_the_record(&self) {
         let ours: Vec<_> =
             self.cluster.audit().unwrap().into_iter().filter(|entry| entry.user == OURS.user()).collect();

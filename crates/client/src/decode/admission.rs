@@ -1,7 +1,7 @@
 //! # Admission's objects: pools, policies, and what they look at
 //! Room:     where each kind is found, which reader reads it, and what it is read into.
 //! Comes in: the bytes of one object.
-//! Goes out: [`SeenPool`], [`SeenPolicy`], [`SeenNamespace`], [`SeenMember`], [`SeenResident`].
+//! Goes out: [`SeenPool`], [`SeenPolicy`], [`SeenNamespace`], [`SeenMember`].
 //! Keeps:    a field of a spec that is not known, or says what is not known, makes the object unreadable: what its
 //!           author wants is not guessed.
 //! Not here: reading (`json/pool.rs` and its neighbours); whether what is wanted makes sense (the core says so).
@@ -9,10 +9,9 @@
 use super::{Decoded, Fact, Fault, Identity, Unreadable, json, protobuf, settled};
 use taintward_core::admission::policy::Policy;
 use taintward_core::admission::pool::{NodeFacts, Pool, PoolStatus};
-use taintward_core::admission::request::{self, NamespaceFacts};
-use taintward_core::names::{NodeName, PodName, Uid, Version};
+use taintward_core::admission::request::NamespaceFacts;
+use taintward_core::names::{Uid, Version};
 use taintward_core::time::Wall;
-use taintward_core::toleration::Toleration;
 
 /// The group of the custom resources.
 pub const GROUP: &str = "taintward.io";
@@ -97,23 +96,6 @@ pub struct SeenMember {
     pub node: NodeFacts,
     /// Its condition `Ready` is true.
     pub ready: bool,
-}
-
-/// A pod that has a node and is not over, as pools count it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeenResident {
-    /// Which incarnation.
-    pub uid: Uid,
-    /// `metadata.resourceVersion`.
-    pub version: Option<Version>,
-    /// Namespace and name.
-    pub name: PodName,
-    /// Whose it is.
-    pub identity: request::Identity,
-    /// `spec.nodeName`.
-    pub node: Box<str>,
-    /// `spec.tolerations`.
-    pub tolerations: Vec<Toleration>,
 }
 
 fn identity(uid: &Uid, name: &str, version: Option<Version>) -> Identity {
@@ -217,37 +199,6 @@ impl Fact for SeenMember {
 
     fn identity(&self) -> Identity {
         identity(&self.uid, &self.node.name, self.version)
-    }
-
-    fn version(&self) -> Option<Version> {
-        self.version
-    }
-}
-
-impl Fact for SeenResident {
-    const GROUP: &'static str = "";
-    const PATH: &'static str = "/api/v1/pods";
-    const RESOURCE: &'static str = "pods";
-    const KIND: &'static str = "Pod";
-    const FIELD_SELECTOR: Option<&'static str> =
-        Some("spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed");
-
-    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
-        settled(protobuf::resident(bytes), || protobuf::identity(bytes))
-    }
-
-    fn from_json(bytes: &[u8]) -> Decoded<Self> {
-        settled(json::resident(bytes), || json::identity(bytes))
-    }
-
-    fn identity(&self) -> Identity {
-        Identity {
-            uid: Some(self.uid.clone()),
-            namespace: self.name.namespace().to_owned(),
-            name: self.name.name().to_owned(),
-            node: Some(NodeName::new(&self.node)),
-            version: self.version,
-        }
     }
 
     fn version(&self) -> Option<Version> {

@@ -4,7 +4,9 @@
 //! Goes out: [`SeenNode`], [`SeenPod`], leases; their parts alone where only those are wanted.
 //! Not here: reading (`protobuf.rs`, `json.rs`).
 
-use super::{Decoded, Fact, Identity, json, protobuf, settled};
+use super::{Decoded, Fact, Identity, SeenMember, json, protobuf, settled};
+use taintward_core::admission::pool::ResidentFact;
+use taintward_core::admission::request;
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::health::{self, LeaseFact, Status};
 use taintward_core::names::{NodeName, Version};
@@ -28,6 +30,12 @@ pub struct SeenPod {
     pub pod: PodFact,
     /// The status of its condition `Ready` (NL-17); `None`: it has none.
     pub ready: Option<Status>,
+    /// Its phase says that it is over, whether it is being deleted or not: for pools, as what follows.
+    pub over: bool,
+    /// `spec.serviceAccountName`.
+    pub service_account: Box<str>,
+    /// `spec.priorityClassName`.
+    pub priority_class: Box<str>,
 }
 
 impl SeenPod {
@@ -36,6 +44,33 @@ impl SeenPod {
         let PodFact { uid, name, node, .. } = &self.pod;
         health::PodFact { uid: uid.clone(), name: name.clone(), node: node.clone(), ready: self.ready }
     }
+
+    /// What pools want to know; `None`: it is over, and counts for nobody.
+    pub fn resident(&self) -> Option<ResidentFact> {
+        let PodFact { uid, name, node, tolerations, owner, mirror, .. } = &self.pod;
+        (!self.over).then(|| ResidentFact {
+            uid: uid.clone(),
+            name: name.clone(),
+            identity: request::Identity {
+                namespace: name.namespace().into(),
+                service_account: self.service_account.clone(),
+                priority_class: self.priority_class.clone(),
+                owner: *owner,
+                mirror: *mirror,
+            },
+            node: node.clone(),
+            tolerations: tolerations.clone(),
+        })
+    }
+}
+
+/// A node as the engines want it, and as pools do, where both listen to one stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeForAll {
+    /// For the engines.
+    pub node: SeenNode,
+    /// For pools. Read apart: what only they cannot read is understood all the same by the others (D11).
+    pub member: Decoded<SeenMember>,
 }
 
 impl<F> Decoded<F> {
@@ -74,6 +109,30 @@ impl Fact for SeenNode {
 
     fn version(&self) -> Option<Version> {
         self.taints.version
+    }
+}
+
+impl Fact for NodeForAll {
+    const GROUP: &'static str = SeenNode::GROUP;
+    const PATH: &'static str = SeenNode::PATH;
+    const RESOURCE: &'static str = SeenNode::RESOURCE;
+    const KIND: &'static str = SeenNode::KIND;
+    const FIELD_SELECTOR: Option<&'static str> = SeenNode::FIELD_SELECTOR;
+
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        SeenNode::from_protobuf(bytes).map(|node| Self { node, member: SeenMember::from_protobuf(bytes) })
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        SeenNode::from_json(bytes).map(|node| Self { node, member: SeenMember::from_json(bytes) })
+    }
+
+    fn identity(&self) -> Identity {
+        self.node.identity()
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.node.version()
     }
 }
 

@@ -20,7 +20,6 @@ mod node;
 mod place;
 mod policy;
 mod pool;
-mod resident;
 mod shape;
 mod status;
 mod surroundings;
@@ -28,7 +27,6 @@ mod surroundings;
 pub(super) use node::{node, taints_changed};
 pub(super) use policy::policy;
 pub(super) use pool::pool;
-pub(super) use resident::resident;
 pub(super) use surroundings::{member, namespace};
 
 /// Reads an object into a shape; a fault carries the path of the place serde stopped at.
@@ -96,6 +94,7 @@ pub(super) fn pod(bytes: &[u8]) -> Result<Decoded<SeenPod>, Fault> {
     }
     let tolerations = spec.tolerations.unwrap_or_default().0;
     let phase = Text::or_empty(status.phase.as_ref());
+    let priority_class = Text::or_empty(spec.priority_class_name.as_ref());
     let pod = PodFact {
         uid,
         name: PodName::new(namespace, name),
@@ -104,14 +103,21 @@ pub(super) fn pod(bytes: &[u8]) -> Result<Decoded<SeenPod>, Fault> {
         generation: meaning::generation(meta.generation.unwrap_or_default()),
         tolerations: tolerations.iter().map(toleration).collect(),
         priority: spec.priority.unwrap_or_default(),
-        node_critical: Text::or_empty(spec.priority_class_name.as_ref()) == meaning::NODE_CRITICAL,
+        node_critical: priority_class == meaning::NODE_CRITICAL,
         owner: owner(meta.owner_references.as_ref()),
         standing: meaning::standing(meta.deletion_timestamp.is_some(), phase),
         mirror: meta.annotations.is_some_and(|annotations| annotations.mirror),
         marked,
         arrival: ArrivalFacts { scheduled, started, created },
     };
-    Ok(Decoded::Fact(SeenPod { pod, ready }))
+    let service_account = Text::or_empty(spec.service_account_name.as_ref()).into();
+    Ok(Decoded::Fact(SeenPod {
+        pod,
+        ready,
+        over: meaning::is_over(phase),
+        service_account,
+        priority_class: priority_class.into(),
+    }))
 }
 
 /// Reads a node's `Lease`.

@@ -30,9 +30,14 @@ pub(super) fn generation(written: i64) -> u32 {
 pub(super) fn standing(deleting: bool, phase: &str) -> Standing {
     match phase {
         _ if deleting => Standing::Terminating,
-        "Succeeded" | "Failed" => Standing::Finished,
+        _ if is_over(phase) => Standing::Finished,
         _ => Standing::Live,
     }
+}
+
+/// Whether nothing of the pod runs any more, and never will.
+pub(super) fn is_over(phase: &str) -> bool {
+    matches!(phase, "Succeeded" | "Failed")
 }
 
 /// Whether a condition is the mark of a taint eviction (TE-31).

@@ -19,12 +19,10 @@ use taintward_core::time::Wall;
 
 mod node;
 mod pod;
-mod resident;
 mod surroundings;
 
 pub(super) use node::node;
 pub(super) use pod::pod;
-pub(super) use resident::resident;
 pub(super) use surroundings::{member, namespace};
 
 /// The four bytes before every Kubernetes protobuf body.

@@ -262,6 +262,7 @@ impl SamplePod {
                 node_name: Some(self.node.clone()),
                 tolerations: self.tolerations.iter().map(toleration).collect(),
                 priority_class_name: self.class.clone(),
+                service_account_name: self.account(),
                 priority: self.priority,
                 ..pb::PodSpec::default()
             }),
@@ -298,6 +299,7 @@ impl SamplePod {
                 node_name: Some(self.node.clone()),
                 tolerations: Some(self.tolerations.iter().map(toleration).collect()),
                 priority_class_name: self.class.clone(),
+                service_account_name: self.account(),
                 priority: self.priority,
                 ..api::PodSpec::default()
             }),
@@ -320,7 +322,17 @@ impl SamplePod {
     }
 
     pub(crate) fn seen(&self) -> SeenPod {
-        SeenPod { pod: self.fact(), ready: self.ready() }
+        SeenPod {
+            pod: self.fact(),
+            ready: self.ready(),
+            over: ["Succeeded", "Failed"].contains(&&*self.phase),
+            service_account: self.account().unwrap_or_default().into(),
+            priority_class: self.class.as_deref().unwrap_or_default().into(),
+        }
+    }
+
+    fn account(&self) -> Option<String> {
+        self.class.as_ref().map(|class| format!("of {class}"))
     }
 
     pub(crate) fn fact(&self) -> PodFact {

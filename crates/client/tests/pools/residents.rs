@@ -5,7 +5,8 @@ use k8s_pb::api::core::v1 as pb;
 use k8s_pb::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use prost::Message as _;
 use serde_json::{Value, json};
-use taintward_client::decode::{Decoded, Fact, SeenResident};
+use taintward_client::decode::{Decoded, Fact, SeenPod};
+use taintward_core::admission::pool::ResidentFact;
 use taintward_core::fact::Owner;
 
 fn json_pod() -> Value {
@@ -62,11 +63,15 @@ fn binary_pod(node: &str, phase: &str) -> Vec<u8> {
     pod.encode_to_vec()
 }
 
+fn resident(decoded: Decoded<SeenPod>) -> Option<ResidentFact> {
+    fact(decoded).resident()
+}
+
 #[test]
 fn both_encodings_say_whose_a_pod_is() {
-    let seen: SeenResident = fact(SeenResident::from_json(json_pod().to_string().as_bytes()));
-    assert_eq!(fact(SeenResident::from_protobuf(&binary_pod("n1", "Running"))), seen);
-    assert_eq!((seen.name.as_str(), &*seen.node, seen.tolerations.len()), ("shop/web-0", "n1", 1));
+    let seen = resident(SeenPod::from_json(json_pod().to_string().as_bytes())).unwrap();
+    assert_eq!(resident(SeenPod::from_protobuf(&binary_pod("n1", "Running"))).as_ref(), Some(&seen));
+    assert_eq!((seen.name.as_str(), seen.node.as_str(), seen.tolerations.len()), ("shop/web-0", "n1", 1));
     let identity = &seen.identity;
     assert_eq!((&*identity.namespace, &*identity.service_account), ("shop", "runner"));
     assert_eq!((&*identity.priority_class, identity.owner), ("high", Owner::DaemonSet));
@@ -75,11 +80,13 @@ fn both_encodings_say_whose_a_pod_is() {
 
 #[test]
 fn who_is_over_or_nowhere_is_no_resident() {
-    for (node, phase) in [("", "Pending"), ("n1", "Succeeded"), ("n1", "Failed")] {
+    for phase in ["Succeeded", "Failed"] {
         let mut pod = json_pod();
-        (pod["spec"]["nodeName"], pod["status"]["phase"]) = (json!(node), json!(phase));
-        let json = SeenResident::from_json(pod.to_string().as_bytes());
-        assert!(matches!(&json, Decoded::Unbound(identity) if identity.uid.is_some()), "{json:?}");
-        assert_eq!(SeenResident::from_protobuf(&binary_pod(node, phase)), json);
+        pod["status"]["phase"] = json!(phase);
+        assert_eq!(resident(SeenPod::from_protobuf(&binary_pod("n1", phase))), None);
+        assert_eq!(resident(SeenPod::from_json(pod.to_string().as_bytes())), None);
+        pod["metadata"]["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
+        assert_eq!(resident(SeenPod::from_json(pod.to_string().as_bytes())), None, "it is over all the same");
     }
+    assert!(matches!(SeenPod::from_protobuf(&binary_pod("", "Pending")), Decoded::Unbound(_)));
 }

@@ -81,7 +81,8 @@ fn conditions_say_what_the_core_found() {
         let assessed = assess(std::slice::from_ref(&seen.pool), Some(&nodes), Trust::Pools);
         let standing = [assessed[0].standing];
         let pools = std::slice::from_ref(&seen.pool);
-        let status = status(pools, &standing, &nodes, &[], &Default::default(), Trust::Pools);
+        let status =
+            status(pools, &standing, &nodes.each_ref(), Vec::new(), &Default::default(), Trust::Pools);
         told(&seen, &assessed[0], status[0].clone(), Wall::from_secs(T0))
     };
     let good = of(&|object| object["spec"]["nodes"] = serde_json::json!({"names": ["n1"]}));

@@ -16,13 +16,9 @@ closed_label! {
         Nodes => "nodes",
         /// Leases of nodes; only where node health runs.
         Leases => "leases",
-        /// Dedicated pools; as the next three, only where dedicated-pool-controller runs.
+        /// Dedicated pools; only where dedicated-pool-controller runs.
         Pools => "dedicatedpools",
-        /// Nodes, as pools look at them: a stream of its own.
-        PoolNodes => "nodes_of_pools",
-        /// Pods, as pools count them: a stream of its own.
-        PoolPods => "pods_of_pools",
-        /// Namespaces.
+        /// Namespaces; only while there is a dedicated pool.
         Namespaces => "namespaces",
     }
 }

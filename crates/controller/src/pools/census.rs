@@ -10,12 +10,13 @@ use super::retries::{Key, Retries};
 use super::world::World;
 use crate::metrics::PoolSums;
 use std::collections::{BTreeMap, BTreeSet};
-use taintward_client::decode::{SeenPool, SeenResident, Told};
+use taintward_client::decode::{SeenPool, Told};
 use taintward_client::pools::{progressing, told};
 use taintward_core::admission::pool::{
     Belongs, Exemptions, NodeFacts, Placement, Pool, PoolStatus, Resident, Standing, Trust, Who, belongs,
     status,
 };
+use taintward_core::admission::request::Identity;
 use taintward_core::scheduling::Labels;
 use taintward_core::time::Wall;
 
@@ -24,11 +25,11 @@ pub(super) fn census(judgement: &Judgement, world: &World) -> Vec<PoolStatus> {
     let nodes = judgement.settled_nodes();
     let residents = residents(judgement, &nodes, world);
     let exemptions = Exemptions::default();
-    status(&judgement.pools, &judgement.standing, &nodes, &residents, &exemptions, Trust::Pools)
+    status(&judgement.pools, &judgement.standing, &nodes, residents, &exemptions, Trust::Pools)
 }
 
 /// The pods that count for some pool: those on dedicated nodes, and those that have to be.
-fn residents<'w>(judgement: &Judgement, nodes: &[NodeFacts], world: &'w World) -> Vec<Resident<'w>> {
+fn residents<'w>(judgement: &Judgement, nodes: &[&NodeFacts], world: &'w World) -> Vec<Resident<'w>> {
     let dedicated: BTreeSet<&str> =
         nodes.iter().filter(|node| node.record.is_some()).map(|node| &*node.name).collect();
     let homes: Vec<&Pool> = judgement
@@ -38,21 +39,13 @@ fn residents<'w>(judgement: &Judgement, nodes: &[NodeFacts], world: &'w World) -
         .collect();
     let namespaces: BTreeMap<&str, &Labels> =
         world.namespaces.facts().map(|seen| (&*seen.name, &seen.facts.labels)).collect();
-    let namespace = |pod: &SeenResident| namespaces.get(pod.name.namespace()).copied();
-    let has_a_home = |pod: &SeenResident| {
-        let who =
-            Who { identity: &pod.identity, namespace: namespace(pod), requester: None, operation: None };
+    let namespace = |identity: &Identity| namespaces.get(&*identity.namespace).copied();
+    let has_a_home = |identity: &Identity| {
+        let who = Who { identity, namespace: namespace(identity), requester: None, operation: None };
         homes.iter().any(|pool| belongs(pool, who) == Belongs::Yes)
     };
-    let counts = |pod: &&SeenResident| dedicated.contains(&*pod.node) || has_a_home(pod);
-    let resident = |pod: &SeenResident| Resident {
-        name: pod.name.clone(),
-        identity: pod.identity.clone(),
-        namespace: namespace(pod),
-        node: pod.node.clone(),
-        tolerations: pod.tolerations.clone(),
-    };
-    world.pods.facts().filter(counts).map(resident).collect()
+    let counting = world.pods.of(&|node| dedicated.contains(node.as_str()), &has_a_home);
+    counting.map(|pod| Resident { namespace: namespace(pod.identity), ..pod }).collect()
 }
 
 /// What the status of a pool is to say.

@@ -110,9 +110,9 @@ impl Judgement {
     }
 
     /// The nodes as their pools' status counts them: one that is still to be written counts for nobody.
-    pub(super) fn settled_nodes(&self) -> Vec<NodeFacts> {
+    pub(super) fn settled_nodes(&self) -> Vec<&NodeFacts> {
         let waits: BTreeSet<&str> = self.waiting.iter().flatten().map(NodeName::as_str).collect();
-        self.nodes.iter().filter(|node| !waits.contains(&*node.name)).cloned().collect()
+        self.nodes.iter().filter(|node| !waits.contains(&*node.name)).collect()
     }
 }
 

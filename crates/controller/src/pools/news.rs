@@ -6,8 +6,9 @@
 //! Not here: what becomes of a batch (`world.rs`).
 
 use super::retries::Key;
-use taintward_client::decode::{SeenMember, SeenNamespace, SeenPool, SeenResident};
+use taintward_client::decode::{SeenMember, SeenNamespace, SeenPool};
 use taintward_client::listen::Heard;
+use taintward_core::admission::pool::ResidentFact;
 use taintward_core::names::NodeName;
 use tokio::sync::mpsc;
 
@@ -16,7 +17,7 @@ pub(crate) struct News {
     pub(crate) pools: mpsc::Receiver<Vec<Heard<SeenPool>>>,
     pub(crate) nodes: mpsc::Receiver<Vec<Heard<SeenMember>>>,
     pub(crate) namespaces: mpsc::Receiver<Vec<Heard<SeenNamespace>>>,
-    pub(crate) pods: mpsc::Receiver<Vec<Heard<SeenResident>>>,
+    pub(crate) pods: mpsc::Receiver<Vec<Heard<ResidentFact>>>,
 }
 
 /// News of one kind.
@@ -25,7 +26,7 @@ pub(super) enum Batch {
     Pools(Vec<Heard<SeenPool>>),
     Nodes(Vec<Heard<SeenMember>>),
     Namespaces(Vec<Heard<SeenNamespace>>),
-    Pods(Vec<Heard<SeenResident>>),
+    Pods(Vec<Heard<ResidentFact>>),
 }
 
 impl Batch {

@@ -1,6 +1,7 @@
 //! What is known and what follows from it, without a server.
 
 use super::census::{census, saying, sums};
+use super::demand::Demand;
 use super::judge::{Judgement, is_prepared};
 use super::news::Batch;
 use super::retries::{Key, Retries};
@@ -8,9 +9,9 @@ use super::world::{All, World};
 use serde_json::{Value, json};
 use taintward_client::act::Refusal;
 use taintward_client::decode::{
-    Decoded, Fact, Identity, SeenMember, SeenNamespace, SeenPool, SeenResident, Unreadable,
+    Decoded, Fact, Identity, SeenMember, SeenNamespace, SeenPod, SeenPool, Unreadable,
 };
-use taintward_client::listen::Heard;
+use taintward_client::listen::{Heard, RelistNow};
 use taintward_core::admission::pool::{PoolStatus, Standing};
 use taintward_core::effect::Failure;
 use taintward_core::names::{NodeName, Uid};
@@ -65,18 +66,27 @@ fn dedicated(name: &str, pool: &str) -> Value {
 }
 
 fn list<F: Fact + std::fmt::Debug>(objects: &[Value]) -> Vec<Heard<F>> {
-    let seen = objects.iter().map(|object| Heard::Seen { fact: fact(object), listed: true });
+    list_of(objects.iter().map(fact))
+}
+
+fn pods(objects: &[Value]) -> Batch {
+    Batch::Pods(list_of(objects.iter().filter_map(|object| fact::<SeenPod>(object).resident())))
+}
+
+fn list_of<F>(facts: impl Iterator<Item = F>) -> Vec<Heard<F>> {
+    let seen = facts.map(|fact| Heard::Seen { fact, listed: true });
     [Heard::SyncBegins { silent_for: None }].into_iter().chain(seen).chain([Heard::SyncEnds]).collect()
 }
 
 fn world(pools: &[Value], nodes: &[Value]) -> World {
     let mut world = World::default();
-    assert!(world.hear(Batch::Pools(list(pools))).rules && !world.is_synced());
+    assert!(world.hear(Batch::Pools(list(pools))).rules);
+    assert_eq!(world.is_synced(), pools.is_empty(), "without a pool nothing else has to be known");
     // One node stays open to everybody.
     let nodes: Vec<Value> = nodes.iter().cloned().chain([node("open")]).collect();
     assert!(world.hear(Batch::Nodes(list(&nodes))).rules);
     world.hear(Batch::Namespaces(list(&[json!({"metadata": {"name": "shop", "uid": "u-shop"}})])));
-    assert!(world.hear(Batch::Pods(list(&[]))).pods && world.is_synced());
+    assert!(world.hear(pods(&[])).pods && world.is_synced());
     world
 }
 
@@ -166,6 +176,9 @@ fn an_older_word_changes_nothing_but_a_list_does() {
         fact::<SeenMember>(&node)
     };
     let label = |all: &All<SeenMember>| all.facts().next().map(|seen| seen.node.labels["l"].to_string());
+    assert!(!all.hear(vec![Heard::Seen { fact: at(4, "four"), listed: false }, Heard::SyncEnds]));
+    assert!(label(&all).is_none() && !all.is_synced(), "before a list begins");
+    all.hear(vec![Heard::SyncBegins { silent_for: None }]);
     assert!(!all.answered(at(7, "unknown")) && label(&all).is_none(), "nobody has told of it");
     assert!(all.hear(vec![Heard::Seen { fact: at(5, "five"), listed: false }]));
     assert!(all.answered(at(7, "seven")));
@@ -192,7 +205,7 @@ fn a_pool_is_ready_when_its_nodes_are_written() {
     let shop = json!({"metadata": {"name": "shop", "uid": "u-shop"}});
     let mut world = world(&[prepared("a", &["n1", "n2"])], &[dedicated("n1", "a"), node("n2")]);
     world.hear(Batch::Namespaces(list::<SeenNamespace>(&[team, shop])));
-    world.hear(Batch::Pods(list::<SeenResident>(&pods)));
+    world.hear(self::pods(&pods));
     let judgement = Judgement::of(&world);
     let counts = census(&judgement, &world);
     let expected = PoolStatus { nodes: 1, pods: 1, elsewhere: 1, offenders: 1, ..PoolStatus::default() };
@@ -213,4 +226,22 @@ fn a_pool_is_ready_when_its_nodes_are_written() {
     assert_eq!(ready(&judgement, &retries).0, "Applied");
     let sums = sums(&judgement, &census(&judgement, &world), &world);
     assert_eq!((sums.applied, sums.nodes, sums.offenders), (1, 2, 1));
+}
+
+#[test]
+fn without_a_pool_nothing_is_kept_and_what_was_on_its_way_is_not_half_believed() {
+    let mut world = world(&[pool("a", &["n1"])], &[node("n1")]);
+    world.hear(pods(&[
+        json!({"metadata": {"name": "p", "namespace": "shop", "uid": "u-p"}, "spec": {"nodeName": "n1"}}),
+    ]));
+    assert!(world.has_pools() && world.is_synced() && world.pods.len() == 1);
+    assert!(world.hear(Batch::Pools(list(&[]))).rules);
+    let at = Mono::from_secs(0);
+    world.keep_what_is_demanded(&mut Demand::new(RelistNow::default(), at), false, at);
+    assert!(!world.has_pools() && world.is_synced());
+    assert_eq!((world.pods.len(), world.nodes.facts().count(), world.namespaces.facts().count()), (0, 0, 0));
+    // The end of a list of which the beginning is forgotten.
+    let late = vec![Heard::Seen { fact: fact::<SeenMember>(&node("n1")), listed: true }, Heard::SyncEnds];
+    assert!(!world.hear(Batch::Nodes(late)).rules);
+    assert!(world.hear(Batch::Pools(list(&[pool("a", &["n1"])]))).rules && !world.is_synced());
 }

@@ -6,11 +6,14 @@
 //!           exist, and nothing more (D11).
 //! Not here: what follows from it (`judge.rs`).
 
+use super::demand::Demand;
 use super::news::Batch;
 use std::collections::BTreeMap;
-use taintward_client::decode::{Fact, Identity, SeenMember, SeenNamespace, SeenPool, SeenResident};
+use taintward_client::decode::{Fact, Identity, SeenMember, SeenNamespace, SeenPool};
 use taintward_client::listen::Heard;
+use taintward_core::admission::pool::{ResidentFact, Residents};
 use taintward_core::names::Uid;
+use taintward_core::time::Mono;
 
 /// An object that is remembered.
 pub(super) trait Known: Fact {
@@ -49,16 +52,6 @@ impl Known for SeenNamespace {
 
     fn says_the_same(&self, other: &Self) -> bool {
         (&self.name, &self.facts.labels) == (&other.name, &other.facts.labels)
-    }
-}
-
-impl Known for SeenResident {
-    fn uid(&self) -> &Uid {
-        &self.uid
-    }
-
-    fn says_the_same(&self, other: &Self) -> bool {
-        (&self.identity, &self.node, &self.tolerations) == (&other.identity, &other.node, &other.tolerations)
     }
 }
 
@@ -126,12 +119,14 @@ impl<F: Known> All<F> {
         batch.into_iter().fold(false, |changed, heard| self.hear_one(heard) | changed)
     }
 
+    /// Before a list begins, what is told may be half the truth.
     fn hear_one(&mut self, heard: Heard<F>) -> bool {
         match heard {
             Heard::SyncBegins { .. } => {
                 self.list += 1;
                 false
             }
+            _ if self.list == 0 => false,
             Heard::Seen { fact, listed } => self.put(fact, listed),
             Heard::Gone { uid, .. } => self.known.remove(&uid).is_some(),
             Heard::Unreadable(unreadable) => {
@@ -190,7 +185,7 @@ pub(super) struct World {
     pub(super) pools: All<SeenPool>,
     pub(super) nodes: All<SeenMember>,
     pub(super) namespaces: All<SeenNamespace>,
-    pub(super) pods: All<SeenResident>,
+    pub(super) pods: Residents,
 }
 
 /// What changed.
@@ -209,15 +204,45 @@ impl World {
             Batch::Pools(batch) => Change { rules: self.pools.hear(batch), pods: false },
             Batch::Nodes(batch) => Change { rules: self.nodes.hear(batch), pods: false },
             Batch::Namespaces(batch) => Change { rules: false, pods: self.namespaces.hear(batch) },
-            Batch::Pods(batch) => Change { rules: false, pods: self.pods.hear(batch) },
+            Batch::Pods(batch) => Change { rules: false, pods: hear_of_pods(&mut self.pods, batch) },
         }
     }
 
-    /// Whether everything was listed once.
-    pub(super) fn is_synced(&self) -> bool {
-        self.pools.is_synced()
-            && self.nodes.is_synced()
-            && self.namespaces.is_synced()
-            && self.pods.is_synced()
+    /// Whether there is any pool, of whatever can be read of it.
+    pub(super) fn has_pools(&self) -> bool {
+        !self.pools.known.is_empty()
     }
+
+    /// Whether everything was listed once; without a pool nothing but that has to be known.
+    pub(super) fn is_synced(&self) -> bool {
+        let others = [self.nodes.is_synced(), self.namespaces.is_synced(), self.pods.is_synced()];
+        self.pools.is_synced() && (!self.has_pools() || others == [true; 3])
+    }
+
+    /// Without a pool nothing else is kept; `undefined`: nobody says what a pool is.
+    pub(super) fn keep_what_is_demanded(&mut self, demand: &mut Demand, undefined: bool, now: Mono) {
+        let all_known = self.pools.is_synced() || undefined;
+        if !demand.is_on(self.has_pools(), all_known, now) {
+            (self.nodes, self.namespaces, self.pods) = Default::default();
+        }
+    }
+}
+
+/// Takes in what a stream told of pods; whether that changes anything.
+fn hear_of_pods(pods: &mut Residents, batch: Vec<Heard<ResidentFact>>) -> bool {
+    let mut hear_one = |heard| match heard {
+        Heard::SyncBegins { .. } => {
+            pods.begin();
+            false
+        }
+        Heard::Seen { fact, .. } => pods.put(fact),
+        Heard::Gone { uid, .. } => pods.remove(&uid),
+        Heard::Unreadable(unreadable) => {
+            let uid = unreadable.identity.and_then(|identity| identity.uid);
+            uid.is_some_and(|uid| pods.remove(&uid))
+        }
+        Heard::SyncEnds => pods.end(),
+        Heard::SyncAborted | Heard::Quiet => false,
+    };
+    batch.into_iter().fold(false, |changed, heard| hear_one(heard) | changed)
 }

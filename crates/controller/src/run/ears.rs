@@ -8,16 +8,16 @@ use super::Signs;
 use crate::lifecycle;
 use crate::metrics::Resource;
 use crate::news::News;
-use crate::pools;
+use crate::pools::{self, Demand};
 use crate::settings::Settings;
-use crate::split::{self, Meter, Seen, Way, Ways};
+use crate::split::{self, Meter, Seen, Way, WayToPools, Ways};
 use crate::streams::{self, listener};
 use crate::tasks::Tasks;
 use kube::Client;
 use taintward_client::clock::Clock;
-use taintward_client::decode::{Fact, SeenNode, SeenPod};
-use taintward_client::listen::{Heard as Word, StreamHealth};
-use taintward_core::health::LeaseFact;
+use taintward_client::decode::{Fact, NodeForAll, SeenPod};
+use taintward_client::listen::{Heard as Word, RelistNow, StreamHealth};
+use taintward_core::time::Mono;
 use tokio::sync::{mpsc, watch};
 
 /// Batches of one stream that may wait for a loop.
@@ -38,34 +38,37 @@ pub(super) struct Ears {
     pub(super) pods: Ear,
     /// Only listened to where node health runs.
     pub(super) leases: Ear,
-    /// As the next three, only listened to where dedicated pools are kept.
+    /// Only listened to where dedicated pools are kept.
     pub(super) pools: Ear,
-    pub(super) pool_nodes: Ear,
-    pub(super) pool_pods: Ear,
+    /// Only listened to while there is a dedicated pool.
     pub(super) namespaces: Ear,
+    /// Whether there is one, as far as is known.
+    pub(super) demand: Demand,
+    relist_now: RelistNow,
 }
 
 /// What the loops read from.
 pub(super) struct Heard {
     pub(super) eviction: Option<News>,
     pub(super) node_health: Option<lifecycle::News>,
-    pub(super) pools: Option<pools::News>,
+    pub(super) pools: Option<(pools::News, Demand)>,
 }
 
 impl Ears {
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(settings: &Settings, now: Mono) -> Self {
         let ear = |resource, twist: fn(u64) -> u64| {
             let (out, health) = watch::channel(StreamHealth::default());
             Ear { resource, out, health, seed: settings.seed.map(twist) }
         };
+        let relist_now = RelistNow::default();
         Self {
             nodes: ear(Resource::Nodes, |seed| seed),
             pods: ear(Resource::Pods, |seed| !seed),
             leases: ear(Resource::Leases, |seed| seed.rotate_left(17)),
             pools: ear(Resource::Pools, |seed| seed.rotate_left(23)),
-            pool_nodes: ear(Resource::PoolNodes, |seed| seed.rotate_left(29)),
-            pool_pods: ear(Resource::PoolPods, |seed| seed.rotate_left(37)),
             namespaces: ear(Resource::Namespaces, |seed| seed.rotate_left(41)),
+            demand: Demand::new(relist_now.clone(), now),
+            relist_now,
         }
     }
 
@@ -78,22 +81,20 @@ impl Ears {
         clock: &Clock,
         tasks: &mut Tasks,
     ) -> Heard {
-        let mut hearing = Hearing { streams, heartbeats, settings, signs, clock, tasks };
-        let pools = settings.controllers.dedicated_pools.then(|| pools::News {
-            pools: hearing.whole(self.pools),
-            nodes: hearing.whole(self.pool_nodes),
-            namespaces: hearing.whole(self.namespaces),
-            pods: hearing.whole(self.pool_pods),
-        });
-        if !settings.controllers.look_at_pods() {
-            return Heard { eviction: None, node_health: None, pools };
-        }
-        let nodes = hearing.shared::<SeenNode>(self.nodes);
+        let (relist_now, demanded) = (self.relist_now, self.demand.on());
+        let mut hearing = Hearing { streams, settings, signs, clock, tasks, relist_now, demanded };
+        let nodes = hearing.shared::<NodeForAll>(self.nodes);
         let pods = hearing.shared::<SeenPod>(self.pods);
-        let leases = nodes.health.is_some().then(|| hearing.leases(self.leases));
+        let leases = nodes.health.is_some().then(|| hearing.alone(heartbeats, self.leases, None));
         let eviction = nodes.eviction.zip(pods.eviction).map(|(nodes, pods)| News { nodes, pods });
         let node_health = nodes.health.zip(pods.health).zip(leases);
         let node_health = node_health.map(|((nodes, pods), leases)| lifecycle::News { leases, nodes, pods });
+        let pools = nodes.pools.zip(pods.pools).map(|(nodes, pods)| {
+            let while_demanded = Some(hearing.demanded.clone());
+            let pools = hearing.alone(streams, self.pools, None);
+            let namespaces = hearing.alone(streams, self.namespaces, while_demanded);
+            (pools::News { pools, nodes, namespaces, pods }, self.demand)
+        });
         Heard { eviction, node_health, pools }
     }
 }
@@ -101,56 +102,72 @@ impl Ears {
 /// News on its way.
 type Queue<F> = mpsc::Receiver<Vec<Word<F>>>;
 
-/// Where the halves of one stream come out.
-struct Halves<S: Seen> {
+/// Where the parts of one stream come out.
+struct Parts<S: Seen> {
     eviction: Option<Queue<S::Eviction>>,
     health: Option<Queue<S::Health>>,
+    pools: Option<Queue<S::Pools>>,
 }
 
 /// What listening takes.
 struct Hearing<'a> {
     streams: &'a Client,
-    heartbeats: &'a Client,
     settings: &'a Settings,
     signs: &'a Signs,
     clock: &'a Clock,
     tasks: &'a mut Tasks,
+    relist_now: RelistNow,
+    /// Whether there is a pool, as far as is known.
+    demanded: watch::Receiver<bool>,
 }
 
 impl Hearing<'_> {
-    /// Listens to what both loops look at.
-    fn shared<S: Seen + Fact>(&mut self, ear: Ear) -> Halves<S> {
+    /// Listens to what all loops look at. Where only pools do, there is nothing to listen to without one.
+    fn shared<S: Seen + Fact>(&mut self, ear: Ear) -> Parts<S> {
         let controllers = &self.settings.controllers;
         let (eviction, to_eviction) = way(controllers.taint_eviction);
         let (health, to_health) = way(controllers.node_lifecycle.is_some());
+        let (pools, to_pools) = way(controllers.dedicated_pools);
+        let pools = pools.map(|way| WayToPools::new(way, self.demanded.clone()));
+        let while_demanded = (!controllers.look_at_pods()).then(|| self.demanded.clone());
         let meter = self.meter(ear.resource);
-        let from = self.stream::<S>(self.streams, ear);
-        self.tasks.0.push(tokio::spawn(split::run(from, Ways { eviction, health }, meter)));
-        Halves { eviction: to_eviction, health: to_health }
+        let from = self.stream::<S>(self.streams, ear, while_demanded);
+        self.tasks.0.push(tokio::spawn(split::run(from, Ways { eviction, health, pools }, meter)));
+        Parts { eviction: to_eviction, health: to_health, pools: to_pools }
     }
 
-    fn leases(&mut self, ear: Ear) -> Queue<LeaseFact> {
-        self.alone(self.heartbeats, ear)
-    }
-
-    /// Listens to what only pools look at.
-    fn whole<F: Fact>(&mut self, ear: Ear) -> Queue<F> {
-        self.alone(self.streams, ear)
-    }
-
-    fn alone<F: Fact>(&mut self, client: &Client, ear: Ear) -> Queue<F> {
+    /// Listens to what only one loop looks at.
+    fn alone<F: Fact>(
+        &mut self,
+        client: &Client,
+        ear: Ear,
+        while_demanded: Option<watch::Receiver<bool>>,
+    ) -> Queue<F> {
         let meter = self.meter(ear.resource);
-        let from = self.stream::<F>(client, ear);
+        let from = self.stream::<F>(client, ear, while_demanded);
         let (out, to) = mpsc::channel(1);
         self.tasks.0.push(tokio::spawn(split::pass_on(from, out, meter)));
         to
     }
 
-    fn stream<F: Fact>(&mut self, client: &Client, ear: Ear) -> Queue<F> {
+    fn stream<F: Fact>(
+        &mut self,
+        client: &Client,
+        ear: Ear,
+        while_demanded: Option<watch::Receiver<bool>>,
+    ) -> Queue<F> {
         let (out, news) = mpsc::channel(BATCHES_WAITING);
-        let listener = listener::<F>(client.clone(), self.settings.cluster.relist_every, ear.seed);
+        let (client, relist_now) = (client.clone(), self.relist_now.clone());
+        let (relist_every, seed, health) = (self.settings.cluster.relist_every, ear.seed, ear.out.clone());
+        let listen = move || {
+            let listener = listener::<F>(client.clone(), relist_every, relist_now.clone(), seed);
+            listener.run(out.clone(), health.clone())
+        };
+        self.tasks.0.push(match while_demanded {
+            None => tokio::spawn(listen()),
+            Some(demanded) => tokio::spawn(streams::while_demanded(demanded, ear.out, listen)),
+        });
         let watches = self.signs.metrics.watches.clone();
-        self.tasks.0.push(tokio::spawn(listener.run(out, ear.out)));
         self.tasks.0.push(tokio::spawn(streams::report(ear.resource, ear.health, watches)));
         news
     }

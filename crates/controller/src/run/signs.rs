@@ -58,10 +58,16 @@ impl Signs {
         let watch = |name, ear: &Ear| {
             Check::new(name, Scope::Ready, streams::check(ear.health.clone(), INTERRUPTED_MAX))
         };
-        let mut checks = Vec::new();
-        if settings.controllers.look_at_pods() {
-            checks.extend([watch("watch-nodes", &ears.nodes), watch("watch-pods", &ears.pods)]);
-        }
+        let while_demanded = |name, ear: &Ear| {
+            let (check, demanded) = (streams::check(ear.health.clone(), INTERRUPTED_MAX), ears.demand.on());
+            Check::new(name, Scope::Ready, move || if *demanded.borrow() { check() } else { Ok(()) })
+        };
+        let (nodes, pods) = (("watch-nodes", &ears.nodes), ("watch-pods", &ears.pods));
+        let mut checks =
+            Vec::from([nodes, pods].map(|(name, ear)| match settings.controllers.look_at_pods() {
+                true => watch(name, ear),
+                false => while_demanded(name, ear),
+            }));
         if settings.controllers.taint_eviction {
             checks.push(Check::new("sync", Scope::Ready, is_synced(&self.synced)));
             checks.push(Check::new("loop", Scope::Live, is_alive(&self.heartbeat)));
@@ -73,9 +79,7 @@ impl Signs {
         }
         if settings.controllers.dedicated_pools {
             checks.push(watch("watch-pools", &ears.pools));
-            checks.push(watch("watch-nodes-of-pools", &ears.pool_nodes));
-            checks.push(watch("watch-pods-of-pools", &ears.pool_pods));
-            checks.push(watch("watch-namespaces", &ears.namespaces));
+            checks.push(while_demanded("watch-namespaces", &ears.namespaces));
             checks.push(Check::new("sync-pools", Scope::Ready, is_synced(&self.pools_synced)));
             checks.push(Check::new("loop-pools", Scope::Live, is_alive(&self.pool_heartbeat)));
         }

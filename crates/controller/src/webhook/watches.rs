@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use taintward_client::decode::{Fact, SeenMember, SeenNamespace, SeenPolicy, SeenPool};
-use taintward_client::listen::{Heard, StreamHealth};
+use taintward_client::listen::{Heard, RelistNow, StreamHealth};
 use taintward_core::names::Uid;
 use taintward_serve::admin::{Check, Scope};
 use taintward_webhook::rules::{Around, NodeSeen, Tidings};
@@ -66,7 +66,7 @@ impl Beginning<'_> {
     fn stream<F: Told>(&mut self) -> Stream {
         let (out, news) = mpsc::channel(BATCHES_WAITING);
         let (health_out, health) = watch::channel(StreamHealth::default());
-        let listener = listener::<F>(self.client.clone(), self.relist_every, None);
+        let listener = listener::<F>(self.client.clone(), self.relist_every, RelistNow::default(), None);
         self.tasks.spawn(listener.run(out, health_out));
         self.tasks.spawn(pass_on::<F>(news, health.clone(), Arc::clone(self.around)));
         self.tasks.spawn(report(F::RESOURCE, health.clone()));

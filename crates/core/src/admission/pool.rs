@@ -25,6 +25,7 @@ mod fault;
 mod guard;
 mod node;
 mod record;
+mod residents;
 mod status;
 
 pub use affinity::{alternatives, narrowed};
@@ -34,6 +35,7 @@ pub use fault::{Finding, Reason};
 pub use guard::{Gift, Trespass, gift, trespass};
 pub use node::{Conflict, NodeEdits, NodeFacts, NodeOutcome, RecordEdit, reconcile};
 pub use record::{Mark, RECORD, Record, Trust};
+pub use residents::{ResidentFact, Residents};
 pub use status::{OFFENDERS_MOST, Offender, PoolStatus, Resident, remembered, status};
 
 /// What keeps others off: one taint of this key and value for each effect.

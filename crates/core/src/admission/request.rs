@@ -66,7 +66,7 @@ impl Requester {
 
 /// Whose a pod is: what exemptions and membership in pools are decided by, for pods that are asked for and pods that
 /// run already.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity {
     /// `metadata.namespace`; of a request, that of the request.
     pub namespace: Box<str>,

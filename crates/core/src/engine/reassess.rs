@@ -6,12 +6,12 @@
 //! Not here: the outcome itself (`verdict.rs`); what follows from it (`plan.rs`).
 
 use super::Engine;
-use super::roster::{Pod, Seat, Stage};
-use super::tolerations::Tolerations;
+use super::roster::{Pod, Seat, Stage, Tolerations};
 use crate::matching::{self, Answer, NumericOperators};
 use crate::names::{NodeName, Uid};
 use crate::time::Mono;
 use crate::verdict::{self, TaintInstance};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// Distinct toleration lists whose answers are remembered during the walk over one node's pods.
@@ -56,7 +56,7 @@ impl Engine {
         let (taints, obscured, pods) = seat.split();
         let mut remembered: Vec<(Tolerations, Vec<Answer>)> = Vec::new();
         for pod in pods {
-            let at = remembered.iter().position(|(list, _)| list.is(&pod.tolerations));
+            let at = remembered.iter().position(|(list, _)| Arc::ptr_eq(list, &pod.tolerations));
             let at = at.unwrap_or_else(|| {
                 remembered.truncate(ANSWERS_REMEMBERED_MAX - 1);
                 remembered.push((pod.tolerations.clone(), answers(pod, taints, numeric)));

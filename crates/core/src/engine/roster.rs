@@ -4,19 +4,27 @@
 //! Goes out: seats and pods to judge.
 //! Keeps:    its own index of pods by node (TE-8); pods of a seat sorted by UID, so that equal facts make equal
 //!           rosters.
-//! Not here: lists of tolerations (`tolerations.rs`); what follows from a change (`engine.rs`).
+//! Not here: shared lists of tolerations (`intern.rs`); what follows from a change (`engine.rs`).
 
 use super::census::Counts;
 use super::plan::Told;
-use super::tolerations::{TolerationLists, Tolerations};
 use crate::fact::{Owner, PodFact, Standing};
+use crate::intern::Interner;
 use crate::names::{PodName, Uid, Version};
 use crate::start::{Arrival, ArrivalSource};
 use crate::time::{Mono, Span, Wall};
+use crate::toleration::Toleration;
 use crate::verdict::{Exemption, Subject, TaintInstance};
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
+
+/// A list of tolerations, shared by all pods that have the same; one pointer wide.
+pub(super) type Tolerations = Arc<Vec<Toleration>>;
+
+/// Every distinct list of tolerations.
+pub(super) type TolerationLists = Interner<Vec<Toleration>>;
 
 /// Where a pod stands in the engine's book.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -118,7 +126,7 @@ impl Pod {
 
     /// Takes over everything that can change in the life of a pod; its arrival cannot (S4).
     pub(super) fn update(&mut self, fact: PodFact, lists: &mut TolerationLists) {
-        if *self.tolerations != *fact.tolerations {
+        if *self.tolerations != fact.tolerations {
             lists.give_back(&self.tolerations);
             self.tolerations = lists.take(fact.tolerations);
         }

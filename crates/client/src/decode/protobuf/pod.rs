@@ -52,21 +52,27 @@ pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<SeenPod>, Fault> 
         marked: status.marked,
         arrival: ArrivalFacts { scheduled: status.scheduled, started: status.started, created: meta.created },
     };
-    Ok(Decoded::Fact(SeenPod { pod, ready: status.ready }))
+    Ok(Decoded::Fact(SeenPod {
+        pod,
+        ready: status.ready,
+        over: meaning::is_over(status.phase),
+        service_account: spec.service_account.into(),
+        priority_class: spec.priority_class.into(),
+    }))
 }
 
 /// `PodSpec`, as far as facts need it.
 #[derive(Default)]
-pub(super) struct Spec<'a> {
-    pub(super) node: &'a str,
-    pub(super) service_account: &'a str,
-    pub(super) tolerations: Vec<Toleration>,
-    pub(super) priority_class: &'a str,
+struct Spec<'a> {
+    node: &'a str,
+    service_account: &'a str,
+    tolerations: Vec<Toleration>,
+    priority_class: &'a str,
     priority: i32,
 }
 
 impl<'a> Spec<'a> {
-    pub(super) fn read(&mut self, message: &'a [u8]) -> Result<(), Fault> {
+    fn read(&mut self, message: &'a [u8]) -> Result<(), Fault> {
         for field in Fields::of(message) {
             let (number, value) = field?;
             match number {

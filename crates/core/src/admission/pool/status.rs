@@ -27,18 +27,18 @@ use alloc::vec::Vec;
 pub const OFFENDERS_MOST: usize = 10;
 
 /// A pod that has a node and is not over.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Resident<'r> {
     /// Namespace and name.
-    pub name: PodName,
+    pub name: &'r PodName,
     /// Whose it is.
-    pub identity: Identity,
+    pub identity: &'r Identity,
     /// The labels of its namespace, if they are known.
     pub namespace: Option<&'r Labels>,
     /// Its node.
-    pub node: Box<str>,
+    pub node: &'r str,
     /// Its tolerations.
-    pub tolerations: Vec<Toleration>,
+    pub tolerations: &'r [Toleration],
 }
 
 /// A pod of somebody else on the pool's nodes.
@@ -78,8 +78,8 @@ pub struct PoolStatus {
 pub fn status(
     pools: &[Pool],
     standing: &[Standing],
-    nodes: &[NodeFacts],
-    residents: &[Resident<'_>],
+    nodes: &[&NodeFacts],
+    mut residents: Vec<Resident<'_>>,
     exemptions: &Exemptions,
     trust: Trust,
 ) -> Vec<PoolStatus> {
@@ -89,16 +89,15 @@ pub fn status(
         let outcome = reconcile(pools, standing, node, trust);
         if let Some(pool) = outcome.pool {
             all[pool].nodes += 1;
-            pool_of.insert(&node.name, pool);
+            pool_of.insert(&*node.name, pool);
         } else if let Some(conflict) = outcome.conflict {
             all[conflict.pool].conflicts += 1;
         }
     }
-    let mut sorted: Vec<&Resident<'_>> = residents.iter().collect();
-    sorted.sort_by_key(|resident| (&resident.node, resident.name.as_str()));
-    for resident in sorted {
-        let place = pool_of.get(&*resident.node).copied();
-        let exempt = exemptions.as_claimed(&resident.identity).is_some();
+    residents.sort_by_key(|resident| (resident.node, resident.name));
+    for resident in &residents {
+        let place = pool_of.get(resident.node).copied();
+        let exempt = exemptions.as_claimed(resident.identity).is_some();
         if let Some(at) = place {
             count_on_node(&pools[at], resident, exempt, &mut all[at]);
         }
@@ -110,8 +109,8 @@ pub fn status(
 }
 
 fn whose(pool: &Pool, resident: &Resident<'_>) -> Belongs {
-    let Resident { identity, namespace, .. } = resident;
-    belongs(pool, Who { identity, namespace: *namespace, requester: None, operation: None })
+    let Resident { identity, namespace, .. } = *resident;
+    belongs(pool, Who { identity, namespace, requester: None, operation: None })
 }
 
 fn count_on_node(pool: &Pool, resident: &Resident<'_>, exempt: bool, status: &mut PoolStatus) {
@@ -125,7 +124,7 @@ fn count_on_node(pool: &Pool, resident: &Resident<'_>, exempt: bool, status: &mu
         Belongs::No => {
             status.offenders += 1;
             if status.named.len() < OFFENDERS_MOST {
-                let (pod, node) = (resident.name.clone(), resident.node.clone());
+                let (pod, node) = (resident.name.clone(), resident.node.into());
                 status.named.push(Offender { pod, node, message: how(pool, resident) });
             }
         }
@@ -142,7 +141,7 @@ fn how(pool: &Pool, resident: &Resident<'_>) -> String {
         }
         None => format!(
             "it was on {} before the taint, or was put there by name; an effect NoExecute would send it away",
-            text_of(&resident.node)
+            text_of(resident.node)
         ),
     }
 }

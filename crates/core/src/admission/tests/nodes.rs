@@ -5,7 +5,7 @@ use super::taint;
 use crate::admission::pool::*;
 use crate::admission::request::Identity;
 use crate::fact::Owner;
-use crate::names::PodName;
+use crate::names::{NodeName, PodName, Uid};
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -216,12 +216,12 @@ fn what_the_status_has_to_remember() {
     assert_eq!(remembered(&going, &[with("b label:dedicated=a")]), []);
 }
 
-fn resident<'r>(name: &str, node: &str, namespace: Option<&'r crate::scheduling::Labels>) -> Resident<'r> {
-    Resident {
+fn resident(name: &str, node: &str) -> ResidentFact {
+    ResidentFact {
+        uid: Uid::new(name),
         name: PodName::new("ns", name),
         identity: Identity { namespace: "ns".into(), ..Identity::default() },
-        namespace,
-        node: node.into(),
+        node: NodeName::new(node),
         tolerations: Vec::new(),
     }
 }
@@ -231,22 +231,32 @@ fn a_status_counts_and_names_some() {
     let pools = [pool("a", 1), Pool { placement: Placement::Allowed, ..pool("b", 2) }];
     let mut nodes = vec![node("a1", "pool=a", ""), node("b1", "pool=b", ""), node("free", "", "")];
     nodes.push(node("a2", "pool=a dedicated=x", ""));
+    let nodes: Vec<&NodeFacts> = nodes.iter().collect();
     let (a, b, other) = (labels("team=a"), labels("team=b"), labels("team=c"));
+    let daemon = Identity { owner: Owner::DaemonSet, ..Identity::default() };
     let mut pods = vec![
-        resident("own", "a1", Some(&a)),
-        resident("astray", "free", Some(&a)),
-        resident("allowed", "free", Some(&b)),
-        resident("unknown", "a1", None),
-        Resident {
-            identity: Identity { owner: Owner::DaemonSet, ..Identity::default() },
-            ..resident("agent", "a1", Some(&other))
-        },
-        Resident { tolerations: super::tolerations("- Exists"), ..resident("smuggled", "b1", Some(&other)) },
+        (resident("own", "a1"), Some(&a)),
+        (resident("astray", "free"), Some(&a)),
+        (resident("allowed", "free"), Some(&b)),
+        (resident("unknown", "a1"), None),
+        (ResidentFact { identity: daemon, ..resident("agent", "a1") }, Some(&other)),
+        (
+            ResidentFact { tolerations: super::tolerations("- Exists"), ..resident("smuggled", "b1") },
+            Some(&other),
+        ),
     ];
     let names: Vec<String> = (0..12).map(|at| alloc::format!("other-{at:02}")).collect();
-    pods.extend(names.iter().map(|name| resident(name, "a1", Some(&other))));
+    pods.extend(names.iter().map(|name| (resident(name, "a1"), Some(&other))));
+    let counted = pods.iter().map(|(pod, namespace)| Resident {
+        name: &pod.name,
+        identity: &pod.identity,
+        namespace: *namespace,
+        node: pod.node.as_str(),
+        tolerations: &pod.tolerations,
+    });
+    let counted = counted.collect();
     let standing = [Standing::Applied; 2];
-    let told = status(&pools, &standing, &nodes, &pods, &Exemptions::default(), Trust::Pools);
+    let told = status(&pools, &standing, &nodes, counted, &Exemptions::default(), Trust::Pools);
     let counts = |one: &PoolStatus| {
         [one.nodes, one.conflicts, one.pods, one.elsewhere, one.exempt, one.unknown, one.offenders]
     };
@@ -255,4 +265,30 @@ fn a_status_counts_and_names_some() {
     assert_eq!((told[0].named.len(), told[0].named[0].pod.name()), (OFFENDERS_MOST, "other-00"));
     assert!(told[0].named[0].message.contains("before the taint"));
     assert!(told[1].named[0].message.contains("toleration 0 (every taint)"), "{:?}", told[1].named);
+}
+
+/// What is remembered of pods: what a list leaves out has gone, and nothing is kept of who is not there any more.
+#[test]
+fn residents_come_and_go_with_lists_and_changes() {
+    let mut all = Residents::default();
+    let names = |all: &Residents| -> Vec<String> {
+        all.of(&|_| true, &|_| false).map(|pod| pod.name.name().into()).collect()
+    };
+    assert!(!all.put(resident("early", "n1")) && !all.end(), "half the truth, before any list");
+    all.begin();
+    assert!(all.put(resident("a", "n1")) && all.put(resident("b", "n1")) && !all.is_synced());
+    assert!(all.end() && all.is_synced(), "the first complete list is news");
+    assert!(!all.put(resident("a", "n1")), "the same again is none");
+    let tolerant = ResidentFact { tolerations: super::tolerations("- Exists"), ..resident("a", "n1") };
+    assert!(all.put(tolerant.clone()));
+    assert_eq!(all.of(&|_| true, &|_| false).map(|pod| pod.tolerations.len()).collect::<Vec<_>>(), [1, 0]);
+    all.begin();
+    assert!(!all.put(tolerant) && all.put(resident("c", "n2")));
+    assert!(all.end(), "b is not in it");
+    assert_eq!(names(&all), ["a", "c"]);
+    assert!(all.remove(&Uid::new("c")) && !all.remove(&Uid::new("c")));
+    assert_eq!(all.of(&|node| node.as_str() == "n2", &|_| false).count(), 0);
+    assert_eq!(all.of(&|_| false, &|identity| &*identity.namespace == "ns").count(), 1);
+    all.begin();
+    assert!(all.end() && all.is_empty());
 }

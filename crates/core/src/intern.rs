@@ -1,0 +1,65 @@
+//! # Intern: one copy of what very many have
+//! Room:     shared copies of equal values, and how many holders each has.
+//! Comes in: values; holders that come and go.
+//! Goes out: an [`Arc`] of the one copy.
+//! Keeps:    a value that nobody holds any more is not kept. Holders are counted here, not by the [`Arc`]: a copy of the
+//!           whole shares its values, and equal contents are to be equal.
+//! Not here: whose values they are (`engine/roster.rs`, `admission/pool/residents.rs`).
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+
+/// Every distinct value, itself and the number of its holders.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Interner<T>(BTreeMap<Arc<T>, (Arc<T>, usize)>);
+
+impl<T> Default for Interner<T> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<T: Ord> Interner<T> {
+    /// The shared copy of a value, for one more holder.
+    pub(crate) fn take(&mut self, value: T) -> Arc<T> {
+        if let Some((shared, holders)) = self.0.get_mut(&value) {
+            *holders += 1;
+            return Arc::clone(shared);
+        }
+        let shared = Arc::new(value);
+        self.0.insert(Arc::clone(&shared), (Arc::clone(&shared), 1));
+        shared
+    }
+
+    /// One holder fewer has this value.
+    pub(crate) fn give_back(&mut self, value: &T) {
+        if let Some((_, holders)) = self.0.get_mut(value) {
+            *holders -= 1;
+            if *holders == 0 {
+                self.0.remove(value);
+            }
+        }
+    }
+
+    /// Every value once.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.0.keys()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_are_one_copy_until_the_last_holder_goes() {
+        let mut all = Interner::default();
+        let (first, second, other) = (all.take("a"), all.take("a"), all.take("b"));
+        assert!(Arc::ptr_eq(&first, &second) && !Arc::ptr_eq(&first, &other));
+        all.give_back(&first);
+        assert_eq!(all.values().map(|value| **value).collect::<alloc::vec::Vec<_>>(), ["a", "b"]);
+        all.give_back(&second);
+        all.give_back(&other);
+        assert_eq!(all, Interner::default());
+    }
+}
