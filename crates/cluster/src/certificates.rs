@@ -7,8 +7,10 @@
 use anyhow::Result;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose,
+    KeyUsagePurpose, date_time_ymd,
 };
+use std::fmt;
+use std::time::Duration;
 
 /// A certificate and its key, both PEM.
 pub struct Identity {
@@ -23,6 +25,13 @@ pub struct Authority {
     /// Its own certificate, PEM.
     pub certificate: String,
     issuer: Issuer<'static, KeyPair>,
+}
+
+/// Its key is nobody's business.
+impl fmt::Debug for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.certificate)
+    }
 }
 
 impl Authority {
@@ -50,8 +59,16 @@ impl Authority {
 
     /// What a user shows; the API server reads the name and the group from it.
     pub fn client(&self, name: &str, group: &str) -> Result<Identity> {
+        self.client_until(name, group, None)
+    }
+
+    /// The same, with an end: so long after 1970.
+    pub fn client_until(&self, name: &str, group: &str, end: Option<Duration>) -> Result<Identity> {
         let mut params = CertificateParams::new(Vec::new())?;
         params.distinguished_name.push(DnType::OrganizationName, group);
+        if let Some(end) = end {
+            params.not_after = date_time_ymd(1970, 1, 1) + end;
+        }
         self.sign(params, name, ExtendedKeyUsagePurpose::ClientAuth)
     }
 

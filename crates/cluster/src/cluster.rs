@@ -7,7 +7,7 @@
 use crate::access;
 use crate::api::Api;
 use crate::audit::{Entry, Tail};
-use crate::certificates::{self, Authority};
+use crate::certificates::{self, Authority, Identity};
 use crate::kwok;
 use crate::program::Program;
 use crate::servers;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A server on a busy machine has answered well within this.
 const PATIENCE: Duration = Duration::from_secs(90);
@@ -129,6 +129,7 @@ pub struct Cluster {
     servers: Vec<Server>,
     etcd: Program,
     etcd_port: u16,
+    authority: Authority,
     folder: PathBuf,
     watchdog: Arc<Watchdog>,
 }
@@ -171,12 +172,20 @@ impl Cluster {
             Ok(std::net::TcpStream::connect(("127.0.0.1", etcd_port)).ok())
         })
         .await?;
-        let mut cluster =
-            Self { tools: tools.clone(), options, servers: Vec::new(), etcd, etcd_port, folder, watchdog };
+        let mut cluster = Self {
+            tools: tools.clone(),
+            options,
+            servers: Vec::new(),
+            etcd,
+            etcd_port,
+            authority,
+            folder,
+            watchdog,
+        };
         for index in 0..cluster.options.servers {
             let port = servers::free_port()?;
             for account in [Account::Admin, Account::Taintward] {
-                write_kubeconfig(&cluster.folder, &authority, account, index, port)?;
+                write_kubeconfig(&cluster.folder, &cluster.authority, account, index, port)?;
             }
             let program = cluster.launch_server(index, port)?;
             cluster.servers.push(Server { port, program });
@@ -220,6 +229,12 @@ impl Cluster {
     /// The kubeconfig of an account for one of the API servers.
     pub fn kubeconfig(&self, account: Account, server: usize) -> PathBuf {
         self.folder.join(format!("{}-{server}.kubeconfig", account.file()))
+    }
+
+    /// A client certificate of an account and its key, PEM, good for so long.
+    pub fn identity(&self, account: Account, good_for: Duration) -> Result<Identity> {
+        let end = SystemTime::now().duration_since(UNIX_EPOCH)? + good_for;
+        self.authority.client_until(account.user(), account.group(), Some(end))
     }
 
     /// The private folder: a place for files that shall vanish with the cluster.

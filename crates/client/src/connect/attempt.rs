@@ -73,3 +73,6 @@ where
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

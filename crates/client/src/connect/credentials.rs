@@ -240,18 +240,20 @@ impl Renewal {
         let identity = self.held.identity.as_ref().or(issued.and_then(|issued| issued.identity.as_ref()));
         let authority = &self.held.authority;
         let is_built = |of: &&Built| of.authority == *authority && of.identity.as_ref() == identity;
-        let tls = match self.built.as_ref().filter(is_built) {
-            Some(built) => Arc::clone(&built.tls),
-            None => {
-                let tls = tls(&self.config, authority.as_deref(), identity).map_err(Trouble::certificate)?;
-                let (tls, identity) = (Arc::new(tls), identity.cloned());
-                let built = Built { authority: authority.clone(), identity, tls: Arc::clone(&tls) };
-                if self.built.replace(built).is_some() {
-                    tracing::info!("certificates have changed: new connections are made with them");
+        let mut trouble = Ok(());
+        if self.built.as_ref().filter(is_built).is_none() {
+            match tls(&self.config, authority.as_deref(), identity) {
+                Ok(tls) => {
+                    let (authority, identity, tls) = (authority.clone(), identity.cloned(), Arc::new(tls));
+                    if self.built.replace(Built { authority, identity, tls }).is_some() {
+                        tracing::info!("certificates have changed: new connections are made with them");
+                    }
                 }
-                tls
+                Err(why) => trouble = Err(Trouble::certificate(why)),
             }
-        };
+        }
+        let Some(Built { tls, .. }) = &self.built else { return trouble };
+        let tls = Arc::clone(tls);
         let is_known = match &*self.out.borrow() {
             Told::Ready(sent) => sent.authorization == authorization && Arc::ptr_eq(&sent.tls, &tls),
             _ => false,
@@ -262,7 +264,7 @@ impl Renewal {
             let sent = Sent { version: self.version, authorization, tls };
             self.out.send_replace(Told::Ready(Arc::new(sent)));
         }
-        Ok(())
+        trouble
     }
 
     fn tell(&mut self, of: usize, trouble: Option<Trouble>) {

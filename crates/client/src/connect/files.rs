@@ -78,7 +78,9 @@ impl Files {
         let user = serde_json::to_value(&config.auth_info).and_then(serde_json::from_value);
         // The reason could quote a secret.
         let user: User = user.map_err(|_| Trouble::credentials("the user's fields cannot be read"))?;
-        let mut token = user.token.map(|token| Origin::Data(token.into_bytes()));
+        let token = user.token.filter(|token| !token.is_empty());
+        let mut token = token.map(|token| Origin::Data(token.into_bytes()));
+        let token_file = user.token_file.filter(|path| !path.as_os_str().is_empty());
         if let Some(provider) = user.auth_provider {
             let Some(id_token) = provider.config.id_token.filter(|_| provider.name == "oidc") else {
                 let name = words(&provider.name);
@@ -98,13 +100,13 @@ impl Files {
             (None, Some(_)) => return Err(Trouble::certificate("client-key has no client-certificate")),
         };
         let basic = match (user.username, user.password) {
-            (Some(name), Some(password)) if token.is_none() && user.token_file.is_none() => {
+            (Some(name), Some(password)) if token.is_none() && token_file.is_none() => {
                 let pair = STANDARD.encode(format!("{name}:{password}"));
                 Some(header(&format!("Basic {pair}")).map_err(Trouble::credentials)?)
             }
             _ => None,
         };
-        let token = user.token_file.map(Origin::File).or(token);
+        let token = token_file.map(Origin::File).or(token);
         Ok(Self { basic, token, identity, authority: config.root_cert_file.clone() })
     }
 
@@ -137,13 +139,21 @@ impl Files {
     }
 
     fn read_certificates(&self, held: &mut Held) -> Result<(), String> {
-        if let Some(path) = &self.authority {
-            held.authority = Some(Origin::File(path.clone()).read()?);
+        let identity = self.identity.as_ref().map(|(certificate, key)| Identity::read(certificate, key));
+        let authority = self.authority.as_ref().map(|path| Origin::File(path.clone()).read());
+        if let Some(Ok(identity)) = &identity {
+            held.identity = Some(identity.clone());
         }
-        if let Some((certificate, key)) = &self.identity {
-            held.identity = Some(Identity { certificate: certificate.read()?, key: key.read()? });
+        if let Some(Ok(authority)) = &authority {
+            held.authority = Some(authority.clone());
         }
-        Ok(())
+        identity.transpose().and(authority.transpose()).map(drop)
+    }
+}
+
+impl Identity {
+    fn read(certificate: &Origin, key: &Origin) -> Result<Self, String> {
+        Ok(Self { certificate: certificate.read()?, key: key.read()? })
     }
 }
 
@@ -169,7 +179,7 @@ fn either(field: &str, data: Option<String>, path: Option<PathBuf>) -> Result<Op
             Ok(bytes) => Ok(Some(Origin::Data(bytes))),
             Err(_) => Err(Trouble::certificate(format!("{field}-data is no base64"))),
         },
-        None => Ok(path.map(Origin::File)),
+        None => Ok(path.filter(|path| !path.as_os_str().is_empty()).map(Origin::File)),
     }
 }
 
