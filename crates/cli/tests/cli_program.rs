@@ -248,11 +248,11 @@ fn what_is_stuck_in_another_thread_holds_up_no_end() {
     );
     std::fs::write(&kubeconfig, text).unwrap();
     for command in ["run", "webhook"] {
-        let port = free_port();
+        let more = [format!("--secure-port={}", free_port()), "--self-signed".to_owned()];
         let mut child = taintward()
             .args([command, "--kubeconfig", kubeconfig.to_str().unwrap()])
-            .arg(format!("--metrics-port={port}"))
-            .args((command == "webhook").then(|| format!("--secure-port={}", free_port())))
+            .arg(format!("--metrics-port={}", free_port()))
+            .args(if command == "webhook" { &more[..] } else { &[] })
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();

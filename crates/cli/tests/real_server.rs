@@ -11,6 +11,7 @@ mod real {
     pub(crate) mod accounts;
     pub(crate) mod busy;
     pub(crate) mod countdown;
+    pub(crate) mod credentials;
     pub(crate) mod faults;
     pub(crate) mod flags;
     pub(crate) mod identity;
@@ -46,7 +47,7 @@ macro_rules! alone {
 }
 
 fn main() -> ExitCode {
-    run(vec![evictions(), processes(), servers(), outages(), kubelets()])
+    run(vec![evictions(), processes(), servers(), outages(), identities(), kubelets()])
 }
 
 /// The server must accept Lt and Gt, so that they can be seen to match, or to match nothing.
@@ -137,6 +138,20 @@ fn outages() -> Group {
             outages::evictions_go_on_when_a_server_goes_on,
             outages::evictions_go_on_when_etcd_goes_on,
             outages::evictions_go_on_when_a_server_is_back,
+        ],
+    }
+}
+
+/// Scenarios in which our credentials end.
+fn identities() -> Group {
+    Group {
+        name: "identities",
+        options: Options::default(),
+        kwok: false,
+        play: alone![
+            credentials::an_expired_certificate_that_is_replaced_is_used,
+            credentials::a_revoked_token_whose_file_is_replaced_is_used,
+            credentials::a_plugin_of_four_seconds_is_waited_for,
         ],
     }
 }

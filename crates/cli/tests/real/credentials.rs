@@ -1,0 +1,225 @@
+//! # Credentials: they end, are revoked, come late, and come back
+//! Room:     evictions go on within seconds of the moment at which there are good credentials again.
+//! Comes in: a cluster to itself; certificates with an end, tokens of the account that can be revoked, a slow plugin.
+//! Goes out: assertions against the audit log.
+//! Not here: credentials that cannot work from the start (`starting.rs`).
+
+use super::program::Taintward;
+use super::stage::{LATE_MAX, Scene, Subject, Terms, seconds, sleep, sleep_until};
+use super::witness::Witness;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::time::Duration;
+use taintward_cluster::fixtures::{no_execute, pod};
+use taintward_cluster::{Account, Cluster, wait};
+
+/// From the return of the credentials to the DELETE.
+const BACK: f64 = 5.0;
+
+/// How long API servers may believe a token after it was revoked.
+const BELIEVED: Duration = Duration::from_secs(30);
+
+/// A kubeconfig of our own account that shows who it is in this way.
+fn kubeconfig(cluster: &Cluster, name: &str, user: &str) -> PathBuf {
+    let text = format!(
+        "{{clusters: [{{name: c, cluster: {{server: 'https://127.0.0.1:{}', certificate-authority: ca.crt}}}}], \
+         users: [{{name: u, user: {{{user}}}}}], \
+         contexts: [{{name: x, context: {{cluster: c, user: u}}}}], current-context: x}}",
+        cluster.port(0),
+    );
+    let file = cluster.folder().join(format!("{name}.kubeconfig"));
+    fs::write(&file, text).unwrap();
+    file
+}
+
+/// In one step, as whoever renews credentials does it.
+fn replace(cluster: &Cluster, name: &str, text: &str) {
+    let new = cluster.folder().join("new");
+    fs::write(&new, text).unwrap();
+    fs::rename(new, cluster.folder().join(name)).unwrap();
+}
+
+/// A token of our account that ends with the Secret of this name.
+async fn token(scene: &Scene<'_>, name: &str) -> String {
+    let secrets = "/api/v1/namespaces/kube-system/secrets";
+    let secret = json!({"metadata": {"name": name}});
+    let secret = scene.admin.create(secrets, &secret).await.unwrap();
+    let bound = json!({"kind": "Secret", "apiVersion": "v1", "name": name, "uid": secret["metadata"]["uid"]});
+    let asked = json!({"spec": {"expirationSeconds": 3600, "boundObjectRef": bound}});
+    let path = "/api/v1/namespaces/kube-system/serviceaccounts/taintward/token";
+    let given = scene.admin.create(path, &asked).await.unwrap();
+    given["status"]["token"].as_str().unwrap().to_owned()
+}
+
+async fn revoke(scene: &Scene<'_>, name: &str) {
+    scene.admin.delete(&format!("/api/v1/namespaces/kube-system/secrets/{name}"), &json!({})).await.unwrap();
+}
+
+/// A pod that is due, on a node of its own, and one that is not for long.
+async fn due(scene: &Scene<'_>, name: &str) -> (Subject, Subject) {
+    scene.node(name).await;
+    let due = scene.pod(pod(name, name)).await;
+    let long = scene.pod(pod(&format!("{name}-long"), name).bearing("k", Some(300))).await;
+    sleep(0.5).await;
+    scene.taint(name, &[no_execute("k", "v")]).await;
+    (due, long)
+}
+
+/// All who are due go within seconds of this moment, and of those who are not, nobody.
+async fn goes_on(scene: &Scene<'_>, pods: &[(Subject, Subject)], name: &str, back: Timestamp) {
+    for (due, long) in pods {
+        scene.goes_within(due, back, back + seconds(BACK)).await;
+        scene.stays_until(long, Timestamp::now()).await;
+    }
+    let (next, long) = due(scene, name).await;
+    let begun = Timestamp::now() - SignedDuration::from_secs(1);
+    scene.goes_within(&next, begun, Timestamp::now() + LATE_MAX).await;
+    scene.stays_until(&long, Timestamp::now()).await;
+}
+
+async fn started(cluster: &Cluster, kubeconfig: &std::path::Path) -> Taintward {
+    let mut taintward = Taintward::start(cluster, kubeconfig, &[]);
+    taintward.ready().await;
+    taintward.leads().await;
+    taintward
+}
+
+/// Waits until it is refused.
+async fn is_refused(taintward: &Taintward) {
+    wait::until("a 401", BELIEVED, async || Ok((!taintward.said("401").is_empty()).then_some(())))
+        .await
+        .unwrap();
+}
+
+/// A client certificate that ended twenty seconds ago is replaced on disk.
+pub(crate) async fn an_expired_certificate_that_is_replaced_is_used(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    let put = |good_for: u64| {
+        let identity = cluster.identity(Account::Taintward, Duration::from_secs(good_for)).unwrap();
+        replace(cluster, "own.crt", &identity.certificate);
+        replace(cluster, "own.key", &identity.key);
+    };
+    put(15);
+    let end = Timestamp::now() + seconds(15.0);
+    let file = kubeconfig(cluster, "certificate", "client-certificate: own.crt, client-key: own.key");
+    let mut taintward = started(cluster, &file).await;
+    sleep_until(end + seconds(1.0)).await;
+    let pods = [due(&scene, "certificate-a").await];
+    is_refused(&taintward).await;
+    sleep_until(end + seconds(20.0)).await;
+    assert_eq!(witness.deleted(&pods[0].0.uid), None);
+    let back = Timestamp::now();
+    put(3600);
+    goes_on(&scene, &pods, "certificate-b", back).await;
+    assert_eq!(taintward.stop().code(), Some(0));
+    Terms::default()
+}
+
+/// A token is revoked, and its file replaced before, at once, or twenty seconds later.
+pub(crate) async fn a_revoked_token_whose_file_is_replaced_is_used(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    let first = token(&scene, "first").await;
+    replace(cluster, "token", &format!("{first}\n"));
+    let mut taintward = started(cluster, &kubeconfig(cluster, "token", "tokenFile: token")).await;
+    // In good order: nobody notices.
+    let second = token(&scene, "second").await;
+    replace(cluster, "token", &format!("{second}\n"));
+    sleep(12.0).await;
+    revoke(&scene, "first").await;
+    for round in 0..4 {
+        let begun = Timestamp::now();
+        let (next, long) = due(&scene, &format!("token-{round}")).await;
+        scene.goes_within(&next, begun, Timestamp::now() + LATE_MAX).await;
+        scene.stays_until(&long, Timestamp::now()).await;
+        sleep(3.0).await;
+    }
+    assert!(taintward.said("401").is_empty(), "it was replaced in time");
+    // Revoked first.
+    revoke(&scene, "second").await;
+    sleep(11.0).await;
+    let pods = [due(&scene, "token-away").await];
+    is_refused(&taintward).await;
+    sleep(20.0).await;
+    assert_eq!(witness.deleted(&pods[0].0.uid), None);
+    let third = token(&scene, "third").await;
+    let back = Timestamp::now();
+    replace(cluster, "token", &format!("{third}\n"));
+    goes_on(&scene, &pods, "token-back", back).await;
+    let log = taintward.program().output();
+    assert!([&first, &second, &third].iter().all(|token| !log.contains(*token)), "no token is logged");
+    assert_eq!(taintward.stop().code(), Some(0));
+    Terms::default()
+}
+
+/// A plugin that takes 4 s, more than any request has: before the end of what it gave last nobody notices; after a 401
+/// evictions go on within seconds of its answer.
+pub(crate) async fn a_plugin_of_four_seconds_is_waited_for(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    let script = r#"#!/bin/sh
+cd "$(dirname "$0")"
+echo run >> runs
+sleep 4
+echo secret-of-the-plugin >&2
+end=$(date -u -d "+$(cat seconds) seconds" +%Y-%m-%dT%H:%M:%SZ)
+echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"'$(cat issued)'","expirationTimestamp":"'$end'"}}'
+date +%s.%N >> answers
+"#;
+    replace(cluster, "plugin.sh", script);
+    let plugin = cluster.folder().join("plugin.sh");
+    fs::set_permissions(plugin, fs::Permissions::from_mode(0o755)).unwrap();
+    let lines =
+        |name: &str| fs::read_to_string(cluster.folder().join(name)).unwrap_or_default().lines().count();
+    replace(cluster, "seconds", "16");
+    replace(cluster, "issued", &token(&scene, "issued-1").await);
+    let user =
+        "exec: {apiVersion: client.authentication.k8s.io/v1, command: ./plugin.sh, interactiveMode: Never}";
+    let file = kubeconfig(cluster, "plugin", user);
+    // The program's environment is empty but for what the script needs.
+    let mut taintward = started(cluster, &file).await;
+    assert_eq!(lines("runs"), 1, "one run for all connections");
+    let began = Timestamp::now();
+    for round in 0..6 {
+        let begun = Timestamp::now();
+        let (next, long) = due(&scene, &format!("plugin-{round}")).await;
+        scene.goes_within(&next, begun, Timestamp::now() + LATE_MAX).await;
+        scene.stays_until(&long, Timestamp::now()).await;
+        sleep_until(began + seconds(f64::from(round + 1) * 5.0)).await;
+    }
+    assert!((3..=4).contains(&lines("runs")), "renewed when three quarters are over: {}", lines("runs"));
+    assert!(taintward.said("401").is_empty());
+
+    // Long-lived by its own account, and revoked.
+    replace(cluster, "seconds", "3600");
+    let before = lines("answers");
+    wait::until("the last short one to be renewed", Duration::from_secs(30), async || {
+        Ok((lines("answers") > before).then_some(()))
+    })
+    .await
+    .unwrap();
+    sleep(1.0).await;
+    let before = lines("answers");
+    replace(cluster, "issued", &token(&scene, "issued-2").await);
+    revoke(&scene, "issued-1").await;
+    sleep(11.0).await;
+    let pods = [due(&scene, "plugin-revoked").await];
+    wait::until("the plugin to answer", BELIEVED, async || Ok((lines("answers") > before).then_some(())))
+        .await
+        .unwrap();
+    goes_on(&scene, &pods, "plugin-back", Timestamp::now() - SignedDuration::from_secs(1)).await;
+    assert!(lines("runs") <= 6, "{} runs", lines("runs"));
+    assert!(!taintward.program().output().contains("secret-of-the-plugin"));
+    assert_eq!(taintward.stop().code(), Some(0));
+    Terms::default()
+}
