@@ -26,7 +26,7 @@ use edit::Edited;
 use jiff::Timestamp;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use taintward_core::forecast::{BudgetImpact, Place, Question, forecast};
+use taintward_core::forecast::{Place, Question, forecast};
 use taintward_core::health;
 use taintward_core::matching::NumericOperators;
 use taintward_core::time::{Mono, Span};
@@ -68,7 +68,7 @@ pub(crate) enum At {
 pub(crate) enum FailOn {
     /// Somebody leaves
     Leaves,
-    /// A disruption budget is broken
+    /// A disruption budget is broken, or refuses an eviction
     Budget,
     /// Somebody who leaves finds no place
     Nowhere,
@@ -157,7 +157,7 @@ impl FailOn {
         let forecast = answer.forecast;
         match self {
             Self::Leaves => forecast.totals.going + forecast.totals.later > 0,
-            Self::Budget => forecast.budgets.iter().any(BudgetImpact::is_broken),
+            Self::Budget => forecast.budgets.iter().any(|impact| impact.is_broken() || impact.refuses() > 0),
             Self::Nowhere => forecast.homes.iter().any(|home| matches!(home.place, Place::Nowhere(_))),
             Self::Lost => answer.lost_for_good() > 0,
             Self::Never => false,

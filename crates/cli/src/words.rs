@@ -92,7 +92,9 @@ pub(crate) fn leaves_because(instance: &TaintInstance, answer: Answer, toleratio
 
 /// Why a pod of a node leaves; nothing for one that stays.
 pub(crate) fn leaves(snapshot: &Snapshot, node: &NodeForecast, fate: &Fate) -> String {
-    let Some(at) = fate.decisive else { return String::new() };
+    let Some(at) = fate.decisive else {
+        return if fate.is_evicted() { "is evicted by the drain".to_owned() } else { String::new() };
+    };
     let instance = &node.after[at as usize];
     let tolerations = &snapshot.shape(&snapshot.pods()[fate.pod as usize]).wish.tolerations;
     let answer = matching::answer(tolerations, &instance.taint, snapshot.numeric());
@@ -106,8 +108,13 @@ pub(crate) fn stays(snapshot: &Snapshot, node: &NodeForecast) -> Vec<(String, us
         let Outcome::Stays(stay) = fate.after else { continue };
         let pod = &snapshot.pods()[fate.pod as usize];
         let tolerations = &snapshot.shape(pod).wish.tolerations;
-        let verdict = snapshot.judge(pod, &node.after);
-        *counts.entry(stays_because(stay, &verdict, tolerations, &node.after)).or_default() += 1;
+        let why = match stay {
+            Stay::NoTaint | Stay::Tolerated if node.drained => {
+                "is a DaemonSet's: a drain leaves it".to_owned()
+            }
+            _ => stays_because(stay, &snapshot.judge(pod, &node.after), tolerations, &node.after),
+        };
+        *counts.entry(why).or_default() += 1;
     }
     let mut stays: Vec<(String, usize)> = counts.into_iter().collect();
     stays.sort_by_key(|(_, count)| std::cmp::Reverse(*count));

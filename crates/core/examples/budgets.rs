@@ -167,6 +167,7 @@ fn planned() {
         node,
         taints: taints.iter().map(|taint| PlannedTaint { taint: taint.clone(), from }).collect(),
         unschedulable: false,
+        drained: false,
     };
     let changes: Vec<NodeChange> = (0..10_000).map(planned).collect();
     let question = |places_max| Question { until: Mono::NEVER, places_max, about: &[] };

@@ -30,6 +30,8 @@ pub struct NodeChange {
     pub taints: Vec<PlannedTaint>,
     /// `spec.unschedulable`.
     pub unschedulable: bool,
+    /// Its pods are evicted one by one, as `kubectl drain` does, which asks disruption budgets; those of DaemonSets are left.
+    pub drained: bool,
 }
 
 /// A taint that a node would have.
@@ -68,7 +70,7 @@ pub struct Fate {
     pub before: Outcome,
     /// What happens then.
     pub after: Outcome,
-    /// The taint that decides, among [`NodeForecast::after`].
+    /// The taint that decides, among [`NodeForecast::after`]; `None` for one that leaves: a drain evicts it.
     pub decisive: Option<u32>,
 }
 
@@ -84,6 +86,11 @@ impl Fate {
     /// When it leaves.
     pub const fn at(&self) -> Option<Mono> {
         leaves_at(self.after)
+    }
+
+    /// Whether a drain sends it away, and no taint.
+    pub const fn is_evicted(&self) -> bool {
+        self.decisive.is_none() && self.at().is_some()
     }
 
     /// Whether it would leave at the same moment or earlier if nothing were changed.
@@ -106,6 +113,8 @@ pub struct NodeForecast {
     pub before: Vec<TaintInstance>,
     /// Those it would have.
     pub after: Vec<TaintInstance>,
+    /// It is drained.
+    pub drained: bool,
     /// All its pods.
     pub fates: Vec<Fate>,
 }

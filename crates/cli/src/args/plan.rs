@@ -40,6 +40,9 @@ pub(crate) struct PlanArgs {
     /// If these nodes were not cordoned
     #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = Kind::NodeName.completer())]
     uncordon: Vec<NodeSet>,
+    /// If these nodes were drained, as kubectl drain does: cordoned, and their pods evicted as disruption budgets permit
+    #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = Kind::NodeName.completer())]
+    drain: Vec<NodeSet>,
     /// If these nodes fell silent now: node health taints them after the grace period, one by one in each zone
     #[arg(long, value_name = "NODES", value_parser = NodeSet::parse, add = Kind::NodeName.completer())]
     node_dead: Vec<NodeSet>,
@@ -60,7 +63,7 @@ pub(crate) struct PlanArgs {
     /// How long a node may be silent before node health taints it
     #[arg(long, value_name = "DURATION", default_value = "50s", value_parser = super::duration)]
     node_monitor_grace_period: Duration,
-    /// What makes the exit code 2: leaves (somebody leaves), budget (a disruption budget is broken), nowhere (somebody
+    /// What makes the exit code 2: leaves (somebody leaves), budget (a disruption budget is broken, or refuses an eviction), nowhere (somebody
     /// finds no place), lost (somebody is not made again), never; several with commas between
     #[arg(
         long,
@@ -139,6 +142,7 @@ impl PlanArgs {
         let cordon = |cordoned| move |nodes| Edit::Cordon { nodes, cordoned };
         all.extend(self.cordon.into_iter().map(cordon(true)));
         all.extend(self.uncordon.into_iter().map(cordon(false)));
+        all.extend(self.drain.into_iter().map(Edit::Drain));
         all.extend(self.node_dead.into_iter().map(|nodes| Edit::Silence(Silence::Nodes(nodes))));
         all.extend(self.zone_dead.into_iter().map(|zone| Edit::Silence(Silence::Zone(zone))));
         let grace = i64::try_from(self.node_monitor_grace_period.as_micros()).unwrap_or(i64::MAX);

@@ -40,7 +40,8 @@ impl<'s> NodeStory<'s> {
         let now = snapshot.now().mono;
         let planned = |taint: &Taint| PlannedTaint { taint: taint.clone(), from: now };
         let taints = node.fact.taints.iter().map(planned).collect();
-        let unchanged = NodeChange { node: at, taints, unschedulable: node.unschedulable };
+        let unschedulable = node.unschedulable;
+        let unchanged = NodeChange { node: at, taints, unschedulable, drained: false };
         let question = Question { until: Mono::NEVER, places_max: 0, about: &[] };
         Self { scene, at, closeup, forecast: forecast(snapshot, &[unchanged], question) }
     }

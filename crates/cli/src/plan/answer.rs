@@ -99,6 +99,16 @@ impl<'p> PlanAnswer<'p> {
         self.forecast.workloads.iter().filter(is_lost).map(|impact| impact.going + impact.later).sum()
     }
 
+    /// Of these, those that a drain evicts, which kubectl wants to be forced to.
+    pub(super) fn lost_in_a_drain(&self) -> usize {
+        let is_one = |row: &&Row<'_>| {
+            let workload = self.pod(row).workload;
+            row.fate.is_evicted()
+                && self.snapshot().workloads()[workload as usize].kind.returns() == Return::Never
+        };
+        self.rows().iter().filter(is_one).count()
+    }
+
     /// Pods that may leave earlier than told.
     pub(super) fn at_the_latest(&self) -> usize {
         let now = self.snapshot().now().mono;

@@ -39,6 +39,8 @@ pub(crate) enum Edit {
         nodes: NodeSet,
         cordoned: bool,
     },
+    /// What `kubectl drain` does.
+    Drain(NodeSet),
     Silence(Silence),
     /// The node is as a file says.
     Whole {
@@ -158,6 +160,7 @@ fn near<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
 struct Draft {
     taints: Vec<PlannedTaint>,
     unschedulable: bool,
+    drained: bool,
 }
 
 struct Drafts<'s> {
@@ -180,6 +183,7 @@ pub(super) fn apply(
         match edit {
             Edit::Taints { nodes, change } => told.push(drafts.taint(nodes, change)?),
             Edit::Cordon { nodes, cordoned } => told.push(drafts.cordon(nodes, *cordoned)?),
+            Edit::Drain(nodes) => told.push(drafts.drain(nodes)?),
             Edit::Whole { file, node, taints, unschedulable } => {
                 told.push(drafts.whole(file, node, taints, *unschedulable)?);
             }
@@ -189,10 +193,8 @@ pub(super) fn apply(
     if !silent.is_empty() {
         told.push(drafts.fall_silent(&silent, health));
     }
-    let changes = drafts.drafts.into_iter().map(|(node, Draft { taints, unschedulable })| NodeChange {
-        node,
-        taints,
-        unschedulable,
+    let changes = drafts.drafts.into_iter().map(|(node, Draft { taints, unschedulable, drained })| {
+        NodeChange { node, taints, unschedulable, drained }
     });
     Ok(Edited { changes: changes.collect(), told })
 }
@@ -204,7 +206,7 @@ impl Drafts<'_> {
         drafts.entry(node).or_insert_with(|| {
             let there = node_now.fact.taints.iter().cloned();
             let taints = there.map(|taint| PlannedTaint { taint, from: *now }).collect();
-            Draft { taints, unschedulable: node_now.unschedulable }
+            Draft { taints, unschedulable: node_now.unschedulable, drained: false }
         })
     }
 
@@ -251,6 +253,14 @@ impl Drafts<'_> {
         Ok(format!("{nodes} {verb} {}", if cordoned { "cordoned" } else { "no longer cordoned" }))
     }
 
+    fn drain(&mut self, nodes: &NodeSet) -> Result<String, EditError> {
+        self.cordon(nodes, true)?;
+        for node in nodes.of(self.snapshot)? {
+            self.draft(node).drained = true;
+        }
+        Ok(format!("{nodes} {} drained", nodes.verb("is", "are")))
+    }
+
     fn whole(
         &mut self,
         file: &str,
@@ -262,7 +272,7 @@ impl Drafts<'_> {
             .map_err(|why| EditError::File { file: file.to_owned(), why: Box::new(why) })?;
         let from = self.now;
         let taints = taints.iter().map(|taint| PlannedTaint { taint: taint.clone(), from }).collect();
-        self.drafts.insert(found, Draft { taints, unschedulable });
+        self.drafts.insert(found, Draft { taints, unschedulable, drained: false });
         Ok(format!("node {node} is as {file} has it"))
     }
 

@@ -171,8 +171,18 @@ fn hit(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
         text.push('\n');
         *text += &workloads(answer, view);
     }
-    let (broken, kept): (Vec<_>, Vec<_>) =
-        answer.forecast.budgets.iter().partition(|impact| impact.is_broken());
+    let waiting: Vec<&BudgetImpact> =
+        answer.forecast.budgets.iter().filter(|impact| impact.refuses() > 0).collect();
+    if !waiting.is_empty() {
+        text.push_str("\nDisruption budgets that the drain has to wait for:\n");
+        waiting.iter().for_each(|impact| bullet(text, &refused(answer, impact), view.paper.measure()));
+    }
+    let (broken, kept): (Vec<_>, Vec<_>) = answer
+        .forecast
+        .budgets
+        .iter()
+        .filter(|impact| impact.refuses() == 0 || impact.is_broken())
+        .partition(|impact| impact.is_broken());
     if !broken.is_empty() {
         text.push_str("\nDisruption budgets that this breaks (NoExecute taints do not ask them):\n");
         broken.iter().for_each(|impact| bullet(text, &budget(answer, impact), view.paper.measure()));
@@ -222,6 +232,18 @@ fn workloads(answer: &PlanAnswer<'_>, view: &View) -> String {
     table.print(view)
 }
 
+/// `shop/web lets 1 of 3 pods go; 2 wait until others are well`
+fn refused(answer: &PlanAnswer<'_>, impact: &BudgetImpact) -> String {
+    let budget = &answer.snapshot().budgets()[impact.budget];
+    let (waiting, all) = (impact.refuses(), impact.evicted_healthy);
+    let (may, verb) = (all - waiting, if waiting == 1 { "waits" } else { "wait" });
+    let never = if impact.allows() == Some(0) { "; it permits none now" } else { "" };
+    format!(
+        "{}/{} lets {may} of {all} pods go; {waiting} {verb} until others are well{never}",
+        budget.namespace, budget.name
+    )
+}
+
 /// `shop/web wants 2 well of its pods; 3 are, 2 leave`
 fn budget(answer: &PlanAnswer<'_>, impact: &BudgetImpact) -> String {
     let budget = &answer.snapshot().budgets()[impact.budget];
@@ -236,6 +258,16 @@ fn budget(answer: &PlanAnswer<'_>, impact: &BudgetImpact) -> String {
 }
 
 fn closing(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
+    let forced = answer.lost_in_a_drain();
+    if forced > 0 {
+        text.push('\n');
+        let pods = if forced == 1 {
+            "1 pod that nobody makes".to_owned()
+        } else {
+            format!("{forced} pods that nobody makes")
+        };
+        paragraph(text, &format!("kubectl drain goes on only with --force: it evicts {pods} again."), view);
+    }
     let mut nowhere: BTreeMap<&str, usize> = BTreeMap::new();
     for home in &answer.forecast.homes {
         if let Place::Nowhere(why) = &home.place {

@@ -86,6 +86,7 @@ fn node(answer: &PlanAnswer<'_>, forecast: &NodeForecast) -> Value {
     let stays = answer.stays(forecast).into_iter().map(|(why, pods)| json!({ "why": why, "pods": pods }));
     json!({
         "name": answer.node_name(forecast.node),
+        "drained": forecast.drained,
         "noExecuteTaints": forecast.after.iter().map(|instance| instance.taint.to_string()).collect::<Vec<_>>(),
         "pods": forecast.fates.len(),
         "leaving": forecast.fates.iter().filter(|fate| fate.at().is_some()).count(),
@@ -123,6 +124,7 @@ fn budgets(answer: &PlanAnswer<'_>) -> Vec<Value> {
             "desired": impact.desired,
             "allows": impact.allows(),
             "broken": impact.is_broken(),
+            "refuses": impact.refuses(),
         })
     };
     answer.forecast.budgets.iter().map(one).collect()

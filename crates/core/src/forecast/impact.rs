@@ -36,6 +36,8 @@ pub struct BudgetImpact {
     pub leaving: u32,
     /// Of these, those that are well now.
     pub leaving_healthy: u32,
+    /// Of these, those that a drain evicts, one by one, as the budget permits.
+    pub evicted_healthy: u32,
     /// Pods it means that are well now.
     pub healthy: u32,
     /// Pods that should stay; `None`: nobody says.
@@ -43,10 +45,22 @@ pub struct BudgetImpact {
 }
 
 impl BudgetImpact {
-    /// Whether fewer would be well than it demands, if they all left before others came.
+    /// Those that leave without asking.
+    fn unasked(&self) -> u32 {
+        self.leaving_healthy.saturating_sub(self.evicted_healthy)
+    }
+
+    /// Whether fewer would be well than it demands, if all who do not ask it left before others came.
     pub fn is_broken(&self) -> bool {
-        let left = self.healthy.saturating_sub(self.leaving_healthy);
-        self.leaving_healthy > 0 && self.desired.is_some_and(|desired| left < desired)
+        let left = self.healthy.saturating_sub(self.unasked());
+        self.unasked() > 0 && self.desired.is_some_and(|desired| left < desired)
+    }
+
+    /// How many evictions it refuses until others are well.
+    pub fn refuses(&self) -> u32 {
+        let left = self.healthy.saturating_sub(self.unasked());
+        let allowed = self.desired.map_or(u32::MAX, |desired| left.saturating_sub(desired));
+        self.evicted_healthy.saturating_sub(allowed)
     }
 
     /// How many may leave at a time before it is broken.
@@ -105,8 +119,8 @@ fn budget_of(snapshot: &Snapshot, leavers: &[Leaver], at: usize, budget: &Budget
     // Pods share few sets of labels: each is compared once.
     let selected: Vec<bool> = snapshot.label_sets().iter().map(|labels| budget.selects(labels)).collect();
     let is_meant = |pod: &Pod| selected[pod.labels as usize] && *pod.name.namespace() == *budget.namespace;
-    let meant: Vec<&Pod> =
-        leavers.iter().map(|leaver| pod(snapshot, leaver)).filter(|pod| is_meant(pod)).collect();
+    let pods = leavers.iter().map(|leaver| (pod(snapshot, leaver), leaver.evicted));
+    let meant: Vec<(&Pod, bool)> = pods.filter(|(pod, _)| is_meant(pod)).collect();
     if meant.is_empty() {
         return None;
     }
@@ -116,7 +130,8 @@ fn budget_of(snapshot: &Snapshot, leavers: &[Leaver], at: usize, budget: &Budget
     Some(BudgetImpact {
         budget: at,
         leaving: count(meant.iter()),
-        leaving_healthy: count(meant.iter().filter(|pod| pod.ready)),
+        leaving_healthy: count(meant.iter().filter(|(pod, _)| pod.ready)),
+        evicted_healthy: count(meant.iter().filter(|(pod, evicted)| pod.ready && *evicted)),
         healthy: counted.map_or(ready, |status| status.healthy),
         desired: counted.map(|status| status.desired),
     })

@@ -8,11 +8,11 @@
 use super::{Fate, NodeChange, NodeForecast, PlannedTaint};
 use crate::hold::Holds;
 use crate::matching::{self, Answer};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Return, Snapshot};
 use crate::start::{Start, StartSource};
 use crate::taint::Effect;
 use crate::time::Mono;
-use crate::verdict::{self, TaintInstance};
+use crate::verdict::{self, Outcome, TaintInstance};
 use alloc::vec::Vec;
 
 /// A pod that leaves.
@@ -22,6 +22,8 @@ pub(super) struct Leaver {
     pub(super) at: Mono,
     /// Its position.
     pub(super) pod: u32,
+    /// A drain evicts it, which asks disruption budgets.
+    pub(super) evicted: bool,
 }
 
 /// The nodes that are changed, or, if none is, those with a NoExecute taint.
@@ -39,8 +41,21 @@ pub(super) fn nodes(snapshot: &Snapshot, changes: &[NodeChange]) -> Vec<NodeFore
 fn one(snapshot: &Snapshot, node: usize, change: Option<&NodeChange>) -> NodeForecast {
     let before = snapshot.instances(node);
     let after = change.map_or_else(|| before.clone(), |change| planned(&before, change));
-    let fates = fates(snapshot, node, &before, &after);
-    NodeForecast { node, before, after, fates }
+    let mut fates = fates(snapshot, node, &before, &after);
+    let drained = change.is_some_and(|change| change.drained);
+    if drained {
+        fates.iter_mut().for_each(|fate| drain(snapshot, fate));
+    }
+    NodeForecast { node, before, after, drained, fates }
+}
+
+/// Who stays, or goes later, is evicted now; not who is out of reach, nor a DaemonSet's, which would be made again at once.
+fn drain(snapshot: &Snapshot, fate: &mut Fate) {
+    let (pod, now) = (&snapshot.pods()[fate.pod as usize], snapshot.now().mono);
+    let is_left = snapshot.workloads()[pod.workload as usize].kind.returns() == Return::SameNode;
+    if pod.exemption.is_none() && !is_left && fate.at().is_none_or(|at| at > now) {
+        (fate.after, fate.decisive) = (Outcome::Goes { due: now }, None);
+    }
 }
 
 /// The instances that a node would have: those that go on keep their start, others begin when they come.
@@ -88,7 +103,10 @@ fn fates(snapshot: &Snapshot, node: usize, before: &[TaintInstance], after: &[Ta
 
 /// Who leaves up to this moment, in no order.
 pub(super) fn leavers(nodes: &[NodeForecast], until: Mono) -> Vec<Leaver> {
-    let leaver = |fate: &Fate| fate.at().filter(|at| *at <= until).map(|at| Leaver { at, pod: fate.pod });
+    let leaver = |fate: &Fate| {
+        let at = fate.at().filter(|at| *at <= until)?;
+        Some(Leaver { at, pod: fate.pod, evicted: fate.is_evicted() })
+    };
     nodes.iter().flat_map(|node| node.fates.iter().filter_map(leaver)).collect()
 }
 

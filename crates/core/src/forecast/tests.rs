@@ -67,7 +67,7 @@ fn shop() -> Snapshot {
 fn change(snapshot: &Snapshot, node: usize, taints: &[Taint]) -> NodeChange {
     let from = snapshot.now().mono;
     let taints = taints.iter().map(|taint| PlannedTaint { taint: taint.clone(), from }).collect();
-    NodeChange { node, taints, unschedulable: false }
+    NodeChange { node, taints, unschedulable: false, drained: false }
 }
 
 fn names(snapshot: &Snapshot, forecast: &Forecast) -> Vec<(String, Option<i64>)> {
@@ -118,6 +118,31 @@ fn workloads_and_budgets_count_what_they_lose() {
     let told = forecast(&shop, &[change(&shop, 0, &[taint("db", "NoExecute")])], soon);
     assert!(!told.budgets[0].is_broken());
     assert_eq!(told.totals.later, 1, "who goes later is still told");
+}
+
+/// What kubectl drain does: everybody but a DaemonSet's is evicted, as budgets permit; NoExecute asks none.
+#[test]
+fn a_drain_evicts_as_budgets_permit_and_leaves_daemons() {
+    let shop = shop();
+    let drain = NodeChange { drained: true, unschedulable: true, ..change(&shop, 0, &[]) };
+    let told = forecast(&shop, &[drain], ALL);
+    let going = |told: &Forecast| -> Vec<String> {
+        names(&shop, told)
+            .into_iter()
+            .filter_map(|(name, at)| at.map(|at| alloc::format!("{name}@{at}")))
+            .collect()
+    };
+    assert_eq!(going(&told), ["alone@0", "web-1@0", "web-2@0"]);
+    assert!(told.nodes[0].fates.iter().filter(|fate| fate.at().is_some()).all(Fate::is_evicted));
+    // Three are well, two have to be, and two would go: one of them waits.
+    assert_eq!((told.budgets[0].refuses(), told.budgets[0].is_broken()), (1, false));
+    // A taint takes web-1 without asking: then the drain may take nobody.
+    let both = NodeChange { drained: true, ..change(&shop, 0, &[taint("db", "NoExecute")]) };
+    let told = forecast(&shop, &[both], ALL);
+    assert_eq!(going(&told), ["alone@0", "web-1@0", "web-2@0"]);
+    assert_eq!((told.budgets[0].refuses(), told.budgets[0].is_broken()), (1, false));
+    assert!(told.nodes[0].fates.iter().any(|fate| !fate.is_evicted() && fate.at().is_some()));
+    assert_ne!(told.homes[0].place, Place::Node(0), "the node is full of taints");
 }
 
 #[test]
@@ -282,7 +307,7 @@ proptest! {
         let taints = after.iter()
             .map(|&(at, seconds)| PlannedTaint { taint: taint(keys[at], "NoExecute"), from: from(seconds) })
             .collect();
-        let change = NodeChange { node: 0, taints, unschedulable: false };
+        let change = NodeChange { node: 0, taints, unschedulable: false, drained: false };
         let told = forecast(&snapshot, &[change], ALL);
         let [node] = &told.nodes[..] else { panic!() };
         for fate in &node.fates {

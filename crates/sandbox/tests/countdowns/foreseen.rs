@@ -107,7 +107,7 @@ async fn one(seed: u64) -> usize {
     let after = change.apply(&kept, true).unwrap().taints;
     let from = snapshot.now().mono;
     let planned = after.iter().map(|taint| PlannedTaint { taint: taint.clone(), from }).collect();
-    let changes = [NodeChange { node, taints: planned, unschedulable: false }];
+    let changes = [NodeChange { node, taints: planned, unschedulable: false, drained: false }];
     let question = Question { until: Mono::NEVER, places_max: 100, about: &[] };
     // What happens elsewhere happens anyway; the change decides for its own node.
     let mut expected = told(&snapshot, &forecast(&snapshot, &[], question));
