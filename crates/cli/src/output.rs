@@ -16,7 +16,7 @@ mod table;
 
 pub(crate) use form::{FORMS, Form};
 pub(crate) use machine::json;
-pub(crate) use moment::{dated, when, zone_name};
+pub(crate) use moment::{age, dated, when, zone_name};
 pub(crate) use paper::{Paper, harmless, width, wrap};
 pub(crate) use table::{Cell, Column, Table};
 

@@ -7,6 +7,7 @@
 //! Not here: what is asked of the snapshot (the core).
 
 mod chosen;
+mod clock;
 pub(crate) mod closeup;
 mod cluster;
 mod files;
@@ -15,6 +16,7 @@ mod objects;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub(crate) use clock::ServerClock;
 pub(crate) use cluster::{Reach, of_nodes};
 pub(crate) use files::{NO_UID, sort};
 
@@ -24,7 +26,6 @@ use jiff::Timestamp;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
-use taintward_client::clock::Clock;
 use taintward_client::connect::{ConnectError, ProbeError};
 use taintward_core::matching::NumericOperators;
 use taintward_core::names::{NodeName, PodName};
@@ -116,8 +117,8 @@ const GIVE_NODES: &str =
     "give the nodes too, as from: kubectl get nodes,pods,pdb -A -o json --show-managed-fields";
 
 /// Which moment it is, for judging.
-pub(crate) fn moment(as_of: Option<Timestamp>) -> Wall {
-    as_of.map_or_else(|| Clock::system().now().wall, |as_of| Wall::from_micros(as_of.as_microsecond()))
+pub(crate) fn moment(as_of: Option<Timestamp>, clock: &ServerClock) -> Wall {
+    as_of.map_or_else(|| clock.now().wall, |as_of| Wall::from_micros(as_of.as_microsecond()))
 }
 
 /// Reads what is needed to say who leaves.

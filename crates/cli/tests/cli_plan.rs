@@ -11,7 +11,7 @@ mod cli {
     pub(crate) mod running;
 }
 use cli::patience::eventually;
-use cli::reluctant::{There, serve};
+use cli::reluctant::{There, serve, serve_at};
 use cli::running::{Folder, Running, text};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -185,4 +185,33 @@ fn a_plan_for_one_namespace_asks_for_all_pods_and_makes_do_with_less() {
     assert_eq!((code, &told["items"][0]["pod"]), (1, &"here".into()));
     let gap = told["gaps"][0].as_str().unwrap();
     assert!(gap.contains("grant the verb list on pods") && gap.ends_with("places may be wrong"), "{gap}");
+}
+
+/// What the objects say was written by the cluster's clocks, and is judged by them.
+#[test]
+fn the_servers_clock_counts_and_a_date_that_makes_no_sense_does_not() {
+    let there = |path: &str| match path {
+        "/api/v1/nodes" => There::Object(NODES),
+        "/api/v1/pods" | "/apis/policy/v1/poddisruptionbudgets" => {
+            There::Object(r#"{"kind": "List", "items": []}"#)
+        }
+        _ => There::Nothing,
+    };
+    let folder = Folder::named("plan-clock");
+    let kubeconfig = serve_at(&folder, "date: Sun, 01 Jan 2040 10:00:00 GMT\r\n", there);
+    let (_, told) = plan(&kubeconfig, &["--taint", "n1", "x:NoExecute"]);
+    assert!(told["asOf"].as_str().unwrap().starts_with("2040-01-01T10:00:"), "{told}");
+    let note = told["notes"][0].as_str().unwrap();
+    assert!(note.contains("behind the API server's; times are the server's"), "{note}");
+    let late = Folder::named("plan-late");
+    let behind = serve_at(&late, "date: Sun, 01 Mar 2026 10:00:00 GMT\r\n", there);
+    let (_, told) = plan(&behind, &[]);
+    assert!(told["asOf"].as_str().unwrap().starts_with("2026-03-01T10:00:"), "{told}");
+    let (_, told) = plan(&kubeconfig, &["--as-of", "2030-01-01T00:00:00Z"]);
+    assert_eq!((&told["asOf"], &told["notes"]), (&"2030-01-01T00:00:00Z".into(), &Value::Array(Vec::new())));
+    for odd in ["", "date: soon\r\n", "date: 99999999999999\r\n"] {
+        let folder = Folder::named("plan-no-clock");
+        let (_, told) = plan(&serve_at(&folder, odd, there), &[]);
+        assert_eq!(told["notes"], Value::Array(Vec::new()), "{odd}");
+    }
 }

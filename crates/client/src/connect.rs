@@ -18,7 +18,7 @@ mod stack;
 mod tls;
 
 pub use access::{Missing, Need, check_access};
-pub use probe::{ProbeError, probe};
+pub use probe::{Greeting, ProbeError, greet, probe};
 
 pub(crate) use credentials::NoCredentials;
 

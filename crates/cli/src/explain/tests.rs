@@ -5,8 +5,8 @@ use super::{EXIT_CODES, Scene, object, parse_targets};
 use crate::described::{check, document, schema};
 use crate::kube_args::KubeArgs;
 use crate::sandbox::kube_client;
-use crate::survey::Reach;
 use crate::survey::near::{Wanted, in_cluster, in_files};
+use crate::survey::{Reach, ServerClock};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -116,7 +116,7 @@ fn taint(server: &Server, node: &str, taints: &[(&str, Option<Timestamp>)]) {
 async fn told(server: &Server, names: &[String]) -> BTreeMap<String, (String, Option<Timestamp>)> {
     let mut cluster = KubeArgs::default().settle();
     cluster.patience = Duration::from_secs(30);
-    let reach = Reach { cluster: &cluster, connected: connected(server) };
+    let reach = Reach { cluster: &cluster, connected: connected(server), clock: ServerClock::local() };
     let namespace = Some("default".to_owned());
     let pods = names.iter().cloned().collect();
     let wanted = Wanted { pods, namespace: namespace.clone(), ..Wanted::default() };

@@ -13,13 +13,12 @@ use super::{Ask, PendingError};
 use crate::enforcer::Enforcers;
 use crate::output::{Form, View};
 use crate::runtime::Runtime;
-use crate::survey::Reach;
+use crate::survey::{Reach, ServerClock};
 use crate::words::{paragraph, stamp};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
-use taintward_client::clock::Clock;
 use taintward_client::decode::Fact;
 use taintward_client::listen::{Heard, Listener, Missing, Phase, Scope, Settings, StreamHealth};
 use taintward_client::pages::{self, Listing};
@@ -42,7 +41,7 @@ pub(super) fn run(ask: &Ask) -> Result<(), PendingError> {
     let runtime = Runtime::new()?;
     runtime.block_on(async {
         let reach = Reach::of(&ask.cluster).await?;
-        let clock = Clock::system();
+        let clock = reach.clock.clone();
         let (tell, enforcers) = watch::channel(None);
         let looking = async {
             loop {
@@ -107,7 +106,7 @@ enum Out {
 /// Somebody watches.
 struct Watching<'a> {
     ledger: Ledger,
-    clock: &'a Clock,
+    clock: &'a ServerClock,
     view: View,
     form: &'a Form,
     namespace: &'a str,
@@ -120,7 +119,7 @@ impl<'a> Watching<'a> {
     fn new(
         ask: &'a Ask,
         namespace: &'a str,
-        clock: &'a Clock,
+        clock: &'a ServerClock,
         enforcers: watch::Receiver<Option<Enforcers>>,
     ) -> Self {
         Self {

@@ -6,14 +6,14 @@
 //! Not here: connecting, pages (the client).
 
 use super::chosen::Chosen;
-use super::{Gap, Survey, SurveyError, gone, moment};
+use super::{Gap, ServerClock, Survey, SurveyError, gone, moment};
 use crate::kube_args::Cluster;
 use crate::progress::Progress;
 use crate::runtime::Runtime;
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 use taintward_client::act::Refusal;
-use taintward_client::connect::{Connected, connect, probe};
+use taintward_client::connect::{Connected, connect, greet};
 use taintward_client::pages::{self, Listing, pages};
 use taintward_client::snapshot;
 use taintward_core::effect::Failure;
@@ -24,6 +24,8 @@ use taintward_core::snapshot::Builder;
 pub(crate) struct Reach<'c> {
     pub(crate) cluster: &'c Cluster,
     pub(crate) connected: Connected,
+    /// The server's.
+    pub(crate) clock: ServerClock,
 }
 
 /// What is read besides nodes.
@@ -45,8 +47,11 @@ impl<'c> Reach<'c> {
         let connected = connect(&cluster.settings).await?;
         let place = connected.where_from.clone();
         let unreachable = |why| SurveyError::Unreachable { place, why };
-        probe(&connected.client, cluster.patience).await.map_err(unreachable)?;
-        Ok(Self { cluster, connected })
+        let local = ServerClock::local();
+        let asked = local.now().wall;
+        let greeting = greet(&connected.client, cluster.patience).await.map_err(unreachable)?;
+        let clock = ServerClock::of(asked, local.now().wall, greeting.date);
+        Ok(Self { cluster, connected, clock })
     }
 
     /// Tells each object of a list.
@@ -115,7 +120,7 @@ impl<'c> Reach<'c> {
         numeric: NumericOperators,
     ) -> Survey {
         let Extent { namespace, selector, fields, budgets, mut chosen } = extent;
-        let mut builder = Builder::new(moment(as_of), numeric, false);
+        let mut builder = Builder::new(moment(as_of, &self.clock), numeric, false);
         let (mut gaps, mut progress) = (Vec::new(), Progress::default());
         let mut node = |json: &[u8]| {
             builder.node(snapshot::node(json)?);
@@ -163,7 +168,7 @@ impl<'c> Reach<'c> {
         drop(progress);
         let snapshot = builder.finish();
         let about = chosen.among(&snapshot);
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> = self.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
         if let Some(told) = gone(snapshot.lost()) {
             // A node that is known not to be there is no gap: its pods are about to be collected.
             if nodes_are_known { notes.push(told) } else { gaps.push(Gap::plain(told)) }

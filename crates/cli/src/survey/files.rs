@@ -8,7 +8,7 @@
 use super::chosen::Chosen;
 use super::near::Closeups;
 use super::objects::{self, Kind, Object};
-use super::{Gap, Survey, SurveyError, moment, some};
+use super::{Gap, ServerClock, Survey, SurveyError, moment, some};
 use crate::kube_args::Cluster;
 use crate::manifest::files::{Found, each};
 use crate::manifest::{self, Mark};
@@ -78,7 +78,7 @@ pub(super) struct Texts {
 
 impl Texts {
     pub(super) fn new(as_of: Option<Timestamp>, numeric: NumericOperators) -> Self {
-        let builder = Builder::new(moment(as_of), numeric, true);
+        let builder = Builder::new(moment(as_of, &ServerClock::local()), numeric, true);
         let (gaps, closeups, others) = (Vec::new(), Closeups::default(), BTreeSet::new());
         let (chosen, progress) = (Chosen::default(), Progress::default());
         Self { builder, gaps, objects: 0, closeups, chosen, progress, others }

@@ -131,7 +131,7 @@ pub(crate) async fn in_cluster(
     as_of: Option<Timestamp>,
     numeric: NumericOperators,
 ) -> Vicinity {
-    let builder = Builder::new(moment(as_of), numeric, true);
+    let builder = Builder::new(moment(as_of, &reach.clock), numeric, true);
     let closeups = Closeups::of(wanted.clone());
     let (gaps, gone, absent) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     let mut look = Look { reach, builder, closeups, gaps, gone, absent };
@@ -155,7 +155,8 @@ pub(crate) async fn in_cluster(
         knows_events &= look.events(namespace, name).await;
     }
     let Look { builder, closeups, gaps, gone, absent, .. } = look;
-    let (notes, about) = (Vec::new(), Vec::new());
+    let notes = reach.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
+    let about = Vec::new();
     let survey = Survey { snapshot: builder.finish(), from: reach.place(), gaps, notes, about };
     Vicinity { survey, closeups, gone, absent, elsewhere, knows_events }
 }

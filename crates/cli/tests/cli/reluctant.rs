@@ -21,13 +21,22 @@ pub(crate) enum There {
 
 /// Serves what `there` says of each path; `/version` is always there.
 pub(crate) fn serve(folder: &Folder, there: impl Fn(&str) -> There + Send + 'static) -> String {
+    serve_at(folder, "", there)
+}
+
+/// The same, from a server whose clock says this: a header.
+pub(crate) fn serve_at(
+    folder: &Folder,
+    date: &'static str,
+    there: impl Fn(&str) -> There + Send + 'static,
+) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || listener.incoming().for_each(|stream| answer(stream.unwrap(), &there)));
+    std::thread::spawn(move || listener.incoming().for_each(|stream| answer(stream.unwrap(), date, &there)));
     folder.write("kubeconfig", &kubeconfig(&format!("http://{address}")))
 }
 
-fn answer(mut stream: TcpStream, there: &impl Fn(&str) -> There) {
+fn answer(mut stream: TcpStream, date: &str, there: &impl Fn(&str) -> There) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
     let asked = lines.by_ref().next().unwrap_or_default();
     lines.take_while(|line| !line.is_empty()).for_each(drop);
@@ -46,7 +55,7 @@ fn answer(mut stream: TcpStream, there: &impl Fn(&str) -> There) {
     };
     let length = body.len();
     let head = "content-type: application/json\r\nconnection: close";
-    let _ = write!(stream, "HTTP/1.1 {status}\r\n{head}\r\ncontent-length: {length}\r\n\r\n{body}");
+    let _ = write!(stream, "HTTP/1.1 {status}\r\n{head}\r\n{date}content-length: {length}\r\n\r\n{body}");
 }
 
 /// Of a server anybody may speak to, and the namespace `shop`.

@@ -6,11 +6,13 @@
 
 use super::NoCredentials;
 use crate::act::{chain, essence, find, quiet};
-use http::Request;
+use http::header::DATE;
+use http::{HeaderMap, Request};
 use http_body_util::{BodyExt, Limited};
 use kube::Client;
 use kube::client::Body;
 use std::time::Duration;
+use taintward_core::time::Wall;
 use thiserror::Error;
 
 /// The longest answer that is read.
@@ -49,25 +51,51 @@ pub enum ProbeError {
 /// # Errors
 /// The way in which the server cannot be talked to.
 pub async fn probe(client: &Client, limit: Duration) -> Result<String, ProbeError> {
+    Ok(greet(client, limit).await?.version)
+}
+
+/// What a server says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Greeting {
+    /// `v1.36.3`
+    pub version: String,
+    /// Its clock, by the header `Date`: a whole second, which was not over yet. `None`: it does not say, or nothing that
+    /// makes sense.
+    pub date: Option<Wall>,
+}
+
+/// [`probe`], with the time by the server's clock.
+///
+/// # Errors
+/// The way in which the server cannot be talked to.
+pub async fn greet(client: &Client, limit: Duration) -> Result<Greeting, ProbeError> {
     match tokio::time::timeout(limit, ask(client)).await {
         Ok(result) => result,
         Err(_) => Err(ProbeError::Unreachable(format!("no answer within {limit:?}"))),
     }
 }
 
-async fn ask(client: &Client) -> Result<String, ProbeError> {
+fn date(headers: &HeaderMap) -> Option<Wall> {
+    let text = headers.get(DATE)?.to_str().ok()?;
+    let at = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
+    Some(Wall::from_micros(at.as_microsecond()))
+}
+
+async fn ask(client: &Client) -> Result<Greeting, ProbeError> {
     let request = Request::get("/version").header("accept", "application/json").body(Body::empty());
     let request = request.map_err(|why| ProbeError::Unreachable(why.to_string()))?;
     let answer = client.send(request).await.map_err(|why| sort(&why))?;
-    let status = answer.status();
+    let (status, date) = (answer.status(), date(answer.headers()));
     let body = Limited::new(answer.into_body(), BODY_MAX).collect().await;
     let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let json: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
     let said = |field: &str| json[field].as_str().map(quiet);
     let message = || said("message").unwrap_or_else(|| "no reason given".to_owned());
     match status.as_u16() {
-        200..=299 => said("gitVersion")
-            .ok_or_else(|| ProbeError::NoApiServer("it tells no Kubernetes version".to_owned())),
+        200..=299 => match said("gitVersion") {
+            Some(version) => Ok(Greeting { version, date }),
+            None => Err(ProbeError::NoApiServer("it tells no Kubernetes version".to_owned())),
+        },
         401 => Err(ProbeError::Unauthorized(message())),
         403 => Err(ProbeError::Forbidden(message())),
         _ => Err(ProbeError::NoApiServer(format!("{status}: {}", message()))),

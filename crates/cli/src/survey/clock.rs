@@ -1,0 +1,86 @@
+//! # Clock: the time by the server's clock
+//! Room:     how far this machine's clock is from the server's, as the header `Date` of one answer tells.
+//! Comes in: when it was asked and answered; the date.
+//! Goes out: [`ServerClock`]; a note where the two differ.
+//! Keeps:    what stands in a cluster's objects was written by its clocks, and is judged by them: a countdown is not wrong
+//!           because the clock of a laptop is. A difference that the whole seconds of the header can hide is none.
+//! Not here: reading a clock (`taintward_client::clock`); the controller's own estimate.
+
+use taintward_client::clock::Clock;
+use taintward_core::time::{Now, Span, Wall};
+
+/// The header has whole seconds.
+const RESOLUTION: i64 = 1_000_000;
+
+/// A clock that goes as the server's does.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerClock {
+    clock: Clock,
+    /// How far the server's is ahead of ours, in microseconds; below zero: behind.
+    ahead: i64,
+}
+
+impl ServerClock {
+    /// This machine's.
+    pub(crate) fn local() -> Self {
+        Self { clock: Clock::system(), ahead: 0 }
+    }
+
+    /// By what a server answered between these moments of this machine.
+    pub(super) fn of(asked: Wall, answered: Wall, date: Option<Wall>) -> Self {
+        let ahead = date.map_or(0, |date| ahead(asked, answered, date));
+        Self { clock: Clock::system(), ahead }
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        let now = self.clock.now();
+        Now { wall: Wall::from_micros(now.wall.as_micros().saturating_add(self.ahead)), ..now }
+    }
+
+    /// What there is to say.
+    pub(super) fn remark(&self) -> Option<String> {
+        let length = crate::output::age(Span::from_micros(self.ahead.saturating_abs()));
+        let how = match self.ahead {
+            0 => return None,
+            1.. => "behind",
+            _ => "ahead of",
+        };
+        Some(format!("the clock here is {length} {how} the API server's; times are the server's"))
+    }
+}
+
+/// How far the server's clock is ahead; zero where both may be the same.
+fn ahead(asked: Wall, answered: Wall, date: Wall) -> i64 {
+    let (asked, answered, date) = (asked.as_micros(), answered.as_micros(), date.as_micros());
+    let least = date.saturating_sub(answered);
+    let most = date.saturating_add(RESOLUTION).saturating_sub(asked);
+    if least <= 0 && most >= 0 {
+        return 0;
+    }
+    least / 2 + most / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_whole_seconds_cannot_hide_is_a_difference() {
+        let at = |millis: i64| Wall::from_micros(1_800_000_000_000_000 + millis * 1_000);
+        for (asked, answered, date, expected) in [
+            (200, 300, 0, 0),
+            (1_900, 2_100, 1_000, 0),
+            (900, 1_100, 1_000, 0),
+            (200, 400, 60_000, 60_200),
+            (200, 400, -60_000, -59_800),
+            (0, 5_000, 3_000, 0),
+        ] {
+            let found = ahead(at(asked), at(answered), at(date));
+            assert_eq!(found / 1_000, expected, "{asked} {answered} {date}");
+        }
+        let clock = |date| ServerClock::of(at(200), at(400), date);
+        assert_eq!(clock(None).remark(), None);
+        let said = clock(Some(at(-60_000))).remark().unwrap();
+        assert_eq!(said, "the clock here is 59s ahead of the API server's; times are the server's");
+    }
+}
