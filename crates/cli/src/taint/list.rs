@@ -118,7 +118,7 @@ fn length(seconds: u64) -> String {
 
 /// The clock for waiting plays no part here.
 fn moment_of(wall: Wall) -> Now {
-    Now { mono: Mono::from_micros(wall.as_micros()), wall }
+    Now::exact(Mono::from_micros(wall.as_micros()), wall)
 }
 
 /// Columns side by side if they fit; else each below the other.
