@@ -55,7 +55,7 @@ struct History {
 }
 
 fn clock(now: i64) -> Now {
-    Now { mono: Mono::from_micros(now), wall: Wall::from_micros(EPOCH + now) }
+    Now::exact(Mono::from_micros(now), Wall::from_micros(EPOCH + now))
 }
 
 fn name(node: usize) -> NodeName {
