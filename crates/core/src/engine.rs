@@ -28,6 +28,7 @@ use alloc::vec::Vec;
 
 mod answers;
 mod census;
+mod deadlines;
 mod hold;
 mod ingest;
 mod plan;

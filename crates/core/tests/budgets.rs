@@ -11,6 +11,8 @@ use std::hint::black_box;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use taintward_core::engine::Input;
+use taintward_core::time::Span;
+use taintward_core::toleration::Operator;
 
 /// One measurement at a time.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -54,6 +56,38 @@ fn a_hostile_pod_on_a_hostile_node_is_cheap() {
         assert!(taken < floor * 40, "{what}: {taken:?}, floor {floor:?}");
         assert!(!RELEASE || taken <= Duration::from_millis(5), "{what}: {taken:?}");
     }
+}
+
+/// Pods of one node that each have a deadline of their own cost what a few passes over them cost, not a pass each.
+#[test]
+fn ten_thousand_deadlines_of_one_node_are_cheap() {
+    const PODS: usize = 10_000;
+    let _alone = ALONE.lock().expect("no other measurement has failed");
+    let mut floor = Duration::MAX;
+    let taken = shortest(3, || {
+        let mut engine = crowd::engine(1, 0, 300);
+        let pods = (0..PODS).map(|at| {
+            let patience = Some(1 + (at * 7_919 % PODS) as i64);
+            let tolerations = vec![crowd::toleration(KEY, Operator::Exists, patience)];
+            crowd::pod(at, crowd::node_name(0), tolerations)
+        });
+        let pods: Vec<_> = pods.map(|fact| Input::Pod { fact, listed: false }).collect();
+        floor = floor.min(time(|| pods.into_iter().for_each(|input| engine.handle(input, now()))));
+        let node = Input::Node { fact: crowd::node(0, 2, &[KEY]), listed: false };
+        let taken = time(|| {
+            engine.handle(node, now());
+            for passed in 1..=PODS {
+                let passed = Span::from_secs(passed as i64);
+                assert_eq!(engine.deadline_at(), Some(now().mono.plus(passed)));
+                engine.tick(now().mono.plus(passed));
+            }
+        });
+        assert_eq!(engine.census().due, PODS);
+        taken
+    });
+    println!("{taken:?} for 10,000 deadlines, {floor:?} for hearing of their pods");
+    assert!(taken < floor * 25, "{taken:?}, floor {floor:?}");
+    assert!(!RELEASE || taken <= Duration::from_millis(500), "{taken:?}");
 }
 
 /// One taint on one node of 110 pods, between a small and a large cluster.

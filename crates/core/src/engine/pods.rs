@@ -78,13 +78,11 @@ impl Engine {
         self.unread_pods.take(&reference.uid);
         let Some(seat) = self.nodes.get_mut(&reference.node) else { return };
         let Some(mut pod) = seat.remove(&reference.uid) else { return };
-        let deadline = match pod.stage() {
-            Stage::Counting(at) => Some(at),
-            _ => None,
-        };
+        let before = pod.stage();
         self.book.leave(&mut pod, &reference.node);
+        seat.deadline_changed(&reference.uid, before, Stage::Gone);
         self.lists.give_back(&pod.tolerations);
-        if deadline.is_some() && seat.wake == deadline {
+        if matches!(before, Stage::Counting(at) if at == seat.wake) {
             self.rewake(&reference.node);
         }
         self.clear_seat(&reference.node);

@@ -25,10 +25,17 @@ impl Engine {
                 break;
             }
             let Some((_, node)) = self.wakes.pop_first() else { break };
-            if let Some(seat) = self.nodes.get_mut(&node) {
-                seat.wake = None;
+            let Some(seat) = self.nodes.get_mut(&node) else { continue };
+            seat.wake = Mono::NEVER;
+            match seat.deadlines.take_due(now) {
+                Some(due) => {
+                    for uid in due {
+                        self.judge_pod(&node, &uid, None, now);
+                    }
+                    self.rewake(&node);
+                }
+                None => self.reassess(&node, now),
             }
-            self.reassess(&node, now);
         }
     }
 
@@ -40,7 +47,7 @@ impl Engine {
 
     /// When the next deadline comes: what [`Engine::tick`] then makes due is there for [`Lane::Fresh`], too.
     pub fn deadline_at(&self) -> Option<Mono> {
-        self.wakes.first().map(|(at, _)| *at).filter(|at| *at != Mono::NEVER)
+        self.wakes.first().map(|(at, _)| *at)
     }
 
     /// When the next retry may be pulled ([`Lane::All`]). It stays in the past for as long as nobody pulls it: whoever has
@@ -66,57 +73,69 @@ impl Engine {
             let outcome = verdict::outcome(&subject, taints, &self.book.holds, &remembered[at].1, now);
             self.book.settle(pod, outcome, node, None, now);
         }
+        seat.deadlines.forget();
         self.rewake(node);
     }
 
     /// Judges one pod again and plans accordingly, on an untainted node too (TE-16, TE-44); `known_due`: it was taken
     /// out of the queue for this.
     pub(super) fn reassess_pod(&mut self, node: &NodeName, uid: &Uid, known_due: Option<Mono>, now: Mono) {
-        let Some(seat) = self.nodes.get_mut(node) else { return };
-        let numeric = self.config.numeric;
-        let obscured = seat.obscured();
-        let wake = seat.wake;
-        let (taints, Some(pod)) = seat.taints_and_pod(uid) else { return };
-        let before = pod.stage();
-        let answers = answers(pod, taints, numeric);
-        let outcome = verdict::outcome(&pod.subject(obscured), taints, &self.book.holds, &answers, now);
-        self.book.settle(pod, outcome, node, known_due, now);
-        match (before, pod.stage()) {
+        let Some((before, after)) = self.judge_pod(node, uid, known_due, now) else { return };
+        let wake = self.nodes.get(node).map_or(Mono::NEVER, |seat| seat.wake);
+        match (before, after) {
             (before, after) if before == after => {}
-            (_, Stage::Counting(at)) if wake.is_none_or(|wake| at < wake) => self.set_wake(node, Some(at)),
-            (Stage::Counting(at), _) if wake == Some(at) => self.rewake(node),
+            (_, Stage::Counting(at)) if at < wake => self.set_wake(node, at),
+            (Stage::Counting(at), _) if at == wake && at != Mono::NEVER => self.rewake(node),
             _ => {}
         }
     }
 
+    /// Judges one pod without finding its node's next deadline; says from which stage to which.
+    fn judge_pod(
+        &mut self,
+        node: &NodeName,
+        uid: &Uid,
+        known_due: Option<Mono>,
+        now: Mono,
+    ) -> Option<(Stage, Stage)> {
+        let seat = self.nodes.get_mut(node)?;
+        let numeric = self.config.numeric;
+        let obscured = seat.obscured();
+        let (taints, Some(pod)) = seat.taints_and_pod(uid) else { return None };
+        let before = pod.stage();
+        let answers = answers(pod, taints, numeric);
+        let outcome = verdict::outcome(&pod.subject(obscured), taints, &self.book.holds, &answers, now);
+        self.book.settle(pod, outcome, node, known_due, now);
+        let after = pod.stage();
+        seat.deadline_changed(uid, before, after);
+        Some((before, after))
+    }
+
     /// Finds the earliest deadline of a node's pods.
     pub(super) fn rewake(&mut self, node: &NodeName) {
-        let Some(seat) = self.nodes.get(node) else { return };
-        let deadlines = seat.pods().filter_map(|pod| match pod.stage() {
-            Stage::Counting(at) => Some(at),
-            _ => None,
-        });
-        let earliest = deadlines.min();
+        let Some(seat) = self.nodes.get_mut(node) else { return };
+        let earliest = seat.earliest_deadline();
         self.set_wake(node, earliest);
     }
 
-    fn set_wake(&mut self, node: &NodeName, wake: Option<Mono>) {
+    fn set_wake(&mut self, node: &NodeName, wake: Mono) {
         let Some(seat) = self.nodes.get_mut(node) else { return };
         if seat.wake == wake {
             return;
         }
-        if let Some(old) = core::mem::replace(&mut seat.wake, wake) {
+        let old = core::mem::replace(&mut seat.wake, wake);
+        if old != Mono::NEVER {
             self.wakes.remove(&(old, node.clone()));
         }
-        if let Some(new) = wake {
-            self.wakes.insert((new, node.clone()));
+        if wake != Mono::NEVER {
+            self.wakes.insert((wake, node.clone()));
         }
     }
 
     /// Gives up a seat that holds nothing.
     pub(super) fn clear_seat(&mut self, node: &NodeName) {
         if self.nodes.get(node).is_some_and(Seat::is_vacant) {
-            self.set_wake(node, None);
+            self.set_wake(node, Mono::NEVER);
             self.nodes.remove(node);
         }
     }

@@ -7,6 +7,7 @@
 //! Not here: shared lists of tolerations (`intern.rs`); what follows from a change (`engine.rs`).
 
 use super::census::Counts;
+use super::deadlines::Deadlines;
 use super::plan::Told;
 use crate::fact::{Owner, PodFact, Standing};
 use crate::intern::Interner;
@@ -284,7 +285,7 @@ impl Check {
 }
 
 /// A node's place: the node, if it exists, and the pods bound to its name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Seat {
     pub(super) known: Option<Known>,
     /// Sorted by UID.
@@ -293,14 +294,33 @@ pub(super) struct Seat {
         reason = "inserting moves pointers, not pods, even on a node with 100,000 of them"
     )]
     pods: Vec<Box<Pod>>,
-    /// The earliest deadline of its counting pods.
-    pub(super) wake: Option<Mono>,
+    /// The earliest deadline of its counting pods; [`Mono::NEVER`]: there is none.
+    pub(super) wake: Mono,
+    pub(super) deadlines: Deadlines,
     pub(super) check: Check,
     /// Pods waiting for the check in flight.
     pub(super) parked: Vec<super::queue::Ticket>,
 }
 
+impl Default for Seat {
+    fn default() -> Self {
+        let (known, pods, parked) = (None, Vec::new(), Vec::new());
+        let (wake, deadlines, check) = (Mono::NEVER, Deadlines::default(), Check::default());
+        Self { known, pods, wake, deadlines, check, parked }
+    }
+}
+
 impl Seat {
+    /// The earliest deadline, as the pods say themselves.
+    pub(super) fn earliest_deadline(&mut self) -> Mono {
+        self.deadlines.earliest(&self.pods)
+    }
+
+    /// One of its pods went from one stage to another.
+    pub(super) fn deadline_changed(&mut self, uid: &Uid, before: Stage, after: Stage) {
+        self.deadlines.change(uid, before, after, self.pods.len());
+    }
+
     pub(super) fn pod(&self, uid: &Uid) -> Option<&Pod> {
         self.position(uid).ok().map(|at| &*self.pods[at])
     }
