@@ -25,7 +25,8 @@ pub(crate) use path::{Resource, push_encoded, quiet};
 pub(crate) use refusal::{Caution, chain, essence, find};
 pub(crate) use stamp::JSON_PATCH;
 
-use crate::decode::{Decoded, Fact, ObjectBody, object_from_body};
+use crate::clock::Clock;
+use crate::decode::{Decoded, Fact, ObjectBody, PodAtEnd, object_from_body};
 use crate::event::{EventNote, EventsApi};
 use bodies::{ACCEPT_METADATA, ACCEPT_PROTOBUF, STRATEGIC};
 use bytes::Bytes;
@@ -38,7 +39,7 @@ use taintward_core::effect::Failure;
 use taintward_core::engine::Reading;
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::names::{NodeName, PodName, Uid, Version};
-use taintward_core::time::{Span, Wall};
+use taintward_core::time::{Mono, Span, Wall};
 
 /// How the API server is told who wrote a field, and the name of the product in messages.
 pub const FIELD_MANAGER: &str = "taintward";
@@ -76,7 +77,25 @@ impl Patience {
         let client = self.client.min(left.saturating_sub(server));
         (client >= CLIENT_MIN).then_some(Self { server, client })
     }
+
+    /// The same for a request whose like went unanswered: as much of `left` as there is goes to the server (P44).
+    ///
+    /// An admission webhook or a server that takes 2 to 4 s would otherwise see every try of ours end before its time.
+    /// What is added up is not what the others are reckoned with, server and client one after the other, which allows for
+    /// a request that arrives as late as we stop waiting: here it is on its way for [`TRANSIT_MAX`] at most, and nothing is
+    /// carried out after `left`, nor after [`Patience::longest`] (S2, S5). One that takes longer to arrive finds that we
+    /// have given up at `left`, and with the stream the server gives up, too.
+    #[must_use]
+    pub fn stretched(self, left: Span) -> Option<Self> {
+        let client = Duration::from_micros(left.min(self.longest()).as_micros().unsigned_abs());
+        let server = Duration::from_secs(client.saturating_sub(TRANSIT_MAX).as_secs());
+        let usual = self.within(left)?;
+        Some(if server > usual.server { Self { server, client } } else { usual })
+    }
 }
+
+/// How long a request that the server is to spend long on may be on its way: connections stand, and requests are small.
+const TRANSIT_MAX: Duration = Duration::from_millis(500);
 
 /// Less than this to wait for an answer is not worth asking.
 const CLIENT_MIN: Duration = Duration::from_millis(200);
@@ -127,6 +146,12 @@ impl Actor {
         Some(self.clone().with_patience(self.patience.within(left)?))
     }
 
+    /// The same with as much patience as there is within `left`; see [`Patience::stretched`].
+    #[must_use]
+    pub fn stretched(&self, left: Span) -> Option<Self> {
+        Some(self.clone().with_patience(self.patience.stretched(left)?))
+    }
+
     /// See [`Patience::longest`].
     pub fn longest_request(&self) -> Span {
         self.patience.longest()
@@ -140,12 +165,32 @@ impl Actor {
         Ok(reading(self.read(&Resource::node(name, "")?, whole()).await?))
     }
 
-    /// Reads a pod as it is now; one that is bound to no node counts as absent.
+    /// The same, and when it was sent: what waiting for a turn takes does not make the answer older.
+    ///
+    /// # Errors
+    /// As [`Actor::read_node`].
+    pub async fn confirm_node(
+        &self,
+        name: &NodeName,
+        clock: &Clock,
+    ) -> (Mono, Result<Reading<NodeFact>, Refusal>) {
+        let turn = async { self.in_turn(&Method::GET, &Resource::node(name, "")?).await };
+        match turn.await {
+            Ok(actor) => (clock.now().mono, actor.read_node(name).await),
+            Err(refusal) => (clock.now().mono, Err(refusal)),
+        }
+    }
+
+    /// Reads a pod as it is now; one that is bound to no node counts as absent. With it, whether its deletion has begun
+    /// and waits for nothing.
     ///
     /// # Errors
     /// A [`Refusal`]; [`Failure::NotFound`] if there is no pod of that name.
-    pub async fn read_pod(&self, name: &PodName) -> Result<Reading<PodFact>, Refusal> {
-        Ok(reading(self.read(&Resource::pod(name, "")?, whole()).await?))
+    pub async fn look_at_pod(&self, name: &PodName) -> Result<(Reading<PodFact>, bool), Refusal> {
+        Ok(match self.read::<PodAtEnd>(&Resource::pod(name, "")?, whole()).await? {
+            Decoded::Fact(PodAtEnd { pod, half_deleted }) => (Reading::Is(pod), half_deleted),
+            other => (reading(other.map(|seen| seen.pod)), false),
+        })
     }
 
     /// Puts the condition `DisruptionTarget` on a pod (TE-31), for this incarnation only (S1, D4).
@@ -165,7 +210,8 @@ impl Actor {
     ) -> Result<Option<Version>, Refusal> {
         let resource = Resource::pod(pod, "status")?;
         let body = bodies::mark(uid, version, generation, now);
-        let ask = Ask { content: STRATEGIC, accept: ACCEPT_METADATA, body, ..Ask::default() };
+        let (content, caution) = (STRATEGIC, Caution::Absence);
+        let ask = Ask { content, accept: ACCEPT_METADATA, body, caution, ..Ask::default() };
         let answer = self.send(Method::PATCH, &resource, MANAGED, ask).await?;
         Ok(bodies::version_of(&answer.body))
     }
@@ -210,7 +256,8 @@ impl Actor {
     /// A [`Refusal`]; [`Failure::Conflict`] if the pod is another one, or another version, by now.
     pub async fn delete(&self, pod: &PodName, uid: &Uid, version: Option<Version>) -> Result<(), Refusal> {
         let resource = Resource::pod(pod, "")?;
-        let ask = Ask { accept: ACCEPT_METADATA, body: bodies::delete(uid, version), ..Ask::default() };
+        let (body, caution) = (bodies::delete(uid, version), Caution::Absence);
+        let ask = Ask { accept: ACCEPT_METADATA, body, caution, ..Ask::default() };
         self.send(Method::DELETE, &resource, "", ask).await.map(|_| ())
     }
 
@@ -295,10 +342,7 @@ impl Actor {
     ) -> Result<Answer, Refusal> {
         let limit = self.patience.client;
         let turn_and_request = async {
-            if let Some(pace) = &self.pace {
-                let wait_max = Span::from_micros(i64::try_from(limit.as_micros()).unwrap_or(i64::MAX));
-                pace.turn(wait_max).await.map_err(|wait| Refusal::paced(&method, on, wait))?;
-            }
+            self.take_turn(&method, on).await?;
             let uri = format!("{}?timeout={}s{query}", on.path(), self.patience.server.as_secs().max(1));
             ask(&self.client, &method, on, uri, what).await
         };
@@ -307,11 +351,25 @@ impl Actor {
             Err(_) => Err(Refusal::silence(&method, on, limit)),
         }
     }
+
+    /// Waits until one more request may be sent (`--kube-api-qps`), as long as there is patience.
+    async fn take_turn(&self, method: &Method, on: &Resource<'_>) -> Result<(), Refusal> {
+        let Some(pace) = &self.pace else { return Ok(()) };
+        let wait_max = i64::try_from(self.patience.client.as_micros()).unwrap_or(i64::MAX);
+        let turn = pace.turn(Span::from_micros(wait_max)).await;
+        turn.map_err(|wait| Refusal::paced(method, on, wait))
+    }
+
+    /// The same, which has its turn already.
+    async fn in_turn(&self, method: &Method, on: &Resource<'_>) -> Result<Self, Refusal> {
+        self.take_turn(method, on).await?;
+        Ok(Self { pace: None, ..self.clone() })
+    }
 }
 
-/// An object is wanted whole, and small.
+/// An object is wanted whole, and small; that there is none is only the API server's word.
 fn whole() -> Ask {
-    Ask { accept: ACCEPT_PROTOBUF, ..Ask::default() }
+    Ask { accept: ACCEPT_PROTOBUF, caution: Caution::Absence, ..Ask::default() }
 }
 
 fn reading<F>(decoded: Decoded<F>) -> Reading<F> {

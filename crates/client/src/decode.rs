@@ -29,6 +29,7 @@ mod tolerations;
 mod wire;
 
 pub use admission::{Condition, GROUP, SeenMember, SeenNamespace, SeenPolicy, SeenPool, Told};
+pub(crate) use facts::PodAtEnd;
 pub use facts::{NODE_LEASES, NodeForAll, SeenNode, SeenPod};
 pub(crate) use fault::{Fault, harmless};
 pub use status::ApiStatus;
@@ -218,6 +219,7 @@ pub fn fuzz_entry(bytes: &[u8]) -> usize {
         };
         understood += usize::from(matches!(decoded::<SeenPod>(encoding, bytes), Decoded::Fact(_)));
         understood += usize::from(matches!(decoded::<NodeForAll>(encoding, bytes), Decoded::Fact(_)));
+        understood += usize::from(matches!(decoded::<PodAtEnd>(encoding, bytes), Decoded::Fact(_)));
         understood += usize::from(matches!(decoded::<LeaseFact>(encoding, bytes), Decoded::Fact(_)));
         understood += usize::from(matches!(decoded::<SeenPool>(encoding, bytes), Decoded::Fact(_)));
         understood += usize::from(matches!(decoded::<SeenPolicy>(encoding, bytes), Decoded::Fact(_)));

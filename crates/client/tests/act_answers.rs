@@ -70,10 +70,40 @@ async fn every_answer_has_its_meaning() {
             let (client, log) =
                 server(move |_| if with_status { Reply::status(code, "Any", "because") } else { text(code) });
             let refusal = Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+            // That there is nothing is only the API server's own word.
+            let meaning = if code == 404 { Failure::Unavailable } else { meaning };
             assert_eq!(refusal.failure, meaning, "{code} {refusal}");
             assert!(refusal.message.starts_with(&format!("delete pods shop/web-0: {code} ")), "{refusal}");
             assert_eq!(refusal.message.contains("because"), with_status, "{refusal}");
             assert_eq!(log.lock().unwrap().len(), 1, "sent once, whatever comes back (P20)");
+        }
+    }
+}
+
+/// What stands in front of an API server answers in its place: nothing is gone, and nothing was done.
+#[tokio::test(start_paused = true)]
+async fn a_proxys_answer_is_no_word_of_the_api_server() {
+    type Says = fn(u16) -> Reply;
+    let html = |code: u16| Reply::Answer(code, vec![("content-type", "text/html".into())], "<html>".into());
+    let text = |code: u16| Reply::Answer(code, vec![("content-type", "text/plain".into())], "no".into());
+    let own = |_: u16| Reply::status(404, "NotFound", "pods \"web-0\" not found");
+    let replies: [(u16, Says, Failure); 4] = [
+        (404, text, Failure::Unavailable),
+        (404, html, Failure::Unavailable),
+        (200, html, Failure::Unavailable),
+        (404, own, Failure::NotFound),
+    ];
+    for (code, reply, meaning) in replies {
+        let (client, _) = server(move |_| reply(code));
+        let act = Actor::new(client, "x");
+        let failures = [
+            act.read_node(&NodeName::new("n1")).await.unwrap_err(),
+            act.look_at_pod(&web()).await.unwrap_err(),
+            act.mark(&web(), &uid(), None, 1, NOW).await.unwrap_err(),
+            act.delete(&web(), &uid(), None).await.unwrap_err(),
+        ];
+        for refusal in failures {
+            assert_eq!(refusal.failure, meaning, "{code}: {refusal}");
         }
     }
 }
@@ -164,6 +194,20 @@ async fn the_pace_delays_what_fits_and_refuses_what_does_not() {
         assert!(matches!(refusal.failure, Failure::Throttled(Some(_)) | Failure::Unavailable), "{refusal}");
     }
     assert_eq!(log.lock().unwrap().len(), 5);
+}
+
+/// What a read waits for its turn does not make its answer older (S2).
+#[tokio::test(start_paused = true)]
+async fn a_confirming_read_is_as_old_as_its_request() {
+    let clock = Clock::of_runtime(NOW);
+    let (client, _) = server(|_| Reply::status(404, "NotFound", "nodes \"n1\" not found"));
+    let act = Actor::new(client, "x").with_pace(Pace::new(clock.clone(), 0.5, 1));
+    let start = clock.now().mono;
+    for turn in 0..2 {
+        let (sent, read) = act.confirm_node(&NodeName::new("n1"), &clock).await;
+        assert_eq!(read.unwrap_err().failure, Failure::NotFound);
+        assert_eq!(sent.since(start), Span::from_secs(2 * turn));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -151,16 +151,42 @@ async fn reads_are_live_and_become_facts() {
         panic!("the node can be read")
     };
     assert_eq!((node.version, node.taints.len()), (Some(Version(7)), 1));
-    let Ok(Reading::Is(read)) = act.read_pod(&web()).await else { panic!("the pod can be read") };
+    let Ok((Reading::Is(read), false)) = act.look_at_pod(&web()).await else { panic!("the pod can be read") };
     assert_eq!((read.version, read.marked, read.standing), (Some(Version(42)), true, Standing::Live));
-    assert_eq!(act.read_pod(&PodName::new("shop", "new")).await, Ok(Reading::Absent));
-    assert_eq!(act.read_pod(&PodName::new("shop", "odd")).await, Ok(Reading::Unreadable));
-    let refusal = act.read_pod(&PodName::new("shop", "other")).await.unwrap_err();
+    assert_eq!(act.look_at_pod(&PodName::new("shop", "new")).await, Ok((Reading::Absent, false)));
+    assert_eq!(act.look_at_pod(&PodName::new("shop", "odd")).await, Ok((Reading::Unreadable, false)));
+    let refusal = act.look_at_pod(&PodName::new("shop", "other")).await.unwrap_err();
     assert_eq!(refusal.failure, Failure::Unavailable, "{refusal}");
-    assert!(refusal.message.contains("cannot be read"), "{refusal}");
+    assert!(refusal.message.contains("something other than an API server"), "{refusal}");
     for seen in log.lock().unwrap().iter() {
         assert_eq!(seen.query, "timeout=2s", "no resourceVersion: never from the server's cache");
         assert_eq!(seen.body, Value::Null);
+    }
+}
+
+/// What a DELETE leaves behind that was cut off between its two writes.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_by_halves_is_seen() {
+    for (grace, finalizers, half) in [
+        (json!(0), json!(null), true),
+        (json!(null), json!([]), true),
+        (json!(30), json!(null), false),
+        (json!("0"), json!(null), false),
+        (json!(0), json!(["example.com/keep"]), false),
+        (json!(0), json!("example.com/keep"), false),
+    ] {
+        for deleted in [true, false] {
+            let mut object = pod("42", &json!([]));
+            let meta = &mut object["metadata"];
+            (meta["deletionGracePeriodSeconds"], meta["finalizers"]) = (grace.clone(), finalizers.clone());
+            if deleted {
+                meta["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
+            }
+            let (client, _) = server(move |_| Reply::json(200, &object));
+            let (reading, half_deleted) = Actor::new(client, "x").look_at_pod(&web()).await.unwrap();
+            assert!(matches!(reading, Reading::Is(_)));
+            assert_eq!(half_deleted, half && deleted, "{grace} {finalizers} {deleted}");
+        }
     }
 }
 

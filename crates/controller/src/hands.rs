@@ -84,7 +84,7 @@ impl Hands {
         self.retries += usize::from(retry);
         let (actor, clock) = (self.actor.clone(), self.clock.clone());
         self.in_flight.push(Box::pin(async move {
-            let (input, refusal) = carry_out(&actor, &clock, effect, sent).await;
+            let (input, refusal) = carry_out(&actor, &clock, effect).await;
             Done { input, refusal, what, retry, sent }
         }));
     }
@@ -121,29 +121,36 @@ impl What {
     }
 }
 
-async fn carry_out(actor: &Actor, clock: &Clock, effect: Effect, sent: Mono) -> (Input, Option<Refusal>) {
+async fn carry_out(actor: &Actor, clock: &Clock, effect: Effect) -> (Input, Option<Refusal>) {
     match effect {
         Effect::Confirm { node } => {
-            let (result, refusal) = split(actor.read_node(&node).await);
+            let (sent, read) = actor.confirm_node(&node, clock).await;
+            let (result, refusal) = split(read);
             (Input::Confirmed { node, sent, result }, refusal)
         }
-        Effect::Mark { pod, name, version, generation } => {
+        Effect::Mark { pod, name, version, generation, slow } => {
+            // A mark has no age; its right to be sent has (S5).
+            let patient = slow.then(|| actor.stretched(actor.longest_request())).flatten();
+            let actor = patient.as_ref().unwrap_or(actor);
             let marked = actor.mark(&name, &pod.uid, version, generation, clock.now().wall).await;
             let (result, refusal) = split(marked);
             (Input::Marked { pod, result }, refusal)
         }
-        Effect::Delete { pod, name, version, confirmed } => {
+        Effect::Delete { pod, name, version, confirmed, slow } => {
             let left = confirmed.plus(JUSTIFIED_FOR).since(clock.now().mono);
-            let deleted = match actor.within(left) {
-                Some(hurried) => hurried.delete(&name, &pod.uid, version).await,
+            let in_time = if slow { actor.stretched(left) } else { actor.within(left) };
+            let deleted = match in_time {
+                Some(actor) => actor.delete(&name, &pod.uid, version).await,
                 None => Err(too_old(&name)),
             };
             let (result, refusal) = split(deleted);
             (Input::Deleted { pod, result }, refusal)
         }
         Effect::Look { pod, name } => {
-            let (result, refusal) = split(actor.read_pod(&name).await);
-            (Input::Looked { pod, result }, refusal)
+            let looked = actor.look_at_pod(&name).await;
+            let half_deleted = looked.as_ref().is_ok_and(|(_, half_deleted)| *half_deleted);
+            let (result, refusal) = split(looked.map(|(reading, _)| reading));
+            (Input::Looked { pod, result, half_deleted }, refusal)
         }
         Effect::Unmark { pod, name } => {
             let (result, refusal) = split(actor.unmark(&name, &pod.uid).await);

@@ -71,6 +71,7 @@ impl Brain {
                     tracing::warn!(pods, held_seconds = held.as_secs_f64(), "countdowns go on, as much later")
                 }
                 Notice::NotUnderstood { pod } => self.tell_not_understood(&pod, now),
+                Notice::Rewound => self.tell_rewound(now.mono),
                 Notice::ForeignMark { pod } => self.tell_foreign(&pod, now),
                 Notice::Unstamped { node, uid, key, at } => {
                     if self.may_act()
@@ -170,6 +171,17 @@ impl Brain {
             toleration,
             "pod stays: it has a toleration whose operator or effect this version does not know"
         );
+    }
+
+    /// Watches are believed no longer: a store that was put back is silent about it.
+    fn tell_rewound(&mut self, now: Mono) {
+        if let Some(withheld) = self.rewound.take(now) {
+            tracing::warn!(
+                withheld,
+                "a live read contradicts what the API server's watches told, as after its store was restored from a \
+                 backup: everything is listed again"
+            );
+        }
     }
 
     /// A follower sees the marks of its own leader, and cannot tell them from a stranger's; the leader can.

@@ -22,15 +22,16 @@ use crate::hold::Holds;
 use crate::matching::NumericOperators;
 use crate::names::{NodeName, PodName, Uid, Version};
 use crate::time::{Mono, Now, Span};
-use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 mod answers;
 mod census;
+mod check;
 mod deadlines;
 mod hold;
 mod ingest;
+mod notice;
 mod plan;
 mod pods;
 mod queue;
@@ -40,6 +41,7 @@ mod turns;
 mod unread;
 
 pub use census::{Blocked, Census, Pending};
+pub use notice::Notice;
 pub(crate) use queue::backoff;
 pub use queue::{Grounds, Lane, PodRef};
 pub use roster::{Class, Rank};
@@ -181,6 +183,8 @@ pub enum Input {
         pod: PodRef,
         /// What it said.
         result: Result<Reading<PodFact>, Failure>,
+        /// Its deletion has begun and waits for nothing, neither a grace period nor a finalizer: it was cut in two.
+        half_deleted: bool,
     },
     /// The answer to [`Effect::Unmark`].
     Unmarked {
@@ -210,6 +214,8 @@ pub enum Effect {
         version: Option<Version>,
         /// `metadata.generation`, for `observedGeneration`; 0 if unknown.
         generation: u32,
+        /// An earlier request for this pod went unanswered: the server gets as long as there is.
+        slow: bool,
     },
     /// Delete this pod (TE-30), demanding its UID and, where given, its version.
     Delete {
@@ -221,6 +227,8 @@ pub enum Effect {
         version: Option<Version>,
         /// When the node's confirming read was sent: the age of the decision (S2).
         confirmed: Mono,
+        /// As [`Effect::Mark`] has it.
+        slow: bool,
     },
     /// Read this pod, past all caches: a precondition failed or an answer was lost (P31, P45).
     Look {
@@ -235,77 +243,6 @@ pub enum Effect {
         pod: PodRef,
         /// Its name.
         name: PodName,
-    },
-}
-
-/// What people may want to know. Losing one changes nothing.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Notice {
-    /// A pod has a deadline.
-    CountdownStarted {
-        /// The pod.
-        pod: PodRef,
-        /// The deadline.
-        until: Mono,
-    },
-    /// Its deadline is another one.
-    CountdownMoved {
-        /// The pod.
-        pod: PodRef,
-        /// The deadline.
-        until: Mono,
-    },
-    /// It stays after all.
-    CountdownCancelled {
-        /// The pod.
-        pod: PodRef,
-    },
-    /// Countdowns are held, and told of again only when they go on (NL-48).
-    CountdownsHeld {
-        /// Of so many pods, at this moment.
-        pods: usize,
-    },
-    /// Countdowns go on, and end as much later as they were held: a pod that came meanwhile is told of by itself.
-    CountdownsGoOn {
-        /// For so long they were held.
-        held: Span,
-        /// Those of so many pods.
-        pods: usize,
-    },
-    /// It goes as soon as it is its turn.
-    BecameDue {
-        /// The pod.
-        pod: PodRef,
-        /// When its patience ended.
-        due: Mono,
-    },
-    /// The API server has accepted its deletion.
-    Evicted {
-        /// The pod.
-        pod: PodRef,
-        /// Why.
-        grounds: Box<Grounds>,
-    },
-    /// It would go but for something that is not understood (D11).
-    NotUnderstood {
-        /// The pod.
-        pod: PodRef,
-    },
-    /// Somebody else put the eviction's condition on it: another taint-eviction controller is at work (P39).
-    ForeignMark {
-        /// The pod.
-        pod: PodRef,
-    },
-    /// A NoExecute taint was seen appearing, and says nothing of when (`--stamp-taints`). Once per instance.
-    Unstamped {
-        /// The node.
-        node: NodeName,
-        /// Its identity.
-        uid: Uid,
-        /// The taint's key.
-        key: Box<str>,
-        /// When.
-        at: Mono,
     },
 }
 
@@ -357,7 +294,7 @@ impl Engine {
             Input::Confirmed { node, sent, result } => self.confirmed(&node, sent, result, now),
             Input::Marked { pod, result } => self.marked(&pod, result, now.mono),
             Input::Deleted { pod, result } => self.deleted(&pod, result, now.mono),
-            Input::Looked { pod, result } => self.looked(&pod, result, now),
+            Input::Looked { pod, result, half_deleted } => self.looked(&pod, result, half_deleted, now),
             Input::Unmarked { pod, result } => self.unmarked(&pod, result, now.mono),
         }
     }

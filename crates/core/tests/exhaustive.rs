@@ -55,9 +55,15 @@ enum Step {
     Restart,
     /// Time is held, or goes on (NL-48).
     Hold,
+    /// The store is put back to what it was at the beginning; both streams go silent until the next list (S2).
+    Restore,
+    /// A request is carried out by halves, and its answer is lost (P31).
+    Halve(usize),
+    /// Something that is no API server says that there is no such object.
+    Deny(usize),
 }
 
-const STEPS: [Step; 20] = [
+const STEPS: [Step; 25] = [
     Step::Pull,
     Step::HearNode,
     Step::HearPod,
@@ -78,6 +84,11 @@ const STEPS: [Step; 20] = [
     Step::Lose(1),
     Step::Stall,
     Step::Hold,
+    Step::Restore,
+    Step::Halve(0),
+    Step::Halve(1),
+    Step::Deny(0),
+    Step::Deny(1),
 ];
 
 /// How often each of these may still happen.
@@ -93,6 +104,9 @@ struct Budgets {
     lists: u8,
     restarts: u8,
     holds: u8,
+    restores: u8,
+    halves: u8,
+    denials: u8,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -110,6 +124,8 @@ struct State {
     nodes: VecDeque<(i64, Input)>,
     pods: VecDeque<(i64, Input)>,
     stalled: bool,
+    /// Both streams stand in the future of a restored store.
+    rewound: bool,
     /// When nodes and pods were last known completely.
     heard: Option<(i64, i64)>,
     flights: Vec<Flight>,
@@ -125,12 +141,17 @@ impl State {
     fn first(left: Budgets) -> Self {
         let mut cluster = Cluster::new(2 * SECOND + REQUEST_MAX);
         cluster.put_node(0);
-        cluster.put_pod(0, 0, vec![common::bears(KEY, Some(2))], true);
+        let lingers = left.halves == 0;
+        cluster.put_pod(0, 0, vec![common::bears(KEY, Some(2))], lingers);
         let (nodes, pods) = (VecDeque::new(), VecDeque::new());
         let engine = Engine::new(Config::default());
         let flights = Vec::new();
-        let mut state = Self { cluster, engine, nodes, pods, stalled: false, heard: None, flights, left };
+        let mut state =
+            Self { cluster, engine, nodes, pods, stalled: false, rewound: false, heard: None, flights, left };
         state.list();
+        if state.left.restores > 0 {
+            state.cluster.back_up();
+        }
         state
     }
 
@@ -152,7 +173,7 @@ impl State {
             self.engine.handle(input, self.cluster.clock());
         }
         self.heard = Some((self.cluster.now, self.cluster.now));
-        self.stalled = false;
+        (self.stalled, self.rewound) = (false, false);
     }
 
     /// What happens to the cluster happens at an instant of its own.
@@ -166,6 +187,7 @@ impl State {
         let now = self.cluster.now;
         while let Some(news) = self.cluster.news.pop_front() {
             match news {
+                _ if self.rewound => {}
                 Input::Pod { .. } | Input::PodGone { .. } => self.pods.push_back((now, news)),
                 _ if self.stalled => {}
                 _ => self.nodes.push_back((now, news)),
@@ -200,6 +222,8 @@ impl State {
         assert!(due.is_none_or(|due| due > self.cluster.now), "L1: it is still there, due {due:?}");
         let stray = self.cluster.pods.get(&0).and_then(|pod| pod.stray);
         assert!(stray.is_none(), "S9: it bears a mark without a reason");
+        let half = self.cluster.pods.get(&0).is_some_and(|pod| pod.half_deleted);
+        assert!(!half, "P31: its deletion was left at its half");
         let census = self.engine.census();
         assert_eq!((census.due, census.in_hand), (0, 0), "no rest");
     }
@@ -232,7 +256,12 @@ fn no_interleaving_deletes_wrongly_and_from_anywhere_all_ends_well() {
         Budgets { holds: 2, edits: 1, ..base.clone() },
         Budgets { holds: 2, losses: 1, ..base.clone() },
         Budgets { holds: 2, taints: 2, untaints: 1, ..base.clone() },
-        Budgets { holds: 2, restarts: 1, ..base },
+        Budgets { holds: 2, restarts: 1, ..base.clone() },
+        Budgets { taints: 2, restores: 1, ..base.clone() },
+        Budgets { restores: 1, losses: 1, ..base.clone() },
+        Budgets { halves: 1, edits: 1, ..base.clone() },
+        Budgets { halves: 1, losses: 1, ..base.clone() },
+        Budgets { denials: 2, untaints: 1, ..base },
     ];
     let mut states = 0;
     for scope in scopes {

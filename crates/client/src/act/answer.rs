@@ -6,6 +6,7 @@
 
 use super::path::Resource;
 use super::refusal::{Caution, Refusal};
+use crate::decode::Encoding;
 use bytes::{Bytes, BytesMut};
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName};
 use http::response::Parts;
@@ -57,6 +58,10 @@ pub(crate) async fn ask(
     let heard = hear(client, method, on, uri, what).await?;
     if heard.head.status.is_success() {
         let content_type = heard.header(CONTENT_TYPE);
+        // A proxy's page, with 200 on top of it: nothing was done (or read), and nobody knows what.
+        if !content_type.is_empty() && Encoding::of(&content_type).is_none() {
+            return Err(Refusal::foreign(method, on, &content_type));
+        }
         return Ok(Answer { content_type, body: heard.body });
     }
     Err(Refusal::from_answer(method, on, heard.head.status, &heard.head.headers, &heard.body, caution))

@@ -172,7 +172,7 @@ impl Actor {
         on: &Resource<'_>,
         part: impl FnOnce(F) -> P,
     ) -> Result<Reading<P>, Refusal> {
-        let ask = Ask { caution: Caution::Absence, ..whole() };
+        let ask = whole();
         match self.read(on, ask).await {
             Err(Refusal { failure: Failure::NotFound, .. }) => Ok(Reading::Absent),
             read => read.map(|object| reading(object.map(part))),

@@ -6,7 +6,7 @@
 
 use super::path::{Resource, quiet};
 use crate::connect::NoCredentials;
-use crate::decode::status_from_body;
+use crate::decode::{foreign_type, status_from_body};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderMap, Method, StatusCode};
 use serde::Deserialize;
@@ -128,6 +128,12 @@ impl Refusal {
             wait.as_secs_f64()
         );
         Self { failure: Failure::Throttled(Some(wait)), message }
+    }
+
+    /// Something answers that is no API server: whether it handed the request on is unknown.
+    pub(crate) fn foreign(method: &Method, on: &Resource<'_>, content_type: &str) -> Self {
+        let message = format!("{} {on}: {}", verb(method, on), foreign_type(content_type));
+        Self { failure: Failure::Unavailable, message }
     }
 
     /// The answer is no such object as was asked for.

@@ -7,7 +7,7 @@
 use super::{Decoded, Fact, Identity, SeenMember, json, protobuf, settled};
 use taintward_core::admission::pool::ResidentFact;
 use taintward_core::admission::request;
-use taintward_core::fact::{NodeFact, PodFact};
+use taintward_core::fact::{NodeFact, PodFact, Standing};
 use taintward_core::health::{self, LeaseFact, Status};
 use taintward_core::names::{NodeName, Version};
 
@@ -71,6 +71,17 @@ pub struct NodeForAll {
     pub node: SeenNode,
     /// For pools. Read apart: what only they cannot read is understood all the same by the others (D11).
     pub member: Decoded<SeenMember>,
+}
+
+/// A pod that is looked at because a request about it went wrong: closer than those that are listened to, of which there
+/// are too many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PodAtEnd {
+    /// The pod.
+    pub(crate) pod: PodFact,
+    /// Its deletion has begun and waits for nothing: no grace period is left, and nobody has a finalizer on it. Its
+    /// removal is the second half of the same request, and was cut off.
+    pub(crate) half_deleted: bool,
 }
 
 impl<F> Decoded<F> {
@@ -211,6 +222,37 @@ impl Fact for PodFact {
 
     fn version(&self) -> Option<Version> {
         self.version
+    }
+}
+
+impl Fact for PodAtEnd {
+    const GROUP: &'static str = SeenPod::GROUP;
+    const PATH: &'static str = SeenPod::PATH;
+    const RESOURCE: &'static str = SeenPod::RESOURCE;
+    const KIND: &'static str = SeenPod::KIND;
+    const FIELD_SELECTOR: Option<&'static str> = SeenPod::FIELD_SELECTOR;
+
+    fn from_protobuf(bytes: &[u8]) -> Decoded<Self> {
+        PodFact::from_protobuf(bytes).map(|pod| Self::of(pod, || protobuf::waits_for_nothing(bytes)))
+    }
+
+    fn from_json(bytes: &[u8]) -> Decoded<Self> {
+        PodFact::from_json(bytes).map(|pod| Self::of(pod, || json::waits_for_nothing(bytes)))
+    }
+
+    fn identity(&self) -> Identity {
+        self.pod.identity()
+    }
+
+    fn version(&self) -> Option<Version> {
+        self.pod.version
+    }
+}
+
+impl PodAtEnd {
+    fn of(pod: PodFact, waits_for_nothing: impl FnOnce() -> bool) -> Self {
+        let half_deleted = pod.standing == Standing::Terminating && waits_for_nothing();
+        Self { pod, half_deleted }
     }
 }
 

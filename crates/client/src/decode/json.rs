@@ -66,6 +66,19 @@ pub(super) fn identity(bytes: &[u8]) -> Identity {
     }
 }
 
+/// Whether the deletion of an object, if it has begun, waits for nothing: a grace period that is over (an API server takes
+/// none for that, too), and no finalizer. What cannot be read is waited for.
+pub(super) fn waits_for_nothing(bytes: &[u8]) -> bool {
+    let parts = shape::Members::of(bytes, &["metadata"]);
+    let Some(meta) = parts[0] else { return false };
+    let told = shape::Members::of(meta.get().as_bytes(), &["deletionGracePeriodSeconds", "finalizers"]);
+    told[0].is_none_or(|grace| matches!(grace.get(), "0" | "null"))
+        && told[1].is_none_or(|finalizers| {
+            serde_json::from_str::<Option<Vec<String>>>(finalizers.get())
+                .is_ok_and(|finalizers| finalizers.unwrap_or_default().is_empty())
+        })
+}
+
 /// Reads a `Pod`.
 pub(super) fn pod(bytes: &[u8]) -> Result<Decoded<SeenPod>, Fault> {
     let object: PodObject<'_> = read(bytes)?;

@@ -180,6 +180,24 @@ fn time(value: Value<'_>) -> Result<Option<Wall>, Fault> {
     moment::from_parts(seconds, nanos)
 }
 
+/// As its namesake for JSON.
+pub(super) fn waits_for_nothing(message: &[u8]) -> bool {
+    let waits = |meta: &[u8]| {
+        let mut fields = Fields::of(meta);
+        fields.any(|field| match field {
+            Ok((10, grace)) => grace.integer().is_ok_and(|seconds| seconds != 0),
+            Ok((number, _)) => number == 14,
+            Err(_) => true,
+        })
+    };
+    let mut parts = Fields::of(message);
+    !parts.any(|part| match part {
+        Ok((1, meta)) => meta.bytes().map_or(true, waits),
+        Ok(_) => false,
+        Err(_) => true,
+    })
+}
+
 /// Who an object is, from whatever of it can be read.
 pub(super) fn identity(message: &[u8]) -> Identity {
     let mut meta = Meta::default();

@@ -2,20 +2,39 @@
 //! Room:     results of effects: progress, another look, another try, or the end of an attempt.
 //! Comes in: the answer to each pulled effect.
 //! Goes out: tickets back into the queue, pods out of the roster, notices.
-//! Keeps:    never given up (D3, L2); a lost answer or a failed precondition is followed by a look, not by a repeat
-//!           (P31, P45, S10).
+//! Keeps:    never given up (D3, L2), nor forgotten for one 404; a lost answer or a failed precondition is followed by a
+//!           look, not by a repeat (P31, P45, S10).
 //! Not here: deciding what to send (`turns.rs`).
 
-use super::ingest::Unseen;
-use super::queue::{Attempt, Errand, PodRef, Step, backoff};
-use super::roster::{Check, Flags, Stage};
+use super::check::Check;
+use super::ingest::{Behind, Unseen};
+use super::queue::{Attempt, Errand, PodRef, Step, Ticket, backoff};
+use super::roster::{Flags, Stage};
 use super::turns::VERSION_CONFLICTS_MAX;
 use super::{Engine, Notice, Reading};
 use crate::effect::Failure;
 use crate::fact::{NodeFact, PodFact};
 use crate::names::{NodeName, Uid, Version};
 use crate::start::Sighting;
-use crate::time::{Mono, Now};
+use crate::time::{Mono, Now, Span};
+use alloc::vec::Vec;
+
+/// So often the watch gets time to tell what a live read says of a taint's beginning.
+const NEWS_AWAITED: u32 = 5;
+
+/// So often in a row a node that the watch knows is not found, before everything is to be listed again.
+const ABSENCES_DOUBTED: u32 = 3;
+
+/// How long a mark may stand on a pod that cannot be deleted: S9's 60 s, less what taking it away may take.
+const MARK_MAX: Span = Span::from_secs(45);
+
+/// What goes with a live read of a node.
+struct Asked {
+    sent: Mono,
+    tries: u32,
+    /// What was known then.
+    known: Option<Version>,
+}
 
 impl Engine {
     pub(super) fn confirmed(
@@ -26,48 +45,84 @@ impl Engine {
         now: Now,
     ) {
         let Some(seat) = self.nodes.get_mut(node) else { return };
-        let Check::InFlight { tries, void } = seat.check else { return };
+        let Check::InFlight { tries, void, known } = seat.check else { return };
         let parked = core::mem::take(&mut seat.parked);
-        let result = match result {
-            // It is ahead of the watch in what deadlines depend on: asked again when the watch may have caught up.
-            Ok(Reading::Is(fact)) if seat.known.as_ref().is_some_and(|known| known.is_behind(&fact, now)) => {
-                Err(Failure::Conflict)
-            }
-            result => result,
-        };
-        match result {
-            Ok(_) | Err(Failure::NotFound) if void => seat.check = Check::None,
-            Ok(Reading::Is(fact)) => {
-                seat.check = Check::At(sent);
-                let ordered = fact.version.is_some();
-                let unseen = if ordered { Unseen::Nothing } else { Unseen::Since(None) };
-                self.node_told(fact, Sighting::Live, unseen, now);
-            }
-            Ok(Reading::Absent) | Err(Failure::NotFound) => {
-                seat.check = Check::None;
-                self.node_gone(node, None, now.mono);
-            }
+        seat.check = Check::None;
+        let failure = match result {
+            Ok(_) | Err(Failure::NotFound) if void => None,
+            Ok(Reading::Is(fact)) => self.node_read(fact, &Asked { sent, tries, known }, now),
             Ok(Reading::Unreadable) => {
-                seat.check = Check::None;
                 self.node_unreadable(node, now.mono);
+                None
             }
-            Err(failure) => {
-                let tries = tries.saturating_add(1);
-                let retry_at = now.mono.plus(backoff(node.as_str(), &Uid::new(""), tries, failure));
-                seat.check = Check::Failed { retry_at, tries };
-                for ticket in parked {
-                    if let Some(attempt) = self.book.queue.attempts.get_mut(&ticket.pod) {
-                        attempt.last_failure = Some(failure);
-                        self.book.queue.later_at(ticket, retry_at);
-                    }
-                }
-                return;
-            }
-        }
-        for ticket in parked {
-            self.book.queue.again(ticket);
+            // Not forgotten for one word: if it is so, the watch or a list tells, too.
+            Ok(Reading::Absent) => Some(Failure::NotFound),
+            Err(failure) => Some(failure),
+        };
+        match failure {
+            None => parked.into_iter().for_each(|ticket| self.book.queue.again(ticket)),
+            Some(failure) => self.not_confirmed(node, tries.saturating_add(1), failure, parked, now.mono),
         }
         self.clear_seat(node);
+    }
+
+    /// Takes in what a live read says of a node, and counts it as a confirmation, unless there is a reason why not.
+    ///
+    /// A quorum read cannot be older than what was known when it was sent, unless the store was put back to an earlier
+    /// state (the watch may overtake it while it is under way, which is no matter). Then all that was known before
+    /// belongs to another history: what was read is adopted as if it had been found in a list, nobody is evicted by it
+    /// before it is read once more, and everything should be listed again.
+    ///
+    /// A read that is ahead of the watch may show another instance of a taint that is known. Within the second that is
+    /// said of its beginning, that is settled by counting from the end of that second; if something else is said of its
+    /// beginning, the watch gets a little time to tell whether somebody only wrote it anew (P46).
+    fn node_read(&mut self, fact: NodeFact, asked: &Asked, now: Now) -> Option<Failure> {
+        let seat = self.nodes.get_mut(&fact.name)?;
+        if fact.version.is_some() && fact.version < asked.known {
+            self.book.notices.push(Notice::Rewound);
+            // What was told since may be of the new history.
+            if seat.known.as_ref().is_some_and(|known| known.version == asked.known) {
+                let sighting = Sighting::Listed { absent_until: None };
+                self.node_told(fact, sighting, Unseen::Since(None), now);
+            }
+            return None;
+        }
+        let behind = seat.known.as_ref().map_or(Behind::Nothing, |known| known.behind(&fact, now));
+        if behind == Behind::News && asked.tries < NEWS_AWAITED {
+            return Some(Failure::Conflict);
+        }
+        let told = fact.version.is_some() && behind == Behind::Nothing;
+        let unseen = if told { Unseen::Nothing } else { Unseen::Since(None) };
+        let late = now.mono > asked.sent.plus(self.config.confirm_age_max);
+        if !late {
+            seat.check = Check::At(asked.sent);
+        }
+        self.node_told(fact, Sighting::Live, unseen, now);
+        late.then_some(Failure::Unavailable)
+    }
+
+    /// A node cannot be confirmed for now: those who wait for it wait for the next try.
+    fn not_confirmed(
+        &mut self,
+        node: &NodeName,
+        tries: u32,
+        failure: Failure,
+        parked: Vec<Ticket>,
+        now: Mono,
+    ) {
+        let retry_at = now.plus(backoff(node.as_str(), &Uid::new(""), tries, failure));
+        if let Some(seat) = self.nodes.get_mut(node) {
+            seat.check = Check::Failed { at: now, retry_at, tries };
+        }
+        if failure == Failure::NotFound && tries == ABSENCES_DOUBTED {
+            self.book.notices.push(Notice::Rewound);
+        }
+        for ticket in parked {
+            if let Some(attempt) = self.book.queue.attempts.get_mut(&ticket.pod) {
+                attempt.last_failure = Some(failure);
+                self.postpone(ticket, retry_at);
+            }
+        }
     }
 
     pub(super) fn marked(&mut self, pod: &PodRef, result: Result<Option<Version>, Failure>, now: Mono) {
@@ -75,6 +130,7 @@ impl Engine {
         let ticket = attempt.ticket.clone();
         match result {
             Ok(version) => {
+                attempt.marked_at = Some(now);
                 if let Some(held) = self.nodes.get_mut(&pod.node).and_then(|seat| seat.pod_mut(&pod.uid)) {
                     held.flags.set(Flags::MARKED, true);
                     held.set_version(version);
@@ -90,10 +146,13 @@ impl Engine {
         if vanished && result.is_ok() {
             return self.evicted(pod);
         }
-        let Some(_) = self.answered(pod, Errand::Delete) else { return };
+        let Some(attempt) = self.answered(pod, Errand::Delete) else { return };
         match result {
             Ok(()) => self.evicted(pod),
-            Err(failure) => self.failed(pod, failure, now),
+            Err(failure) => {
+                attempt.delete_lost |= failure == Failure::Unavailable;
+                self.failed(pod, failure, now);
+            }
         }
     }
 
@@ -113,20 +172,44 @@ impl Engine {
         }
     }
 
-    pub(super) fn looked(&mut self, pod: &PodRef, result: Result<Reading<PodFact>, Failure>, now: Now) {
+    pub(super) fn looked(
+        &mut self,
+        pod: &PodRef,
+        result: Result<Reading<PodFact>, Failure>,
+        half_deleted: bool,
+        now: Now,
+    ) {
         let Some(attempt) = self.answered(pod, Errand::Look) else { return };
-        attempt.step = Step::Evict;
+        // What a DELETE that went unanswered has begun is brought to its end (P31); whatever else is on its way out is
+        // left alone (S10).
+        let finish = half_deleted && attempt.delete_lost;
+        attempt.step = if finish { Step::Finish } else { Step::Evict };
+        let (asked, known) = attempt.looked.unwrap_or((now.mono, None));
+        let by_uid_only = attempt.conflicts >= VERSION_CONFLICTS_MAX;
         let ticket = attempt.ticket.clone();
         match result {
             Ok(Reading::Is(fact)) if fact.uid == pod.uid => {
-                self.pod(fact, false, now);
-                self.book.queue.again(ticket);
+                let late = now.mono > asked.plus(self.config.confirm_age_max);
+                let counts = by_uid_only || fact.version.is_none() || finish;
+                // As with nodes: older than what was known means that the store was put back.
+                let rewound = fact.version.is_some() && fact.version < known;
+                let held = self.nodes.get(&pod.node).and_then(|seat| seat.pod(&pod.uid));
+                let is_as_known = held.is_some_and(|held| held.version() == known);
+                if rewound {
+                    self.book.notices.push(Notice::Rewound);
+                }
+                self.pod(fact, rewound && is_as_known, now);
+                match (rewound && !is_as_known, late && counts) {
+                    (true, _) => self.failed(pod, Failure::Conflict, now.mono),
+                    (_, true) => self.failed(pod, Failure::Unavailable, now.mono),
+                    _ => self.book.queue.again(ticket),
+                }
             }
             Ok(Reading::Is(successor)) => {
                 self.pod_gone(pod);
                 self.pod(successor, false, now);
             }
-            Ok(Reading::Absent) => self.pod_gone(pod),
+            Ok(Reading::Absent) | Err(Failure::NotFound) => self.pod_gone(pod),
             Ok(Reading::Unreadable) => {
                 self.pod_unreadable(&pod.uid, Some(&pod.node), now.mono);
                 self.book.queue.again(ticket);
@@ -136,15 +219,34 @@ impl Engine {
     }
 
     pub(super) fn unmarked(&mut self, pod: &PodRef, result: Result<(), Failure>, now: Mono) {
-        let Some(_) = self.answered(pod, Errand::Unmark) else { return };
+        let Some(attempt) = self.answered(pod, Errand::Unmark) else { return };
+        let (ticket, resume_at) = (attempt.ticket.clone(), attempt.resume_at.take());
         if let Err(failure) = result {
-            return self.failed(pod, failure, now);
+            self.failed(pod, failure, now);
+            if let Some(resume_at) = resume_at {
+                return self.resume(ticket, resume_at);
+            }
+            // Its deadline may come before the next try.
+            return self.reassess_pod(&pod.node, &pod.uid, None, now);
         }
+        attempt.marked_at = None;
         if let Some(held) = self.nodes.get_mut(&pod.node).and_then(|seat| seat.pod_mut(&pod.uid)) {
             held.flags.set(Flags::MARKED, false);
             held.set_version(None);
         }
-        self.settled(pod, now);
+        match resume_at {
+            Some(resume_at) => self.resume(ticket, resume_at),
+            None => self.settled(pod, now),
+        }
+    }
+
+    /// What was put off while the mark was taken away: its time comes as it would have come without that.
+    fn resume(&mut self, ticket: Ticket, at: Mono) {
+        let Some(attempt) = self.book.queue.attempts.get_mut(&ticket.pod) else { return };
+        (attempt.step, attempt.resume_at) = (Step::Look, None);
+        self.book.queue.hasten(&ticket.pod);
+        self.book.queue.next.remove(&ticket);
+        self.book.queue.later_at(ticket, at);
     }
 
     /// The attempt that waited for this answer, if its pod is still there; otherwise the attempt ends here.
@@ -165,23 +267,16 @@ impl Engine {
     fn failed(&mut self, pod: &PodRef, failure: Failure, now: Mono) {
         let Some(attempt) = self.book.queue.attempts.get_mut(pod) else { return };
         attempt.last_failure = Some(failure);
-        let (tries, at_once) = match failure {
-            Failure::NotFound => return self.pod_gone(pod),
-            Failure::Conflict => {
-                attempt.step = Step::Look;
-                attempt.conflicts = attempt.conflicts.saturating_add(1);
-                (attempt.conflicts, attempt.conflicts == 1)
-            }
-            Failure::Unavailable => {
-                attempt.step = Step::Look;
-                attempt.failures = attempt.failures.saturating_add(1);
-                (attempt.failures, false)
-            }
-            Failure::Forbidden | Failure::Throttled(_) | Failure::Rejected => {
-                attempt.failures = attempt.failures.saturating_add(1);
-                (attempt.failures, false)
-            }
-        };
+        let conflict = failure == Failure::Conflict;
+        let tries = if conflict { &mut attempt.conflicts } else { &mut attempt.failures };
+        *tries = tries.saturating_add(1);
+        let tries = *tries;
+        // Not to be found, another, or unanswered: what is known of the pod may not be so.
+        let doubtful = matches!(failure, Failure::NotFound | Failure::Conflict | Failure::Unavailable);
+        if doubtful {
+            attempt.step = Step::Look;
+        }
+        attempt.slow |= failure == Failure::Unavailable;
         let uid_only = attempt.conflicts >= VERSION_CONFLICTS_MAX;
         let ticket = attempt.ticket.clone();
         if let Some(seat) =
@@ -189,12 +284,22 @@ impl Engine {
         {
             seat.check = Check::None;
         }
-        match at_once {
+        match tries == 1 && matches!(failure, Failure::NotFound | Failure::Conflict) {
             true => self.book.queue.again(ticket),
-            false => self
-                .book
-                .queue
-                .later_at(ticket, now.plus(backoff(pod.node.as_str(), &pod.uid, tries, failure))),
+            false => self.postpone(ticket, now.plus(backoff(pod.node.as_str(), &pod.uid, tries, failure))),
         }
+    }
+
+    /// Another try at that moment. A mark does not stand for so long on a pod that is not deleted (S9): it is taken away
+    /// first, and put on again before the next DELETE.
+    fn postpone(&mut self, ticket: Ticket, at: Mono) {
+        let Some(attempt) = self.book.queue.attempts.get_mut(&ticket.pod) else { return };
+        let long = attempt.marked_at.is_some_and(|marked| marked.plus(MARK_MAX) < at);
+        if long && matches!(attempt.step, Step::Evict | Step::Look) {
+            attempt.step = Step::Rest;
+            attempt.resume_at = Some(at);
+            return self.book.queue.again(ticket);
+        }
+        self.book.queue.later_at(ticket, at);
     }
 }

@@ -232,20 +232,35 @@ impl Known {
         possible.then_some(Doubt { news, end })
     }
 
-    /// Whether a live read shows a node of which the watch has yet to tell something that matters: whether a taint
-    /// that we know is still the same instance.
-    pub(super) fn is_behind(&self, fact: &NodeFact, now: Now) -> bool {
+    /// What a live read shows of which the watch has yet to tell: whether a taint that we know is still the same
+    /// instance.
+    pub(super) fn behind(&self, fact: &NodeFact, now: Now) -> Behind {
         let ahead = self.version.is_some() && fact.version > self.version;
         if !ahead || self.uid != fact.uid || self.obscured {
-            return false;
+            return Behind::Nothing;
         }
         let instances = self.instances();
-        evicting(fact).any(|taint| {
-            let instance = instances.get(&identity(taint));
-            let doubt = instance.and_then(|instance| self.doubt(instance, taint, fact, now));
-            doubt.is_some_and(|doubt| doubt.news || doubt.end <= now.mono)
-        })
+        let behind = |taint: &Taint| {
+            let instance = instances.get(&identity(taint))?;
+            let doubt = self.doubt(instance, taint, fact, now)?;
+            match doubt.news {
+                true => Some(Behind::News),
+                false => (doubt.end <= now.mono).then_some(Behind::Doubt),
+            }
+        };
+        evicting(fact).filter_map(behind).max().unwrap_or(Behind::Nothing)
     }
+}
+
+/// What the watch has yet to tell of a node that was read live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Behind {
+    /// Nothing that matters.
+    Nothing,
+    /// A taint may be another instance, begun within the second that its beginning is said to lie in.
+    Doubt,
+    /// Something else is said of a taint's beginning.
+    News,
 }
 
 /// A taint may be another instance than the one known before it.

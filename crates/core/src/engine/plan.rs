@@ -37,6 +37,13 @@ fn ticket(pod: &Pod, node: &NodeName, due: Mono) -> Ticket {
     Ticket { due, rank: pod.rank(), pod: reference(pod, node) }
 }
 
+fn deadline(outcome: Outcome) -> Option<Mono> {
+    match outcome {
+        Outcome::StaysUntil(until) => Some(until),
+        Outcome::Goes { .. } | Outcome::Stays(_) => None,
+    }
+}
+
 /// What there is to tell of a pod whose plan changes: nothing twice, and nothing of a countdown that only stood still
 /// (`goes_on`): that is told once for all (NL-48).
 fn news(told: Told, goes_on: bool, outcome: Outcome, reference: impl FnOnce() -> PodRef) -> Option<Notice> {
@@ -120,7 +127,9 @@ impl Book {
         let mut attempt = Attempt::new(ticket(pod, node, at), Step::Withdraw);
         attempt.retry_at = Some(at);
         self.queue.later.insert((at, attempt.ticket.clone()));
-        self.queue.attempts.insert(reference(pod, node), attempt);
+        let reference = reference(pod, node);
+        self.queue.attempts.insert(reference.clone(), attempt);
+        self.queue.set_deadline(&reference, deadline(outcome));
     }
 
     /// Ends an attempt that waits for another try and does not fit the outcome any more, so that the pod is planned
@@ -130,8 +139,8 @@ impl Book {
         let attempt = self.queue.attempts.get(&reference)?;
         let retry_at = attempt.retry_at?;
         let fits = match (attempt.step, outcome) {
-            (Step::Look, _) => true,
-            (Step::Evict, outcome) => matches!(outcome, Outcome::Goes { .. }),
+            (Step::Look | Step::Finish, _) => true,
+            (Step::Evict | Step::Rest, outcome) => matches!(outcome, Outcome::Goes { .. }),
             (Step::Withdraw, Outcome::Goes { .. }) => false,
             (Step::Withdraw, Outcome::StaysUntil(until)) => pod.flags.has(Flags::MARKED) && retry_at <= until,
             (Step::Withdraw, Outcome::Stays(Stay::Exempt(exemption))) => exemption == Exemption::Unreadable,
@@ -146,7 +155,9 @@ impl Book {
 
     /// An attempt goes on; whether its pod has to go may have changed, even if only for a while.
     fn keep_in_hand(&mut self, pod: &Pod, outcome: Outcome, node: &NodeName, now: Mono) {
-        let Some(attempt) = self.queue.attempts.get_mut(&reference(pod, node)) else { return };
+        let reference = reference(pod, node);
+        self.queue.set_deadline(&reference, deadline(outcome));
+        let Some(attempt) = self.queue.attempts.get_mut(&reference) else { return };
         match outcome {
             Outcome::Goes { .. } if attempt.wavered => {
                 attempt.wavered = false;

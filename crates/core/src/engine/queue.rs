@@ -7,7 +7,7 @@
 
 use super::roster::Rank;
 use crate::effect::Failure;
-use crate::names::{NodeName, PodName, Uid};
+use crate::names::{NodeName, PodName, Uid, Version};
 use crate::start::Start;
 use crate::taint::Taint;
 use crate::time::{Mono, Span};
@@ -40,6 +40,10 @@ pub(super) enum Step {
     Look,
     /// Take the mark away: it is not going after all (S9).
     Withdraw,
+    /// Take the mark away until the next try: it cannot go yet (S9).
+    Rest,
+    /// Delete it again: its deletion has begun, and nothing is left that somebody else would do (P31).
+    Finish,
 }
 
 /// The request that is out.
@@ -63,8 +67,18 @@ pub(super) struct Attempt {
     pub(super) failures: u32,
     pub(super) conflicts: u32,
     pub(super) last_failure: Option<Failure>,
-    /// When the pod was last asked for, to be read.
-    pub(super) looked: Option<Mono>,
+    /// When the pod was last asked for, to be read, and what was known of it then.
+    pub(super) looked: Option<(Mono, Option<Version>)>,
+    /// A request went unanswered.
+    pub(super) slow: bool,
+    /// One of these was a DELETE: whether it was carried out is unknown, even by halves.
+    pub(super) delete_lost: bool,
+    /// Since when the pod bears our mark, at the latest.
+    pub(super) marked_at: Option<Mono>,
+    /// While the mark is taken away ([`Step::Rest`]): when the next try is.
+    pub(super) resume_at: Option<Mono>,
+    /// While the pod does not have to go: when it will have to.
+    pub(super) deadline: Option<Mono>,
     /// The watch said the pod is gone while a request was out.
     pub(super) vanished: bool,
     /// When it was known to be due.
@@ -86,11 +100,21 @@ impl Attempt {
             conflicts: 0,
             last_failure: None,
             looked: None,
+            slow: false,
+            delete_lost: false,
+            marked_at: None,
+            resume_at: None,
+            deadline: None,
             vanished: false,
             known_due: None,
             wavered: false,
             grounds: None,
         }
+    }
+
+    /// Nothing was refused and nothing went unanswered so far.
+    pub(super) fn is_first(&self) -> bool {
+        self.last_failure.is_none()
     }
 }
 
@@ -158,6 +182,8 @@ pub(super) struct Queue {
     pub(super) later: BTreeSet<(Mono, Ticket)>,
     /// Evictions under way, wherever their ticket is.
     pub(super) attempts: BTreeMap<PodRef, Attempt>,
+    /// Deadlines of pods in hand that do not have to go yet.
+    deadlines: BTreeSet<(Mono, PodRef)>,
 }
 
 /// Which tickets a pull may take.
@@ -188,9 +214,43 @@ impl Queue {
 
     /// Takes a pod's eviction out of wherever it is.
     pub(super) fn forget(&mut self, pod: &PodRef) -> Option<Attempt> {
+        self.set_deadline(pod, None);
         let attempt = self.attempts.remove(pod)?;
         self.unqueue(&attempt);
         Some(attempt)
+    }
+
+    /// Notes when a pod in hand will have to go, so that whatever it waits for does not make that late (L1).
+    pub(super) fn set_deadline(&mut self, pod: &PodRef, deadline: Option<Mono>) {
+        let Some(attempt) = self.attempts.get_mut(pod) else { return };
+        if let Some(old) = core::mem::replace(&mut attempt.deadline, deadline) {
+            self.deadlines.remove(&(old, pod.clone()));
+        }
+        if let Some(new) = deadline {
+            self.deadlines.insert((new, pod.clone()));
+        }
+    }
+
+    /// A pod in hand whose deadline has come.
+    pub(super) fn pop_deadline(&mut self, now: Mono) -> Option<PodRef> {
+        let pod = self.deadlines.first().filter(|(at, _)| *at <= now).map(|(_, pod)| pod.clone())?;
+        self.set_deadline(&pod, None);
+        Some(pod)
+    }
+
+    /// When the first of them comes.
+    pub(super) fn next_deadline(&self) -> Option<Mono> {
+        self.deadlines.first().map(|(at, _)| *at)
+    }
+
+    /// Whatever a pod waits for: it is its turn.
+    pub(super) fn hasten(&mut self, pod: &PodRef) {
+        let Some(attempt) = self.attempts.get_mut(pod) else { return };
+        if let Some(at) = attempt.retry_at.take() {
+            let ticket = attempt.ticket.clone();
+            self.later.remove(&(at, ticket.clone()));
+            self.next.insert(ticket);
+        }
     }
 
     fn unqueue(&mut self, attempt: &Attempt) {

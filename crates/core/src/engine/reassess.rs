@@ -37,6 +37,10 @@ impl Engine {
                 None => self.reassess(&node, now),
             }
         }
+        while let Some(pod) = self.book.queue.pop_deadline(now) {
+            self.reassess_pod(&pod.node, &pod.uid, None, now);
+            self.book.queue.hasten(&pod);
+        }
     }
 
     /// When [`Engine::tick`] or [`Engine::next`] will have something to do that they have not now; `None`: not by
@@ -47,7 +51,8 @@ impl Engine {
 
     /// When the next deadline comes: what [`Engine::tick`] then makes due is there for [`Lane::Fresh`], too.
     pub fn deadline_at(&self) -> Option<Mono> {
-        self.wakes.first().map(|(at, _)| *at)
+        let first = self.wakes.first().map(|(at, _)| *at);
+        first.into_iter().chain(self.book.queue.next_deadline()).min().filter(|at| *at != Mono::NEVER)
     }
 
     /// When the next retry may be pulled ([`Lane::All`]). It stays in the past for as long as nobody pulls it: whoever has

@@ -7,13 +7,14 @@
 //! Not here: shared lists of tolerations (`intern.rs`); what follows from a change (`engine.rs`).
 
 use super::census::Counts;
+use super::check::Check;
 use super::deadlines::Deadlines;
 use super::plan::Told;
 use crate::fact::{Owner, PodFact, Standing};
 use crate::intern::Interner;
 use crate::names::{PodName, Uid, Version};
 use crate::start::{Arrival, ArrivalSource};
-use crate::time::{Mono, Span, Wall};
+use crate::time::{Mono, Wall};
 use crate::toleration::Toleration;
 use crate::verdict::{Exemption, Subject, TaintInstance};
 use alloc::boxed::Box;
@@ -237,51 +238,6 @@ pub(super) struct Known {
     pub(super) obscured: bool,
     /// Seen in the running list; always true outside one.
     pub(super) seen: bool,
-}
-
-/// The live confirmation of a node's taints (D5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) enum Check {
-    /// None worth anything.
-    #[default]
-    None,
-    /// Asked for; pods that need it are parked. Never asked twice at once, so an answer is always the answer to the
-    /// last question.
-    InFlight {
-        /// How often it failed before.
-        tries: u32,
-        /// The node asked about is not the one that is here now: the answer says nothing.
-        void: bool,
-    },
-    /// The read was sent at this moment and succeeded.
-    At(Mono),
-    /// It failed; not before this moment again.
-    Failed {
-        /// When.
-        retry_at: Mono,
-        /// How often it has failed.
-        tries: u32,
-    },
-}
-
-impl Check {
-    /// What remains of it when the node is another one, gone, or told of as it was before.
-    pub(super) fn of_another_node(self) -> Self {
-        match self {
-            Self::InFlight { tries, .. } => Self::InFlight { tries, void: true },
-            _ => Self::None,
-        }
-    }
-
-    /// When the confirming read was sent, if a pod that has been due since `since`, and known to be, may be deleted by
-    /// it: recent enough, and not from before. A pod that came or changed after the read may have done so because the
-    /// taint had gone (S2).
-    pub(super) fn fresh(self, since: Mono, now: Mono, age_max: Span) -> Option<Mono> {
-        match self {
-            Self::At(at) if since <= at && now <= at.plus(age_max) => Some(at),
-            _ => None,
-        }
-    }
 }
 
 /// A node's place: the node, if it exists, and the pods bound to its name.

@@ -2,16 +2,18 @@
 //! Room:     pulling effects; the steps of one eviction: confirm, mark, delete, or withdraw.
 //! Comes in: a pull, when there is capacity and the right to act.
 //! Goes out: one effect at a time, decided at that moment.
-//! Keeps:    condition first, then DELETE (TE-30); no DELETE without a young confirmation (D5) or before its time (S3).
+//! Keeps:    condition before DELETE (TE-30); no DELETE without a young confirmation (D5) or before its time (S3).
 //! Not here: what the answers mean (`answers.rs`); sending, timeouts, concurrency.
 
+use super::check::Check;
 use super::queue::{Attempt, Errand, Grounds, Lane, PodRef, Step, Ticket};
-use super::roster::{Check, Flags, Pod, Stage};
+use super::roster::{Flags, Pod, Stage};
 use super::{ConditionPolicy, Config, Effect, Engine};
 use crate::fact::Owner;
 use crate::hold::Holds;
 use crate::matching::Answer;
 use crate::names::{PodName, Version};
+use crate::start::StartSource;
 use crate::time::{Mono, Now, Span};
 use crate::toleration::Patience;
 use crate::verdict::{self, Exemption, Outcome, Stay, TaintInstance, Verdict};
@@ -21,6 +23,10 @@ use alloc::vec::Vec;
 /// Conflicts after which a DELETE demands only the UID, no longer the version: a pod whose status changes faster than
 /// it can be read still goes (P45).
 pub(super) const VERSION_CONFLICTS_MAX: u32 = 5;
+
+/// A pod that was never tried waits no longer than this after a failed read of its node, whatever the node's pause is:
+/// the server may be well again. However many pods become due, a node is not asked more often than that for them.
+const FIRST_READ_PAUSE: Span = Span::from_millis(100);
 
 /// What one turn came to.
 enum Turn {
@@ -39,11 +45,29 @@ struct Situation {
     generation: u32,
     version: Option<Version>,
     looked: Option<Mono>,
+    slow: bool,
     marked: bool,
     wants_mark: bool,
     check: Check,
     verdict: Verdict,
     taints: Vec<TaintInstance>,
+}
+
+impl Situation {
+    /// Whether the pod was read recently enough to be deleted by its UID alone.
+    fn is_looked_at(&self, now: Mono, age_max: Span) -> bool {
+        self.looked.is_some_and(|at| now <= at.plus(age_max))
+    }
+
+    /// See [`Engine::mark_meanwhile`].
+    fn is_marked_meanwhile(&self, now: Mono, age_max: Span) -> bool {
+        let decisive = self.verdict.decisive.and_then(|at| self.taints.get(at));
+        let young = decisive.is_some_and(|instance| {
+            instance.start.source == StartSource::SeenLive && now <= instance.start.at.plus(age_max)
+        });
+        let void = matches!(self.check, Check::InFlight { void: true, .. });
+        self.wants_mark && self.version.is_some() && young && !void
+    }
 }
 
 impl Engine {
@@ -75,16 +99,22 @@ impl Engine {
             return Turn::Waits;
         }
         let Some(situation) = self.situation(&ticket.pod, now) else { return Turn::Settled };
-        if situation.step == Step::Look {
-            return self.look(ticket.pod, situation.name, now.mono);
+        match situation.step {
+            Step::Look => return self.look(ticket.pod, situation.name, now.mono),
+            Step::Finish => return self.finish(ticket.pod, situation, now.mono),
+            Step::Rest if matches!(situation.verdict.outcome, Outcome::Goes { .. }) => {
+                return self.rest(ticket, situation);
+            }
+            Step::Evict | Step::Withdraw | Step::Rest => {}
         }
         match situation.verdict.outcome {
             Outcome::Goes { due } => self.evict(ticket, situation, due, now.mono),
             Outcome::Stays(Stay::Exempt(exemption)) if exemption != Exemption::Unreadable => Turn::Settled,
             Outcome::Stays(_) | Outcome::StaysUntil(_) if situation.marked => {
-                self.set_step(&ticket.pod, Step::Withdraw);
-                let effect = Effect::Unmark { pod: ticket.pod.clone(), name: situation.name };
-                self.send(&ticket.pod, Errand::Unmark, effect)
+                if let Some(attempt) = self.book.queue.attempts.get_mut(&ticket.pod) {
+                    (attempt.step, attempt.resume_at) = (Step::Withdraw, None);
+                }
+                self.unmark(ticket.pod, situation.name)
             }
             Outcome::Stays(_) | Outcome::StaysUntil(_) => Turn::Settled,
         }
@@ -102,7 +132,8 @@ impl Engine {
             name: pod.name.clone(),
             generation: pod.generation,
             version: pod.version().filter(|_| attempt.conflicts < VERSION_CONFLICTS_MAX),
-            looked: attempt.looked,
+            looked: attempt.looked.map(|(at, _)| at),
+            slow: attempt.slow,
             marked: pod.flags.has(Flags::MARKED),
             wants_mark: wants_mark(&self.config, pod),
             check: seat.check,
@@ -114,32 +145,98 @@ impl Engine {
     fn evict(&mut self, ticket: Ticket, situation: Situation, due: Mono, now: Mono) -> Turn {
         let Some(attempt) = self.book.queue.attempts.get_mut(&ticket.pod) else { return Turn::Settled };
         attempt.step = Step::Evict;
+        if situation.marked {
+            attempt.marked_at.get_or_insert(now);
+        }
         let known_due = *attempt.known_due.get_or_insert(now);
+        let first = attempt.is_first();
         let since = due.max(known_due);
-        let Some(confirmed) = situation.check.fresh(since, now, self.config.confirm_age_max) else {
-            return self.wait_for_check(ticket, now);
+        let age_max = self.config.confirm_age_max;
+        let Some(confirmed) = situation.check.fresh(since, now, age_max) else {
+            return match first && situation.is_marked_meanwhile(now, age_max) {
+                true => self.mark_meanwhile(ticket, situation, now),
+                false => self.wait_for_check(ticket, now),
+            };
         };
-        let looked = situation.looked.is_some_and(|at| now <= at.plus(self.config.confirm_age_max));
-        if situation.version.is_none() && !looked {
+        if situation.version.is_none() && !situation.is_looked_at(now, age_max) {
             return self.look(ticket.pod, situation.name, now);
         }
-        let (pod, name, version) = (ticket.pod.clone(), situation.name.clone(), situation.version);
         if situation.wants_mark {
-            let effect = Effect::Mark { pod, name, version, generation: situation.generation };
-            return self.send(&ticket.pod, Errand::Mark, effect);
+            return self.mark(ticket.pod, situation);
         }
+        let (pod, name, version, slow) =
+            (ticket.pod.clone(), situation.name.clone(), situation.version, situation.slow);
         assert_time(&situation, &self.book.holds, due, now);
         if let Some(attempt) = self.book.queue.attempts.get_mut(&pod) {
             attempt.grounds = grounds(situation, due, known_due, confirmed, now);
         }
-        let effect = Effect::Delete { pod, name, version, confirmed };
+        let effect = Effect::Delete { pod, name, version, confirmed, slow };
         self.send(&ticket.pod, Errand::Delete, effect)
+    }
+
+    fn mark(&mut self, pod: PodRef, situation: Situation) -> Turn {
+        let Situation { name, version, generation, slow, .. } = situation;
+        let effect = Effect::Mark { pod: pod.clone(), name, version, generation, slow };
+        self.send(&pod, Errand::Mark, effect)
+    }
+
+    /// Marks a pod while its node is being read: the read first, the mark right behind it, so that the DELETE need only
+    /// wait for the slower of both.
+    ///
+    /// Nothing that is safe depends on their order. The DELETE still wants both: the mark (TE-30) and a confirmation
+    /// that is younger than the moment from which the pod had to go (S2, D5). The mark demands the UID and the version
+    /// that the pod was judged by (S1). If the read says that the taint is gone, or says nothing, the pod bears a mark
+    /// that is taken away again like any other that no DELETE follows (S9). To keep such marks rare, only news that is as
+    /// young as a confirmation may be is acted on in this way: a taint that was seen being put on just now, not one that
+    /// was found, nor one that a pod has come to since.
+    fn mark_meanwhile(&mut self, ticket: Ticket, situation: Situation, now: Mono) -> Turn {
+        if matches!(situation.check, Check::InFlight { .. }) {
+            return self.mark(ticket.pod, situation);
+        }
+        let node = ticket.pod.node.clone();
+        let turn = self.wait_for_check(ticket, now);
+        let seat = self.nodes.get_mut(&node).filter(|_| matches!(turn, Turn::Send(_)));
+        if let Some(ticket) = seat.and_then(|seat| seat.parked.pop()) {
+            self.book.queue.again(ticket);
+        }
+        turn
+    }
+
+    /// Takes the mark away until the next try, or waits for that without one.
+    fn rest(&mut self, ticket: Ticket, situation: Situation) -> Turn {
+        let Some(attempt) = self.book.queue.attempts.get_mut(&ticket.pod) else { return Turn::Settled };
+        if situation.marked {
+            return self.unmark(ticket.pod, situation.name);
+        }
+        attempt.step = Step::Look;
+        attempt.marked_at = None;
+        if let Some(at) = attempt.resume_at.take() {
+            self.book.queue.later_at(ticket, at);
+        }
+        Turn::Waits
+    }
+
+    fn unmark(&mut self, pod: PodRef, name: PodName) -> Turn {
+        let effect = Effect::Unmark { pod: pod.clone(), name };
+        self.send(&pod, Errand::Unmark, effect)
+    }
+
+    /// Deletes once more what a lost DELETE of ours has begun to delete (P31). It was decided then; what is left to do is
+    /// nobody's eviction, so the look that found it so is all the confirmation there need be.
+    fn finish(&mut self, pod: PodRef, situation: Situation, now: Mono) -> Turn {
+        let looked = situation.looked.filter(|at| now <= at.plus(self.config.confirm_age_max));
+        let Some(confirmed) = looked else { return self.look(pod, situation.name, now) };
+        let Situation { name, version, slow, .. } = situation;
+        let effect = Effect::Delete { pod: pod.clone(), name, version, confirmed, slow };
+        self.send(&pod, Errand::Delete, effect)
     }
 
     /// Reads the pod itself: what is known of it may not be so, or no version can be demanded that would say so (S1).
     fn look(&mut self, pod: PodRef, name: PodName, now: Mono) -> Turn {
+        let held = self.nodes.get(&pod.node).and_then(|seat| seat.pod(&pod.uid));
+        let known = held.and_then(Pod::version);
         if let Some(attempt) = self.book.queue.attempts.get_mut(&pod) {
-            attempt.looked = Some(now);
+            attempt.looked = Some((now, known));
         }
         let effect = Effect::Look { pod: pod.clone(), name };
         self.send(&pod, Errand::Look, effect)
@@ -154,15 +251,22 @@ impl Engine {
                 seat.parked.push(ticket);
                 return Turn::Waits;
             }
-            Check::Failed { retry_at, .. } if retry_at > now => {
-                self.book.queue.later_at(ticket, retry_at);
-                return Turn::Waits;
+            Check::Failed { at, retry_at, tries } => {
+                // The pause is for those whose tries have earned it (D3).
+                let attempt = self.book.queue.attempts.get(&ticket.pod);
+                let first = attempt.is_some_and(Attempt::is_first);
+                let may = if first { retry_at.min(at.plus(FIRST_READ_PAUSE)) } else { retry_at };
+                if may > now {
+                    self.book.queue.later_at(ticket, may);
+                    return Turn::Waits;
+                }
+                tries
             }
-            Check::Failed { tries, .. } => tries,
             Check::None | Check::At(_) => 0,
         };
         let node = ticket.pod.node.clone();
-        seat.check = Check::InFlight { tries, void: false };
+        let known = seat.known.as_ref().and_then(|known| known.version);
+        seat.check = Check::InFlight { tries, void: false, known };
         seat.parked.push(ticket);
         Turn::Send(Effect::Confirm { node })
     }
@@ -172,12 +276,6 @@ impl Engine {
             attempt.errand = Some(errand);
         }
         Turn::Send(effect)
-    }
-
-    fn set_step(&mut self, pod: &PodRef, step: Step) {
-        if let Some(attempt) = self.book.queue.attempts.get_mut(pod) {
-            attempt.step = step;
-        }
     }
 
     /// An attempt is over without a deletion: the pod goes back to its plan.

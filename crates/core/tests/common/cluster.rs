@@ -43,6 +43,8 @@ pub struct Pod {
     pub unreadable: bool,
     /// It stays terminating after its DELETE, instead of vanishing at once.
     pub lingers: bool,
+    /// Its DELETE was cut in two: it is terminating, and nothing is waited for (P31).
+    pub half_deleted: bool,
     /// The last moment at which it had to go (S2).
     pub justified: Option<i64>,
     /// Since when it bears the mark without having to go (S9).
@@ -79,9 +81,14 @@ pub struct Cluster {
     past: Vec<(i64, Option<Node>, Option<Pod>)>,
     /// Earlier holds, for the same.
     past_holds: Vec<(i64, Hold)>,
+    /// What a restored store is like.
+    backup: Option<Box<Backup>>,
     version: u64,
     serial: u64,
 }
+
+/// Nodes and pods as they were.
+type Backup = (BTreeMap<u8, Node>, BTreeMap<u8, Pod>);
 
 pub fn node_name(id: u8) -> NodeName {
     NodeName::new(&format!("n{id}"))
@@ -114,6 +121,7 @@ impl Cluster {
             skew_max: Some(0),
             past: Vec::new(),
             past_holds: Vec::new(),
+            backup: None,
             version: 1,
             serial: 1,
         }
@@ -175,6 +183,30 @@ impl Cluster {
         self.past_holds.push((self.now, self.hold.clone()));
         set(&mut self.hold, self.now);
         self.changed();
+    }
+
+    pub fn back_up(&mut self) {
+        self.backup = Some(Box::new((self.nodes.clone(), self.pods.clone())));
+    }
+
+    /// The store is put back to what it was; nobody is told. False if there is nothing to put back, or if a pod that was
+    /// deleted since would come back.
+    pub fn restore(&mut self) -> bool {
+        let Some(backup) = self.backup.clone() else { return false };
+        if backup.1.keys().any(|id| self.pods.get(id).is_none_or(|pod| pod.fact.standing != Standing::Live)) {
+            return false;
+        }
+        self.change();
+        let before = std::mem::take(&mut self.pods);
+        (self.nodes, self.pods) = *backup;
+        for (id, pod) in &mut self.pods {
+            // What justified a request that is under way justified it in the history that it was sent in.
+            let then = before.get(id).filter(|then| then.fact.uid == pod.fact.uid);
+            pod.justified = then.and_then(|then| then.justified).max(pod.justified);
+        }
+        self.version += 1_000;
+        self.changed();
+        true
     }
 
     pub fn put_node(&mut self, id: u8) {
@@ -260,7 +292,15 @@ impl Cluster {
         };
         self.remove_pod(id);
         let arrived = self.now;
-        let pod = Pod { fact, arrived, unreadable: false, lingers, justified: None, stray: None };
+        let pod = Pod {
+            fact,
+            arrived,
+            unreadable: false,
+            lingers,
+            half_deleted: false,
+            justified: None,
+            stray: None,
+        };
         self.pods.insert(id, pod);
         self.tell_pod(id);
     }

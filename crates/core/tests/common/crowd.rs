@@ -131,7 +131,9 @@ pub fn evict_all(engine: &mut Engine, read: impl Fn(&NodeName) -> NodeFact) -> u
                 deleted += 1;
                 Input::Deleted { pod, result: Ok(()) }
             }
-            Effect::Look { pod, .. } => Input::Looked { pod, result: Err(Failure::NotFound) },
+            Effect::Look { pod, .. } => {
+                Input::Looked { pod, result: Err(Failure::NotFound), half_deleted: false }
+            }
             Effect::Unmark { pod, .. } => Input::Unmarked { pod, result: Ok(()) },
         };
         engine.handle(answer, now());

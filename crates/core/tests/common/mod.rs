@@ -10,6 +10,7 @@
 pub mod cluster;
 pub mod crowd;
 pub mod held;
+pub mod script;
 pub mod storm;
 pub mod truth;
 mod work;

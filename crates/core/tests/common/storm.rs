@@ -28,6 +28,8 @@ enum Fate {
     Fails(Failure),
     /// Carried out, but the answer is lost (P31).
     DoneUnheard,
+    /// A DELETE of which only the first half is carried out (P31); anything else is carried out unheard.
+    Half,
 }
 
 /// A request under way.

@@ -44,7 +44,7 @@ impl World {
             Effect::Look { pod, name } => {
                 let read =
                     self.pods.get(name.name()).map_or(Reading::Absent, |pod| Reading::Is(pod.fact.clone()));
-                Input::Looked { pod, result: fault.map_or(Ok(read), Err) }
+                Input::Looked { pod, result: fault.map_or(Ok(read), Err), half_deleted: false }
             }
             Effect::Delete { pod, name, version, .. } => {
                 let result = match fault {

@@ -3,11 +3,16 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod absent;
 mod deadlines;
+mod halves;
 mod holds;
 mod identity;
+mod marks;
 mod order;
+mod restored;
 mod retold;
+mod slow;
 mod trouble;
 
 use common::World;

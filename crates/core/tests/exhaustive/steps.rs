@@ -83,6 +83,42 @@ impl State {
                 spend(&mut self.left.holds)?;
                 self.hold(!self.cluster.hold.is_on());
             }
+            other => self.go_wrong(other)?,
+        }
+        Some(())
+    }
+
+    /// What servers, and what stands in front of them, do wrong.
+    fn go_wrong(&mut self, step: Step) -> Option<()> {
+        match step {
+            Step::Restore => {
+                spend(&mut self.left.restores)?;
+                self.cluster.now += 1;
+                self.cluster.restore().then_some(())?;
+                self.cluster.news.clear();
+                self.nodes.clear();
+                self.pods.clear();
+                self.rewound = true;
+            }
+            Step::Halve(at) => {
+                spend(&mut self.left.halves)?;
+                let flight =
+                    self.flights.get(at).filter(|flight| flight.answer.is_none() && !flight.orphan)?;
+                let Effect::Delete { pod, name, version, .. } = flight.effect.clone() else { return None };
+                self.cluster.half_delete(&pod, &name, version);
+                self.send_news();
+                self.answer(at, true)?;
+            }
+            Step::Deny(at) => {
+                spend(&mut self.left.denials)?;
+                let flight =
+                    self.flights.get(at).filter(|flight| flight.answer.is_none() && !flight.orphan)?;
+                // Of a look the client would not believe it.
+                let denied = (!matches!(flight.effect, Effect::Look { .. }))
+                    .then(|| failed(flight, Failure::NotFound))?;
+                self.flights.remove(at);
+                self.engine.handle(denied, self.cluster.clock());
+            }
             _ => return None,
         }
         Some(())
@@ -118,7 +154,10 @@ impl State {
                 let result = Ok(cluster.read_node(&node));
                 Input::Confirmed { node, sent: Mono::from_micros(flight.sent), result }
             }
-            Effect::Look { pod, name } => Input::Looked { pod, result: Ok(cluster.read_pod(&name)) },
+            Effect::Look { pod, name } => {
+                let half_deleted = cluster.is_half_deleted(&name);
+                Input::Looked { pod, result: Ok(cluster.read_pod(&name)), half_deleted }
+            }
             Effect::Mark { pod, name, version, .. } => {
                 let result = cluster.set_mark(&pod, &name, version, true);
                 Input::Marked { pod, result }
@@ -164,14 +203,17 @@ impl State {
 }
 
 fn unavailable(flight: &Flight) -> Input {
-    let gone = Failure::Unavailable;
+    failed(flight, Failure::Unavailable)
+}
+
+fn failed(flight: &Flight, gone: Failure) -> Input {
     match flight.effect.clone() {
         Effect::Confirm { node } => {
             Input::Confirmed { node, sent: Mono::from_micros(flight.sent), result: Err(gone) }
         }
         Effect::Mark { pod, .. } => Input::Marked { pod, result: Err(gone) },
         Effect::Delete { pod, .. } => Input::Deleted { pod, result: Err(gone) },
-        Effect::Look { pod, .. } => Input::Looked { pod, result: Err(gone) },
+        Effect::Look { pod, .. } => Input::Looked { pod, result: Err(gone), half_deleted: false },
         Effect::Unmark { pod, .. } => Input::Unmarked { pod, result: Err(gone) },
     }
 }

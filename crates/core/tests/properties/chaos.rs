@@ -159,7 +159,8 @@ fn input() -> impl Strategy<Value = Input> {
             .prop_map(|(node, sent, result)| Input::Confirmed { node, sent, result }),
         1 => (reference(), marked).prop_map(|(pod, result)| Input::Marked { pod, result }),
         1 => (reference(), done()).prop_map(|(pod, result)| Input::Deleted { pod, result }),
-        1 => (reference(), reading(pod())).prop_map(|(pod, result)| Input::Looked { pod, result }),
+        1 => (reference(), reading(pod()), any::<bool>())
+            .prop_map(|(pod, result, half_deleted)| Input::Looked { pod, result, half_deleted }),
         1 => (reference(), done()).prop_map(|(pod, result)| Input::Unmarked { pod, result }),
     ]
 }

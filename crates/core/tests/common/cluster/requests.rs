@@ -64,6 +64,11 @@ impl Cluster {
     /// Commits a DELETE, if its preconditions hold and nothing forbids it.
     pub fn delete(&mut self, pod: &PodRef, name: &PodName, version: Option<Version>) -> Result<(), Failure> {
         let id = self.demand(pod, name, version)?;
+        if self.pods[&id].half_deleted {
+            // Nobody's eviction: what was begun is brought to its end.
+            self.remove_pod(id);
+            return Ok(());
+        }
         self.note();
         let truth = self.pods[&id].clone();
         let oldest = self.now - self.window;
@@ -81,6 +86,23 @@ impl Cluster {
             false => self.remove_pod(id),
         }
         Ok(())
+    }
+
+    /// Commits the first half of a DELETE; nobody hears of it.
+    pub fn half_delete(&mut self, pod: &PodRef, name: &PodName, version: Option<Version>) {
+        let Ok(id) = self.demand(pod, name, version) else { return };
+        if self.pods[&id].lingers || self.pods[&id].half_deleted {
+            return;
+        }
+        self.edit_pod(id, |pod| pod.lingers = true);
+        let now = self.pods[&id].fact.version;
+        if self.delete(pod, name, version.and(now)).is_ok() {
+            self.edit_pod(id, |pod| pod.half_deleted = true);
+        }
+    }
+
+    pub fn is_half_deleted(&self, name: &PodName) -> bool {
+        self.pods.get(&id_of(name.name())).is_some_and(|pod| pod.half_deleted)
     }
 
     /// Whether the pod at one moment of the window and its node at another made it due: all that a DELETE can know

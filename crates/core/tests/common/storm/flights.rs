@@ -58,8 +58,11 @@ impl Storm {
     /// The next request's fate: an empty tape is a perfect world.
     fn draw(&mut self) -> (Fate, i64, i64) {
         let fate = match self.tape.pop_front().unwrap_or(0) {
-            0..=143 => Fate::Done,
-            144..=159 => Fate::DoneUnheard,
+            0..=135 => Fate::Done,
+            // Not the API server's own word: of a look the client would not believe it.
+            136..=143 => Fate::Fails(Failure::NotFound),
+            144..=153 => Fate::DoneUnheard,
+            154..=159 => Fate::Half,
             160..=179 => Fate::Fails(Failure::Unavailable),
             180..=204 => Fate::Fails(Failure::Conflict),
             205..=219 => Fate::Fails(Failure::Rejected),
@@ -72,7 +75,9 @@ impl Storm {
             128..=169 => (1_000, 0),
             170..=199 => (300_000, 1_000),
             200..=224 => (1_900_000, 0),
-            225..=255 => (500_000, 1_500_000),
+            225..=247 => (500_000, 1_500_000),
+            // Too late to count, if it is a read.
+            248..=255 => (1_000_000, 1_600_000),
         };
         (fate, takes.0, takes.1)
     }
@@ -108,7 +113,11 @@ impl Storm {
             }
             Effect::Look { pod, name } => {
                 let result = answered(fate, || Ok(cluster.read_pod(&name)));
-                Input::Looked { pod, result }
+                let result = result.map_err(|failure| match failure {
+                    Failure::NotFound => Failure::Unavailable,
+                    failure => failure,
+                });
+                Input::Looked { pod, result, half_deleted: cluster.is_half_deleted(&name) }
             }
             Effect::Mark { pod, name, version, .. } => {
                 let result = answered(fate, || cluster.set_mark(&pod, &name, version, true));
@@ -117,6 +126,10 @@ impl Storm {
             Effect::Unmark { pod, name } => {
                 let result = answered(fate, || cluster.set_mark(&pod, &name, None, false).map(|_| ()));
                 Input::Unmarked { pod, result }
+            }
+            Effect::Delete { pod, name, version, .. } if fate == Fate::Half => {
+                cluster.half_delete(&pod, &name, version);
+                Input::Deleted { pod, result: Err(Failure::Unavailable) }
             }
             Effect::Delete { pod, name, version, .. } => {
                 let result = answered(fate, || cluster.delete(&pod, &name, version));
@@ -130,7 +143,7 @@ fn answered<T>(fate: Fate, carry_out: impl FnOnce() -> Result<T, Failure>) -> Re
     match fate {
         Fate::Done => carry_out(),
         Fate::Fails(failure) => Err(failure),
-        Fate::DoneUnheard => carry_out().and(Err(Failure::Unavailable)),
+        Fate::DoneUnheard | Fate::Half => carry_out().and(Err(Failure::Unavailable)),
     }
 }
 

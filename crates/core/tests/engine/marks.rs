@@ -1,0 +1,172 @@
+//! Marks: put on while the node is read, taken off when a deletion is long refused, and never in a deadline's way.
+
+use crate::common::bears;
+use crate::common::script::{Script, at, failed, node, pod, well};
+use taintward_core::effect::Failure;
+use taintward_core::engine::{ConditionPolicy, Config, Effect, Input, Reading};
+
+fn never() -> Config {
+    Config { condition: ConditionPolicy::Never, ..Config::default() }
+}
+
+/// We may not take a mark off; the pod's deadline comes meanwhile.
+#[test]
+fn l1_a_withdrawal_that_fails_delays_no_deadline() {
+    for patience in (60..600).step_by(7) {
+        let mut fact = pod("p", 10, &[bears("k", Some(patience))]);
+        fact.marked = true;
+        let mut script = Script::tainted(never(), fact);
+        let due = 1.0 + patience as f64;
+        script.run(due + 1.0, |when, effect| match effect {
+            Effect::Unmark { .. } => (failed(effect, at(when).mono, Failure::Forbidden), 0.0),
+            other => (well(other, at(when).mono), 0.0),
+        });
+        let deletes = script.deletes();
+        assert!(deletes.len() == 1 && (due..due + 0.05).contains(&deletes[0]), "{due}: {deletes:?}");
+    }
+}
+
+/// A deadline that comes while a withdrawal waits is a first try: retries that may not be sent do not hold it up.
+#[test]
+fn l6_a_deadline_during_a_withdrawal_is_a_first_try() {
+    use taintward_core::engine::Lane;
+    let mut fact = pod("p", 10, &[bears("k", Some(20))]);
+    fact.marked = true;
+    let mut script = Script::tainted(never(), fact);
+    script.engine.tick(at(21.0).mono);
+    assert!(matches!(script.engine.next(Lane::Fresh, at(21.0)), Some(Effect::Confirm { .. })));
+}
+
+#[test]
+fn s9_a_mark_whose_deletion_is_refused_is_taken_off_within_a_minute_and_put_on_again() {
+    for failure in [Failure::Forbidden, Failure::Rejected, Failure::Throttled(None), Failure::Unavailable] {
+        let mut script = Script::tainted(Config::default(), pod("p", 40, &[]));
+        let (mut marked_at, mut longest, mut marked, mut unmarks) = (None, 0.0_f64, false, 0);
+        script.run(1200.0, |when, effect| {
+            if let Some(since) = marked_at {
+                longest = longest.max(when - since);
+            }
+            match effect {
+                Effect::Mark { .. } => {
+                    assert!(!marked, "marked twice");
+                    (marked_at, marked) = (Some(when), true);
+                }
+                Effect::Unmark { .. } => {
+                    (marked_at, marked) = (None, false);
+                    unmarks += 1;
+                }
+                Effect::Delete { .. } => {
+                    assert!(marked, "TE-30: the condition comes first");
+                    return (failed(effect, at(when).mono, failure), 0.0);
+                }
+                _ => {}
+            }
+            let mut answer = well(effect, at(when).mono);
+            if let Input::Looked { result: Ok(Reading::Is(fact)), .. } = &mut answer {
+                fact.marked = marked;
+            }
+            (answer, 0.0)
+        });
+        let deletes = script.deletes().len();
+        assert!(unmarks >= 10 && longest <= 60.0, "{failure:?}: {unmarks} withdrawn, one after {longest} s");
+        assert!((30..80).contains(&deletes), "{failure:?}: {deletes} tries in 20 minutes");
+    }
+}
+
+/// Neither the mark nor the deletion nor the withdrawal is permitted any more: no hot loop.
+#[test]
+fn d3_a_withdrawal_that_fails_too_does_not_hurry_the_next_try() {
+    let mut script = Script::tainted(Config::default(), pod("p", 40, &[]));
+    script.run(1200.0, |when, effect| match effect {
+        Effect::Delete { .. } | Effect::Unmark { .. } => {
+            (failed(effect, at(when).mono, Failure::Forbidden), 0.0)
+        }
+        other => (well(other, at(when).mono), 0.0),
+    });
+    assert!(script.asked.len() < 300, "{} requests in 20 minutes", script.asked.len());
+    assert!(script.deletes().len() >= 30);
+}
+
+fn kinds(script: &Script) -> String {
+    let kind = |effect: &Effect| match effect {
+        Effect::Confirm { .. } => 'c',
+        Effect::Mark { .. } => 'm',
+        Effect::Delete { .. } => 'd',
+        Effect::Look { .. } => 'l',
+        Effect::Unmark { .. } => 'u',
+    };
+    script.asked.iter().map(|(_, effect)| kind(effect)).collect()
+}
+
+/// Read and mark are under way at the same time; the DELETE waits for both, whichever is slower.
+#[test]
+fn te_30_a_taint_seen_live_is_confirmed_while_the_pod_is_marked() {
+    for (read, mark) in [(0.05, 0.2), (0.2, 0.05), (0.1, 0.1)] {
+        let mut script = Script::tainted(Config::default(), pod("p", 40, &[]));
+        script.run(5.0, |when, effect| {
+            let takes = match effect {
+                Effect::Confirm { .. } => read,
+                Effect::Mark { .. } => mark,
+                _ => 0.0,
+            };
+            (well(effect, at(when).mono), takes)
+        });
+        assert_eq!(kinds(&script), "cmd");
+        let times: Vec<_> = script.asked.iter().map(|(when, _)| *when).collect();
+        assert_eq!(times[0], times[1], "at once");
+        assert!((times[2] - times[0] - f64::max(read, mark)).abs() < 0.02, "{times:?}");
+    }
+}
+
+/// What was found, and what a pod came to later, is confirmed before anything is written.
+#[test]
+fn d5_a_taint_that_was_not_seen_just_now_is_confirmed_first() {
+    let tainted = |listed| Input::Node { fact: node(100, &[("k", None)]), listed };
+    let mut listed = Script::new(Config::default());
+    listed.tell(1.0, Input::Pod { fact: pod("p", 40, &[]), listed: false });
+    listed.tell(1.0, Input::NodesBegin { silent_since: None });
+    listed.tell(1.0, tainted(true));
+    listed.tell(1.0, Input::NodesEnd);
+    let mut later = Script::new(Config::default());
+    later.tell(1.0, tainted(false));
+    later.tell(3.5, Input::Pod { fact: pod("p", 140, &[]), listed: false });
+    for mut script in [listed, later] {
+        assert!(matches!(script.next(), Some(Effect::Confirm { .. })));
+        assert_eq!(script.next(), None);
+    }
+}
+
+/// The read says that the taint is gone, before or after the mark is there: the mark goes again, and nobody is deleted.
+#[test]
+fn s9_a_mark_that_turns_out_to_be_unfounded_is_taken_off_at_once() {
+    for (read, mark) in [(0.05, 0.2), (0.2, 0.05), (0.1, 0.1)] {
+        let mut script = Script::tainted(Config::default(), pod("p", 40, &[]));
+        script.run(60.0, |when, effect| match effect {
+            Effect::Confirm { node: name } => {
+                let result = Ok(Reading::Is(node(101, &[])));
+                (Input::Confirmed { node: name.clone(), sent: at(when).mono, result }, read)
+            }
+            Effect::Mark { .. } => (well(effect, at(when).mono), mark),
+            other => (well(other, at(when).mono), 0.0),
+        });
+        assert_eq!(kinds(&script), "cmu");
+        assert!(script.asked[2].0 < 1.25, "{:?}", script.asked);
+        assert_eq!(script.engine.census().in_hand, 0);
+    }
+}
+
+/// The read says nothing, for long: the mark does not stand for a minute.
+#[test]
+fn s9_a_mark_whose_confirmation_fails_for_long_is_taken_off() {
+    let mut script = Script::tainted(Config::default(), pod("p", 40, &[]));
+    script.run(300.0, |when, effect| match effect {
+        Effect::Confirm { .. } => (failed(effect, at(when).mono, Failure::Unavailable), 0.05),
+        other => (well(other, at(when).mono), 0.0),
+    });
+    let marks = script.times(|effect| matches!(effect, Effect::Mark { .. }));
+    let unmarks = script.times(|effect| matches!(effect, Effect::Unmark { .. }));
+    assert_eq!((marks.len(), unmarks.len()), (1, 1), "{}", kinds(&script));
+    assert!(unmarks[0] - marks[0] <= 60.0);
+    script.run(340.0, |when, effect| (well(effect, at(when).mono), 0.0));
+    assert!(kinds(&script).ends_with("md") && script.deletes().len() == 1, "{}", kinds(&script));
+}

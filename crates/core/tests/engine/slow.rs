@@ -1,0 +1,231 @@
+//! Answers and news that come late: somebody who must go goes, and the server is not asked without end.
+
+use crate::common::bears;
+use crate::common::script::{Script, at, failed, node, pod, well};
+use taintward_core::effect::Failure;
+use taintward_core::engine::{ConditionPolicy, Config, Effect, Input, Lane, Reading};
+use taintward_core::names::Version;
+use taintward_core::time::Mono;
+
+fn never() -> Config {
+    Config { condition: ConditionPolicy::Never, ..Config::default() }
+}
+
+/// Each live read is ahead of the watch, within the second that the taint's `timeAdded` names.
+#[test]
+fn l1_a_busy_node_whose_news_is_late_is_left_all_the_same() {
+    for (lag, every) in [(50, 1000), (500, 1000), (1000, 1000), (1500, 1000), (3000, 1000), (11_000, 10_000)]
+    {
+        let taint = [("k", Some(10))];
+        let version_at = |millis: i64| 2 + (millis / every) as u64;
+        let mut script = Script::new(Config::default());
+        script.tell(1.0, Input::Node { fact: node(1, &[]), listed: false });
+        script.tell(1.0, Input::Pod { fact: pod("p", 1000, &[bears("k", Some(20))]), listed: false });
+        // The taint is put on at 10.3 s, and told of within its own second.
+        let (seen_from, mut told) = (10_300 + lag.min(600), 1);
+        for millis in (10_310..60_000).step_by(10) {
+            script.now = millis as f64 / 1000.0;
+            if millis >= seen_from {
+                let version = version_at((millis - lag).max(10_300));
+                if version > told {
+                    told = version;
+                    script.tell(script.now, Input::Node { fact: node(version, &taint), listed: false });
+                }
+            }
+            script.engine.tick(at(script.now).mono);
+            while let Some(effect) = script.next() {
+                let now = script.now;
+                let answer = match effect {
+                    Effect::Confirm { node: name } => {
+                        let result = Ok(Reading::Is(node(version_at(millis), &taint)));
+                        Input::Confirmed { node: name, sent: at(now).mono, result }
+                    }
+                    other => well(&other, at(now).mono),
+                };
+                script.tell(now, answer);
+            }
+        }
+        let due = seen_from as f64 / 1000.0 + 20.0;
+        let deletes = script.deletes();
+        assert_eq!(deletes.len(), 1, "lag {lag} ms, a change every {every} ms");
+        assert!((due..due + 1.05).contains(&deletes[0]), "lag {lag}, every {every}: {due} {deletes:?}");
+    }
+}
+
+/// A node that says another `timeAdded` than is known may bear another taint: the watch gets time to tell (P46); if it
+/// does not, what was read counts.
+#[test]
+fn p46_a_refresh_that_a_read_sees_before_the_watch_moves_nothing() {
+    for (told_at, gone) in [(Some(31.0), 31.0..32.5), (None, 51.0..51.1)] {
+        let refreshed = || node(101, &[("k", Some(30))]);
+        let mut script = Script::new(never());
+        script.tell(10.2, Input::Node { fact: node(100, &[("k", Some(10))]), listed: false });
+        script.tell(10.2, Input::Pod { fact: pod("p", 40, &[bears("k", Some(20))]), listed: false });
+        let serve = |when, effect: &Effect| match effect {
+            Effect::Confirm { node: name } => {
+                let result = Ok(Reading::Is(refreshed()));
+                (Input::Confirmed { node: name.clone(), sent: at(when).mono, result }, 0.0)
+            }
+            other => (well(other, at(when).mono), 0.0),
+        };
+        script.run(31.0, serve);
+        assert!(script.deletes().is_empty(), "{told_at:?}");
+        if told_at.is_some() {
+            script.tell(31.0, Input::Node { fact: refreshed(), listed: false });
+        }
+        script.run(60.0, serve);
+        let deletes = script.deletes();
+        assert!(deletes.len() == 1 && gone.contains(&deletes[0]), "{told_at:?}: {deletes:?}");
+    }
+}
+
+#[test]
+fn d3_reads_that_come_too_late_to_count_are_failures() {
+    for (latency, goes) in [(1.9, true), (2.1, false), (2.9, false)] {
+        let mut script = Script::tainted(never(), pod("p", 40, &[]));
+        let mut blocked = false;
+        script.run(3600.0, |when, effect| {
+            let takes = if matches!(effect, Effect::Confirm { .. }) { latency } else { 0.0 };
+            (well(effect, at(when).mono), takes)
+        });
+        blocked |= script.engine.blocked().any(|blocked| blocked.failure == Failure::Unavailable);
+        let reads = script.times(|effect| matches!(effect, Effect::Confirm { .. })).len();
+        assert_eq!((script.deletes().len(), blocked), (usize::from(goes), !goes), "{latency} s");
+        assert!(reads < 150, "{reads} reads in an hour");
+        // As soon as the server answers in time, it goes.
+        let until = script.now + 40.0;
+        script.run(until, |when, effect| (well(effect, at(when).mono), 0.01));
+        assert_eq!(script.deletes().len(), 1, "{latency} s");
+    }
+}
+
+#[test]
+fn d3_looks_that_come_too_late_for_a_deletion_without_a_version_are_failures() {
+    let mut fact = pod("p", 40, &[]);
+    fact.version = None;
+    let mut script = Script::tainted(never(), fact.clone());
+    script.run(3600.0, |when, effect| match effect {
+        Effect::Look { pod, .. } => (
+            Input::Looked { pod: pod.clone(), result: Ok(Reading::Is(fact.clone())), half_deleted: false },
+            2.1,
+        ),
+        other => (well(other, at(when).mono), 0.0),
+    });
+    let looks = script.times(|effect| matches!(effect, Effect::Look { .. })).len();
+    assert!(script.deletes().is_empty() && (100..200).contains(&looks), "{looks} looks in an hour");
+}
+
+/// An outage is over: a pod that becomes due does not wait for the pause that its neighbours' failures have earned.
+#[test]
+fn d3_a_first_try_does_not_wait_for_its_nodes_pause() {
+    for deadline in (40..200).step_by(7) {
+        let (due, well_from) = (1.0 + f64::from(deadline), f64::from(deadline));
+        let mut script = Script::new(never());
+        script.tell(1.0, Input::Pod { fact: pod("a", 10, &[]), listed: false });
+        let later = pod("b", 11, &[bears("k", Some(i64::from(deadline)))]);
+        script.tell(1.0, Input::Pod { fact: later, listed: false });
+        script.tell(1.0, Input::Node { fact: node(100, &[("k", None)]), listed: false });
+        script.run(due + 40.0, |when, effect| match effect {
+            Effect::Confirm { .. } if when < well_from => {
+                (failed(effect, at(when).mono, Failure::Unavailable), 0.0)
+            }
+            other => (well(other, at(when).mono), 0.0),
+        });
+        let is_b = |effect: &Effect| matches!(effect, Effect::Delete { name, .. } if name.name() == "b");
+        let gone = script.times(is_b);
+        assert!(gone.len() == 1 && gone[0] < due + 0.15, "{deadline}: due {due}, gone {gone:?}");
+    }
+}
+
+/// However many pods of a node become due while it cannot be read, it is asked at a bounded rate.
+#[test]
+fn d3_first_tries_of_one_node_ask_at_a_bounded_rate() {
+    let mut script = Script::new(never());
+    for millis in 0..2_000 {
+        let mut fact = pod(&format!("p{millis:04}"), 10, &[bears("k", Some(100))]);
+        fact.arrival = taintward_core::fact::ArrivalFacts::default();
+        script.tell(1.0 + f64::from(millis) / 100.0, Input::Pod { fact, listed: false });
+    }
+    script.tell(30.0, Input::Node { fact: node(100, &[("other", None)]), listed: false });
+    // Each bears it for another time.
+    script.tell(30.0, Input::Node { fact: node(101, &[("k", None)]), listed: false });
+    for millis in 0..2_000 {
+        let seconds = 10 + i64::from(millis) / 100;
+        let fact = pod(&format!("p{millis:04}"), 11, &[bears("k", Some(seconds))]);
+        script.tell(30.0, Input::Pod { fact, listed: false });
+    }
+    script.run(70.0, |when, effect| (failed(effect, at(when).mono, Failure::Unavailable), 0.0));
+    let reads = script.times(|effect| matches!(effect, Effect::Confirm { .. })).len();
+    assert!(reads < 450, "{reads} reads of one node in 30 s");
+}
+
+/// `Retry-After` is kept, up to 30 s (D3).
+#[test]
+fn d3_a_server_that_asks_for_patience_gets_it() {
+    let asks = |seconds| Failure::Throttled(Some(taintward_core::time::Span::from_secs(seconds)));
+    for (seconds, waits) in [(7, 7.0), (1_000_000, 30.0)] {
+        let mut script = Script::tainted(never(), pod("p", 40, &[]));
+        let mut first = true;
+        script.run(60.0, |when, effect| match effect {
+            Effect::Delete { .. } if std::mem::take(&mut first) => {
+                (failed(effect, at(when).mono, asks(seconds)), 0.0)
+            }
+            other => (well(other, at(when).mono), 0.0),
+        });
+        let deletes = script.deletes();
+        assert!(deletes.len() == 2 && (deletes[1] - deletes[0] - waits).abs() < 0.05, "{deletes:?}");
+    }
+}
+
+/// In the lane of all, too, a pod that was never tried goes before one that failed.
+#[test]
+fn l6_first_tries_go_before_retries() {
+    let mut script = Script::tainted(never(), pod("a", 40, &[]));
+    script.run(1.5, |when, effect| match effect {
+        Effect::Delete { .. } => (failed(effect, at(when).mono, Failure::Rejected), 0.0),
+        other => (well(other, at(when).mono), 0.0),
+    });
+    // The retry's time has come, and so has another pod's.
+    script.tell(40.0, Input::Pod { fact: pod("b", 41, &[]), listed: false });
+    script.engine.tick(Mono::from_secs(40));
+    let mut order = Vec::new();
+    while let Some(effect) = script.engine.next(Lane::All, at(40.0)) {
+        if let Effect::Delete { name, .. } = &effect {
+            order.push(name.name().to_owned());
+        }
+        script.tell(40.0, well(&effect, at(40.0).mono));
+    }
+    assert_eq!(order, ["b", "a"]);
+}
+
+/// After five conflicts a DELETE demands the UID only, with its node confirmed anew (D4).
+#[test]
+fn d4_a_deletion_by_the_uid_alone_has_a_confirmation_of_its_own() {
+    let mut script = Script::tainted(never(), pod("p", 40, &[]));
+    let (mut version, mut reads, mut before_last) = (40, 0, 0);
+    let mut by_uid = None;
+    script.run(10.0, |when, effect| match effect {
+        Effect::Confirm { .. } => {
+            reads += 1;
+            (well(effect, at(when).mono), 0.0)
+        }
+        Effect::Look { pod: it, .. } => {
+            version += 1;
+            let result = Ok(Reading::Is(pod("p", version, &[])));
+            (Input::Looked { pod: it.clone(), result, half_deleted: false }, 0.0)
+        }
+        Effect::Delete { version: Some(Version(_)), .. } => {
+            before_last = reads;
+            (failed(effect, at(when).mono, Failure::Conflict), 0.0)
+        }
+        Effect::Delete { version: None, confirmed, .. } => {
+            by_uid = Some((when, *confirmed, reads));
+            (well(effect, at(when).mono), 0.0)
+        }
+        other => (well(other, at(when).mono), 0.0),
+    });
+    let (when, confirmed, reads) = by_uid.expect("it goes in the end");
+    assert_eq!(reads, before_last + 1, "its node was read again");
+    assert!(at(when).mono.since(confirmed) < taintward_core::time::Span::from_millis(50));
+    assert!(matches!(script.asked.last(), Some((_, Effect::Delete { version: None, .. }))));
+}
