@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use taintward_client::act::{Actor, Refusal};
 use taintward_client::clock::Clock;
-use taintward_client::listen::Heard;
+use taintward_client::listen::{Heard, RelistNow};
 use taintward_core::engine::{Engine, Input, Lane};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::time::{Mono, Span};
@@ -59,6 +59,7 @@ pub(crate) struct Brain {
     pub(crate) heartbeat: Heartbeat,
     pub(crate) synced: Arc<AtomicBool>,
     hold: watch::Receiver<bool>,
+    pub(crate) relist_now: RelistNow,
     holding: bool,
     pub(crate) herald: Herald,
     pub(crate) stamper: Option<Stamper>,
@@ -84,12 +85,14 @@ pub(crate) struct Parts {
     pub(crate) synced: Arc<AtomicBool>,
     /// Whether countdowns are to be held, as node health says (NL-48); never, where it runs elsewhere.
     pub(crate) hold: watch::Receiver<bool>,
+    /// Has everything listed again.
+    pub(crate) relist_now: RelistNow,
 }
 
 impl Brain {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { engine, clock, actor, right, mode, stamp_taints, metrics, heartbeat, synced, hold } =
-            parts;
+        let Parts { engine, clock, actor, right, mode, stamp_taints, metrics, heartbeat, synced, .. } = parts;
+        let Parts { hold, relist_now, .. } = parts;
         let hands = Hands::new(actor.clone(), clock.clone(), metrics.effects.clone());
         Self {
             engine,
@@ -102,6 +105,7 @@ impl Brain {
             heartbeat,
             synced,
             hold,
+            relist_now,
             holding: false,
             herald: Herald::default(),
             stamper: stamp_taints.then(Stamper::default),

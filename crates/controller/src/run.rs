@@ -123,6 +123,7 @@ async fn run_in(
     let mut tasks = Tasks(vec![serving]);
     let (nodes_health, leases_health) = (ears.nodes.health.clone(), ears.leases.health.clone());
     let definition = ears.pools.health.clone();
+    let relist_now = ears.relist_now.clone();
     let Heard { eviction, node_health, pools } =
         ears.listen((&streams, &heartbeats), &settings, &signs, &clock, &mut tasks);
     let shown = election::report_lease(
@@ -162,6 +163,7 @@ async fn run_in(
             heartbeat: signs.heartbeat,
             synced: signs.synced,
             hold: held,
+            relist_now,
         };
         Brain::new(parts).run(news, shutdown)
     });

@@ -175,6 +175,7 @@ impl Brain {
 
     /// Watches are believed no longer: a store that was put back is silent about it.
     fn tell_rewound(&mut self, now: Mono) {
+        self.relist_now.ask();
         if let Some(withheld) = self.rewound.take(now) {
             tracing::warn!(
                 withheld,

@@ -44,7 +44,8 @@ pub(super) struct Ears {
     pub(super) namespaces: Ear,
     /// Whether there is one, as far as is known.
     pub(super) demand: Demand,
-    relist_now: RelistNow,
+    /// Has all of them list again.
+    pub(super) relist_now: RelistNow,
 }
 
 /// What the loops read from.

@@ -262,7 +262,7 @@ fn p45_after_a_deletion_by_uid_only_a_list_shows_that_it_was_undone() {
             let answer = match effect {
                 Effect::Confirm { .. } => confirmed(now, Ok(Reading::Is(node(1, &[("k", None)])))),
                 Effect::Look { pod: it, .. } => {
-                    Input::Looked { pod: it, result: Ok(Reading::Is(pod(10, None))) }
+                    Input::Looked { pod: it, result: Ok(Reading::Is(pod(10, None))), half_deleted: false }
                 }
                 Effect::Delete { pod, version, .. } => {
                     accepted |= version.is_none();
