@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::engine::census::Counts;
-use crate::engine::tolerations::TolerationLists;
+use crate::engine::roster::TolerationLists;
 use crate::fact::{ArrivalFacts, Owner, PodFact, Standing};
 use crate::names::{NodeName, PodName};
 use crate::start::{Arrival, ArrivalSource};
