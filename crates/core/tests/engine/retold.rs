@@ -283,3 +283,40 @@ fn p45_after_a_deletion_by_uid_only_a_list_shows_that_it_was_undone() {
     }
     assert_eq!(evict(&mut engine, at(61.0)), 1);
 }
+
+/// S1: older news of a pod is no news, whatever it says.
+#[test]
+fn s1_an_older_version_of_a_pod_is_not_taken() {
+    let mut engine = tainted(Some(100));
+    engine.handle(live(pod(9, None)), at(2.0));
+    assert_eq!((engine.census().counting, evict(&mut engine, at(3.0))), (1, 0));
+    assert_eq!(evict(&mut engine, at(101.0)), 1);
+}
+
+/// A pod that was said to be gone while a request was out, and is told of again, has not gone: its eviction goes on.
+#[test]
+fn l2_a_pod_told_of_again_while_a_request_is_out_is_not_gone() {
+    let mut engine = tainted(None);
+    let now = at(2.0);
+    assert!(matches!(engine.next(Lane::All, now), Some(Effect::Confirm { .. })));
+    engine.handle(confirmed(now, Ok(Reading::Is(node(1, &[("k", None)])))), now);
+    assert!(matches!(engine.next(Lane::All, now), Some(Effect::Delete { .. })));
+    engine.handle(Input::PodGone { pod: reference() }, now);
+    engine.handle(live(pod(11, None)), now);
+    engine.handle(Input::Deleted { pod: reference(), result: Err(Failure::Rejected) }, now);
+    assert_eq!(evict(&mut engine, at(60.0)), 1);
+}
+
+/// D2: a toleration that is taken away counts at once, and so does a shorter one than any other of the node.
+#[test]
+fn d2_fewer_and_shorter_tolerations_are_judged_at_once() {
+    let mut engine = tainted(Some(100));
+    engine.handle(live(pod(11, None)), at(2.0));
+    assert_eq!((engine.census().due, evict(&mut engine, at(2.0))), (1, 1));
+    let mut engine = tainted(Some(100));
+    engine.handle(live(PodFact { uid: Uid::new("other"), ..pod(11, Some(50)) }), at(1.0));
+    assert_eq!(engine.deadline_at(), Some(at(51.0).mono));
+    engine.handle(live(pod(12, Some(10))), at(2.0));
+    assert_eq!(engine.deadline_at(), Some(at(11.0).mono));
+    assert_eq!((evict(&mut engine, at(10.9)), evict(&mut engine, at(11.0))), (0, 1));
+}
