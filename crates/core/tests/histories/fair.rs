@@ -41,7 +41,7 @@ impl Server<'_> {
             }
             Effect::Look { pod, .. } => {
                 let reading = self.pods.get(&pod.uid).cloned().map_or(Reading::Absent, Reading::Is);
-                Input::Looked { pod, result: Ok(reading) }
+                Input::Looked { pod, result: Ok(reading), half_deleted: false }
             }
             Effect::Unmark { pod, .. } => {
                 let result = self.demand(&pod, None);

@@ -220,7 +220,7 @@ impl History {
                     }
                     _ => Reading::Is(PodFact { uid: pod.uid.clone(), ..self.pod(0, node) }),
                 };
-                Input::Looked { pod, result: result.map(|()| reading) }
+                Input::Looked { pod, result: result.map(|()| reading), half_deleted: false }
             }
             Effect::Unmark { pod, .. } => Input::Unmarked { pod, result },
         };
