@@ -22,7 +22,7 @@ pub use stamp::Stamped;
 pub(crate) use answer::{Answer, Ask, Heard, ask, hear};
 pub(crate) use bodies::{micro_time, second_time};
 pub(crate) use path::{Resource, push_encoded, quiet};
-pub(crate) use refusal::{Caution, chain, essence, find};
+pub(crate) use refusal::{Caution, chain, essence, find, seconds_asked};
 pub(crate) use stamp::JSON_PATCH;
 
 use crate::clock::Clock;

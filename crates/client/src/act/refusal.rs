@@ -154,15 +154,15 @@ fn is_precondition(body: &[u8], caution: Caution) -> bool {
 
 /// The server's wish in seconds; a date is not understood, and no wish is none.
 fn retry_after(headers: &HeaderMap, said: Option<u32>) -> Option<Span> {
-    let header = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()).and_then(seconds);
-    let seconds = header.or_else(|| said.map(i64::from))?;
-    Some(Span::from_secs(seconds).min(RETRY_AFTER_MAX))
+    let seconds = seconds_asked(headers).or(said)?;
+    Some(Span::from_secs(seconds.into()).min(RETRY_AFTER_MAX))
 }
 
-/// Digits of any number are a number of seconds: more than fit are very many.
-fn seconds(text: &str) -> Option<i64> {
+/// `Retry-After` in seconds. Digits of any number are a number of seconds: more than fit are very many.
+pub(crate) fn seconds_asked(headers: &HeaderMap) -> Option<u32> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then(|| text.parse().unwrap_or(i64::MAX))
+    digits.then(|| text.parse().unwrap_or(u32::MAX))
 }
 
 /// Whom RBAC refuses: `User "eve"` of `pods is forbidden: User "eve" cannot list resource "pods" in API group ""`.

@@ -5,10 +5,11 @@
 //! Not here: retries; what the chunks say.
 
 use super::trouble::{Source, Trouble};
+use crate::act::seconds_asked;
 use crate::decode::{ApiStatus, Encoding, foreign_type, harmless, status_from_body};
 use bytes::Bytes;
 use futures::FutureExt as _;
-use http::{HeaderMap, Request, Response, StatusCode, header};
+use http::{Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
@@ -94,17 +95,10 @@ async fn refusal(response: Response<Body>, source: Source) -> Trouble {
             ..ApiStatus::default()
         });
     status.code = head.status.as_u16();
-    if let Some(seconds) = retry_after(&head.headers) {
+    if let Some(seconds) = seconds_asked(&head.headers) {
         status.retry_after_seconds = Some(seconds);
     }
     Trouble::of_status(status, source)
-}
-
-/// `Retry-After` in seconds; a date is not understood.
-fn retry_after(headers: &HeaderMap) -> Option<u32> {
-    let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
-    let seconds: u64 = text.trim().parse().ok()?;
-    Some(u32::try_from(seconds).unwrap_or(u32::MAX))
 }
 
 /// The body up to a limit.
