@@ -1,6 +1,6 @@
 //! # Proxy: the way to the server leads through another
-//! Room:     what a proxy's address means.
-//! Comes in: the address, as a kubeconfig or `$HTTPS_PROXY` has it.
+//! Room:     which proxy there is, and what its address means.
+//! Comes in: the address, as a kubeconfig or `$HTTPS_PROXY` has it; `$NO_PROXY`.
 //! Goes out: connectors through it.
 //! Not here: TLS to the server, and everything else about connections (`stack.rs`).
 
@@ -8,7 +8,39 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderValue, Uri};
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::proxy::matcher::Matcher;
 use percent_encoding::percent_decode_str;
+use std::net::IpAddr;
+
+/// What the environment says of proxies.
+#[derive(Clone, Default)]
+pub(super) struct Environment {
+    pub(super) https_proxy: Option<String>,
+    pub(super) no_proxy: Option<String>,
+}
+
+impl Environment {
+    pub(super) fn here() -> Self {
+        let variable = |name: &str| {
+            let either = [name.to_uppercase(), name.to_owned()].into_iter();
+            either.filter_map(|name| std::env::var(name).ok()).find(|value| !value.is_empty())
+        };
+        Self { https_proxy: variable("https_proxy"), no_proxy: variable("no_proxy") }
+    }
+
+    /// The proxy on the way to a server, by Go's rules: none to this machine, none to what `$NO_PROXY` names.
+    pub(super) fn proxy_to(&self, server: &Uri) -> Option<String> {
+        let proxy = self.https_proxy.as_deref()?;
+        let host = server.host()?.trim_matches(['[', ']']);
+        if host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()) {
+            return None;
+        }
+        let matcher =
+            Matcher::builder().https(proxy).no(self.no_proxy.as_deref().unwrap_or_default()).build();
+        matcher.intercept(server)?;
+        Some(if proxy.contains("://") { proxy.to_owned() } else { format!("http://{proxy}") })
+    }
+}
 
 /// A proxy that can be used.
 #[derive(Clone)]

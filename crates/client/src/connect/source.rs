@@ -4,10 +4,12 @@
 //! Goes out: a [`kube::Config`] and where it is from.
 //! Not here: building a client (`stack.rs`).
 
+use super::proxy::Environment;
 use super::{ConnectError, Settings};
 use crate::act::quiet;
+use http::uri::InvalidUri;
 use kube::Config;
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{Cluster, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -18,6 +20,7 @@ pub(super) struct Surroundings {
     pub(super) home: Option<PathBuf>,
     /// The variables every container in a cluster has.
     pub(super) in_cluster: bool,
+    pub(super) proxies: Environment,
 }
 
 impl Surroundings {
@@ -26,6 +29,7 @@ impl Surroundings {
             kubeconfig: std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()),
             home: std::env::home_dir(),
             in_cluster: std::env::var_os("KUBERNETES_SERVICE_HOST").is_some(),
+            proxies: Environment::here(),
         }
     }
 }
@@ -39,17 +43,17 @@ pub(super) struct Found {
 
 pub(super) async fn find(settings: &Settings, around: &Surroundings) -> Result<Found, ConnectError> {
     if let Some(path) = &settings.kubeconfig {
-        return from_files(std::slice::from_ref(path), settings).await;
+        return from_files(std::slice::from_ref(path), settings, &around.proxies).await;
     }
     if let Some(list) = &around.kubeconfig {
         let paths = listed(list);
         if !paths.is_empty() {
-            return from_files(&paths, settings).await;
+            return from_files(&paths, settings, &around.proxies).await;
         }
     }
     let home = around.home.as_ref().map(|home| home.join(".kube/config"));
     if let Some(path) = home.as_ref().filter(|path| path.exists()) {
-        match from_files(std::slice::from_ref(path), settings).await {
+        match from_files(std::slice::from_ref(path), settings, &around.proxies).await {
             // An empty file in the home folder of a container is no answer.
             Err(ConnectError::Empty { .. }) if around.in_cluster => {}
             other => return other,
@@ -87,7 +91,11 @@ pub(super) fn contexts(settings: &Settings, around: &Surroundings) -> Vec<String
     read.flat_map(|config| config.contexts).map(|context| context.name).collect()
 }
 
-async fn from_files(paths: &[PathBuf], settings: &Settings) -> Result<Found, ConnectError> {
+async fn from_files(
+    paths: &[PathBuf],
+    settings: &Settings,
+    proxies: &Environment,
+) -> Result<Found, ConnectError> {
     let mut merged = Kubeconfig::default();
     for path in paths {
         let unreadable =
@@ -108,23 +116,26 @@ async fn from_files(paths: &[PathBuf], settings: &Settings) -> Result<Found, Con
         return Err(ConnectError::UnknownContext { context: quiet(&asked), place: files, known });
     }
     let place = format!("context \"{}\" of {files}", quiet(&asked));
-    let authority = authority_file(&merged, &asked);
+    let cluster = cluster_of(&merged, &asked).cloned().unwrap_or_default();
     let options = KubeConfigOptions { context: Some(asked), ..KubeConfigOptions::default() };
-    match Config::from_custom_kubeconfig(merged, &options).await {
-        Ok(mut config) => {
-            config.root_cert_file = authority;
-            Ok(Found { config, place })
-        }
-        Err(why) => Err(sort(&why, files)),
-    }
+    let mut config = match Config::from_custom_kubeconfig(merged, &options).await {
+        Ok(config) => config,
+        Err(why) => return Err(sort(&why, files)),
+    };
+    // Data count before a file.
+    let authority = cluster.certificate_authority.filter(|_| cluster.certificate_authority_data.is_none());
+    config.root_cert_file = authority.map(PathBuf::from);
+    // The library compares $NO_PROXY with the proxy's own address.
+    let named = cluster.proxy_url.filter(|url| !url.is_empty());
+    let proxy = named.or_else(|| proxies.proxy_to(&config.cluster_url)).map(|url| url.parse()).transpose();
+    let unusable = |why: InvalidUri| ConnectError::Proxy { place: files, reason: words(&why.to_string()) };
+    config.proxy_url = proxy.map_err(unusable)?;
+    Ok(Found { config, place })
 }
 
-/// The file with the authority of a context's cluster, if that is where it is; data count before it.
-fn authority_file(config: &Kubeconfig, context: &str) -> Option<PathBuf> {
+fn cluster_of<'c>(config: &'c Kubeconfig, context: &str) -> Option<&'c Cluster> {
     let context = config.contexts.iter().find(|one| one.name == context)?.context.as_ref()?;
-    let cluster = config.clusters.iter().find(|one| one.name == context.cluster)?.cluster.as_ref()?;
-    let file = cluster.certificate_authority.as_ref()?;
-    cluster.certificate_authority_data.is_none().then(|| file.into())
+    config.clusters.iter().find(|one| one.name == context.cluster)?.cluster.as_ref()
 }
 
 fn sort(why: &KubeconfigError, place: String) -> ConnectError {

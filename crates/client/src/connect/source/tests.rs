@@ -39,7 +39,12 @@ current-context: one
 ";
 
 fn around(home: &Folder) -> Surroundings {
-    Surroundings { kubeconfig: None, home: Some(home.0.clone()), in_cluster: false }
+    Surroundings {
+        kubeconfig: None,
+        home: Some(home.0.clone()),
+        in_cluster: false,
+        proxies: Environment::default(),
+    }
 }
 
 fn settings(kubeconfig: Option<PathBuf>, context: Option<&str>) -> Settings {
@@ -143,4 +148,38 @@ async fn without_any_configuration_all_four_places_are_named() {
         matches!(account, ConnectError::InCluster { .. }),
         "an empty file is no answer in a cluster: {account}"
     );
+}
+
+/// As Go does, and so kubectl: `proxy-url` in any case, `$HTTPS_PROXY` unless `$NO_PROXY` names the server.
+#[tokio::test]
+async fn the_way_leads_through_a_proxy_unless_the_server_is_excepted() {
+    let folder = Folder::new();
+    let with =
+        |server: &str, more: &str| GOOD.replace("'https://one.example:6443'", &format!("'{server}'{more}"));
+    let environment = ("http://proxy.example:3128", "10.0.0.0/8,.inside.example,proxy.example");
+    for (server, more, expected) in [
+        ("https://outside.example:6443", "", Some("http://proxy.example:3128/")),
+        ("https://11.0.0.1:6443", "", Some("http://proxy.example:3128/")),
+        ("https://10.1.2.3:6443", "", None),
+        ("https://api.inside.example", "", None),
+        ("https://localhost:6443", "", None),
+        ("https://127.0.0.1:6443", "", None),
+        ("https://[::1]:6443", "", None),
+        ("http://outside.example", "", None),
+        (
+            "https://10.1.2.3",
+            ", proxy-url: 'socks5://other.example:1080'",
+            Some("socks5://other.example:1080/"),
+        ),
+    ] {
+        let path = folder.write("proxied", &with(server, more));
+        let proxies = Environment {
+            https_proxy: Some(environment.0.to_owned()),
+            no_proxy: Some(environment.1.to_owned()),
+        };
+        let around = Surroundings { proxies, ..around(&folder) };
+        let found = find(&settings(Some(path), None), &around).await.unwrap();
+        let proxy = found.config.proxy_url.map(|url| url.to_string());
+        assert_eq!(proxy.as_deref(), expected, "{server}");
+    }
 }
