@@ -232,7 +232,7 @@ impl Actor {
                 if Uid::new(&seen.uid) != *uid {
                     let message =
                         format!("{read} is another pod by now (UID {}, not {uid})", quiet(&seen.uid));
-                    return Err(Refusal { failure: Failure::Conflict, message });
+                    return Err(Refusal::ours(Failure::Conflict, message));
                 }
                 if !seen.ours {
                     return Ok(());

@@ -108,6 +108,38 @@ async fn a_proxys_answer_is_no_word_of_the_api_server() {
     }
 }
 
+/// What one webhook fails at, or refuses, is no word about the server.
+#[tokio::test(start_paused = true)]
+async fn only_the_servers_own_trouble_is_an_overload() {
+    const WEBHOOK: &str = "admission webhook \"w.example.com\" denied the request: busy";
+    let calling =
+        "Internal error occurred: failed calling webhook \"w.example.com\": context deadline exceeded";
+    let rows = [
+        (429, "too many requests", true),
+        (502, "", true),
+        (503, "apiserver is shutting down", true),
+        (504, "Timeout: request did not complete within the allotted timeout", true),
+        (500, "etcdserver: request timed out", true),
+        (500, calling, false),
+        (500, "because", false),
+        (429, WEBHOOK, false),
+        (503, WEBHOOK, false),
+        (504, WEBHOOK, false),
+        (403, WEBHOOK, false),
+        (409, "changed", false),
+        (404, "gone", false),
+    ];
+    for (code, said, overload) in rows {
+        let (client, _) = server(move |_| Reply::status(code, "Any", said));
+        let refusal = Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
+        assert_eq!(refusal.overload, overload, "{refusal}");
+    }
+    let (client, _) = server(|_| Reply::Silence(Duration::from_secs(60)));
+    assert!(Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err().overload);
+    let (client, _) = server(|_| Reply::Reset);
+    assert!(Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err().overload);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_422_is_a_conflict_only_where_a_precondition_failed() {
     let invalid = |field: &str| {

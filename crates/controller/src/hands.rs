@@ -7,7 +7,7 @@
 //! Not here: whether we may act (`brain.rs`), how a request looks (the client).
 
 use crate::limit::Limit;
-use crate::metrics::{self, Effects};
+use crate::metrics::{self, Controller, Effects};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use taintward_client::act::{Actor, Refusal};
@@ -56,7 +56,7 @@ pub(crate) struct Hands {
 impl Hands {
     pub(crate) fn new(actor: Actor, clock: Clock, effects: Effects) -> Self {
         let limit = Limit::new();
-        effects.limit(limit.all());
+        effects.limit(Controller::TaintEviction, limit.all());
         Self { actor, clock, effects, limit, in_flight: FuturesUnordered::new(), retries: 0 }
     }
 
@@ -98,8 +98,9 @@ impl Hands {
         let now = self.clock.now().mono;
         self.retries -= usize::from(done.retry);
         let result = done.refusal.as_ref().map_or(Ok(()), |refusal| Err(refusal.failure));
-        self.limit.answered(result, self.in_flight.len() + 1, now);
-        self.effects.limit(self.limit.all());
+        let overload = done.refusal.as_ref().is_some_and(|refusal| refusal.overload);
+        self.limit.answered(overload, now.since(done.sent), self.in_flight.len() + 1, now);
+        self.effects.limit(Controller::TaintEviction, self.limit.all());
         if let Some(kind) = done.what.kind {
             self.effects.ended(kind, result, now.since(done.sent));
         }
@@ -162,7 +163,7 @@ async fn carry_out(actor: &Actor, clock: &Clock, effect: Effect) -> (Input, Opti
 /// The process slept between decision and request.
 fn too_old(pod: &PodName) -> Refusal {
     let message = format!("the decision to delete {pod} is too old to be sent");
-    Refusal { failure: Failure::Unavailable, message }
+    Refusal::ours(Failure::Unavailable, message)
 }
 
 /// The result for the engine, and the words for people.

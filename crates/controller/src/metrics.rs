@@ -17,7 +17,7 @@ mod watches;
 
 pub use effects::Effects;
 pub use evictions::{Census, Deletion, Evictions};
-pub use labels::{Effect, Outcome, Phase, PoolStanding, Queue, Resource, Restart, Sign, Unknown};
+pub use labels::{Controller, Effect, Outcome, Phase, PoolStanding, Queue, Resource, Restart, Sign, Unknown};
 pub use lease::Lease;
 pub use node_health::{NodeHealth, Nodes};
 pub use pools::{PoolNumbers, PoolSums};

@@ -71,7 +71,7 @@ impl Stamper {
     pub(crate) fn answered(&mut self, stamp: Stamp, result: &Result<(), Refusal>, now: Mono) {
         match result {
             Ok(()) => tracing::debug!(node = %stamp.node, taint = %stamp.key, "taint stamped with timeAdded"),
-            Err(Refusal { failure: Failure::Forbidden, message }) => {
+            Err(Refusal { failure: Failure::Forbidden, message, .. }) => {
                 self.waiting.clear();
                 if !std::mem::replace(&mut self.forbidden, true) {
                     tracing::warn!(
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     fn refused(failure: Failure) -> Result<(), Refusal> {
-        Err(Refusal { failure, message: "no".into() })
+        Err(Refusal::ours(failure, "no".into()))
     }
 
     fn stamp() -> Stamp {

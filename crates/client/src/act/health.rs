@@ -206,7 +206,7 @@ fn patch(content: &'static str, body: Bytes) -> Ask {
 impl bodies::Metadata {
     /// Whether it is still what the decision was made for.
     fn demand(&self, on: &Resource<'_>, uid: &Uid, version: Option<Version>) -> Result<(), Refusal> {
-        let conflict = |message| Err(Refusal { failure: Failure::Conflict, message });
+        let conflict = |message| Err(Refusal::ours(Failure::Conflict, message));
         if Uid::new(&self.uid) != *uid {
             return conflict(format!("{on} is another one by now (UID {}, not {uid})", quiet(&self.uid)));
         }

@@ -146,7 +146,7 @@ fn segment(text: &str) -> bool {
 
 fn no_name(what: &str, text: &str) -> Refusal {
     let message = format!("nothing was sent: \"{}\" cannot be the {what} of an object", quiet(text));
-    Refusal { failure: Failure::Rejected, message }
+    Refusal::ours(Failure::Rejected, message)
 }
 
 pub(crate) fn push_encoded(path: &mut String, text: &str) {

@@ -58,7 +58,7 @@ impl Actor {
             let answer = self.send(Method::GET, &on, "", ask).await?;
             let object = MemberObject::read(&answer.body).map_err(|why| Refusal::unreadable(&on, &why))?;
             let Intent { edits, pool } = intent(object.seen());
-            let misfit = |why: String| Refusal { failure: Failure::Conflict, message: why };
+            let misfit = |why: String| Refusal::ours(Failure::Conflict, why);
             let Some(body) = object.patch(&edits).map_err(|why| misfit(why.to_string()))? else {
                 return Ok(MemberNow { seen: object.seen().clone(), written: false });
             };
@@ -92,7 +92,7 @@ impl Actor {
             true => Ok(()),
             false => {
                 let message = format!("{on} is not any more what was decided by");
-                Err(Refusal { failure: Failure::Conflict, message })
+                Err(Refusal::ours(Failure::Conflict, message))
             }
         }
     }

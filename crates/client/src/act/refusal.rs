@@ -27,6 +27,9 @@ pub struct Refusal {
     pub failure: Failure,
     /// What, why, and the way out: one line, harmless to print, bounded.
     pub message: String,
+    /// Whether the server has too much to do, as far as this tells: 429, a 502, 503 or 504 that is not a webhook's word,
+    /// no answer at all. What one webhook fails at is no reason to ask less of everything else.
+    pub overload: bool,
 }
 
 /// What a refusal may mean beside what its code says.
@@ -90,7 +93,8 @@ impl Refusal {
             _ => quiet(&said.message),
         };
         let way_out = way_out(method, on, status, &said.message);
-        Self { failure, message: format!("{} {on}: {status}: {why}{way_out}", verb(method, on)) }
+        let overload = is_overload(status, &said.message);
+        Self { failure, message: format!("{} {on}: {status}: {why}{way_out}", verb(method, on)), overload }
     }
 
     /// The client could not send, or the connection broke.
@@ -98,11 +102,11 @@ impl Refusal {
         if let Some(NoCredentials(why)) = find(why) {
             let message =
                 format!("{} {on}: nothing was sent: no credentials: {}", verb(method, on), quiet(why));
-            return Self { failure: Failure::Unavailable, message };
+            return Self::ours(Failure::Unavailable, message);
         }
         let why = quiet(essence(&chain(why)));
         let message = format!("{} {on}: no answer from the API server: {why}", verb(method, on));
-        Self { failure: Failure::Unavailable, message }
+        Self { failure: Failure::Unavailable, message, overload: true }
     }
 
     /// No answer in time: the server may have carried it out or not (P31).
@@ -111,13 +115,18 @@ impl Refusal {
         let unknown = if *method == Method::GET { "" } else { "; whether it was carried out is unknown" };
         let message =
             format!("{} {on}: no answer from the API server within {limit:?}{unknown}", verb(method, on));
-        Self { failure: Failure::Unavailable, message }
+        Self { failure: Failure::Unavailable, message, overload: true }
+    }
+
+    /// What was found out here, not said by the server.
+    pub const fn ours(failure: Failure, message: String) -> Self {
+        Self { failure, message, overload: false }
     }
 
     /// The request could not be put together.
     pub(crate) fn unsent(method: &Method, on: &Resource<'_>, why: &dyn Error) -> Self {
         let message = format!("{} {on}: nothing was sent: {}", verb(method, on), quiet(&chain(why)));
-        Self { failure: Failure::Rejected, message }
+        Self::ours(Failure::Rejected, message)
     }
 
     /// Our own limit of requests a second leaves no turn within the request's time: nothing was sent.
@@ -127,7 +136,7 @@ impl Refusal {
             verb(method, on),
             wait.as_secs_f64()
         );
-        Self { failure: Failure::Throttled(Some(wait)), message }
+        Self::ours(Failure::Throttled(Some(wait)), message)
     }
 
     /// Something answers that is no API server: whether it handed the request on is unknown.
@@ -139,7 +148,16 @@ impl Refusal {
     /// The answer is no such object as was asked for.
     pub(crate) fn unreadable(on: &Resource<'_>, why: &str) -> Self {
         let message = format!("get {on}: the answer cannot be read: {}", quiet(why));
-        Self { failure: Failure::Unavailable, message }
+        Self::ours(Failure::Unavailable, message)
+    }
+}
+
+/// A webhook that cannot be asked is a 500; one that refuses chooses the status itself. etcd's own words come in a 500.
+fn is_overload(status: StatusCode, said: &str) -> bool {
+    match status.as_u16() {
+        429 | 502..=504 => !said.starts_with("admission webhook "),
+        500 => said.contains("etcdserver: "),
+        _ => false,
     }
 }
 

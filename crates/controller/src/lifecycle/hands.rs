@@ -6,7 +6,7 @@
 //! Not here: whether we may act (`right.rs`), how a request looks (the client).
 
 use crate::limit::Limit;
-use crate::metrics::{self, Effects};
+use crate::metrics::{self, Controller, Effects};
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use taintward_client::act::{Actor, Refusal};
@@ -39,7 +39,9 @@ pub(super) struct Hands {
 
 impl Hands {
     pub(super) fn new(actor: Actor, clock: Clock, effects: Effects) -> Self {
-        Self { actor, clock, effects, limit: Limit::new(), in_flight: FuturesUnordered::new() }
+        let limit = Limit::new();
+        effects.limit(Controller::NodeLifecycle, limit.all());
+        Self { actor, clock, effects, limit, in_flight: FuturesUnordered::new() }
     }
 
     pub(super) fn has_room(&self) -> bool {
@@ -67,7 +69,9 @@ impl Hands {
         let Some(done) = self.in_flight.next().await else { return std::future::pending().await };
         let now = self.clock.now().mono;
         let result = done.refusal.as_ref().map_or(Ok(()), |refusal| Err(refusal.failure));
-        self.limit.answered(result, self.in_flight.len() + 1, now);
+        let overload = done.refusal.as_ref().is_some_and(|refusal| refusal.overload);
+        self.limit.answered(overload, now.since(done.sent), self.in_flight.len() + 1, now);
+        self.effects.limit(Controller::NodeLifecycle, self.limit.all());
         self.effects.ended(done.kind, result, now.since(done.sent));
         done
     }

@@ -4,7 +4,7 @@
 //! Goes out: series.
 //! Not here: the requests of the watches (`watches`) and of the lease.
 
-use super::labels::{Effect, Outcome};
+use super::labels::{Controller, Effect, Outcome};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
@@ -17,7 +17,7 @@ pub struct Effects {
     total: By<(Effect, Outcome), Counter>,
     duration: By<Effect, Histogram>,
     inflight: Gauge,
-    limit: Gauge,
+    limit: By<Controller, Gauge>,
     conflicts: Counter,
     /// Events that were given up because too many waited; evictions never wait for them.
     pub events_dropped: Counter,
@@ -33,9 +33,10 @@ impl Effects {
                 request_buckets,
             ),
             inflight: shelf.gauge("taintward_inflight_effects", "Requests that are not answered yet"),
-            limit: shelf.gauge(
+            limit: shelf.gauges(
                 "taintward_concurrency_limit",
-                "How many requests may be unanswered at once, as adapted to what the API server bears",
+                "How many requests of a controller may be unanswered at once, as adapted to what the API server bears; \
+                 0 where it does not run",
             ),
             conflicts: shelf.counter(
                 "taintward_precondition_conflict",
@@ -61,9 +62,9 @@ impl Effects {
         }
     }
 
-    /// How many requests may be in flight.
-    pub fn limit(&self, limit: usize) {
-        self.limit.set(i64::try_from(limit).unwrap_or(i64::MAX));
+    /// How many requests of a controller may be in flight.
+    pub fn limit(&self, controller: Controller, limit: usize) {
+        self.limit.of(controller).set(i64::try_from(limit).unwrap_or(i64::MAX));
     }
 }
 

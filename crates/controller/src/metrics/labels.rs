@@ -74,6 +74,16 @@ closed_label! {
 }
 
 closed_label! {
+    /// A controller with a limit of its own on requests.
+    Controller, "controller", {
+        /// Who evicts.
+        TaintEviction => "taint-eviction-controller",
+        /// Who looks after nodes.
+        NodeLifecycle => "node-lifecycle-controller",
+    }
+}
+
+closed_label! {
     /// A kind of request.
     Effect, "effect", {
         /// A live read of a node before a delete (D5).

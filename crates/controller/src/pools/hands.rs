@@ -204,5 +204,5 @@ impl Way {
 }
 
 fn conflict(message: String) -> Refusal {
-    Refusal { failure: Failure::Conflict, message }
+    Refusal::ours(Failure::Conflict, message)
 }

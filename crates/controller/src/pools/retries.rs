@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     fn refusal(failure: Failure) -> Refusal {
-        Refusal { failure, message: "no".into() }
+        Refusal::ours(failure, "no".into())
     }
 
     fn pauses(failure: Failure, times: usize) -> Vec<f64> {

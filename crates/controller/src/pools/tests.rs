@@ -218,7 +218,7 @@ fn a_pool_is_ready_when_its_nodes_are_written() {
         (ready.reason.to_string(), ready.message.to_string())
     };
     assert_eq!(ready(&judgement, &retries), ("Progressing".into(), "1 node is still to be written".into()));
-    let refusal = Refusal { failure: Failure::Forbidden, message: "may not patch nodes".into() };
+    let refusal = Refusal::ours(Failure::Forbidden, "may not patch nodes".into());
     retries.failed(Key::Node(NodeName::new("n2")), &refusal, Mono::from_secs(1));
     assert_eq!(ready(&judgement, &retries).1, "1 node is still to be written: may not patch nodes");
     world.hear(Batch::Nodes(list::<SeenMember>(&[dedicated("n1", "a"), dedicated("n2", "a"), node("open")])));
