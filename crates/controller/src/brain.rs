@@ -232,7 +232,7 @@ impl Brain {
         if let Some(stamp) = stamp {
             self.stamping = true;
             self.metrics.effects.began();
-            let stamping = stamper::stamp(self.actor.clone(), stamp, now);
+            let stamping = stamper::stamp(self.actor.clone(), self.clock.clone(), stamp);
             self.writing.push(Box::pin(async move {
                 let (stamp, result) = stamping.await;
                 Written::Stamp(stamp, result, now.mono)

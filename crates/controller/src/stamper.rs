@@ -8,11 +8,12 @@
 use crate::words::moment;
 use std::collections::VecDeque;
 use taintward_client::act::{Actor, Refusal, Stamped};
+use taintward_client::clock::Clock;
 use taintward_core::effect::Failure;
 use taintward_core::engine::Reading;
 use taintward_core::names::{NodeName, Uid};
 use taintward_core::taint::Effect;
-use taintward_core::time::{Mono, Now, Span};
+use taintward_core::time::{Mono, Span};
 
 /// Taints that wait at most; what comes on top stays unstamped, which costs nothing but exactness over restarts.
 const WAITING_MAX: usize = 10_000;
@@ -23,6 +24,11 @@ const TRIES_MAX: u32 = 16;
 /// The pause after the first try that met another writer, and the longest.
 const PAUSE_FIRST_MILLIS: i64 = 20;
 const PAUSE_MAX: Span = Span::from_secs(1);
+
+/// No stamp is tried after one was not permitted, first for this long, then for twice as long, and so on: a token that is
+/// being renewed is back soon, one policy is about one node, and a right that is missing costs one request in a while.
+const FORBIDDEN_FIRST: Span = Span::from_secs(1);
+const FORBIDDEN_MAX: Span = Span::from_secs(60);
 
 /// One taint to stamp.
 #[derive(Clone, Debug)]
@@ -46,38 +52,52 @@ impl Stamp {
 #[derive(Debug, Default)]
 pub(crate) struct Stamper {
     waiting: VecDeque<Stamp>,
-    forbidden: bool,
+    /// Not permitted so often in a row, and when it may be tried again.
+    forbidden: u32,
+    not_before: Option<Mono>,
 }
 
 impl Stamper {
     pub(crate) fn add(&mut self, stamp: Stamp) {
-        if !self.forbidden && self.waiting.len() < WAITING_MAX {
+        if self.waiting.len() < WAITING_MAX {
             self.waiting.push_back(stamp);
         }
     }
 
     /// The next one whose time has come.
     pub(crate) fn next(&mut self, now: Mono) -> Option<Stamp> {
+        if self.not_before.is_some_and(|moment| now < moment) {
+            return None;
+        }
         let position = self.waiting.iter().position(|stamp| stamp.not_before <= now)?;
         self.waiting.remove(position)
     }
 
     /// When the next one's time comes.
     pub(crate) fn wake_at(&self) -> Option<Mono> {
-        self.waiting.iter().map(|stamp| stamp.not_before).min()
+        let earliest = self.waiting.iter().map(|stamp| stamp.not_before).min();
+        earliest.map(|moment| self.not_before.map_or(moment, |not_before| moment.max(not_before)))
     }
 
-    /// What came of a stamp. Without the permission there is one warning, and things go on.
+    /// What came of a stamp. Without the permission there is one warning, until it is there again, and things go on.
     pub(crate) fn answered(&mut self, stamp: Stamp, result: &Result<(), Refusal>, now: Mono) {
+        if !matches!(result, Err(Refusal { failure: Failure::Forbidden, .. })) {
+            (self.forbidden, self.not_before) = (0, None);
+        }
         match result {
             Ok(()) => tracing::debug!(node = %stamp.node, taint = %stamp.key, "taint stamped with timeAdded"),
             Err(Refusal { failure: Failure::Forbidden, message, .. }) => {
-                self.waiting.clear();
-                if !std::mem::replace(&mut self.forbidden, true) {
+                if self.forbidden == 0 {
                     tracing::warn!(
                         err = %message,
-                        "--stamp-taints has no effect: grant the verb patch on nodes, or leave the flag away"
+                        "--stamp-taints has no effect now: grant the verb patch on nodes, or leave the flag away"
                     );
+                }
+                let pause = Span::from_micros(FORBIDDEN_FIRST.as_micros() << self.forbidden.min(10));
+                self.forbidden = self.forbidden.saturating_add(1);
+                self.not_before = Some(now.plus(pause.min(FORBIDDEN_MAX)));
+                if stamp.tries + 1 < TRIES_MAX {
+                    self.again(stamp, now);
                 }
             }
             Err(Refusal { failure: Failure::Conflict, .. }) if stamp.tries + 1 < TRIES_MAX => {
@@ -99,12 +119,17 @@ impl Stamper {
 }
 
 /// Stamps one taint if it is still there and still without a time.
-pub(crate) async fn stamp(actor: Actor, stamp: Stamp, now: Now) -> (Stamp, Result<(), Refusal>) {
-    let result = once(&actor, &stamp, now).await;
+///
+/// Read and patch have the time of one request between them, so that the right to act that was checked before holds for
+/// both (S5).
+pub(crate) async fn stamp(actor: Actor, clock: Clock, stamp: Stamp) -> (Stamp, Result<(), Refusal>) {
+    let result = once(&actor, &clock, &stamp).await;
     (stamp, result)
 }
 
-async fn once(actor: &Actor, stamp: &Stamp, now: Now) -> Result<(), Refusal> {
+async fn once(actor: &Actor, clock: &Clock, stamp: &Stamp) -> Result<(), Refusal> {
+    let now = clock.now();
+    let over = now.mono.plus(actor.longest_request());
     let Reading::Is(node) = actor.read_node(&stamp.node).await? else { return Ok(()) };
     let is_meant = |taint: &taintward_core::taint::Taint| {
         taint.effect == Effect::NoExecute && taint.key == stamp.key && taint.time_added.is_none()
@@ -112,7 +137,11 @@ async fn once(actor: &Actor, stamp: &Stamp, now: Now) -> Result<(), Refusal> {
     let Some(index) = node.taints.iter().position(is_meant).filter(|_| node.uid == stamp.uid) else {
         return Ok(());
     };
-    match actor.stamp(&node, index, now.wall_of(stamp.at)).await? {
+    let Some(hurried) = actor.within(over.since(clock.now().mono)) else {
+        let message = format!("the read of node {} left no time for the patch", stamp.node);
+        return Err(Refusal::ours(Failure::Conflict, message));
+    };
+    match hurried.stamp(&node, index, now.wall_of(stamp.at)).await? {
         Stamped::Done(_) | Stamped::NotNeeded => {
             tracing::debug!(node = %stamp.node, at = moment(stamp.at, now), "timeAdded written");
             Ok(())
@@ -163,11 +192,63 @@ mod tests {
     }
 
     #[test]
-    fn without_permission_nothing_waits_any_more() {
+    fn without_permission_it_is_tried_again_after_growing_pauses() {
         let mut stamper = Stamper::default();
         stamper.add(stamp());
-        stamper.answered(stamp(), &refused(Failure::Forbidden), Mono::from_secs(2));
+        let mut now = Mono::from_secs(2);
+        for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
+            let next = stamper.next(now).unwrap();
+            stamper.answered(next, &refused(Failure::Forbidden), now);
+            let until = now.plus(Span::from_secs(pause));
+            assert_eq!(stamper.wake_at(), Some(until));
+            assert!(stamper.next(until.minus(Span::from_micros(1))).is_none());
+            now = until;
+        }
+        let next = stamper.next(now).unwrap();
         stamper.add(stamp());
-        assert!(stamper.waiting.is_empty());
+        stamper.answered(next, &Ok(()), now);
+        assert!(stamper.next(now).is_some(), "one success, and nothing waits any more");
+        stamper.answered(stamp(), &refused(Failure::Forbidden), now);
+        assert_eq!(stamper.wake_at(), Some(now.plus(FORBIDDEN_FIRST)));
+    }
+
+    #[test]
+    fn who_never_gets_the_permission_has_no_growing_crowd() {
+        let mut stamper = Stamper::default();
+        stamper.add(stamp());
+        let mut now = Mono::from_secs(2);
+        while let Some(next) = stamper.next(now) {
+            stamper.answered(next, &refused(Failure::Forbidden), now);
+            now = now.plus(FORBIDDEN_MAX);
+        }
+        assert!(stamper.waiting.is_empty() && now < Mono::from_secs(3600));
+    }
+
+    /// S5: a read that takes long leaves the patch what is left of one request's time.
+    #[tokio::test(start_paused = true)]
+    async fn read_and_patch_have_the_time_of_one_request() {
+        const NODE: &str = r#"{"apiVersion":"v1","kind":"Node","metadata":{"name":"n","uid":"u","resourceVersion":"1"},
+            "spec":{"taints":[{"key":"k","effect":"NoExecute"}]}}"#;
+        let service = tower::service_fn(|request: http::Request<kube::client::Body>| async move {
+            if request.method() != http::Method::GET {
+                return std::future::pending().await;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(2_500)).await;
+            let answer = http::Response::builder().header("content-type", "application/json");
+            Ok::<_, std::convert::Infallible>(
+                answer.body(kube::client::Body::from(NODE.as_bytes().to_vec())).unwrap(),
+            )
+        });
+        let actor = Actor::new(kube::Client::new(service, "default"), "test");
+        let clock = Clock::of_runtime(taintward_core::time::Wall::from_secs(1_800_000_000));
+        let (longest, began) = (actor.longest_request(), clock.now().mono);
+        let (_, result) = super::stamp(actor, clock.clone(), stamp()).await;
+        assert_eq!(result.unwrap_err().failure, Failure::Unavailable);
+        let took = clock.now().mono.since(began);
+        // The server was given a second, and got the patch at the latest when it was given up.
+        assert!(
+            took.saturating_add(Span::from_secs(1)) <= longest.saturating_add(Span::from_millis(10)),
+            "{took:?}"
+        );
     }
 }
