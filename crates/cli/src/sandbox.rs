@@ -255,6 +255,7 @@ async fn controller(server: Server, speed: f64, settings: Settings, shutdown: Sh
         heartbeats: kube_client(&server),
         lease: kube_client(&server),
         client,
+        host: "in-process".to_owned(),
         where_from: "the sandbox in this process".to_owned(),
         default_namespace: "default".to_owned(),
     };

@@ -1,22 +1,44 @@
 //! # Clock: the one place of this crate that reads a clock
 //! Room:     hands out [`Now`], both clocks read together, and waits for a moment of the waiting clock.
-//! Comes in: the operating system's clocks, or the runtime's own (tests, simulations).
-//! Goes out: [`Now`]; waiting that ends at a [`Mono`].
-//! Not here: what a moment means (`lease/`, the core); any other wait of the crate is a length, not a moment.
+//! Comes in: the operating system's clocks, or the runtime's own (tests, simulations); dates of the API server's answers.
+//! Goes out: [`Now`]; waiting that ends at a [`Mono`]; how far the wall clock is off the server's.
+//! Not here: what a moment means (`lease/`, the core); any other wait of the crate is a length, not a moment; where the
+//!           server's clock stands (`clock/server.rs`).
 
-use std::sync::Arc;
+mod server;
+
+pub use server::Ignored;
+
+use server::ServerTime;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use taintward_core::time::{Mono, Now, Wall};
+use taintward_core::time::{Mono, Now, Span, Wall};
 use tokio::time::Instant;
 
 /// The longest single sleep of [`Clock::sleep_until`]. The runtime's timers stand still while the machine is
 /// suspended and the waiting clock does not, so a long wait looks again now and then (P29).
 const NAP_MAX: Duration = Duration::from_secs(10);
 
+/// How far the clocks that write to objects may be off the one whose dates we see: those of other API servers, of the
+/// scheduler, of the kubelets, of whoever writes `timeAdded`.
+const AMONG_OTHERS: Span = Span::from_secs(1);
+
 /// A source of [`Now`].
 #[derive(Clone, Debug)]
-pub struct Clock(Source);
+pub struct Clock {
+    source: Source,
+    server: Option<Arc<Mutex<ServerTime>>>,
+}
+
+/// How far our wall clock is off the API server's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offset {
+    /// By how many microseconds ours is ahead; below 0, behind.
+    pub ahead_micros: i64,
+    /// How far that may be wrong, either way.
+    pub uncertainty: Span,
+}
 
 #[derive(Clone, Debug)]
 enum Source {
@@ -30,11 +52,18 @@ enum Source {
     },
 }
 
+impl Offset {
+    /// By how many seconds ours is ahead; below 0, behind.
+    pub fn ahead_secs_f64(self) -> f64 {
+        self.ahead_micros as f64 / 1_000_000.0
+    }
+}
+
 impl Clock {
     /// The machine's clocks. For waiting: time since boot, which goes on during suspend, so a machine that wakes up
     /// knows that its lease is long over (P29).
     pub const fn system() -> Self {
-        Self(Source::System)
+        Self { source: Source::System, server: None }
     }
 
     /// A clock that follows the runtime's: with the runtime's time paused, it is virtual. Both kinds of time begin
@@ -49,41 +78,84 @@ impl Clock {
     /// If `speed` is not a positive number.
     pub fn of_runtime_at(wall: Wall, speed: f64) -> Self {
         assert!(speed.is_finite() && speed > 0.0, "a clock that stands still");
-        Self(Source::Runtime { origin: Instant::now(), wall, speed, steps: Arc::default() })
+        let source = Source::Runtime { origin: Instant::now(), wall, speed, steps: Arc::default() };
+        Self { source, server: None }
+    }
+
+    /// The same, showing the API server's time as wall time, from the dates of its answers: of all clients that are
+    /// [`observed`](crate::connect::Connected::observed) with a clone of this. Waiting is not touched by it, and neither a
+    /// wrong wall clock of ours nor setting it has any effect once enough answers came; until then nothing is known of
+    /// the server's time ([`Now::skew_max`]).
+    #[must_use]
+    pub fn by_the_server(mut self) -> Self {
+        self.server = Some(Arc::default());
+        self
     }
 
     /// The same, with a wall clock that somebody sets forward by `steps` microseconds, now or later, or back; waiting
     /// is not touched by it. The system's clocks are not ours to set.
     #[must_use]
     pub fn stepped_by(mut self, steps: Arc<AtomicI64>) -> Self {
-        if let Source::Runtime { steps: own, .. } = &mut self.0 {
+        if let Source::Runtime { steps: own, .. } = &mut self.source {
             *own = steps;
         }
         self
     }
 
+    /// Whether its wall time is the API server's.
+    pub const fn is_by_the_server(&self) -> bool {
+        self.server.is_some()
+    }
+
     /// Reads both clocks.
     pub fn now(&self) -> Now {
-        match &self.0 {
-            Source::System => Now::exact(since_boot(), wall()),
+        let (mono, own) = self.own();
+        let Some(server) = self.server() else { return Now::exact(mono, own) };
+        match server.at(mono) {
+            Some((wall, uncertainty)) => Now::new(mono, wall, Some(uncertainty.saturating_add(AMONG_OTHERS))),
+            None => Now::new(mono, own, None),
+        }
+    }
+
+    /// How far our wall clock is off the server's; `None` while that is not known, or not asked.
+    pub fn offset(&self) -> Option<Offset> {
+        let (mono, own) = self.own();
+        let (wall, uncertainty) = self.server()?.at(mono)?;
+        Some(Offset { ahead_micros: own.as_micros().saturating_sub(wall.as_micros()), uncertainty })
+    }
+
+    /// An answer to a request that was sent then, and came just now, has this date.
+    pub(crate) fn heard_date(&self, date: Wall, sent: Mono) -> Result<(), Ignored> {
+        let received = self.own().0;
+        self.server().map_or(Ok(()), |mut server| server.hear(date, sent, received))
+    }
+
+    /// The waiting clock and our own wall clock.
+    pub(crate) fn own(&self) -> (Mono, Wall) {
+        match &self.source {
+            Source::System => (since_boot(), wall()),
             Source::Runtime { origin, wall, speed, steps } => {
                 let passed = micros(origin.elapsed().mul_f64(*speed));
                 let shown = passed.saturating_add(steps.load(Ordering::Relaxed));
-                let wall = Wall::from_micros(wall.as_micros().saturating_add(shown));
-                Now::exact(Mono::from_micros(passed), wall)
+                (Mono::from_micros(passed), Wall::from_micros(wall.as_micros().saturating_add(shown)))
             }
         }
+    }
+
+    fn server(&self) -> Option<MutexGuard<'_, ServerTime>> {
+        // Whoever panicked over it left dates that were taken in whole.
+        Some(self.server.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Waits until the waiting clock shows `moment`; for ever if it is [`Mono::NEVER`].
     pub async fn sleep_until(&self, moment: Mono) {
         loop {
-            let left = moment.since(self.now().mono);
+            let left = moment.since(self.own().0);
             if left.as_micros() == 0 {
                 return;
             }
             let left = Duration::from_micros(left.as_micros().unsigned_abs());
-            let left = match &self.0 {
+            let left = match &self.source {
                 Source::System => left.min(NAP_MAX),
                 Source::Runtime { speed, .. } => {
                     left.div_f64(*speed).clamp(Duration::from_micros(1), NAP_MAX)
@@ -118,7 +190,6 @@ fn micros(length: Duration) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use taintward_core::time::Span;
 
     #[test]
     fn the_system_clock_advances_and_knows_the_year() {
@@ -156,6 +227,28 @@ mod tests {
         let start = clock.now();
         steps.store(-600_000_000, Ordering::Relaxed);
         assert_eq!(clock.now(), Now::exact(start.mono, Wall::from_secs(400)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_servers_time_is_known_after_three_dates_and_no_step_of_ours_moves_it() {
+        let steps = Arc::new(AtomicI64::new(600_000_000));
+        let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000)).stepped_by(Arc::clone(&steps));
+        let clock = clock.by_the_server();
+        let server = |seconds: i64| Wall::from_secs(1_800_000_000 + seconds);
+        for _ in 0..3 {
+            assert_eq!((clock.now().skew_max, clock.offset()), (None, None));
+            clock.heard_date(server(0), clock.now().mono).unwrap();
+        }
+        let is_near = |now: Now| {
+            let off = now.wall.as_micros() - server(0).as_micros() - now.mono.as_micros();
+            off.abs() <= 500_001 && now.skew_max.is_some_and(|skew| skew < Span::from_secs(2))
+        };
+        assert!(is_near(clock.now()), "{:?}", clock.now());
+        let ahead = clock.offset().unwrap().ahead_micros;
+        assert!((599_000_000..=600_000_000).contains(&ahead), "{ahead}");
+        steps.store(-3_600_000_000, Ordering::Relaxed);
+        assert!(is_near(clock.clone().now()), "{:?}", clock.now());
+        assert!(clock.offset().unwrap().ahead_micros < -3_599_000_000);
     }
 
     #[tokio::test(start_paused = true)]

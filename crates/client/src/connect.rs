@@ -11,6 +11,7 @@ mod credentials;
 mod exec;
 mod files;
 mod gather;
+mod observe;
 mod probe;
 mod proxy;
 mod source;
@@ -18,6 +19,7 @@ mod stack;
 mod tls;
 
 pub use access::{Missing, Need, check_access};
+pub use observe::Observer;
 pub use probe::{Greeting, ProbeError, greet, probe};
 
 pub(crate) use credentials::NoCredentials;
@@ -74,6 +76,8 @@ pub struct Connected {
     pub heartbeats: Client,
     /// For the lease, which must not wait behind anything else (L10).
     pub lease: Client,
+    /// The server's host and port, as metrics name it.
+    pub host: String,
     /// In words, for the log: `context "prod" of /etc/kubeconfig, server https://10.0.0.1:6443`.
     pub where_from: String,
     /// The namespace of the context or of the pod's account.
@@ -217,7 +221,8 @@ pub async fn connect(settings: &Settings) -> Result<Connected, ConnectError> {
     let credentials = Credentials::start(config.clone(), plugin, settings.clock.clone()).await.map_err(at)?;
     let where_from = format!("{place}, server {}", crate::act::quiet(&config.cluster_url.to_string()));
     let default_namespace = config.default_namespace.clone();
+    let host = config.cluster_url.authority().map(ToString::to_string).unwrap_or_default();
     let stack::Clients { requests: client, streams, heartbeats, lease } =
         stack::clients(config, credentials, settings, &place)?;
-    Ok(Connected { client, streams, heartbeats, lease, where_from, default_namespace })
+    Ok(Connected { client, streams, heartbeats, lease, host, where_from, default_namespace })
 }

@@ -32,6 +32,7 @@ pub use admission::{Condition, GROUP, SeenMember, SeenNamespace, SeenPolicy, See
 pub(crate) use facts::PodAtEnd;
 pub use facts::{NODE_LEASES, NodeForAll, SeenNode, SeenPod};
 pub(crate) use fault::{Fault, harmless};
+pub(crate) use moment::from_http as http_date;
 pub use status::ApiStatus;
 
 /// How a body is written.

@@ -13,21 +13,29 @@ mod lease;
 mod node_health;
 mod pools;
 mod queues;
+mod requests;
+mod server_time;
 mod watches;
 
 pub use effects::Effects;
 pub use evictions::{Census, Deletion, Evictions};
-pub use labels::{Controller, Effect, Outcome, Phase, PoolStanding, Queue, Resource, Restart, Sign, Unknown};
+pub use labels::{
+    Code, Controller, DateIgnored, Effect, Method, Outcome, Phase, PoolStanding, Queue, Resource, Restart,
+    Sign, Unknown, Verb,
+};
 pub use lease::Lease;
 pub use node_health::{NodeHealth, Nodes};
 pub use pools::{PoolNumbers, PoolSums};
 pub use queues::Queues;
+pub use requests::Requests;
+pub use server_time::ServerTime;
 pub use taintward_serve::metrics::{
     By, Closed, Described, Direction, Exposition, Moment, MonoClock, describe,
 };
 pub use watches::Watches;
 
 use prometheus_client::registry::Registry;
+use std::sync::Arc;
 use taintward_core::time::Wall;
 use taintward_serve::metrics::{Process, Render, Shelf};
 
@@ -42,6 +50,8 @@ pub struct About {
     pub lease: String,
     /// When the process started.
     pub started: Wall,
+    /// The API server's host and port, as client-go's metrics show it.
+    pub host: String,
 }
 
 /// All metrics. Handles inside are shared: a clone of a group reports to the same series.
@@ -51,6 +61,10 @@ pub struct Metrics {
     pub evictions: Evictions,
     /// Requests that write or confirm, and what became of them.
     pub effects: Effects,
+    /// All requests.
+    pub requests: Requests,
+    /// How far our clock is off the server's.
+    pub server_time: ServerTime,
     /// Zones and nodes (NL-29).
     pub node_health: NodeHealth,
     /// Dedicated pools.
@@ -68,6 +82,8 @@ impl Metrics {
     /// All series, at zero.
     pub fn new(clock: MonoClock, about: &About) -> Self {
         let mut registry = Registry::default();
+        let of_host = registry.sub_registry_with_label(("host".into(), about.host.clone().into()));
+        let requests = Requests::new(&mut Shelf::new(of_host, Arc::clone(&clock)));
         let mut shelf = Shelf::new(&mut registry, clock);
         let evictions = Evictions::new(&mut shelf);
         let effects = Effects::new(&mut shelf);
@@ -75,6 +91,7 @@ impl Metrics {
         let pools = PoolNumbers::new(&mut shelf);
         let watches = Watches::new(&mut shelf);
         let lease = Lease::new(&mut shelf, &about.lease);
+        let server_time = ServerTime::new(&mut shelf);
         let queues = Queues::new(&mut shelf);
         shelf.constant(
             "taintward_build_info",
@@ -82,7 +99,18 @@ impl Metrics {
             vec![("version", about.version.into()), ("mode", about.mode.into())],
         );
         registry.register_collector(Box::new(Process { started: about.started }));
-        Self { evictions, effects, node_health, pools, watches, lease, queues, registry }
+        Self {
+            evictions,
+            effects,
+            requests,
+            server_time,
+            node_health,
+            pools,
+            watches,
+            lease,
+            queues,
+            registry,
+        }
     }
 
     /// The text of `/metrics`.

@@ -10,6 +10,7 @@ mod election;
 mod needs;
 mod reach;
 mod signs;
+mod time;
 
 use crate::admin::{Admin, ListenError, Listening};
 use crate::brain::{self, Brain};
@@ -28,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use taintward_client::act::{Actor, Pace, Patience};
 use taintward_client::clock::Clock;
-use taintward_client::connect::{self, ConnectError, connect};
+use taintward_client::connect::{self, ConnectError, Observer, connect};
 use taintward_client::lease::{self, Leadership, Rules, RulesError};
 use taintward_client::listen::StreamHealth;
 use taintward_core::engine::{ConditionPolicy, Config, Engine};
@@ -73,7 +74,7 @@ pub async fn run(settings: Settings, mut shutdown: Shutdown) -> Result<(), RunEr
         () = shutdown.requested() => return Ok(()),
         connected = connect(&cluster) => connected?,
     };
-    run_in(connected, Clock::system(), listening, settings, shutdown).await
+    run_in(connected, Clock::system().by_the_server(), listening, settings, shutdown).await
 }
 
 /// Runs the controller on a cluster that is at hand already, by the clock of that cluster.
@@ -105,9 +106,10 @@ async fn run_in(
         cluster = connected.where_from,
         "taintward starts"
     );
-    let connect::Connected { client, streams, heartbeats, lease: lease_client, .. } = connected;
-
-    let signs = Signs::new(&settings, &clock);
+    let signs = Signs::new(&settings, &clock, &connected.host);
+    let observer: Arc<dyn Observer> = Arc::new(signs.metrics.requests.clone());
+    let connect::Connected { client, streams, heartbeats, lease: lease_client, .. } =
+        connected.observed(&clock, &observer);
     let ears = Ears::new(&settings, clock.now().mono);
     let mut beginning = Beginning::new(&settings, rules, (&signs, &ears), &clock);
     let checks = std::mem::take(&mut beginning.checks);
@@ -121,6 +123,7 @@ async fn run_in(
     needs::report_access(&client, &settings).await;
 
     let mut tasks = Tasks(vec![serving]);
+    tasks.0.push(tokio::spawn(time::report(clock.clone(), Arc::clone(&signs.metrics))));
     let (nodes_health, leases_health) = (ears.nodes.health.clone(), ears.leases.health.clone());
     let definition = ears.pools.health.clone();
     let relist_now = ears.relist_now.clone();

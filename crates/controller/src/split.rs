@@ -217,7 +217,13 @@ mod tests {
     }
 
     fn meter() -> Meter {
-        let about = About { version: "", mode: "", lease: String::new(), started: Wall::from_secs(0) };
+        let about = About {
+            version: "",
+            mode: "",
+            lease: String::new(),
+            started: Wall::from_secs(0),
+            host: String::new(),
+        };
         let metrics = Metrics::new(Arc::new(|| Mono::from_secs(0)), &about);
         let clock = Clock::of_runtime(Wall::from_secs(0));
         Meter { watches: metrics.watches, clock, resource: Resource::Nodes }

@@ -212,7 +212,13 @@ mod tests {
 
     #[test]
     fn l4_a_list_for_its_age_has_a_reason_of_its_own_and_is_no_failure() {
-        let about = About { version: "", mode: "", lease: String::new(), started: Wall::from_secs(0) };
+        let about = About {
+            version: "",
+            mode: "",
+            lease: String::new(),
+            started: Wall::from_secs(0),
+            host: String::new(),
+        };
         let watches = Metrics::new(Arc::new(|| Mono::from_secs(0)), &about).watches;
         let restarts = |reason| watches.restarts.of((Resource::Pods, reason)).get();
         let first = Counters { watches_started: 1, ..Counters::default() };

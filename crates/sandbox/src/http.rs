@@ -36,8 +36,10 @@ use crate::serve::Late;
 use asked::Asked;
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{Method, Request, Response};
+use http::header::DATE;
+use http::{HeaderValue, Method, Request, Response};
 use http_body_util::{BodyExt as _, Limited};
+use jiff::fmt::rfc2822::DateTimePrinter;
 use route::Route;
 use std::convert::Infallible;
 use std::error::Error;
@@ -82,12 +84,22 @@ where
             }
             let answer = answer.unwrap_or_else(|failure| Answer::refused(&failure, accept));
             let pretty = accept.pretty || print::is_wanted(&head);
-            Ok(if pretty { answer.printed() } else { answer }.into_response())
+            let mut answer = if pretty { answer.printed() } else { answer }.into_response();
+            answer.headers_mut().insert(DATE, server.date());
+            Ok(answer)
         })
     }
 }
 
 impl Server {
+    /// What the cluster's clock shows, in whole seconds, as every answer says it.
+    fn date(&self) -> HeaderValue {
+        let text = DateTimePrinter::new().timestamp_to_rfc9110_string(&self.clock().now());
+        // Years that the form cannot write are no reason to answer nothing; nor can any of its text be a bad header.
+        let text = text.unwrap_or_default();
+        HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))
+    }
+
     /// Answers a request whose body has arrived.
     fn answer(&self, asked: Asked) -> Result<Answer, Failure> {
         options::check_timeout(&asked)?;

@@ -134,7 +134,13 @@ fn exit_codes() -> String {
 }
 
 fn metrics() -> String {
-    let about = About { version: "", mode: "", lease: String::new(), started: Wall::from_secs(0) };
+    let about = About {
+        version: "",
+        mode: "",
+        lease: String::new(),
+        started: Wall::from_secs(0),
+        host: String::new(),
+    };
     let clock = || Mono::from_secs(0);
     let run = Metrics::new(Arc::new(clock), &about);
     let webhook = WebhookMetrics::new(Arc::new(clock), "", about.started, &Rules::names());

@@ -54,6 +54,7 @@ fn connected(server: &Server) -> Connected {
         streams: client(),
         heartbeats: client(),
         lease: client(),
+        host: "in-process".to_owned(),
         where_from: "a cluster in memory".to_owned(),
         default_namespace: "default".to_owned(),
     }

@@ -29,6 +29,15 @@ pub(super) fn from_text(text: &str) -> Result<Option<Wall>, Fault> {
     from_parts(seconds, nanos)
 }
 
+/// A time from a header, in the one form that is sent: `Sun, 22 Nov 2026 10:00:00 GMT`.
+pub(crate) fn from_http(text: &str) -> Option<Wall> {
+    const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    let (_, rest) = text.trim().split_once(", ")?;
+    let [day, month, year, time, "GMT"] = rest.split(' ').collect::<Vec<_>>()[..] else { return None };
+    let month = MONTHS.as_bytes().chunks(3).position(|name| name == month.as_bytes())? + 1;
+    from_text(&format!("{year}-{month:02}-{day}T{time}Z")).ok()?
+}
+
 /// Seconds and nanoseconds since 1970 of `2026-11-21T10:00:00.5+01:00`.
 fn parsed(text: &[u8]) -> Option<(i64, i32)> {
     let (date_time, rest) = text.split_at_checked(19)?;
@@ -117,6 +126,34 @@ mod tests {
             assert!(wall.is_some(), "{text}");
             assert_eq!(wall, from_parts(seconds, nanos).unwrap(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_dates_of_headers_are_read_and_nothing_else_is() {
+        let is = |text: &str| from_http(text).map(|wall| wall.as_micros() / 1_000_000);
+        assert_eq!(is("Sat, 21 Nov 2026 10:00:00 GMT"), Some(1_795_255_200));
+        assert_eq!(is(" Mon, 01 Jan 2024 00:00:00 GMT "), Some(1_704_067_200));
+        assert_eq!(is("Sun, 29 Feb 2032 00:00:00 GMT"), Some(1_961_625_600));
+        for text in [
+            "",
+            "now",
+            "Sat, 21 Nov 2026 10:00:00",
+            "Sat, 21 Nov 2026 10:00:00 CET",
+            "Sat, 21 Nov 2026 10:00:00 GMT+1",
+            "Saturday, 21-Nov-26 10:00:00 GMT",
+            "Sat Nov 21 10:00:00 2026",
+            "Sat, 32 Nov 2026 10:00:00 GMT",
+            "Sat, 21 Foo 2026 10:00:00 GMT",
+            "Sat, 21 N\u{f6}v 2026 10:00:00 GMT",
+            "Sat, 21 Nov 02026 10:00:00 GMT",
+            "Sat, 21 Nov -026 10:00:00 GMT",
+            "Sat, 21 Nov 2026 24:00:00 GMT",
+            "Sat, 21 Nov 2026 10:00:60 GMT",
+        ] {
+            assert_eq!(is(text), None, "{text}");
+        }
+        // Years that nobody lives in are years.
+        assert!(is("Fri, 31 Dec 9999 23:59:59 GMT").is_some());
     }
 
     #[test]

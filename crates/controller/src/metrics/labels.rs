@@ -4,6 +4,7 @@
 //! Goes out: label sets that are known in full before anything happens.
 //! Not here: names of pods, nodes and taints: they are never labels (their number has no bound).
 
+use taintward_client::clock::Ignored;
 use taintward_core::effect::Failure;
 use taintward_serve::closed_label;
 
@@ -189,5 +190,169 @@ closed_label! {
         Event => "event",
         /// A condition it put on a pod.
         Condition => "condition",
+    }
+}
+
+closed_label! {
+    /// The status of an answer, under client-go's name.
+    Code, "code", {
+        /// OK.
+        S200 => "200",
+        /// Created.
+        S201 => "201",
+        /// Accepted.
+        S202 => "202",
+        /// Not modified.
+        S304 => "304",
+        /// Bad request.
+        S400 => "400",
+        /// The credentials are not accepted.
+        S401 => "401",
+        /// Not permitted.
+        S403 => "403",
+        /// Not found.
+        S404 => "404",
+        /// Method not allowed.
+        S405 => "405",
+        /// Conflict.
+        S409 => "409",
+        /// The server has forgotten.
+        S410 => "410",
+        /// Too large.
+        S413 => "413",
+        /// Unsupported form.
+        S415 => "415",
+        /// Refused as invalid.
+        S422 => "422",
+        /// Too many requests.
+        S429 => "429",
+        /// The server failed.
+        S500 => "500",
+        /// A proxy found no server.
+        S502 => "502",
+        /// Unavailable.
+        S503 => "503",
+        /// The server gave up.
+        S504 => "504",
+        /// No answer came.
+        None => "<error>",
+    }
+}
+
+impl Code {
+    /// That of an answer. One that is not in the list is taken for the first of its hundred, as RFC 9110 has it.
+    pub fn of(status: Option<u16>) -> Self {
+        match status.unwrap_or(0) {
+            200 => Self::S200,
+            201 => Self::S201,
+            202 => Self::S202,
+            304 => Self::S304,
+            400 => Self::S400,
+            401 => Self::S401,
+            403 => Self::S403,
+            404 => Self::S404,
+            405 => Self::S405,
+            409 => Self::S409,
+            410 => Self::S410,
+            413 => Self::S413,
+            415 => Self::S415,
+            422 => Self::S422,
+            429 => Self::S429,
+            500 => Self::S500,
+            502 => Self::S502,
+            503 => Self::S503,
+            504 => Self::S504,
+            0 => Self::None,
+            100..300 => Self::S200,
+            300..400 => Self::S304,
+            400..500 => Self::S400,
+            _ => Self::S500,
+        }
+    }
+}
+
+closed_label! {
+    /// The method of a request, under client-go's name.
+    Method, "method", {
+        /// GET.
+        Get => "GET",
+        /// POST.
+        Post => "POST",
+        /// PUT.
+        Put => "PUT",
+        /// PATCH.
+        Patch => "PATCH",
+        /// DELETE.
+        Delete => "DELETE",
+    }
+}
+
+impl Method {
+    /// That of a request; nothing else is ever asked.
+    pub fn of(method: &str) -> Self {
+        match method {
+            "POST" => Self::Post,
+            "PUT" => Self::Put,
+            "PATCH" => Self::Patch,
+            "DELETE" => Self::Delete,
+            _ => Self::Get,
+        }
+    }
+}
+
+closed_label! {
+    /// The same, as client-go calls it beside durations.
+    Verb, "verb", {
+        /// GET.
+        Get => "GET",
+        /// POST.
+        Post => "POST",
+        /// PUT.
+        Put => "PUT",
+        /// PATCH.
+        Patch => "PATCH",
+        /// DELETE.
+        Delete => "DELETE",
+    }
+}
+
+impl Verb {
+    /// That of a request; nothing else is ever asked.
+    pub fn of(method: &str) -> Self {
+        match method {
+            "POST" => Self::Post,
+            "PUT" => Self::Put,
+            "PATCH" => Self::Patch,
+            "DELETE" => Self::Delete,
+            _ => Self::Get,
+        }
+    }
+}
+
+closed_label! {
+    /// Why an answer said nothing about the server's time.
+    DateIgnored, "reason", {
+        /// It has no `Date`.
+        Missing => "missing",
+        /// Its `Date` makes no sense.
+        Unreadable => "unreadable",
+        /// It has an `Age`: it comes from a cache.
+        Cached => "cached",
+        /// Its `Date` is decades away.
+        Implausible => "implausible",
+        /// It contradicts the others.
+        Contradicting => "contradicting",
+    }
+}
+
+impl From<Ignored> for DateIgnored {
+    fn from(why: Ignored) -> Self {
+        match why {
+            Ignored::Missing => Self::Missing,
+            Ignored::Unreadable => Self::Unreadable,
+            Ignored::Cached => Self::Cached,
+            Ignored::Implausible => Self::Implausible,
+            Ignored::Contradicting => Self::Contradicting,
+        }
     }
 }

@@ -190,7 +190,13 @@ mod tests {
     use taintward_core::time::{Mono, Wall};
 
     fn metrics() -> Metrics {
-        let about = About { version: "", mode: "", lease: String::new(), started: Wall::from_secs(0) };
+        let about = About {
+            version: "",
+            mode: "",
+            lease: String::new(),
+            started: Wall::from_secs(0),
+            host: String::new(),
+        };
         Metrics::new(Arc::new(|| Mono::from_secs(0)), &about)
     }
 

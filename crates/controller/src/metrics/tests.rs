@@ -23,6 +23,7 @@ impl Bench {
             mode: "enforce",
             lease: "taintward".into(),
             started: Wall::from_secs(1_700_000_000),
+            host: "10.0.0.1:6443".into(),
         };
         Self { metrics: Metrics::new(clock, &about), now }
     }

@@ -126,7 +126,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_lease_out_of_reach_for_longer_than_it_lasts_is_not_ready_and_alive() {
         let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
-        let about = About { version: "", mode: "", lease: String::new(), started: Wall::from_secs(0) };
+        let about = About {
+            version: "",
+            mode: "",
+            lease: String::new(),
+            started: Wall::from_secs(0),
+            host: String::new(),
+        };
         let metrics = Metrics::new(Arc::new(|| Mono::from_secs(0)), &about);
         let (out, leadership) = watch::channel(Leadership::none(clock.now().mono));
         let (told, trouble) = watch::channel(None);

@@ -28,12 +28,13 @@ pub(super) struct Signs {
 }
 
 impl Signs {
-    pub(super) fn new(settings: &Settings, clock: &Clock) -> Self {
+    pub(super) fn new(settings: &Settings, clock: &Clock, host: &str) -> Self {
         let about = metrics::About {
             version: env!("CARGO_PKG_VERSION"),
             mode: mode(settings),
             lease: settings.election.as_ref().map_or_else(String::new, |election| election.name.clone()),
             started: clock.now().wall,
+            host: host.to_owned(),
         };
         let clock = clock.clone();
         let mono: MonoClock = Arc::new(move || clock.now().mono);

@@ -25,7 +25,7 @@ fn settings() -> Settings {
 async fn who_waits_for_the_api_server_is_alive_and_says_what_is_waited_for() {
     let settings = settings();
     let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
-    let (signs, ears) = (Signs::new(&settings, &clock), Ears::new(&settings, clock.now().mono));
+    let (signs, ears) = (Signs::new(&settings, &clock, ""), Ears::new(&settings, clock.now().mono));
     let rules = settings.election.as_ref().map(|election| election::rules(election).unwrap());
     let mut beginning = Beginning::new(&settings, rules, (&signs, &ears), &clock);
     let checks = std::mem::take(&mut beginning.checks);

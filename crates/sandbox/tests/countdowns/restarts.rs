@@ -127,3 +127,21 @@ async fn a_clock_that_is_set_moves_no_deadline() {
         stage.went(pod, after(tainted, *number as f64 * 600.0), LATE);
     }
 }
+
+/// S3, S4: a controller that starts with a wall clock ten minutes ahead of the server's, or behind, or nearly right: nobody
+/// leaves early, and nobody late but by what is not known of the clocks.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_wrong_at_the_start_moves_no_deadline() {
+    /// Half a second that a date leaves open, one for the clocks of those who write, one of API times.
+    const ALLOWED: f64 = 2.6;
+    for seconds in [600, -600, 3, 0] {
+        let stage = Stage::new(1);
+        let pod = stage.pod("p", "n1", &[bears("k", Some(300))]);
+        let tainted = stage.taint("n1", &[no_execute("k")]);
+        sleep(100.3).await;
+        stage.steps.store(seconds * 1_000_000, Ordering::Relaxed);
+        let _controller = stage.start_by(stage.clock().by_the_server(), alone());
+        sleep(500.0).await;
+        stage.went(&pod, after(tainted, 300.0), ALLOWED);
+    }
+}

@@ -199,6 +199,17 @@ impl Stage {
 
     /// A controller that begins to start.
     pub(crate) fn start(&self, settings: Settings) -> Controller {
+        self.start_by(self.clock(), settings)
+    }
+
+    /// The clock of a controller that begins now: wrong by as much as somebody has set it.
+    pub(crate) fn clock(&self) -> Clock {
+        let clock = Clock::of_runtime(Wall::from_micros(self.now().as_microsecond()));
+        clock.stepped_by(Arc::clone(&self.steps))
+    }
+
+    /// A controller that begins to start, by this clock.
+    pub(crate) fn start_by(&self, clock: Clock, settings: Settings) -> Controller {
         let recorder = || Recorder {
             server: self.server().clone(),
             meddler: self.meddler.clone(),
@@ -213,11 +224,10 @@ impl Stage {
             streams: forked(wire::is_of_leases, &self.stream_faults, &self.heartbeat_faults),
             heartbeats: forked(wire::is_of_leases, &self.stream_faults, &self.heartbeat_faults),
             lease: kube::Client::new(self.lease_faults.before(recorder()), "default"),
+            host: "in-process".to_owned(),
             where_from: "a cluster in memory".to_owned(),
             default_namespace: "default".to_owned(),
         };
-        let clock = Clock::of_runtime(Wall::from_micros(self.now().as_microsecond()));
-        let clock = clock.stepped_by(Arc::clone(&self.steps));
         let (request, shutdown) = Shutdown::pair();
         let task = tokio::spawn(run_on(cluster, clock, settings, shutdown));
         Controller { task, request }

@@ -82,8 +82,6 @@ pub(crate) struct Judge {
     pods: BTreeMap<String, Pod>,
     /// Nothing fails in this world: who is due goes at once.
     peaceful: bool,
-    /// By how many seconds a controller's clock may be wrong: one that reads a start, and one that wrote it (S4).
-    skew: f64,
     pub(crate) faults: Vec<String>,
     pub(crate) deletions: u64,
 }
@@ -97,8 +95,8 @@ fn seconds(from: Timestamp, to: Timestamp) -> f64 {
 }
 
 impl Judge {
-    pub(crate) fn new(peaceful: bool, skew: f64) -> Self {
-        Self { peaceful, skew, ..Self::default() }
+    pub(crate) fn new(peaceful: bool) -> Self {
+        Self { peaceful, ..Self::default() }
     }
 
     pub(crate) fn hear(&mut self, commit: &Commit) {
@@ -141,7 +139,7 @@ impl Judge {
     /// the decision by the writer's clock, so it may be too early by the clock's error, and by as much as the write took. In
     /// peace everybody was there.
     fn told(&self, taint: &Value, came: Timestamp) -> Timestamp {
-        let earliest = came - SignedDuration::from_secs_f64(self.skew + WINDOW);
+        let earliest = came - SignedDuration::from_secs_f64(WINDOW);
         let said = text(taint, "timeAdded").parse::<Timestamp>().ok().filter(|_| !self.peaceful);
         said.map_or(came, |said| (said + RESOLUTION).clamp(earliest, came))
     }
@@ -174,7 +172,7 @@ impl Judge {
 
     /// What was so until now, before it changes: had the pod to go by it?
     fn note(&mut self, uid: &str, until: Timestamp) {
-        let due = self.due(uid, Instance::told).filter(|due| seconds(*due, until) >= -self.skew);
+        let due = self.due(uid, Instance::told).filter(|due| seconds(*due, until) >= 0.0);
         let Some(due) = due else { return };
         let Some(pod) = self.pods.get_mut(uid) else { return };
         pod.justified = Some(until);

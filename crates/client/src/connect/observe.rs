@@ -1,0 +1,101 @@
+//! # Observe: every request and its answer, watched from aside
+//! Room:     counts, durations and dates of whatever goes through a client: single requests, lists, watches, the lease.
+//! Comes in: a client; who wants to be told.
+//! Goes out: a client that does the same; the server's time to the [`Clock`], the rest to an [`Observer`].
+//! Keeps:    requests and answers as they are; each request is told of once, also one that was given up.
+//! Not here: what a date means (`clock/server.rs`), series (the controller).
+
+use super::Connected;
+use crate::clock::{Clock, Ignored};
+use crate::decode::http_date;
+use http::header::{AGE, DATE};
+use http::{HeaderMap, Method, Request, StatusCode};
+use kube::Client;
+use kube::client::Body;
+use std::sync::Arc;
+use taintward_core::time::{Mono, Span};
+
+/// Is told of requests.
+pub trait Observer: Send + Sync {
+    /// A request was answered, as far as the head of the answer goes, `took` after it was sent. Without a status it was
+    /// given up, or could not be sent, or the connection broke.
+    fn answered(&self, method: &str, status: Option<u16>, took: Span);
+
+    /// An answer said nothing about the server's time.
+    fn date_ignored(&self, why: Ignored);
+}
+
+/// Nobody wants to know.
+impl Observer for () {
+    fn answered(&self, _: &str, _: Option<u16>, _: Span) {}
+    fn date_ignored(&self, _: Ignored) {}
+}
+
+impl Connected {
+    /// The same clients, watched: `observer` is told of every request, `clock` of the server's time, if it goes by that.
+    #[must_use]
+    pub fn observed(self, clock: &Clock, observer: &Arc<dyn Observer>) -> Self {
+        let watched = |client: Client| observed(client, clock.clone(), Arc::clone(observer));
+        Self {
+            client: watched(self.client),
+            streams: watched(self.streams),
+            heartbeats: watched(self.heartbeats),
+            lease: watched(self.lease),
+            ..self
+        }
+    }
+}
+
+fn observed(client: Client, clock: Clock, observer: Arc<dyn Observer>) -> Client {
+    let namespace = client.default_namespace().to_owned();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (client, method) = (client.clone(), request.method().clone());
+        let mut exchange = Exchange {
+            sent: clock.own().0,
+            clock: clock.clone(),
+            observer: Arc::clone(&observer),
+            method,
+            status: None,
+        };
+        async move {
+            let answer = client.send(request).await?;
+            exchange.status = Some(answer.status());
+            if let Err(why) = exchange.date(answer.headers()) {
+                exchange.observer.date_ignored(why);
+            }
+            Ok::<_, kube::Error>(answer)
+        }
+    });
+    Client::new(service, namespace)
+}
+
+/// One request under way; told of when it is dropped, however that comes.
+struct Exchange {
+    clock: Clock,
+    observer: Arc<dyn Observer>,
+    method: Method,
+    sent: Mono,
+    status: Option<StatusCode>,
+}
+
+impl Exchange {
+    fn date(&self, headers: &HeaderMap) -> Result<(), Ignored> {
+        if headers.contains_key(AGE) {
+            return Err(Ignored::Cached);
+        }
+        let mut dates = headers.get_all(DATE).iter();
+        let date = match (dates.next(), dates.next()) {
+            (None, _) => return Err(Ignored::Missing),
+            (Some(date), None) => date.to_str().ok().and_then(http_date).ok_or(Ignored::Unreadable)?,
+            _ => return Err(Ignored::Unreadable),
+        };
+        self.clock.heard_date(date, self.sent)
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        let status = self.status.map(|status| status.as_u16());
+        self.observer.answered(self.method.as_str(), status, self.clock.own().0.since(self.sent));
+    }
+}

@@ -1,0 +1,110 @@
+//! # Requests: all that is asked of the API server
+//! Room:     client-go's counts and durations, for single requests, lists, watches and the lease alike.
+//! Comes in: the end of each request, or the head of its answer.
+//! Goes out: series.
+//! Not here: what requests were for (`effects`), how streams are (`watches`).
+
+use super::labels::{Code, DateIgnored, Method, Verb};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::histogram::Histogram;
+use taintward_client::clock::Ignored;
+use taintward_client::connect::Observer;
+use taintward_core::time::Span;
+use taintward_serve::metrics::{By, Closed as _, Shelf};
+
+/// The group; all of its series have the server's host as a label.
+#[derive(Clone, Debug)]
+pub struct Requests {
+    total: By<(Code, Method), Counter>,
+    duration: By<Verb, Histogram>,
+    dates_ignored: By<DateIgnored, Counter>,
+}
+
+impl Requests {
+    pub(super) fn new(shelf: &mut Shelf<'_>) -> Self {
+        Self {
+            total: shelf.counters(
+                "rest_client_requests",
+                "Requests to the API server, those of lists, watches and the lease included, by status and method; \
+                 `<error>`: no answer came",
+            ),
+            duration: shelf.histograms(
+                "rest_client_request_duration",
+                "How long requests to the API server took until the head of the answer, or until they were given up; \
+                 `verb` is the method",
+                buckets,
+            ),
+            dates_ignored: shelf.counters(
+                "taintward_dates_ignored",
+                "Answers of the API server that said nothing about its time, by reason",
+            ),
+        }
+    }
+
+    /// How many answers said nothing about the server's time.
+    pub fn dates_ignored(&self) -> u64 {
+        DateIgnored::all().into_iter().map(|why| self.dates_ignored.of(why).get()).sum()
+    }
+}
+
+impl Observer for Requests {
+    fn answered(&self, method: &str, status: Option<u16>, took: Span) {
+        self.total.of((Code::of(status), Method::of(method))).inc();
+        self.duration.of(Verb::of(method)).observe(took.as_secs_f64());
+    }
+
+    fn date_ignored(&self, why: Ignored) {
+        self.dates_ignored.of(why.into()).inc();
+    }
+}
+
+/// client-go's.
+fn buckets() -> Histogram {
+    Histogram::new([0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 45.0, 60.0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{About, Exposition, Metrics};
+    use super::*;
+    use std::sync::Arc;
+    use taintward_core::time::{Mono, Wall};
+
+    #[test]
+    fn requests_have_client_gos_names_and_labels_and_no_others() {
+        let (version, mode, started) = ("1", "enforce", Wall::from_secs(0));
+        let about = About { version, mode, lease: String::new(), started, host: "10.0.0.1:6443".into() };
+        let metrics = Metrics::new(Arc::new(|| Mono::from_secs(0)), &about);
+        let requests = &metrics.requests;
+        let before = metrics.render(Exposition::Prometheus).lines().count();
+        for (method, status) in [
+            ("GET", Some(200)),
+            ("GET", Some(206)),
+            ("PATCH", Some(409)),
+            ("DELETE", None),
+            ("PUT", Some(418)),
+            ("POST", Some(599)),
+        ] {
+            requests.answered(method, status, Span::from_millis(30));
+        }
+        requests.date_ignored(Ignored::Cached);
+        assert_eq!(requests.dates_ignored(), 1);
+        let text = metrics.render(Exposition::Prometheus);
+        assert_eq!(text.lines().count(), before, "none comes later");
+        for (code, method, count) in [
+            ("200", "GET", 2),
+            ("409", "PATCH", 1),
+            ("<error>", "DELETE", 1),
+            ("400", "PUT", 1),
+            ("500", "POST", 1),
+            ("200", "DELETE", 0),
+        ] {
+            let labels = format!("host=\"10.0.0.1:6443\",code=\"{code}\",method=\"{method}\"");
+            let line = format!("rest_client_requests_total{{{labels}}} {count}\n");
+            assert!(text.contains(&line), "{line} in\n{text}");
+        }
+        let took = "rest_client_request_duration_seconds_count{host=\"10.0.0.1:6443\",verb=\"GET\"} 2\n";
+        assert!(text.contains(took), "{text}");
+        assert!(text.contains("taintward_dates_ignored_total{host=\"10.0.0.1:6443\",reason=\"cached\"} 1\n"));
+    }
+}

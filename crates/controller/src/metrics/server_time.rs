@@ -1,0 +1,50 @@
+//! # Server time: how far our clock is off the API server's
+//! Room:     the offset, its uncertainty, whether they are known.
+//! Comes in: what the clock knows.
+//! Goes out: series.
+//! Not here: knowing it (the client), what is said about it (`run/time.rs`).
+
+use prometheus_client::metrics::gauge::Gauge;
+use std::sync::atomic::AtomicU64;
+use taintward_client::clock::Offset;
+use taintward_serve::metrics::Shelf;
+
+/// The group.
+#[derive(Clone, Debug)]
+pub struct ServerTime {
+    offset: Gauge<f64, AtomicU64>,
+    uncertainty: Gauge<f64, AtomicU64>,
+    known: Gauge,
+}
+
+impl ServerTime {
+    pub(super) fn new(shelf: &mut Shelf<'_>) -> Self {
+        Self {
+            offset: shelf.seconds(
+                "taintward_clock_offset",
+                "How far this machine's clock is ahead of the API server's, by the dates of its answers; below 0: behind. \
+                 Countdowns go by the server's; 0 while it is not known",
+                Gauge::default(),
+            ),
+            uncertainty: shelf.seconds(
+                "taintward_clock_uncertainty",
+                "How far taintward_clock_offset_seconds may be wrong, either way; 0 while it is not known",
+                Gauge::default(),
+            ),
+            known: shelf.gauge(
+                "taintward_clock_offset_known",
+                "1 while the API server's time is known; while it is not, taints and pods that are found in a list count \
+                 from when they were found",
+            ),
+        }
+    }
+
+    /// What is known now.
+    pub fn is(&self, offset: Option<Offset>) {
+        self.known.set(i64::from(offset.is_some()));
+        let (ahead, uncertainty) =
+            offset.map_or((0.0, 0.0), |offset| (offset.ahead_secs_f64(), offset.uncertainty.as_secs_f64()));
+        self.offset.set(ahead);
+        self.uncertainty.set(uncertainty);
+    }
+}
