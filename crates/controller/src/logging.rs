@@ -4,7 +4,10 @@
 //! Goes out: lines on standard error: text in the manner of klog, or one JSON object each.
 //! Not here: what is worth a record (each room decides), metrics.
 
+mod count;
 mod line;
+
+pub(crate) use count::COUNTS;
 
 use std::io;
 pub use taintward_serve::escape::escaped;
@@ -100,7 +103,7 @@ where
         .event_format(line::Lines { format: logging.format, clock })
         .with_writer(writer)
         .with_filter(shown(logging.verbosity));
-    tracing_subscriber::registry().with(lines)
+    tracing_subscriber::registry().with(lines).with(count::Count.with_filter(shown(logging.verbosity)))
 }
 
 /// Which records are shown. Libraries speak of their own inner life, so they are shown two steps later, and never

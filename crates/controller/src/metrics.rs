@@ -20,8 +20,8 @@ mod watches;
 pub use effects::Effects;
 pub use evictions::{Census, Deletion, Evictions};
 pub use labels::{
-    Code, Controller, DateIgnored, Effect, Method, Outcome, Phase, PoolStanding, Queue, Resource, Restart,
-    Sign, Unknown, Verb,
+    Code, Controller, DateIgnored, Effect, LogLevel, Method, Outcome, Phase, PoolStanding, Queue, Resource,
+    Restart, Sign, Unknown, Verb,
 };
 pub use lease::Lease;
 pub use node_health::{NodeHealth, Nodes};
@@ -34,6 +34,7 @@ pub use taintward_serve::metrics::{
 };
 pub use watches::Watches;
 
+use crate::logging::COUNTS;
 use prometheus_client::registry::Registry;
 use std::sync::Arc;
 use taintward_core::time::Wall;
@@ -93,6 +94,11 @@ impl Metrics {
         let lease = Lease::new(&mut shelf, &about.lease);
         let server_time = ServerTime::new(&mut shelf);
         let queues = Queues::new(&mut shelf);
+        shelf.shared(
+            "taintward_log_messages",
+            "Records shown in the log, by level; what goes wrong without a metric of its own shows here",
+            &COUNTS,
+        );
         shelf.constant(
             "taintward_build_info",
             "Always 1; the labels say which version runs in which mode",

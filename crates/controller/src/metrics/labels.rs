@@ -184,6 +184,18 @@ closed_label! {
 }
 
 closed_label! {
+    /// How much a log record matters.
+    LogLevel, "level", {
+        /// What goes on.
+        Info => "info",
+        /// Something needs attention.
+        Warning => "warning",
+        /// Something cannot go on.
+        Error => "error",
+    }
+}
+
+closed_label! {
     /// What gave another controller away that evicts beside this one (P39).
     Sign, "sign", {
         /// An event it wrote.

@@ -26,6 +26,13 @@ impl<L: Closed, M: Clone> By<L, M> {
     }
 }
 
+impl<L: Closed> By<L, Counter> {
+    /// Counters on no shelf yet, for what is counted before there is one.
+    pub fn counters() -> Self {
+        by(Counter::default)
+    }
+}
+
 impl<L: fmt::Debug, M: fmt::Debug> fmt::Debug for By<L, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
@@ -82,6 +89,11 @@ impl<'registry> Shelf<'registry> {
         let counters = by(Counter::default);
         self.put(name, help, counters.0.clone());
         counters
+    }
+
+    /// Counters that are counting already; `name` leaves out the ending `_total`.
+    pub fn shared<L: Closed>(&mut self, name: &str, help: &str, counters: &By<L, Counter>) {
+        self.put(name, help, counters.0.clone());
     }
 
     /// A gauge for each value of a label.
