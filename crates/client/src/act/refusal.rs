@@ -142,7 +142,7 @@ impl Refusal {
     /// Something answers that is no API server: whether it handed the request on is unknown.
     pub(crate) fn foreign(method: &Method, on: &Resource<'_>, content_type: &str) -> Self {
         let message = format!("{} {on}: {}", verb(method, on), foreign_type(content_type));
-        Self { failure: Failure::Unavailable, message }
+        Self::ours(Failure::Unavailable, message)
     }
 
     /// The answer is no such object as was asked for.
