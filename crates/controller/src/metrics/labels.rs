@@ -275,10 +275,12 @@ impl Code {
             503 => Self::S503,
             504 => Self::S504,
             0 => Self::None,
-            100..300 => Self::S200,
-            300..400 => Self::S304,
-            400..500 => Self::S400,
-            _ => Self::S500,
+            other => match other / 100 {
+                1 | 2 => Self::S200,
+                3 => Self::S304,
+                4 => Self::S400,
+                _ => Self::S500,
+            },
         }
     }
 }
