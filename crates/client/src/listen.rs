@@ -31,6 +31,7 @@ mod query;
 mod relist;
 mod served;
 mod session;
+mod step;
 mod talk;
 mod trouble;
 mod watching;

@@ -6,7 +6,8 @@
 
 use super::health::Phase;
 use super::query;
-use super::session::{Done, Next, Position, Session, Stop, Tally};
+use super::session::Session;
+use super::step::{Done, Next, Position, Stop, Tally};
 use super::talk;
 use super::trouble::Trouble;
 use crate::decode::list::{ListBody, ListHead, Piece};

@@ -4,7 +4,7 @@
 //! Goes out: requests without body.
 //! Not here: sending (`talk.rs`).
 
-use super::session::Position;
+use super::step::Position;
 use super::trouble::Trouble;
 use super::{Scope, Settings};
 use crate::decode::Fact;

@@ -5,16 +5,15 @@
 //! Not here: one attempt (`watching.rs`, `pages.rs`); bytes.
 
 use super::health::{Mode, Phase};
-use super::outbox::{HungUp, Outbox};
+use super::outbox::Outbox;
 use super::pace::{Ended, Pace};
 use super::relist::Relist;
+use super::step::{Done, Next, Position, Stop, Tally};
 use super::trouble::{Source, Trouble};
 use super::{Heard, Settings, StreamHealth, served};
 use crate::decode::Fact;
 use kube::Client;
-use std::fmt;
 use std::time::Duration;
-use taintward_core::names::Version;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 
@@ -27,80 +26,6 @@ const ENOUGH: u32 = 3;
 const CHECKING_PATIENCE: Duration = Duration::from_secs(20);
 /// A server may be this late in ending a watch.
 const END_LATE_MAX: Duration = Duration::from_secs(10);
-
-/// Where a watch stands in the server's history.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Position {
-    Number(Version),
-    Opaque(String),
-}
-
-impl Position {
-    /// Reads a resourceVersion; `None` if there is none.
-    pub(super) fn of(text: &str) -> Option<Self> {
-        match Version::parse(text) {
-            Some(version) => Some(Self::Number(version)),
-            None if matches!(text, "" | "0") => None,
-            None => Some(Self::Opaque(text.to_owned())),
-        }
-    }
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number(version) => version.fmt(f),
-            Self::Opaque(text) => f.write_str(text),
-        }
-    }
-}
-
-/// What to ask for next.
-#[derive(Clone, Debug)]
-pub(super) enum Next {
-    /// A list from its beginning.
-    List,
-    /// The page after this token, of the list that stands for `since`.
-    Page { onward: String, since: Position },
-    /// The changes after this position.
-    Watch(Position),
-}
-
-/// How an attempt that met no trouble ended.
-pub(super) enum Done {
-    /// The server closed the stream.
-    Closed,
-    /// The last list has become old.
-    Due,
-    /// There is more to ask for at once.
-    Onward,
-}
-
-/// How an attempt was stopped.
-pub(super) enum Stop {
-    Trouble(Trouble),
-    HungUp,
-}
-
-impl From<Trouble> for Stop {
-    fn from(trouble: Trouble) -> Self {
-        Self::Trouble(trouble)
-    }
-}
-
-impl From<HungUp> for Stop {
-    fn from(_: HungUp) -> Self {
-        Self::HungUp
-    }
-}
-
-/// What was received: bytes; whole events or items in them, and how many of these made no sense.
-#[derive(Default)]
-pub(super) struct Tally {
-    pub(super) bytes: u64,
-    pub(super) items: u64,
-    pub(super) unreadable: u64,
-}
 
 pub(super) struct Session<F> {
     pub(super) client: Client,

@@ -7,7 +7,8 @@
 use super::Heard;
 use super::health::Phase;
 use super::query;
-use super::session::{Done, Next, Position, Session, Stop, Tally};
+use super::session::Session;
+use super::step::{Done, Next, Position, Stop, Tally};
 use super::talk::{self, Incoming};
 use super::trouble::Trouble;
 use crate::decode::event::{self, Event};
