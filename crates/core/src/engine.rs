@@ -32,6 +32,7 @@ mod deadlines;
 mod hold;
 mod ingest;
 mod notice;
+mod outage;
 mod plan;
 mod pods;
 mod queue;
@@ -277,8 +278,23 @@ impl Engine {
         Self { config, ..Self::default() }
     }
 
+    /// What an answer tells of the API server, whomever it is about.
+    fn learn(&mut self, input: &Input, now: Mono) {
+        let (failure, is_read) = match input {
+            Input::Confirmed { result, .. } => (result.as_ref().err(), true),
+            Input::Looked { result, .. } => (result.as_ref().err(), true),
+            Input::Marked { result, .. } => (result.as_ref().err(), false),
+            Input::Deleted { result, .. } | Input::Unmarked { result, .. } => (result.as_ref().err(), false),
+            _ => return,
+        };
+        if self.book.queue.outage.learn(failure.copied(), is_read, now) {
+            self.book.queue.hasten_unanswered(now);
+        }
+    }
+
     /// Takes one input in.
     pub fn handle(&mut self, input: Input, now: Now) {
+        self.learn(&input, now.mono);
         match input {
             Input::NodesBegin { silent_since } => self.nodes_begin(silent_since),
             Input::Node { fact, listed } => self.node(fact, listed, now),

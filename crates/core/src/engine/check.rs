@@ -45,6 +45,14 @@ impl Check {
         }
     }
 
+    /// A read that failed may be asked for again now.
+    pub(super) fn without_pause(self, now: Mono) -> Self {
+        match self {
+            Self::Failed { at, retry_at, tries } => Self::Failed { at, retry_at: retry_at.min(now), tries },
+            check => check,
+        }
+    }
+
     /// When the confirming read was sent, if a pod that has been due since `since`, and known to be, may be deleted by
     /// it: recent enough, and not from before. A pod that came or changed after the read may have done so because the
     /// taint had gone (S2).

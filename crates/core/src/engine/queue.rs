@@ -5,6 +5,7 @@
 //! Keeps:    a pod, by UID, is in at most one place (TE-26, TE-29); first tries never wait behind retries (L6).
 //! Not here: whether it still has to go: that is asked again at its turn.
 
+use super::outage::Outage;
 use super::roster::Rank;
 use crate::effect::Failure;
 use crate::names::{NodeName, PodName, Uid, Version};
@@ -184,6 +185,20 @@ pub(super) struct Queue {
     pub(super) attempts: BTreeMap<PodRef, Attempt>,
     /// Deadlines of pods in hand that do not have to go yet.
     deadlines: BTreeSet<(Mono, PodRef)>,
+    /// Whether anybody answers.
+    pub(super) outage: Outage,
+}
+
+/// Over how long the retries of an outage are spread when it is over.
+const OUTAGE_SPREAD: Span = Span::from_secs(1);
+
+/// A ticket whose turn it is.
+pub(super) struct Pulled {
+    pub(super) ticket: Ticket,
+    /// When it was known to be due, if it is a first try.
+    pub(super) known_due: Option<Mono>,
+    /// It goes before its time, to find out whether the API server is back: its node's pause does not count.
+    pub(super) is_probe: bool,
 }
 
 /// Which tickets a pull may take.
@@ -196,19 +211,36 @@ pub enum Lane {
 }
 
 impl Queue {
-    /// The next ticket of a lane, taken out, with the time at which it was known to be due if it is a first try.
-    pub(super) fn pull(&mut self, lane: Lane, now: Mono) -> Option<(Ticket, Option<Mono>)> {
+    /// The next ticket of a lane, taken out.
+    pub(super) fn pull(&mut self, lane: Lane, now: Mono) -> Option<Pulled> {
         if let Some(ticket) = self.next.pop_first() {
-            return Some((ticket, None));
+            return Some(Pulled { ticket, known_due: None, is_probe: false });
         }
         if let Some((ticket, known)) = self.due.pop_first() {
-            return Some((ticket, Some(known)));
+            return Some(Pulled { ticket, known_due: Some(known), is_probe: false });
         }
-        match self.later.first() {
-            Some((at, _)) if lane == Lane::All && *at <= now => {
-                self.later.pop_first().map(|(_, ticket)| (ticket, None))
-            }
-            _ => None,
+        let is_probe = self.outage.probe_at().is_some_and(|at| at <= now);
+        let (at, _) = self.later.first().filter(|_| lane == Lane::All)?;
+        if *at > now && !is_probe {
+            return None;
+        }
+        self.outage.probed(now);
+        self.later.pop_first().map(|(_, ticket)| Pulled { ticket, known_due: None, is_probe })
+    }
+
+    /// An outage is over: what failed by it has its turn soon, whatever pause it had come to.
+    pub(super) fn hasten_unanswered(&mut self, now: Mono) {
+        for (at, ticket) in core::mem::take(&mut self.later) {
+            let attempt = self.attempts.get_mut(&ticket.pod).filter(|attempt| attempt.retry_at == Some(at));
+            let unanswered = attempt.filter(|attempt| attempt.last_failure == Some(Failure::Unavailable));
+            let at = unanswered.map_or(at, |attempt| {
+                let share = i64::from(jitter(ticket.pod.node.as_str(), &ticket.pod.uid, attempt.failures));
+                let spread = Span::from_micros(OUTAGE_SPREAD.as_micros() * share / 1024);
+                let at = at.min(now.plus(spread));
+                attempt.retry_at = Some(at);
+                at
+            });
+            self.later.insert((at, ticket));
         }
     }
 
@@ -282,6 +314,7 @@ impl Queue {
 
     /// When the next retry is due.
     pub(super) fn wake_at(&self) -> Option<Mono> {
-        self.later.first().map(|(at, _)| *at)
+        let (at, _) = self.later.first()?;
+        Some(self.outage.probe_at().map_or(*at, |probe| probe.min(*at)))
     }
 }

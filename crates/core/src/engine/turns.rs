@@ -6,7 +6,7 @@
 //! Not here: what the answers mean (`answers.rs`); sending, timeouts, concurrency.
 
 use super::check::Check;
-use super::queue::{Attempt, Errand, Grounds, Lane, PodRef, Step, Ticket};
+use super::queue::{Attempt, Errand, Grounds, Lane, PodRef, Pulled, Step, Ticket};
 use super::roster::{Flags, Pod, Stage};
 use super::{ConditionPolicy, Config, Effect, Engine};
 use crate::fact::Owner;
@@ -77,13 +77,16 @@ impl Engine {
             return None;
         }
         loop {
-            let (ticket, known_due) = self.book.queue.pull(lane, now.mono)?;
+            let Pulled { ticket, known_due, is_probe } = self.book.queue.pull(lane, now.mono)?;
             if let Some(known_due) = known_due {
                 let mut attempt = Attempt::new(ticket.clone(), Step::Evict);
                 attempt.known_due = Some(known_due);
                 self.book.queue.attempts.insert(ticket.pod.clone(), attempt);
             }
             let pod = ticket.pod.clone();
+            if is_probe && let Some(seat) = self.nodes.get_mut(&pod.node) {
+                seat.check = seat.check.without_pause(now.mono);
+            }
             match self.turn(ticket, now) {
                 Turn::Send(effect) => return Some(effect),
                 Turn::Waits => {}
@@ -256,7 +259,7 @@ impl Engine {
                 let attempt = self.book.queue.attempts.get(&ticket.pod);
                 let first = attempt.is_some_and(Attempt::is_first);
                 let may = if first { retry_at.min(at.plus(FIRST_READ_PAUSE)) } else { retry_at };
-                if may > now {
+                if may > now && self.book.queue.outage.counts(at) {
                     self.book.queue.later_at(ticket, may);
                     return Turn::Waits;
                 }

@@ -10,6 +10,7 @@ mod holds;
 mod identity;
 mod marks;
 mod order;
+mod outage;
 mod restored;
 mod retold;
 mod slow;

@@ -1,0 +1,56 @@
+//! The API server is away, and comes back.
+
+use crate::common::bears;
+use crate::common::script::{Script, failed, node, pod, well};
+use taintward_core::effect::Failure;
+use taintward_core::engine::{Config, Effect, Input};
+
+const PODS: u32 = 40;
+const AWAY_FROM: f64 = 10.0;
+
+/// Pods whose time ends while nobody answers, and some that are due after that.
+fn crowd() -> Script {
+    let mut script = Script::new(Config::default());
+    script.tell(1.0, Input::Node { fact: node(100, &[("k", None)]), listed: false });
+    for number in 0..PODS {
+        let fact = pod(&format!("p{number}"), 100, &[bears("k", Some(10 + i64::from(number) % 8))]);
+        script.tell(1.0, Input::Pod { fact, listed: false });
+    }
+    script
+}
+
+/// L2: who became due while the API server was away goes within two seconds of its return, however long it was away; until
+/// then it is asked about once a second, besides what each pod's own pauses allow.
+#[test]
+fn l2_after_an_outage_of_any_length_those_who_are_due_go_within_two_seconds() {
+    for away in [5.0, 30.0, 60.0, 600.0] {
+        let back = AWAY_FROM + away;
+        let mut script = crowd();
+        script.run(back + 10.0, |when, effect| {
+            let is_away = (AWAY_FROM..back).contains(&when);
+            let now = crate::common::script::at(when).mono;
+            (if is_away { failed(effect, now, Failure::Unavailable) } else { well(effect, now) }, 0.01)
+        });
+        let deletes = script.deletes();
+        assert_eq!(deletes.len(), PODS as usize, "{away}");
+        let latest = deletes.iter().copied().fold(0.0, f64::max);
+        assert!(latest <= back.max(19.0) + 2.5, "{away}: the last one left {} s after", latest - back);
+        let reads = script.times(|effect| matches!(effect, Effect::Confirm { .. }));
+        let during = reads.iter().filter(|when| (AWAY_FROM + 12.0..back).contains(*when)).count() as f64;
+        assert!(during <= 1.2 * away + 20.0, "{away}: {during} reads");
+    }
+}
+
+/// A write that fails is no outage: a webhook that cannot be reached for one pod hurries nobody else.
+#[test]
+fn d3_a_write_that_fails_hurries_nobody() {
+    let mut script = crowd();
+    script.run(300.0, |when, effect| {
+        let now = crate::common::script::at(when).mono;
+        let fails = matches!(effect, Effect::Delete { pod, .. } if pod.uid.to_string() == "p0");
+        (if fails { failed(effect, now, Failure::Unavailable) } else { well(effect, now) }, 0.01)
+    });
+    let tries =
+        script.times(|effect| matches!(effect, Effect::Delete { pod, .. } if pod.uid.to_string() == "p0"));
+    assert!((10..=22).contains(&tries.len()), "{tries:?}");
+}
