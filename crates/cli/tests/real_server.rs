@@ -21,6 +21,7 @@ mod real {
     #[allow(dead_code, reason = "shared with lifecycle, which cuts connections, too")]
     pub(crate) mod proxy;
     pub(crate) mod restart;
+    pub(crate) mod restored;
     pub(crate) mod runner;
     pub(crate) mod slumber;
     pub(crate) mod stage;
@@ -47,7 +48,7 @@ macro_rules! alone {
 }
 
 fn main() -> ExitCode {
-    run(vec![evictions(), processes(), servers(), outages(), identities(), kubelets()])
+    run(vec![evictions(), processes(), servers(), outages(), identities(), stores(), kubelets()])
 }
 
 /// The server must accept Lt and Gt, so that they can be seen to match, or to match nothing.
@@ -153,6 +154,16 @@ fn identities() -> Group {
             credentials::a_revoked_token_whose_file_is_replaced_is_used,
             credentials::a_plugin_of_four_seconds_is_waited_for,
         ],
+    }
+}
+
+/// Scenarios in which etcd fails.
+fn stores() -> Group {
+    Group {
+        name: "stores",
+        options: Options::default(),
+        kwok: false,
+        play: alone![restored::only_what_the_restored_store_says_counts],
     }
 }
 

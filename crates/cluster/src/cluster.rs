@@ -11,13 +11,12 @@ use crate::certificates::{self, Authority, Identity};
 use crate::kwok;
 use crate::program::Program;
 use crate::servers;
+use crate::store::Store;
 use crate::tools::Tools;
 use crate::wait;
 use crate::watchdog::Watchdog;
 use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
 use std::fs;
-use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -26,7 +25,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A server on a busy machine has answered well within this.
-const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
 /// How often a start is tried again when somebody else took a port between looking and starting.
 const STARTS: usize = 3;
@@ -127,8 +126,7 @@ pub struct Cluster {
     options: Options,
     // Order matters: programs end before the watchdog, which then removes the folder.
     servers: Vec<Server>,
-    etcd: Program,
-    etcd_port: u16,
+    store: Store,
     authority: Authority,
     folder: PathBuf,
     watchdog: Arc<Watchdog>,
@@ -161,27 +159,9 @@ impl Cluster {
         for (index, admission) in options.admission.iter().enumerate() {
             fs::write(folder.join(servers::admission_file(index)), &admission.configuration)?;
         }
-        let etcd_port = servers::free_port()?;
-        let mut command = servers::etcd(&tools.path("etcd")?, &folder, etcd_port, servers::free_port()?);
-        if options.disk == Disk::Unsynced {
-            command.arg("--unsafe-no-fsync");
-        }
-        let mut etcd = Program::start("etcd", command, &folder.join("etcd.log"), &watchdog)?;
-        wait::until("etcd to listen", PATIENCE, async || {
-            etcd.expect_running()?;
-            Ok(std::net::TcpStream::connect(("127.0.0.1", etcd_port)).ok())
-        })
-        .await?;
-        let mut cluster = Self {
-            tools: tools.clone(),
-            options,
-            servers: Vec::new(),
-            etcd,
-            etcd_port,
-            authority,
-            folder,
-            watchdog,
-        };
+        let store = Store::start(&tools.path("etcd")?, &folder, options.disk, &watchdog).await?;
+        let mut cluster =
+            Self { tools: tools.clone(), options, servers: Vec::new(), store, authority, folder, watchdog };
         for index in 0..cluster.options.servers {
             let port = servers::free_port()?;
             for account in [Account::Admin, Account::Taintward] {
@@ -199,7 +179,7 @@ impl Cluster {
 
     fn launch_server(&self, index: usize, port: u16) -> Result<Program> {
         let path = self.tools.path("kube-apiserver")?;
-        let command = servers::api_server(&path, &self.folder, self.etcd_port, port, index, &self.options);
+        let command = servers::api_server(&path, &self.folder, self.store.port(), port, index, &self.options);
         Program::start(
             "kube-apiserver",
             command,
@@ -211,7 +191,7 @@ impl Cluster {
     /// Waits until an API server says it is ready.
     pub async fn ready(&mut self, index: usize) -> Result<()> {
         let api = Api::from_kubeconfig(&self.kubeconfig(Account::Admin, index)).await?;
-        let (etcd, server) = (&mut self.etcd, &mut self.servers[index].program);
+        let (etcd, server) = (self.store.program(), &mut self.servers[index].program);
         wait::until("the API server to be ready", PATIENCE, async || {
             etcd.expect_running()?;
             server.expect_running()?;
@@ -254,7 +234,25 @@ impl Cluster {
 
     /// The process of etcd.
     pub fn etcd(&mut self) -> &mut Program {
-        &mut self.etcd
+        self.store.program()
+    }
+
+    /// Copies all that etcd holds, for [`Cluster::restore`]. etcd is started anew for that; API servers wait for it.
+    pub async fn back_up(&mut self) -> Result<()> {
+        self.store.back_up().await
+    }
+
+    /// Takes etcd and all API servers away and brings them back with what was copied last: whatever was written since
+    /// has not happened, and its resource versions are given out a second time.
+    pub async fn restore(&mut self) -> Result<()> {
+        for server in &mut self.servers {
+            server.program.kill()?;
+        }
+        self.store.restore().await?;
+        for index in 0..self.servers.len() {
+            self.restart(index).await?;
+        }
+        Ok(())
     }
 
     /// Starts an API server again on its old port, after it was killed, and waits until it is ready.
@@ -269,20 +267,7 @@ impl Cluster {
     /// Makes etcd forget all history up to now. A server that has lost its own memory of it answers 410 to whoever
     /// wants to go on from before.
     pub fn compact(&self) -> Result<()> {
-        let etcd = |path: &str, body: String| -> Result<Value> {
-            let mut stream = std::net::TcpStream::connect(("127.0.0.1", self.etcd_port))?;
-            let (head, length) =
-                ("HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json", body.len());
-            write!(stream, "POST {path} {head}\r\nContent-Length: {length}\r\n\r\n{body}")?;
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer)?;
-            let (head, body) = answer.split_once("\r\n\r\n").context("no answer from etcd")?;
-            anyhow::ensure!(head.split(' ').nth(1) == Some("200"), "etcd: {answer}");
-            Ok(serde_json::from_str(body)?)
-        };
-        let status = etcd("/v3/maintenance/status", "{}".into())?;
-        let revision = status["header"]["revision"].as_str().context("etcd tells no revision")?;
-        etcd("/v3/kv/compaction", format!(r#"{{"revision":"{revision}","physical":true}}"#)).map(drop)
+        self.store.compact()
     }
 
     /// Starts any program under the cluster's care: it ends with the cluster, its output is kept.

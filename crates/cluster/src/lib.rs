@@ -21,6 +21,7 @@ pub mod kwok;
 pub mod program;
 pub mod record;
 mod servers;
+mod store;
 pub mod tools;
 pub mod usage;
 pub mod wait;

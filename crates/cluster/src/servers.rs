@@ -8,7 +8,7 @@ use crate::Options;
 use crate::cluster::Audit;
 use anyhow::Result;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Reads are recorded without bodies; every write with what was asked and what was answered. The API server's requests
@@ -39,13 +39,18 @@ pub(crate) fn free_port() -> Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
+/// Where etcd keeps what it holds.
+pub(crate) fn etcd_data(folder: &Path) -> PathBuf {
+    folder.join("etcd")
+}
+
 /// One etcd member.
 pub(crate) fn etcd(program: &Path, folder: &Path, client_port: u16, peer_port: u16) -> Command {
     let (client, peer) = (format!("http://127.0.0.1:{client_port}"), format!("http://127.0.0.1:{peer_port}"));
     let mut command = Command::new(program);
     command
         .arg("--data-dir")
-        .arg(folder.join("etcd"))
+        .arg(etcd_data(folder))
         .arg(format!("--listen-client-urls={client}"))
         .arg(format!("--advertise-client-urls={client}"))
         .arg(format!("--listen-peer-urls={peer}"))

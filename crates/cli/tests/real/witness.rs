@@ -24,11 +24,13 @@ pub(crate) struct Terms {
     pub(crate) stamps: bool,
     /// Some permission was missing on purpose.
     pub(crate) forbidden: bool,
+    /// The store was put back to an earlier state: who was deleted after that may be deleted once more.
+    pub(crate) restored: bool,
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { marks: true, stamps: false, forbidden: false }
+        Self { marks: true, stamps: false, forbidden: false, restored: false }
     }
 }
 
@@ -99,6 +101,11 @@ impl Witness {
         let now = self.now();
         let fits = |entry: &&Entry| is_ours(entry) && is_deletion(entry) && uid_demanded(entry) == Some(uid);
         now.entries.iter().find(fits).map(|entry| entry.received)
+    }
+
+    /// How often we deleted this pod: more than once only where a restored store brought it back.
+    pub(crate) fn deletions_of(&self, uid: &str) -> usize {
+        self.ours(|entry| is_deletion(entry) && uid_demanded(entry) == Some(uid)).len()
     }
 
     /// How many pods we deleted.
@@ -188,7 +195,7 @@ impl Seen {
 
     fn check_deletion(&self, entry: &Entry, terms: &Terms, nodes: &HashMap<String, String>) {
         let uid = uid_demanded(entry).unwrap_or_default();
-        assert!(!self.deleted.contains_key(uid), "S10: deleted twice: {entry:?}");
+        assert!(terms.restored || !self.deleted.contains_key(uid), "S10: deleted twice: {entry:?}");
         assert!(!terms.marks || self.marked.contains_key(uid), "TE-30: not marked before: {entry:?}");
         if let Some(node) = nodes.get(uid) {
             let confirmed =

@@ -159,7 +159,13 @@ async fn evict_slowly(delay: f64) -> Option<(f64, f64)> {
 }
 
 fn effects() -> Effects {
-    let about = About { version: "", host: String::new(), mode: "", lease: String::new(), started: Wall::from_secs(0) };
+    let about = About {
+        version: "",
+        host: String::new(),
+        mode: "",
+        lease: String::new(),
+        started: Wall::from_secs(0),
+    };
     Metrics::new(Arc::new(|| Mono::from_secs(0)), &about).effects.clone()
 }
 

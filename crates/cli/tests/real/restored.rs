@@ -1,0 +1,53 @@
+//! # Restored: etcd is put back as it was some time ago
+//! Room:     S1, S2, S4, L4: what was written since the backup has not happened, although it was seen.
+//! Comes in: a cluster to itself.
+//! Goes out: assertions against the audit log and the API.
+//! Not here: servers that fail and come back with all they knew (`faults.rs`).
+
+use super::program::Taintward;
+use super::stage::{Scene, Terms, seconds, sleep};
+use super::witness::Witness;
+use jiff::Timestamp;
+use std::time::Duration;
+use taintward_cluster::fixtures::{no_execute, pod};
+use taintward_cluster::{Cluster, wait};
+
+/// A taint of which the restored store knows nothing sends nobody away; a pod that was evicted after the backup is
+/// there again, and goes again; a new taint counts within five seconds.
+pub(crate) async fn only_what_the_restored_store_says_counts(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
+    let _taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
+    let scene = Scene::of(cluster, witness).await;
+    for node in ["restored-free", "restored-back", "restored-new"] {
+        scene.node(node).await;
+    }
+    let spared = scene.pod(pod("restored-spared", "restored-free").bearing("r", Some(20))).await;
+    let back = scene.pod(pod("restored-back", "restored-back").bearing("r", Some(6))).await;
+    let new = scene.pod(pod("restored-new", "restored-new")).await;
+    sleep(0.5).await;
+    let taint = [no_execute("r", "v")];
+    let before = scene.taint("restored-back", &taint).await;
+    drop(scene);
+    cluster.back_up().await.unwrap();
+    cluster.ready(0).await.unwrap();
+
+    let scene = Scene::of(cluster, witness).await;
+    let undone = scene.taint("restored-free", &taint).await;
+    scene.goes_within(&back, before.after + seconds(6.0), before.before + seconds(16.0)).await;
+    sleep(0.5).await;
+    drop(scene);
+    cluster.restore().await.unwrap();
+    let ready = Timestamp::now();
+
+    let scene = Scene::of(cluster, witness).await;
+    let done = scene.taint("restored-new", &taint).await;
+    scene.goes_within(&new, done.after, done.before + seconds(5.0)).await;
+    let again = async || Ok((witness.deletions_of(&back.uid) == 2).then_some(()));
+    wait::until("the pod that came back to go again", Duration::from_secs(20), again).await.unwrap();
+    eprintln!("{:#} after the restored server was ready", Timestamp::now().duration_since(ready));
+    scene.stays_until(&spared, undone.before + seconds(27.0)).await;
+    assert_eq!(witness.deletions_of(&spared.uid), 0);
+    Terms { restored: true, forbidden: true, ..Terms::default() }
+}
