@@ -20,7 +20,7 @@ use taintward_cluster::{Account, Api, Cluster, wait};
 const BACK_MAX: SignedDuration = SignedDuration::from_secs(5);
 
 /// A server that has just come up refuses everybody until it has read the roles.
-const TERMS: Terms = Terms { marks: true, stamps: false, forbidden: true };
+const TERMS: Terms = Terms { marks: true, stamps: false, forbidden: true, restored: false };
 
 /// Within this `/readyz` says that nothing is heard: four seconds for a dead connection, ten of grace, and a busy machine.
 const TOLD_MAX: Duration = Duration::from_secs(17);
