@@ -31,8 +31,8 @@ fn row(what: &str, is: String, budget: &str) {
 
 fn main() {
     row("what", "measured".into(), "budget");
-    memory(150_000, 5_000);
-    memory(1_000_000, 100_000);
+    memory(150_000, 5_000, "160 B");
+    memory(1_000_000, 100_000, "180 B");
     one_node("taint on a node of 110 pods, all go", 0, "20 µs");
     one_node("taint on a node of 110 pods, all count down", 300, "20 µs");
     hostile("50,000 tolerations, 5,000 taints", crowd::hostile(50_000, 5_000));
@@ -41,14 +41,14 @@ fn main() {
     planned();
 }
 
-fn memory(pods: usize, nodes: usize) {
+fn memory(pods: usize, nodes: usize, budget: &str) {
     let region = Region::new(HEAP);
     let (engine, taken) = crowd::loaded(nodes, pods / nodes, 300);
     let change = region.change();
     let bytes = change.bytes_allocated - change.bytes_deallocated;
     let blocks = change.allocations - change.deallocations;
     let each = |number: usize| number as f64 / pods as f64;
-    row(&format!("heap for each of {pods} pods on {nodes} nodes"), format!("{:.1} B", each(bytes)), "160 B");
+    row(&format!("heap for each of {pods} pods on {nodes} nodes"), format!("{:.1} B", each(bytes)), budget);
     row("  blocks of it", format!("{:.2}", each(blocks)), "");
     row("  loading them, decoding not included", format!("{taken:.2?}"), "");
     drop(engine);

@@ -28,6 +28,9 @@ pub(super) const VERSION_CONFLICTS_MAX: u32 = 5;
 /// the server may be well again. However many pods become due, a node is not asked more often than that for them.
 const FIRST_READ_PAUSE: Span = Span::from_millis(100);
 
+/// A node that nobody wanted to read for so long begins anew: its pauses have been over for a while.
+const FAILURES_REMEMBERED: Span = Span::from_secs(75);
+
 /// What one turn came to.
 enum Turn {
     /// Send this.
@@ -263,7 +266,7 @@ impl Engine {
                     self.book.queue.later_at(ticket, may);
                     return Turn::Waits;
                 }
-                tries
+                if now > at.plus(FAILURES_REMEMBERED) { 0 } else { tries }
             }
             Check::None | Check::At(_) => 0,
         };

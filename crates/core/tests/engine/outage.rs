@@ -54,3 +54,23 @@ fn d3_a_write_that_fails_hurries_nobody() {
         script.times(|effect| matches!(effect, Effect::Delete { pod, .. } if pod.uid.to_string() == "p0"));
     assert!((10..=22).contains(&tries.len()), "{tries:?}");
 }
+
+/// D3: failures of long ago do not make the pause after a new one long.
+#[test]
+fn d3_failures_of_long_ago_are_forgotten() {
+    let mut script = Script::new(Config::default());
+    script.tell(1.0, Input::Pod { fact: pod("old", 100, &[]), listed: false });
+    script.tell(1.0, Input::Node { fact: node(100, &[("k", None)]), listed: false });
+    let forbidden = |when, effect: &Effect| {
+        (failed(effect, crate::common::script::at(when).mono, Failure::Forbidden), 0.01)
+    };
+    script.run(300.0, forbidden);
+    script.tell(300.0, Input::Node { fact: node(101, &[]), listed: false });
+    script.run(600.0, forbidden);
+    script.tell(600.0, Input::Pod { fact: pod("new", 102, &[]), listed: false });
+    script.tell(600.0, Input::Node { fact: node(103, &[("k", None)]), listed: false });
+    script.run(604.0, forbidden);
+    let reads = script.times(|effect| matches!(effect, Effect::Confirm { .. }));
+    let lately = reads.iter().filter(|when| **when >= 600.0).count();
+    assert!((4..=8).contains(&lately), "{lately} reads in four seconds");
+}
