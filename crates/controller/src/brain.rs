@@ -270,7 +270,8 @@ impl Brain {
         let stamp =
             self.stamper.as_ref().filter(|_| !self.stamping && self.may_act()).and_then(Stamper::wake_at);
         let earliest = engine.chain(stamp).fold(housekeeping, Mono::min);
-        match self.herald.is_idle() {
+        // Without the right to write, events wait for the lease, which wakes us.
+        match self.herald.is_idle() || !self.may_act() {
             true => earliest,
             false => earliest.min(now.plus(Span::from_millis(200))),
         }
@@ -307,11 +308,19 @@ impl Brain {
             oldest_due: census.oldest_due,
         });
         self.metrics.queues.depth(metrics::Queue::Pod, census.due + census.in_hand);
-        self.metrics.effects.events_dropped.inc_by(self.herald.take_dropped());
+        self.drop_events(self.right.is_lost(now));
         let acting = self.may_act();
         if acting != std::mem::replace(&mut self.was_acting, acting) && self.mode == Mode::Enforce {
             tracing::info!(acting, "the right to evict changed");
         }
+    }
+
+    /// Counts the events that were given up; with `all`, gives up those that wait.
+    fn drop_events(&mut self, all: bool) {
+        if all {
+            self.herald.clear();
+        }
+        self.metrics.effects.events_dropped.inc_by(self.herald.take_dropped());
     }
 
     /// No new effects; those under way end, within the time a supervisor grants.
@@ -327,5 +336,9 @@ impl Brain {
         if tokio::time::timeout(DRAIN_MAX, ending).await.is_err() {
             tracing::warn!("stopped with requests unanswered; whether they were carried out is unknown");
         }
+        self.drop_events(true);
     }
 }
+
+#[cfg(test)]
+mod tests;

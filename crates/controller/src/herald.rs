@@ -3,7 +3,7 @@
 //! Comes in: what happened to pods.
 //! Goes out: event notes, when there is room for them.
 //! Keeps:    evictions come first (TE-35: the original's events share its request budget): while pods go, events only
-//!           trickle; nothing is kept beyond fixed bounds.
+//!           trickle; nothing is kept beyond fixed bounds, nor beyond the lead of this process.
 //! Not here: sending (`brain.rs`), wording (`words.rs`).
 
 use std::collections::{BTreeMap, VecDeque};
@@ -112,6 +112,15 @@ impl Herald {
         })
     }
 
+    /// Gives up all that waits, and counts it: nothing is written that whoever leads next may contradict, or that is
+    /// old by then.
+    pub(crate) fn clear(&mut self) {
+        let folded: u64 = self.folded.values().map(|folded| u64::from(folded.pods)).sum();
+        self.dropped += self.waiting.len() as u64 + folded;
+        self.waiting.clear();
+        self.folded.clear();
+    }
+
     /// Whether anything waits.
     pub(crate) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.folded.is_empty()
@@ -158,6 +167,15 @@ mod tests {
         let mut herald = Herald::default();
         told(&mut herald, 5_000, 5_000);
         assert_eq!(herald.take_dropped(), 5_000 - (WAITING_MAX + FOLDED_MAX) as u64);
+    }
+
+    #[test]
+    fn what_is_given_up_counts_every_pod() {
+        let mut herald = Herald::default();
+        told(&mut herald, 150_000, 500);
+        herald.clear();
+        assert!(herald.is_idle() && herald.next(false, Mono::from_secs(1)).is_none());
+        assert_eq!((herald.take_dropped(), herald.take_dropped()), (150_000, 0));
     }
 
     #[test]

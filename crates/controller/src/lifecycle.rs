@@ -246,7 +246,7 @@ impl Lifecycle {
             everything_down: self.engine.is_everything_down(),
             in_doubt: self.engine.doubt(now).is_some(),
         });
-        self.metrics.effects.events_dropped.inc_by(self.teller.outbox.take_dropped());
+        self.teller.outbox.count_dropped(self.right.is_lost(now), &self.metrics);
     }
 
     /// When the loop has to go round without being told anything. What is due but may not be sent, or has no room,
@@ -273,5 +273,6 @@ impl Lifecycle {
                 "stopped with requests about nodes unanswered; whether they were carried out is unknown"
             );
         }
+        self.teller.outbox.count_dropped(true, &self.metrics);
     }
 }

@@ -2,7 +2,7 @@
 //! Room:     a bounded queue of events, and the few that are being written.
 //! Comes in: event notes, in the order of what happened.
 //! Goes out: requests; log lines and metrics about those that failed.
-//! Keeps:    nothing beyond fixed bounds; an event that finds no room is dropped and counted.
+//! Keeps:    nothing beyond fixed bounds, nor beyond the lead of this process; what is dropped is counted.
 //! Not here: wording (the tellers of the loops); events of evictions, which are folded and only trickle (`herald.rs`).
 
 use crate::metrics::{Effect, Metrics};
@@ -79,27 +79,44 @@ impl Outbox {
         while self.sending.next().await.is_some() {}
     }
 
-    /// How many were given up since the last call.
-    pub(crate) fn take_dropped(&mut self) -> u64 {
-        std::mem::take(&mut self.dropped)
+    /// Counts what was given up; with `all`, because the lead is lost or the process ends, gives up what waits.
+    pub(crate) fn count_dropped(&mut self, all: bool, metrics: &Metrics) {
+        if all {
+            self.dropped += self.waiting.len() as u64;
+            self.waiting.clear();
+        }
+        metrics.effects.events_dropped.inc_by(std::mem::take(&mut self.dropped));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::About;
+    use std::sync::Arc;
     use taintward_core::health::NodeRef;
     use taintward_core::names::{NodeName, Uid};
     use taintward_core::time::Wall;
 
     #[test]
-    fn what_finds_no_room_is_counted_once() {
+    fn what_finds_no_room_and_what_is_given_up_is_counted_once() {
+        let about = About {
+            version: "",
+            mode: "",
+            lease: String::new(),
+            started: Wall::from_secs(0),
+            host: String::new(),
+        };
+        let metrics = Metrics::new(Arc::new(|| Mono::from_secs(0)), &about);
         let mut outbox = Outbox::new(Bounds { waiting: 2, at_once: 1 });
         for name in ["a", "b", "c", "d", "e"] {
             let node = NodeRef { name: NodeName::new(name), uid: Uid::new(name) };
             outbox.put(EventNote::registered(&node, Wall::from_secs(1)));
         }
         assert_eq!(outbox.waiting.len(), 2);
-        assert_eq!((outbox.take_dropped(), outbox.take_dropped()), (3, 0));
+        for (all, waiting, dropped) in [(false, 2, 3), (false, 2, 3), (true, 0, 5), (true, 0, 5)] {
+            outbox.count_dropped(all, &metrics);
+            assert_eq!((outbox.waiting.len(), metrics.effects.events_dropped.get()), (waiting, dropped));
+        }
     }
 }

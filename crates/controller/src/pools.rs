@@ -317,10 +317,9 @@ impl Pools {
         let room = self.hands.room_for_nodes();
         let due: Vec<NodeName> = self.todo.iter().filter(free).take(room).cloned().collect();
         for node in due {
-            if !self.may_act() {
-                return;
+            if self.may_act() {
+                self.hands.begin(Errand::Member(node), &self.judgement);
             }
-            self.hands.begin(Errand::Member(node), &self.judgement);
         }
     }
 
@@ -372,7 +371,7 @@ impl Pools {
         let mut sums = census::sums(&self.judgement, &self.counts, &self.world);
         (sums.waiting, sums.retrying) = (self.todo.len(), self.retries.nodes());
         self.metrics.pools.set(sums);
-        self.metrics.effects.events_dropped.inc_by(self.teller.outbox.take_dropped());
+        self.teller.outbox.count_dropped(self.right.is_lost(now), &self.metrics);
     }
 
     /// When the loop has to go round without being told anything.
@@ -396,5 +395,6 @@ impl Pools {
                 "stopped with requests about dedicated pools unanswered; whether they were carried out is unknown"
             );
         }
+        self.teller.outbox.count_dropped(true, &self.metrics);
     }
 }

@@ -29,6 +29,11 @@ impl Right {
         }
     }
 
+    /// Whether somebody else may write by now. A renewal that is late takes [`Right::is_given`] away, and not this.
+    pub(crate) fn is_lost(&self, now: Mono) -> bool {
+        !self.is_given(now, Span::ZERO)
+    }
+
     /// When the lease was last renewed by us: proof that the API server takes our writes.
     pub(crate) fn renewed(&self) -> Option<Mono> {
         match self {

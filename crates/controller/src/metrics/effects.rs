@@ -19,7 +19,7 @@ pub struct Effects {
     inflight: Gauge,
     limit: By<Controller, Gauge>,
     conflicts: Counter,
-    /// Events that were given up because too many waited; evictions never wait for them.
+    /// Events that were given up; evictions never wait for them.
     pub events_dropped: Counter,
 }
 
@@ -42,7 +42,10 @@ impl Effects {
                 "taintward_precondition_conflict",
                 "Writes refused because the object was not the one, or not the version, the decision was made for",
             ),
-            events_dropped: shelf.counter("taintward_events_dropped", "Events given up because too many waited"),
+            events_dropped: shelf.counter(
+                "taintward_events_dropped",
+                "Events given up: too many waited, the lead was lost, or the process ended",
+            ),
         }
     }
 

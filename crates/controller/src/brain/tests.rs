@@ -1,0 +1,129 @@
+//! Events of evictions wait for the right to write, and no longer than the lead lasts.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use super::*;
+use crate::herald::Story;
+use http::{Request, Response};
+use kube::client::Body;
+use std::convert::Infallible;
+use std::sync::atomic::AtomicU64;
+use taintward_client::lease::Leadership;
+use taintward_core::engine::Config;
+use taintward_core::names::{NodeName, PodName, Uid};
+use taintward_core::time::Wall;
+use tokio::sync::mpsc;
+
+/// A loop with five events that wait, and what it does.
+struct Stage {
+    clock: Clock,
+    metrics: Arc<Metrics>,
+    /// Requests that came to the API server, which answers none.
+    requests: Arc<AtomicU64>,
+    turns: Arc<AtomicU64>,
+    lead: watch::Sender<Leadership>,
+    stop: crate::shutdown::ShutdownRequest,
+    brain: tokio::task::JoinHandle<()>,
+}
+
+impl Stage {
+    fn new(lead_for: Option<Span>) -> Self {
+        let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
+        let (requests, turns): (Arc<AtomicU64>, Arc<AtomicU64>) = Default::default();
+        let asked = Arc::clone(&requests);
+        let silent = tower::service_fn(move |_: Request<Body>| {
+            asked.fetch_add(1, Ordering::Relaxed);
+            std::future::pending::<Result<Response<Body>, Infallible>>()
+        });
+        let (reading, turned) = (clock.clone(), Arc::clone(&turns));
+        let beats: taintward_serve::metrics::MonoClock = Arc::new(move || {
+            turned.fetch_add(1, Ordering::Relaxed);
+            reading.now().mono
+        });
+        let about = metrics::About {
+            version: "1",
+            mode: "enforce",
+            lease: "taintward".into(),
+            started: Wall::from_secs(1_800_000_000),
+            host: String::new(),
+        };
+        let measured = clock.clone();
+        let metrics = Arc::new(Metrics::new(Arc::new(move || measured.now().mono), &about));
+        let (lead, led) = watch::channel(leading(&clock, lead_for));
+        let (nodes, pods) = (mpsc::channel(1).1, mpsc::channel(1).1);
+        let mut brain = Brain::new(Parts {
+            engine: Engine::new(Config::default()),
+            clock: clock.clone(),
+            actor: Actor::new(kube::Client::new(silent, "default"), "test"),
+            right: Right::Elected(led),
+            mode: Mode::Enforce,
+            stamp_taints: false,
+            metrics: Arc::clone(&metrics),
+            heartbeat: Heartbeat::new(Span::from_secs(30), beats),
+            synced: Arc::default(),
+            hold: watch::channel(false).1,
+            relist_now: RelistNow::default(),
+        });
+        for pod in ["a", "b", "c", "d", "e"] {
+            let (name, uid) = (PodName::new("shop", pod), Uid::new(pod));
+            let (node, at) = (NodeName::new("n"), clock.now().wall);
+            brain.herald.tell(Story::Evicted, &node, (&name, &uid), "gone".into(), at);
+        }
+        let (stop, stopping) = Shutdown::pair();
+        let brain = tokio::spawn(brain.run(News { nodes, pods }, stopping));
+        Self { clock, metrics, requests, turns, lead, stop, brain }
+    }
+
+    fn lead(&self, span: Option<Span>) {
+        self.lead.send_replace(leading(&self.clock, span));
+    }
+
+    fn dropped(&self) -> u64 {
+        self.metrics.effects.events_dropped.get()
+    }
+
+    fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+}
+
+fn leading(clock: &Clock, span: Option<Span>) -> Leadership {
+    let now = clock.now().mono;
+    let valid_until = span.map_or(Leadership::none(now).valid_until, |span| now.plus(span));
+    Leadership { leading: span.is_some(), valid_until, ..Leadership::none(now) }
+}
+
+const LONG: Option<Span> = Some(Span::from_secs(3_600));
+
+#[tokio::test(start_paused = true)]
+async fn events_of_a_lost_lead_are_dropped_and_counted_and_not_written_in_the_next() {
+    let stage = Stage::new(None);
+    tokio::time::sleep(Duration::from_secs(7_200)).await;
+    assert_eq!(stage.dropped(), 5);
+    stage.lead(LONG);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!((stage.requests(), stage.dropped()), (0, 5));
+}
+
+/// The lease is still ours, and too short for another request: its renewal is late.
+#[tokio::test(start_paused = true)]
+async fn events_wait_for_a_late_renewal_without_waking_the_loop() {
+    let stage = Stage::new(Some(Span::from_secs(3)));
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    let turns = stage.turns.load(Ordering::Relaxed);
+    assert!(turns <= 5, "{turns} turns in 2.5 s, one a second is needed");
+    assert_eq!((stage.requests(), stage.dropped()), (0, 0));
+    stage.lead(LONG);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!((stage.requests(), stage.dropped()), (4, 0));
+}
+
+/// Four events are being written, and are never answered; one waits.
+#[tokio::test(start_paused = true)]
+async fn events_that_wait_at_the_end_are_counted_as_dropped() {
+    let mut stage = Stage::new(LONG);
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    assert_eq!((stage.requests(), stage.dropped()), (4, 0));
+    stage.stop.send();
+    (&mut stage.brain).await.unwrap();
+    assert_eq!((stage.requests(), stage.dropped()), (4, 1));
+}
