@@ -9,6 +9,7 @@ use crate::admin::Heartbeat;
 use crate::hands::{Done, Hands};
 use crate::hear;
 use crate::herald::Herald;
+use crate::lines::Lines;
 use crate::metrics::{self, Metrics};
 use crate::news::{Batch, News};
 use crate::right::Right;
@@ -66,6 +67,7 @@ pub(crate) struct Brain {
     pub(crate) complaints: Quota,
     pub(crate) foreign: Quota,
     pub(crate) rewound: Quota,
+    pub(crate) lines: Lines,
     writing: FuturesUnordered<BoxFuture<'static, Written>>,
     stamping: bool,
     published: Option<Mono>,
@@ -112,6 +114,7 @@ impl Brain {
             complaints: Quota::per_second(5),
             foreign: Quota::per_minute(1),
             rewound: Quota::per_minute(1),
+            lines: Lines::default(),
             writing: FuturesUnordered::new(),
             stamping: false,
             published: None,
@@ -309,6 +312,7 @@ impl Brain {
         });
         self.metrics.queues.depth(metrics::Queue::Pod, census.due + census.in_hand);
         self.drop_events(self.right.is_lost(now));
+        self.lines.sum_up(Some(now));
         let acting = self.may_act();
         if acting != std::mem::replace(&mut self.was_acting, acting) && self.mode == Mode::Enforce {
             tracing::info!(acting, "the right to evict changed");
@@ -337,6 +341,7 @@ impl Brain {
             tracing::warn!("stopped with requests unanswered; whether they were carried out is unknown");
         }
         self.drop_events(true);
+        self.lines.sum_up(None);
     }
 }
 

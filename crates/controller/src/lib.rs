@@ -14,6 +14,7 @@ pub mod hear;
 mod herald;
 mod lifecycle;
 mod limit;
+mod lines;
 pub mod logging;
 pub mod metrics;
 mod news;

@@ -247,6 +247,7 @@ impl Lifecycle {
             in_doubt: self.engine.doubt(now).is_some(),
         });
         self.teller.outbox.count_dropped(self.right.is_lost(now), &self.metrics);
+        self.teller.lines.sum_up(Some(now));
     }
 
     /// When the loop has to go round without being told anything. What is due but may not be sent, or has no room,
@@ -274,5 +275,6 @@ impl Lifecycle {
             );
         }
         self.teller.outbox.count_dropped(true, &self.metrics);
+        self.teller.lines.sum_up(None);
     }
 }

@@ -120,4 +120,4 @@ fn shown(verbosity: u8) -> Targets {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

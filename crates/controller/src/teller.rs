@@ -47,6 +47,12 @@ impl Quota {
         self.used += 1;
         Some(std::mem::take(&mut self.withheld))
     }
+
+    /// How many were withheld, once their time is over; without `now`, it is.
+    pub(crate) fn take_withheld(&mut self, now: Option<Mono>) -> u64 {
+        let goes_on = now.is_some_and(|now| self.since.is_some_and(|since| now < since.plus(self.per)));
+        if goes_on { 0 } else { std::mem::take(&mut self.withheld) }
+    }
 }
 
 impl Brain {
@@ -115,6 +121,9 @@ impl Brain {
             return;
         }
         self.metrics.evictions.would_evict.inc();
+        if !self.lines.admit("would evict pod now", now.mono) {
+            return;
+        }
         if let Some((name, verdict, taints)) = self.engine.explain(pod, now) {
             let taint =
                 verdict.decisive.and_then(|at| taints.get(at)).map(|instance| instance.taint.to_string());
@@ -128,9 +137,10 @@ impl Brain {
         }
     }
 
-    fn tell_countdown(&self, pod: &PodRef, until: Mono, message: &'static str, now: Now) {
+    fn tell_countdown(&mut self, pod: &PodRef, until: Mono, message: &'static str, now: Now) {
         let observing = self.mode == Mode::Observe;
-        if !observing && !tracing::enabled!(tracing::Level::DEBUG) {
+        let shown = observing || tracing::enabled!(tracing::Level::DEBUG);
+        if !shown || !self.lines.admit(message, now.mono) {
             return;
         }
         let Some((name, verdict, taints)) = self.engine.explain(pod, now) else { return };
@@ -150,7 +160,9 @@ impl Brain {
     fn tell_cancelled(&mut self, pod: &PodRef, now: Now) {
         let Some((name, ..)) = self.engine.explain(pod, now) else { return };
         let name = name.clone();
-        tracing::info!(pod = name.as_str(), uid = %pod.uid, node = pod.node.as_str(), "countdown cancelled");
+        if self.lines.admit("countdown cancelled", now.mono) {
+            tracing::info!(pod = name.as_str(), uid = %pod.uid, node = pod.node.as_str(), "countdown cancelled");
+        }
         if self.may_act() {
             let note = words::cancelled(&pod.node, &name);
             self.herald.tell(Story::Cancelled, &pod.node, (&name, &pod.uid), note, now.wall);
@@ -158,6 +170,11 @@ impl Brain {
     }
 
     fn tell_not_understood(&mut self, pod: &PodRef, now: Now) {
+        const MESSAGE: &str =
+            "pod stays: it has a toleration whose operator or effect this version does not know";
+        if !self.lines.admit(MESSAGE, now.mono) {
+            return;
+        }
         let Some((name, verdict, _)) = self.engine.explain(pod, now) else { return };
         let toleration = verdict.reasons.iter().find_map(|reason| match reason.answer {
             taintward_core::matching::Answer::NotUnderstood(position) => Some(position),
@@ -169,7 +186,7 @@ impl Brain {
             uid = %pod.uid,
             node = pod.node.as_str(),
             toleration,
-            "pod stays: it has a toleration whose operator or effect this version does not know"
+            "{MESSAGE}"
         );
     }
 

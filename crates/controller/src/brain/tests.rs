@@ -1,12 +1,15 @@
-//! Events of evictions wait for the right to write, and no longer than the lead lasts.
+//! Events of evictions wait for the right to write, and no longer than the lead lasts. Log lines are not one per pod.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use super::*;
 use crate::herald::Story;
+use crate::logging::Format;
+use crate::logging::tests::logged;
 use http::{Request, Response};
 use kube::client::Body;
 use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
+use taintward_client::decode::{Decoded, Fact as _};
 use taintward_client::lease::Leadership;
 use taintward_core::engine::Config;
 use taintward_core::names::{NodeName, PodName, Uid};
@@ -39,29 +42,13 @@ impl Stage {
             turned.fetch_add(1, Ordering::Relaxed);
             reading.now().mono
         });
-        let about = metrics::About {
-            version: "1",
-            mode: "enforce",
-            lease: "taintward".into(),
-            started: Wall::from_secs(1_800_000_000),
-            host: String::new(),
-        };
-        let measured = clock.clone();
-        let metrics = Arc::new(Metrics::new(Arc::new(move || measured.now().mono), &about));
+        let metrics = metered(&clock);
         let (lead, led) = watch::channel(leading(&clock, lead_for));
         let (nodes, pods) = (mpsc::channel(1).1, mpsc::channel(1).1);
         let mut brain = Brain::new(Parts {
-            engine: Engine::new(Config::default()),
-            clock: clock.clone(),
-            actor: Actor::new(kube::Client::new(silent, "default"), "test"),
-            right: Right::Elected(led),
-            mode: Mode::Enforce,
-            stamp_taints: false,
             metrics: Arc::clone(&metrics),
             heartbeat: Heartbeat::new(Span::from_secs(30), beats),
-            synced: Arc::default(),
-            hold: watch::channel(false).1,
-            relist_now: RelistNow::default(),
+            ..parts(&clock, Actor::new(kube::Client::new(silent, "default"), "test"), Right::Elected(led))
         });
         for pod in ["a", "b", "c", "d", "e"] {
             let (name, uid) = (PodName::new("shop", pod), Uid::new(pod));
@@ -83,6 +70,34 @@ impl Stage {
 
     fn requests(&self) -> u64 {
         self.requests.load(Ordering::Relaxed)
+    }
+}
+
+fn metered(clock: &Clock) -> Arc<Metrics> {
+    let about = metrics::About {
+        version: "1",
+        mode: "enforce",
+        lease: "taintward".into(),
+        started: Wall::from_secs(1_800_000_000),
+        host: String::new(),
+    };
+    let clock = clock.clone();
+    Arc::new(Metrics::new(Arc::new(move || clock.now().mono), &about))
+}
+
+fn parts(clock: &Clock, actor: Actor, right: Right) -> Parts {
+    Parts {
+        engine: Engine::new(Config::default()),
+        clock: clock.clone(),
+        actor,
+        right,
+        mode: Mode::Enforce,
+        stamp_taints: false,
+        metrics: metered(clock),
+        heartbeat: Heartbeat::new(Span::from_secs(30), Arc::new(|| Mono::from_secs(0))),
+        synced: Arc::default(),
+        hold: watch::channel(false).1,
+        relist_now: RelistNow::default(),
     }
 }
 
@@ -126,4 +141,79 @@ async fn events_that_wait_at_the_end_are_counted_as_dropped() {
     stage.stop.send();
     (&mut stage.brain).await.unwrap();
     assert_eq!((stage.requests(), stage.dropped()), (4, 1));
+}
+
+fn node(taints: &str) -> NodeFact {
+    let json = format!(
+        r#"{{"metadata":{{"name":"n","uid":"n","resourceVersion":"7"}},"spec":{{"taints":[{taints}]}}}}"#
+    );
+    let Decoded::Fact(fact) = NodeFact::from_json(json.as_bytes()) else { panic!("a node") };
+    fact
+}
+
+fn pod(number: usize, tolerations: &str) -> PodFact {
+    let meta =
+        format!(r#"{{"name":"p{number}","namespace":"shop","uid":"u{number}","resourceVersion":"7"}}"#);
+    let json = format!(r#"{{"metadata":{meta},"spec":{{"nodeName":"n","tolerations":[{tolerations}]}}}}"#);
+    let Decoded::Fact(fact) = PodFact::from_json(json.as_bytes()) else { panic!("a pod") };
+    fact
+}
+
+/// What is logged of pods of one node when its taint comes and goes again.
+fn log_of_a_taint(mode: Mode, pods: usize, tolerations: &str) -> String {
+    let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
+    let unused =
+        tower::service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
+    let actor = Actor::new(kube::Client::new(unused, "default"), "test");
+    let mut brain = Brain::new(Parts { mode, ..parts(&clock, actor, Right::Never) });
+    logged(Format::Text, 0, || {
+        let now = clock.now();
+        let node = |taints| Input::Node { fact: node(taints), listed: false };
+        let start = [
+            Input::NodesBegin { silent_since: None },
+            node(""),
+            Input::NodesEnd,
+            Input::PodsBegin { silent_since: None },
+        ];
+        start.into_iter().for_each(|input| brain.engine.handle(input, now));
+        for number in 0..pods {
+            brain.engine.handle(Input::Pod { fact: pod(number, tolerations), listed: true }, now);
+        }
+        brain.engine.handle(Input::PodsEnd, now);
+        for taints in [r#"{"key":"k","effect":"NoExecute"}"#, ""] {
+            brain.engine.handle(node(taints), now);
+            brain.engine.tick(now.mono);
+            brain.tell(now);
+        }
+        brain.lines.sum_up(None);
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_pods_of_one_taint_are_a_hundred_lines_and_a_number() {
+    let (brief, now, odd) = (
+        r#"{"key":"k","operator":"Exists","tolerationSeconds":300}"#,
+        "",
+        r#"{"key":"k","operator":"Resembles","value":"v"}"#,
+    );
+    for (mode, tolerations, message) in [
+        (Mode::Enforce, brief, "countdown cancelled"),
+        (Mode::Observe, brief, "countdown started"),
+        (Mode::Observe, brief, "countdown cancelled"),
+        (Mode::Observe, now, "would evict pod now"),
+        (
+            Mode::Enforce,
+            odd,
+            "pod stays: it has a toleration whose operator or effect this version does not know",
+        ),
+    ] {
+        let log = log_of_a_taint(mode, 1_000, tolerations);
+        let lines = |text: &str| log.lines().filter(|line| line.contains(text)).count();
+        assert_eq!(
+            lines(&format!(" {message} pod=")) + lines(&format!("{message}\" pod=")),
+            100,
+            "{message}"
+        );
+        assert_eq!(lines(&format!("withheld=900 of=\"{message}\"")), 1, "{message}");
+    }
 }

@@ -8,6 +8,7 @@
 
 use super::hands::Done;
 use super::words;
+use crate::lines::Lines;
 use crate::metrics::Metrics;
 use crate::outbox::{Bounds, Outbox};
 use crate::teller::Quota;
@@ -26,12 +27,13 @@ const ZONES_NAMED: usize = 50;
 /// What is still to be said, and how often what may be said.
 pub(super) struct Teller {
     pub(super) outbox: Outbox,
+    pub(super) lines: Lines,
     complaints: Quota,
 }
 
 impl Teller {
     pub(super) fn new() -> Self {
-        Self { outbox: Outbox::new(BOUNDS), complaints: Quota::per_second(5) }
+        Self { outbox: Outbox::new(BOUNDS), lines: Lines::default(), complaints: Quota::per_second(5) }
     }
 
     /// Says one thing; events only by whoever acts, so that replicas do not say it twice.
@@ -47,14 +49,23 @@ impl Teller {
                 "conditions of node set to Unknown"
             ),
             Notice::WouldTaint { node, zone, add, remove, why } => {
-                would_taint(node, zone, (*add, *remove), *why, now, metrics);
+                if !add.no_execute().is_empty() {
+                    metrics.node_health.would_taint.inc();
+                }
+                if self.lines.admit("would taint node now", now.mono) {
+                    would_taint(node, zone, (*add, *remove), *why, now);
+                }
             }
-            Notice::WouldDeclare { node, silent_since } => tracing::info!(
-                node = node.name.as_str(),
-                uid = %node.uid,
-                reason = words::why(Why::Silent { since: *silent_since }, now),
-                "would set conditions of node to Unknown now"
-            ),
+            Notice::WouldDeclare { node, silent_since } => {
+                if self.lines.admit("would set conditions of node to Unknown now", now.mono) {
+                    tracing::info!(
+                        node = node.name.as_str(),
+                        uid = %node.uid,
+                        reason = words::why(Why::Silent { since: *silent_since }, now),
+                        "would set conditions of node to Unknown now"
+                    );
+                }
+            }
             Notice::EverythingDown(true) => tracing::warn!(
                 "all zones are down: no node gets a NoExecute taint for that, and those that are there go"
             ),
@@ -67,27 +78,39 @@ impl Teller {
             Notice::HoldCountdowns(false) => tracing::info!("countdowns go on"),
             Notice::ZoneChanged { zone, from, to } => {
                 let (zone, from, to) = (zone.to_string(), words::state(*from), words::state(*to));
-                tracing::warn!(zone, from, to, "zone changed");
+                if self.lines.admit("zone changed", now.mono) {
+                    tracing::warn!(zone, from, to, "zone changed");
+                }
             }
-            Notice::NotUnderstood(node) => tracing::warn!(
-                node = node.as_str(),
-                "node, or its lease, makes no sense: its taints stay as they are"
-            ),
+            Notice::NotUnderstood(node) => {
+                const MESSAGE: &str = "node, or its lease, makes no sense: its taints stay as they are";
+                if self.lines.admit(MESSAGE, now.mono) {
+                    tracing::warn!(node = node.as_str(), "{MESSAGE}");
+                }
+            }
             Notice::ObservedAfresh => tracing::warn!(
                 "observation was interrupted: nodes are silent only if they are for a whole grace period from now on"
             ),
             Notice::Failed { node, failure, .. } => {
                 tracing::debug!(node = node.as_str(), ?failure, "tried again later");
             }
-            Notice::Registered(node) | Notice::Removed(node) | Notice::BecameNotReady(node) => {
-                tell_about(node, notice);
+            Notice::Registered(node) => {
+                tracing::debug!(node = node.name.as_str(), uid = %node.uid, "node seen for the first time");
             }
+            Notice::Removed(node) => self.tell_about(node, "node is gone", now.mono),
+            Notice::BecameNotReady(node) => self.tell_about(node, "node is not ready any more", now.mono),
             Notice::PodMarked { pod, name } => {
                 tracing::debug!(pod = name.as_str(), uid = %pod.uid, "pod marked not ready: its node is not");
             }
         }
         if let Some(note) = event(notice, now).filter(|_| acting) {
             self.outbox.put(note);
+        }
+    }
+
+    fn tell_about(&mut self, node: &NodeRef, message: &'static str, now: Mono) {
+        if self.lines.admit(message, now) {
+            tracing::info!(node = node.name.as_str(), uid = %node.uid, "{message}");
         }
     }
 
@@ -127,17 +150,7 @@ fn tell_tainted(
 }
 
 /// In observe mode (S14).
-fn would_taint(
-    node: &NodeRef,
-    zone: &ZoneKey,
-    (add, remove): (OwnTaints, OwnTaints),
-    why: Why,
-    now: Now,
-    metrics: &Metrics,
-) {
-    if !add.no_execute().is_empty() {
-        metrics.node_health.would_taint.inc();
-    }
+fn would_taint(node: &NodeRef, zone: &ZoneKey, (add, remove): (OwnTaints, OwnTaints), why: Why, now: Now) {
     tracing::info!(
         node = node.name.as_str(),
         uid = %node.uid,
@@ -147,15 +160,6 @@ fn would_taint(
         reason = words::why(why, now),
         "would taint node now"
     );
-}
-
-fn tell_about(node: &NodeRef, notice: &Notice) {
-    let (name, uid) = (node.name.as_str(), &node.uid);
-    match notice {
-        Notice::Registered(_) => tracing::debug!(node = name, %uid, "node seen for the first time"),
-        Notice::Removed(_) => tracing::info!(node = name, %uid, "node is gone"),
-        _ => tracing::info!(node = name, %uid, "node is not ready any more"),
-    }
 }
 
 /// Upstream's events (NL-17, NL-19).
@@ -193,5 +197,44 @@ pub(super) fn zones(engine: &Engine, now: Now) {
     }
     if let Some(doubt) = engine.doubt(now.mono) {
         tracing::info!(?doubt, "no node is called silent yet");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::logging::Format;
+    use crate::logging::tests::logged;
+    use crate::metrics::About;
+    use std::sync::Arc;
+    use taintward_core::names::{NodeName, Uid};
+    use taintward_core::time::Wall;
+
+    #[test]
+    fn thousands_of_nodes_are_a_hundred_lines_of_each_kind_and_a_number() {
+        let (mono, wall, skew_max) = (Mono::from_secs(7), Wall::from_secs(1_800_000_000), None);
+        let now = Now { mono, wall, skew_max };
+        let (started, host) = (now.wall, String::new());
+        let about = About { version: "", mode: "", lease: String::new(), started, host };
+        let metrics = Metrics::new(Arc::new(|| Mono::from_secs(7)), &about);
+        let log = logged(Format::Text, 0, || {
+            let mut teller = Teller::new();
+            for number in 0..5_000 {
+                let name = NodeName::new(&format!("n{number}"));
+                let node = NodeRef { name: name.clone(), uid: Uid::new("u") };
+                let silent_since = now.mono;
+                for notice in [
+                    Notice::NotUnderstood(name),
+                    Notice::BecameNotReady(node.clone()),
+                    Notice::WouldDeclare { node: node.clone(), silent_since },
+                    Notice::Removed(node),
+                ] {
+                    teller.tell(&notice, true, now, &metrics);
+                }
+            }
+            teller.lines.sum_up(None);
+        });
+        assert_eq!(log.lines().count(), 4 * 101);
+        assert_eq!(log.lines().filter(|line| line.contains(" withheld=4900 of=")).count(), 4);
     }
 }

@@ -22,7 +22,7 @@ fn clock() -> jiff::Timestamp {
     jiff::Timestamp::from_microsecond(1_795_250_200_123_456).unwrap()
 }
 
-fn logged(format: Format, verbosity: u8, say: impl FnOnce()) -> String {
+pub(crate) fn logged(format: Format, verbosity: u8, say: impl FnOnce()) -> String {
     let sink = Sink::default();
     let writer = sink.clone();
     let subscriber = subscriber(Logging { format, verbosity }, move || writer.clone(), clock);
