@@ -51,7 +51,7 @@ fn nodes_come_from_a_file() {
     }
     assert!(!nodes.contains("\"n1\""));
     refused(&["--nodes", &file, "--zones", "2"], 2, &["leave --zones out"]);
-    refused(&["--nodes", &file, "--load", &file], 2, &["leave --nodes FILE out"]);
+    refused(&["--nodes", &file, "--load", &file], 2, &["leave --nodes and --zones out"]);
     refused(&["--nodes", &file, "--tour"], 2, &["--tour needs"]);
 }
 

@@ -24,9 +24,8 @@ use taintward_sandbox::world;
 pub(crate) struct SandboxArgs {
     #[command(subcommand)]
     verb: Option<SandboxVerb>,
-    /// How many nodes there are; or a file of Nodes, in YAML or JSON, as `kubectl get nodes -o yaml` prints them. Of a
-    /// Node in a file, all but apiVersion, kind and metadata.name may be left out
-    /// (6 unless told otherwise)
+    /// How many nodes there are, 6 unless told otherwise; or a file of Nodes, in YAML or JSON, as `kubectl get nodes -o
+    /// yaml` prints them. Of a Node in a file, all but apiVersion, kind and metadata.name may be left out
     #[arg(long, value_name = "N|FILE", allow_negative_numbers = true, value_parser = nodes)]
     nodes: Option<Nodes>,
     /// In how many zones, at most one for each node (3 unless told otherwise); nodes of a file are in the zones of their
