@@ -131,14 +131,16 @@ impl<'c> Plot<'c> {
         .await;
     }
 
-    /// What deploy/ grants was enough, and whatever was written to nodes was a patch with tests.
-    /// How often the program has begun to watch.
+    /// How many watches of the program are open.
     pub(crate) fn streams(&self, resource: &str) -> usize {
         let all = self.cluster.audit().unwrap().into_iter();
-        let begun = all.filter(|entry| entry.verb == "watch" && entry.stage == "ResponseStarted");
-        begun.filter(|entry| entry.user == OURS.user() && entry.resource == resource).count()
+        let ours = all
+            .filter(|entry| entry.verb == "watch" && entry.user == OURS.user() && entry.resource == resource);
+        let (begun, others): (Vec<_>, Vec<_>) = ours.partition(|entry| entry.stage == "ResponseStarted");
+        begun.len() - others.iter().filter(|entry| entry.code == 200).count().min(begun.len())
     }
 
+    /// What deploy/ grants was enough, and whatever was written to nodes was a patch with tests.
     pub(crate) fn checks_the_record(&self) {
         let ours: Vec<_> =
             self.cluster.audit().unwrap().into_iter().filter(|entry| entry.user == OURS.user()).collect();

@@ -89,7 +89,7 @@ async fn started(cluster: &Cluster, kubeconfig: &std::path::Path) -> Taintward {
 
 /// Waits until it is refused.
 async fn is_refused(taintward: &Taintward) {
-    wait::until("a 401", BELIEVED, async || Ok((!taintward.said("401").is_empty()).then_some(())))
+    wait::until("a 401", BELIEVED, async || Ok((!taintward.said("Unauthorized").is_empty()).then_some(())))
         .await
         .unwrap();
 }
@@ -142,7 +142,7 @@ pub(crate) async fn a_revoked_token_whose_file_is_replaced_is_used(
         scene.stays_until(&long, Timestamp::now()).await;
         sleep(3.0).await;
     }
-    assert!(taintward.said("401").is_empty(), "it was replaced in time");
+    assert!(taintward.said("Unauthorized").is_empty(), "it was replaced in time");
     // Revoked first.
     revoke(&scene, "second").await;
     sleep(11.0).await;
@@ -198,7 +198,7 @@ date +%s.%N >> answers
         sleep_until(began + seconds(f64::from(round + 1) * 5.0)).await;
     }
     assert!((3..=4).contains(&lines("runs")), "renewed when three quarters are over: {}", lines("runs"));
-    assert!(taintward.said("401").is_empty());
+    assert!(taintward.said("Unauthorized").is_empty());
 
     // Long-lived by its own account, and revoked.
     replace(cluster, "seconds", "3600");

@@ -150,8 +150,9 @@ pub(crate) async fn stamping_without_permission_warns_once(
         assert_eq!(times_added(&scene, &name).await, [("stamp".into(), None)]);
     }
     let refused = witness.ours(|entry| entry.resource == "nodes" && entry.is_write());
-    assert_eq!(refused.len(), 1, "once refused is enough: {refused:?}");
-    assert_eq!(refused[0].code, 403);
+    // A right may be given at any time: it is tried again, after a second, then ever more rarely.
+    assert!((1..=3).contains(&refused.len()), "{refused:?}");
+    assert!(refused.iter().all(|entry| entry.code == 403), "{refused:?}");
     let warnings = taintward.said("--stamp-taints has no effect");
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert_eq!(warnings[0]["level"], "warning");
