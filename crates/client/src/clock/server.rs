@@ -3,7 +3,8 @@
 //! Comes in: dates, each with when its request was sent and when its answer came, by the waiting clock.
 //! Goes out: the server's time and its uncertainty; why a date was not used.
 //! Keeps:    while dates are what servers' clocks show, and clocks drift apart by less than [`DRIFT`], the truth is in
-//!           what is told; one wrong date, or two, change nothing.
+//!           what is told. One wrong date, or two, change nothing if they contradict the others, and shift what is told
+//!           by no more than two seconds if they do not: where answers take long, dates agree that are that far apart.
 //! Not here: headers (`connect/observe.rs`); what the time means (the core).
 
 use taintward_core::time::{Mono, Span, Wall};
@@ -25,6 +26,9 @@ const ENOUGH_OVER: Span = Span::from_secs(2);
 /// So many clocks are told apart.
 const CLOCKS_MAX: usize = 6;
 
+/// An answer that took longer says too little: it agrees with almost everybody.
+const SLOW: Span = Span::from_secs(1);
+
 /// Dates outside of the years 2020 to 2099 are nobody's time.
 const PLAUSIBLE: std::ops::Range<Wall> = Wall::from_secs(1_577_836_800)..Wall::from_secs(4_102_444_800);
 
@@ -37,6 +41,8 @@ pub enum Ignored {
     Unreadable,
     /// It has an `Age`: it comes from a cache.
     Cached,
+    /// It took long: when its `Date` was written is hardly known.
+    Slow,
     /// Its `Date` is decades away.
     Implausible,
     /// It contradicts what many others said; that is believed once more answers say the same.
@@ -136,6 +142,9 @@ impl ServerTime {
     pub(super) fn hear(&mut self, date: Wall, sent: Mono, received: Mono) -> Result<(), Ignored> {
         if !PLAUSIBLE.contains(&date) {
             return Err(Ignored::Implausible);
+        }
+        if received > sent.plus(SLOW) {
+            return Err(Ignored::Slow);
         }
         let (said, now) = (Bounds::of(date, sent, received), received);
         self.forget(now);

@@ -354,6 +354,7 @@ closed_label! {
         Cached => "cached",
         /// Its `Date` is decades away.
         Implausible => "implausible",
+        Slow => "slow",
         /// It contradicts the others.
         Contradicting => "contradicting",
     }
@@ -366,6 +367,7 @@ impl From<Ignored> for DateIgnored {
             Ignored::Unreadable => Self::Unreadable,
             Ignored::Cached => Self::Cached,
             Ignored::Implausible => Self::Implausible,
+            Ignored::Slow => Self::Slow,
             Ignored::Contradicting => Self::Contradicting,
         }
     }
