@@ -82,7 +82,7 @@ impl Patience {
     ///
     /// An admission webhook or a server that takes 2 to 4 s would otherwise see every try of ours end before its time.
     /// What is added up is not what the others are reckoned with, server and client one after the other, which allows for
-    /// a request that arrives as late as we stop waiting: here it is on its way for [`TRANSIT_MAX`] at most, and nothing is
+    /// a request that arrives as late as we stop waiting: here it is on its way for half a second at most, and nothing is
     /// carried out after `left`, nor after [`Patience::longest`] (S2, S5). One that takes longer to arrive finds that we
     /// have given up at `left`, and with the stream the server gives up, too.
     #[must_use]

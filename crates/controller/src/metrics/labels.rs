@@ -354,6 +354,7 @@ closed_label! {
         Cached => "cached",
         /// Its `Date` is decades away.
         Implausible => "implausible",
+        /// It took long.
         Slow => "slow",
         /// It contradicts the others.
         Contradicting => "contradicting",

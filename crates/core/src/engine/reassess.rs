@@ -49,13 +49,13 @@ impl Engine {
         self.deadline_at().into_iter().chain(self.retry_at()).min()
     }
 
-    /// When the next deadline comes: what [`Engine::tick`] then makes due is there for [`Lane::Fresh`], too.
+    /// When the next deadline comes: what [`Engine::tick`] then makes due is there for [`super::Lane::Fresh`], too.
     pub fn deadline_at(&self) -> Option<Mono> {
         let first = self.wakes.first().map(|(at, _)| *at);
         first.into_iter().chain(self.book.queue.next_deadline()).min().filter(|at| *at != Mono::NEVER)
     }
 
-    /// When the next retry may be pulled ([`Lane::All`]). It stays in the past for as long as nobody pulls it: whoever has
+    /// When the next retry may be pulled ([`super::Lane::All`]). It stays in the past for as long as nobody pulls it: whoever has
     /// no room for retries waits for deadlines only (L6).
     pub fn retry_at(&self) -> Option<Mono> {
         self.book.queue.wake_at().filter(|at| self.is_synced() && *at != Mono::NEVER)
