@@ -1,10 +1,10 @@
-//! # Outage: live reads go unanswered, until one is answered
+//! # Outage: live reads go unanswered, until the API server answers again
 //! Room:     whether the API server is away; the one retry a second that finds out that it is back.
 //! Comes in: how each request ended.
 //! Goes out: which retry may go before its own time; since when the pauses of an outage are over.
-//! Keeps:    pauses that grew while nobody could answer hold up nobody once somebody can (L2): whoever waits is asked
-//!           about within a second or two, spread, so that a server that comes back is not met by all at once (P26).
-//!           While it is away it costs no more than it did: a request a second (L6).
+//! Keeps:    pauses that grew while the API server was away hold up no pod once it is back (L2): each pod that waits for an
+//!           answer is tried again within a second or two, spread, so that the server is not met by all at once (P26). A
+//!           server that answers some requests and not others is overloaded, not away: all pauses stand (L6).
 //! Not here: pauses after what a server says itself (`queue.rs`): those go on.
 
 use crate::effect::Failure;
@@ -13,63 +13,65 @@ use crate::time::{Mono, Span};
 /// The distance between two retries that go before their time.
 const PROBE_EVERY: Span = Span::from_secs(1);
 
+/// Without a single answer for so long the API server is away. Pauses that grew for less are short by themselves.
+const AWAY_AFTER: Span = Span::from_secs(3);
+
 /// Whether the API server answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Outage {
-    /// It does, again since this moment, if it ever did not.
-    Over {
-        /// Failures from before say nothing of now.
-        since: Mono,
-    },
+pub(super) struct Outage {
+    /// When the last outage ended: failures from before say nothing of now.
+    ended: Mono,
     /// A live read went unanswered, and nothing has been answered since.
-    Lasts {
-        /// When a retry may go whose own time has not come.
-        probe_at: Mono,
-    },
+    silence: Option<Silence>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Silence {
+    since: Mono,
+    /// When a retry may go whose own time has not come.
+    probe_at: Mono,
 }
 
 impl Default for Outage {
     fn default() -> Self {
-        Self::Over { since: Mono::from_micros(i64::MIN) }
+        Self { ended: Mono::from_micros(i64::MIN), silence: None }
     }
 }
 
 impl Outage {
     /// A request ended. Only reads tell of an outage: writes also fail by webhooks. True if an outage is over.
     pub(super) fn learn(&mut self, failure: Option<Failure>, is_read: bool, now: Mono) -> bool {
-        match (failure, &self) {
-            (Some(Failure::Unavailable), Self::Over { .. }) if is_read => {
-                *self = Self::Lasts { probe_at: now.plus(PROBE_EVERY) };
+        match (failure, self.silence) {
+            (Some(Failure::Unavailable), None) if is_read => {
+                self.silence = Some(Silence { since: now, probe_at: now.plus(AWAY_AFTER) });
                 false
             }
-            (Some(Failure::Unavailable | Failure::Throttled(_)), _) | (_, Self::Over { .. }) => false,
-            (_, Self::Lasts { .. }) => {
-                *self = Self::Over { since: now };
-                true
+            (Some(Failure::Unavailable | Failure::Throttled(_)), _) | (_, None) => false,
+            (_, Some(Silence { since, .. })) => {
+                self.silence = None;
+                let was_away = now >= since.plus(AWAY_AFTER);
+                if was_away {
+                    self.ended = now;
+                }
+                was_away
             }
         }
     }
 
     /// When a retry may go before its time; `None`: none may.
-    pub(super) const fn probe_at(self) -> Option<Mono> {
-        match self {
-            Self::Lasts { probe_at } => Some(probe_at),
-            Self::Over { .. } => None,
-        }
+    pub(super) fn probe_at(self) -> Option<Mono> {
+        self.silence.map(|silence| silence.probe_at)
     }
 
     /// A retry goes, before its time or not.
     pub(super) fn probed(&mut self, now: Mono) {
-        if let Self::Lasts { probe_at } = self {
-            *probe_at = now.plus(PROBE_EVERY);
+        if let Some(silence) = &mut self.silence {
+            silence.probe_at = silence.probe_at.max(now.plus(PROBE_EVERY));
         }
     }
 
     /// Whether a failure of that moment still counts.
     pub(super) fn counts(self, failed_at: Mono) -> bool {
-        match self {
-            Self::Over { since } => since < failed_at,
-            Self::Lasts { .. } => true,
-        }
+        self.silence.is_some() || self.ended < failed_at
     }
 }

@@ -19,8 +19,8 @@ fn crowd() -> Script {
     script
 }
 
-/// L2: who became due while the API server was away goes within two seconds of its return, however long it was away; until
-/// then it is asked about once a second, besides what each pod's own pauses allow.
+/// L2: a pod that became due while the API server was away leaves within two seconds of its return, however long it was
+/// away; until then one read a second goes out, besides what each pod's own pauses allow.
 #[test]
 fn l2_after_an_outage_of_any_length_those_who_are_due_go_within_two_seconds() {
     for away in [5.0, 30.0, 60.0, 600.0] {
@@ -39,6 +39,29 @@ fn l2_after_an_outage_of_any_length_those_who_are_due_go_within_two_seconds() {
         let during = reads.iter().filter(|when| (AWAY_FROM + 12.0..back).contains(*when)).count() as f64;
         assert!(during <= 1.2 * away + 20.0, "{away}: {during} reads");
     }
+}
+
+/// L6: a server that answers some reads and not others is overloaded: the pauses of what goes unanswered stand.
+#[test]
+fn l6_a_server_that_answers_some_reads_is_not_away() {
+    let mut script = crowd();
+    script.run(300.0, |when, effect| {
+        let now = crate::common::script::at(when).mono;
+        let answer = match effect {
+            Effect::Look { pod, .. } if pod.uid.to_string() == "p0" => {
+                failed(effect, now, Failure::Unavailable)
+            }
+            Effect::Delete { pod, .. } if pod.uid.to_string() == "p0" => {
+                failed(effect, now, Failure::Unavailable)
+            }
+            Effect::Delete { .. } => failed(effect, now, Failure::Forbidden),
+            effect => well(effect, now),
+        };
+        (answer, 0.01)
+    });
+    let looks =
+        script.times(|effect| matches!(effect, Effect::Look { pod, .. } if pod.uid.to_string() == "p0"));
+    assert!((10..=24).contains(&looks.len()), "{looks:?}");
 }
 
 /// A write that fails is no outage: a webhook that cannot be reached for one pod hurries nobody else.
