@@ -5,6 +5,7 @@
 //! Not here: the load (`load.rs`), the measuring (`measure.rs`), the table (`report.rs`).
 
 mod floor;
+mod hog;
 mod lifecycle;
 mod load;
 mod measure;
@@ -45,7 +46,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Who::Ours, Who::Original, Who::Floor, Who::Jobs])]
     contenders: Vec<Who>,
     /// What is measured
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [What::Latency, What::Throughput, What::Memory])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [What::Latency, What::Throughput, What::Contended, What::Memory])]
     measure: Vec<What>,
 }
 
@@ -77,6 +78,8 @@ pub(crate) enum Who {
 enum What {
     Latency,
     Throughput,
+    /// Evictions while other work keeps all cores busy
+    Contended,
     Memory,
 }
 
@@ -113,7 +116,10 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
         measure::latency(&cluster, &fleet, &contender, &arguments, &mut results).await?;
     }
     if arguments.measure.contains(&What::Throughput) {
-        measure::throughput(&cluster, &fleet, &contender, &arguments, &mut results).await?;
+        measure::throughput(&cluster, &fleet, &contender, &arguments, false, &mut results).await?;
+    }
+    if arguments.measure.contains(&What::Contended) {
+        measure::throughput(&cluster, &fleet, &contender, &arguments, true, &mut results).await?;
     }
     if arguments.measure.contains(&What::Memory) {
         measure::memory(&cluster, &fleet, &contender, &arguments, &mut results).await?;

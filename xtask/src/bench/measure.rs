@@ -4,6 +4,7 @@
 //! Goes out: [`Results`]: every single reading.
 //! Not here: medians, ratios, goals (`report.rs`).
 
+use super::hog::Hog;
 use super::load::Fleet;
 use super::{Arguments, Contenders, Who, floor};
 use crate::contender::Contender;
@@ -28,6 +29,10 @@ pub(crate) enum Row {
     Rate,
     /// Seconds of processor time for that.
     RateCpu,
+    /// As `Rate`, while other work keeps all cores busy.
+    ContendedRate,
+    /// As `RateCpu`, while other work keeps all cores busy.
+    ContendedCpu,
     /// Seconds from the taint until its node's one pod is gone.
     One,
     /// Seconds from the taint until the last of the node's hundred pods is gone.
@@ -139,41 +144,48 @@ async fn time_to_gone(fleet: &Fleet, node: &[String], pods: usize, by_floor: boo
     Ok(elapsed)
 }
 
-/// All nodes tainted at once.
+/// All nodes tainted at once; `contended`: while every core has other work, too.
 pub(crate) async fn throughput(
     cluster: &Cluster,
     fleet: &Fleet,
     contenders: &Contenders,
     arguments: &Arguments,
+    contended: bool,
     results: &mut Results,
 ) -> Result<()> {
+    let (rate, processor) =
+        if contended { (Row::ContendedRate, Row::ContendedCpu) } else { (Row::Rate, Row::RateCpu) };
     let nodes = names("throughput", arguments.nodes);
     fleet.create_nodes(&nodes).await?;
     let pods = nodes.len() * arguments.pods_per_node;
     for round in 0..arguments.rounds {
         for (who, contender) in contenders.among(&[Who::Ours, Who::Original, Who::Floor, Who::Jobs], round) {
-            eprintln!("evictions per second, round {}: {who:?}", round + 1);
+            eprintln!("evictions per second, contended: {contended}, round {}: {who:?}", round + 1);
             fleet.create_pods(&nodes, arguments.pods_per_node, 0).await?;
             let took = match contender {
                 Some(contender) => {
                     let (program, _) = settled(cluster, &contender).await?;
+                    let _hog = contended.then(Hog::start);
                     let before = usage::of(program.pid())?.cpu;
                     let start = Instant::now();
                     fleet.taint(&nodes).await?;
                     fleet.wait_empty(PATIENCE).await.with_context(|| program.last_words())?;
                     let took = start.elapsed();
                     let cpu = usage::of(program.pid())?.cpu.saturating_sub(before);
-                    results.add(Row::RateCpu, who, cpu.as_secs_f64());
+                    results.add(processor, who, cpu.as_secs_f64());
                     took
                 }
                 None => {
                     let names = floor::names(fleet).await?;
+                    let _hog = contended.then(Hog::start);
                     let start = Instant::now();
                     floor::evict(fleet, &names).await?;
                     start.elapsed()
                 }
             };
-            results.add(Row::Rate, who, pods as f64 / took.as_secs_f64());
+            let reading = pods as f64 / took.as_secs_f64();
+            eprintln!("  {reading:.0}/s");
+            results.add(rate, who, reading);
             fleet.untaint(&nodes).await?;
         }
     }

@@ -1,0 +1,43 @@
+//! # Hog: other work on the same machine
+//! Room:     keeps every core busy, as neighbours on a shared control-plane machine do.
+//! Comes in: nothing.
+//! Goes out: a load that ends when [`Hog`] is dropped.
+//! Not here: the contenders.
+
+use std::hint;
+use std::num::NonZero;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+/// One thread for each core, at ordinary priority, that only counts.
+pub(crate) struct Hog {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Hog {
+    pub(crate) fn start() -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        let spin = |stop: Arc<AtomicBool>| {
+            move || {
+                while !stop.load(Ordering::Relaxed) {
+                    hint::spin_loop();
+                }
+            }
+        };
+        let threads = (0..cores).map(|_| thread::spawn(spin(stop.clone()))).collect();
+        Self { stop, threads }
+    }
+}
+
+impl Drop for Hog {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // A thread that only counts cannot have panicked.
+            let _ = thread.join();
+        }
+    }
+}
