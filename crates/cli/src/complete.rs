@@ -55,6 +55,8 @@ pub(crate) enum Kind {
     PodOrNode,
     Namespace,
     Context,
+    Cluster,
+    User,
 }
 
 impl Shell {

@@ -1,5 +1,6 @@
 //! # Kube args: which cluster, and what of it, as kubectl asks
-//! Room:     `--kubeconfig`, `--context`, `-n`, `-A`, `-l`, `--request-timeout`, for all commands that read a cluster.
+//! Room:     `--kubeconfig`, `--context`, `--as` and so on, `-n`, `-A`, `-l`, `--request-timeout`, for all commands that read a
+//!           cluster.
 //! Comes in: arguments.
 //! Goes out: [`Cluster`], [`Server`].
 //! Not here: connecting (`taintward_client::connect`); the controller's own flags (`args/run.rs`).
@@ -8,10 +9,14 @@ use crate::complete::Kind;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
-use taintward_client::connect::{self, Connected};
+use taintward_client::connect::{self, Acting, Connected, Overrides};
 
 /// The heading of these flags in help.
 const HEADING: &str = "The cluster";
+
+/// The ids of the flags that say which cluster, for commands that may read none.
+pub(crate) const WHICH: [&str; 8] =
+    ["kubeconfig", "context", "cluster_name", "user", "server_address", "as_user", "as_group", "as_uid"];
 
 /// Flags of commands that ask a server.
 #[derive(Clone, Debug, Default, Args)]
@@ -23,6 +28,25 @@ pub(crate) struct ServerArgs {
     /// The context in the kubeconfig; without it the file's current one
     #[arg(long, value_name = "NAME", add = Kind::Context.completer())]
     context: Option<String>,
+    /// The cluster in the kubeconfig; without it the context's
+    #[arg(long = "cluster", id = "cluster_name", value_name = "NAME", add = Kind::Cluster.completer())]
+    cluster: Option<String>,
+    /// The user in the kubeconfig; without it the context's
+    #[arg(long, value_name = "NAME", add = Kind::User.completer())]
+    user: Option<String>,
+    /// The address of the API server, such as https://10.0.0.1:6443; without it the cluster's. Credentials and the
+    /// authority that is trusted stay those of the kubeconfig
+    #[arg(short = 's', long = "server", id = "server_address", value_name = "URL")]
+    server: Option<String>,
+    /// Who requests are made as, such as jane or system:serviceaccount:shop:ci; this user has to be allowed to impersonate
+    #[arg(long = "as", value_name = "USER", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    as_user: Option<String>,
+    /// A group that requests are made in, beside --as; may be repeated
+    #[arg(long, value_name = "GROUP", requires = "as_user", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    as_group: Vec<String>,
+    /// The UID that requests are made with, beside --as
+    #[arg(long, value_name = "UID", requires = "as_user")]
+    as_uid: Option<String>,
     /// How long an answer is waited for, as in 10s or 1m30s
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = crate::args::duration)]
     request_timeout: Duration,
@@ -59,7 +83,7 @@ pub(crate) struct Server {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cluster {
     pub(crate) settings: connect::Settings,
-    /// Somebody named it, by its file or its context.
+    /// It was named, by its file, its context or another of its flags.
     pub(crate) is_named: bool,
     namespace: Option<String>,
     all_namespaces: bool,
@@ -70,9 +94,12 @@ pub(crate) struct Cluster {
 
 impl ServerArgs {
     pub(crate) fn settle(self) -> Server {
+        let (groups, uid) = (self.as_group, self.as_uid);
+        let acting = self.as_user.map(|user| Acting { user, groups, uid });
         let settings = connect::Settings {
             kubeconfig: self.kubeconfig,
             context: self.context,
+            overrides: Overrides { cluster: self.cluster, user: self.user, server: self.server, acting },
             interactive: true,
             ..connect::Settings::default()
         };
@@ -83,7 +110,9 @@ impl ServerArgs {
 impl KubeArgs {
     /// Whether a cluster is named.
     pub(crate) fn names_a_cluster(&self) -> bool {
-        self.server.kubeconfig.is_some() || self.server.context.is_some()
+        let ServerArgs { kubeconfig, context, cluster, user, server, as_user, .. } = &self.server;
+        let names = [context, cluster, user, server, as_user];
+        kubeconfig.is_some() || names.into_iter().any(Option::is_some)
     }
 
     /// Whether objects are chosen, by anything but their names.

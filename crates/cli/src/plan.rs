@@ -99,7 +99,7 @@ enum PlanError {
     Change(#[from] change_file::ChangeFileError),
     #[error(transparent)]
     Print(#[from] crate::output::PrintError),
-    #[error("with {from} no cluster is read: leave --kubeconfig and --context out")]
+    #[error("with {from} no cluster is read: leave --kubeconfig, --context, --as and the like out")]
     UnusedCluster { from: String },
     #[error("--at {at} is before {now}, the moment of the plan; name a later one, as in --at +10m")]
     Past { at: Timestamp, now: Timestamp },

@@ -135,7 +135,7 @@ fn files_are_held_against_a_cluster() {
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  nodeSelector: {pool: db}\n  tolerations:\n  - {key: dedicated, \
                value: web, effect: NoSchedule}\n";
     let pod = folder.write("pod.yaml", pod);
-    let (code, out, said) = lint(&kubeconfig, &["-f", &pod, "--cluster"]);
+    let (code, out, said) = lint(&kubeconfig, &["-f", &pod, "--against-cluster"]);
     assert_eq!(code, 0, "{said}");
     let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("TL301 Pod a") && words.contains("there is dedicated=db:NoSchedule"), "{out}");
@@ -143,8 +143,8 @@ fn files_are_held_against_a_cluster() {
     assert!(!words.contains("TL302"), "the nodes themselves are not what is looked at: {out}");
     assert!(said.contains("0 errors, 1 warning, 1 info in 1 workload and 2 nodes of 1 file"), "{said}");
     let (code, _, said) = lint(&kubeconfig, &["-f", &pod]);
-    assert!(code == 1 && said.contains("or add --cluster"), "{said}");
-    let (code, _, said) = lint(&kubeconfig, &["--cluster"]);
+    assert!(code == 1 && said.contains("or add --against-cluster"), "{said}");
+    let (code, _, said) = lint(&kubeconfig, &["--against-cluster"]);
     assert!(code == 1 && said.contains("--filename"), "{said}");
 }
 

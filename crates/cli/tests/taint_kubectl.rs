@@ -75,6 +75,24 @@ fn what_kubectl_s_taints_tell_of_their_age_ours_do_too() {
     assert_eq!(entries[0], (json!("Update"), json!({})), "D1 reads the age of a taint there");
 }
 
+#[test]
+fn requests_as_somebody_else_are_judged_as_theirs() {
+    let runtime = runtime();
+    let Some((cluster, tools)) = cluster("taint_kubectl", &runtime) else { return };
+    let stage = Stage::set(&runtime, &cluster, &tools);
+    let groups = "--as jane --as-group shop --as-group system:masters";
+    for (acting, allowed) in [("--as jane", false), ("--as jane --as-group shop", false), (groups, true)] {
+        let case = Case::typed(&format!("node {{1}} new:NoExecute {acting}"));
+        let [theirs, ours] = stage.both(&case);
+        assert_eq!(theirs, ours, "{acting}");
+        assert_eq!(
+            (ours.code == 0, ours.nodes != stage.before(&case)),
+            (allowed, allowed),
+            "{acting}: {ours:?}"
+        );
+    }
+}
+
 /// Taints of each version of a node, as a watch tells them.
 fn keys(node: &Value) -> Vec<String> {
     let taints = node["spec"]["taints"].as_array().cloned().unwrap_or_default();

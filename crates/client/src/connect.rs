@@ -12,6 +12,7 @@ mod exec;
 mod files;
 mod gather;
 mod observe;
+mod overrides;
 mod probe;
 mod proxy;
 mod source;
@@ -20,6 +21,7 @@ mod tls;
 
 pub use access::{Missing, Need, check_access};
 pub use observe::Observer;
+pub use overrides::{Acting, Overrides};
 pub use probe::{Greeting, ProbeError, greet, probe};
 
 pub(crate) use credentials::NoCredentials;
@@ -40,6 +42,8 @@ pub struct Settings {
     pub kubeconfig: Option<PathBuf>,
     /// `--context`: another than the current one.
     pub context: Option<String>,
+    /// Other flags that count instead of what the configuration says.
+    pub overrides: Overrides,
     /// Who we say we are (`User-Agent`).
     pub user_agent: String,
     /// How long a connection may take to be made, TLS included.
@@ -57,6 +61,7 @@ impl Default for Settings {
         Self {
             kubeconfig: None,
             context: None,
+            overrides: Overrides::default(),
             user_agent,
             connect_timeout: Duration::from_secs(5),
             interactive: false,
@@ -111,16 +116,23 @@ pub enum ConnectError {
         /// The contexts there are.
         known: String,
     },
-    /// The context is not in the file.
-    #[error("there is no context \"{context}\" in the kubeconfig {place}; it has {known}")]
-    UnknownContext {
-        /// The context asked for, or named as the current one.
-        context: String,
+    /// A context, a cluster or a user is not in the file.
+    #[error("there is no {kind} \"{name}\" in the kubeconfig {place}; it has {known}")]
+    Unknown {
+        /// What was asked for.
+        kind: &'static str,
+        /// Its name, or that of the current context.
+        name: String,
         /// Path of the file, or files.
         place: String,
-        /// The contexts there are.
+        /// Those there are.
         known: String,
     },
+    /// `--server` is no address.
+    #[error(
+        "\"{0}\" is no address of an API server; write --server https://HOST:PORT, or http:// for plain HTTP"
+    )]
+    Server(String),
     /// The context leads nowhere.
     #[error("the kubeconfig {place} is not complete: {reason}")]
     Incomplete {
@@ -175,9 +187,20 @@ pub enum ConnectError {
     UserAgent(String),
 }
 
-/// The names of the contexts that the configuration has, in the order of its files; none if there is none.
-pub fn contexts(settings: &Settings) -> Vec<String> {
-    source::contexts(settings, &Surroundings::here())
+/// Entries of a kubeconfig.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entries {
+    /// What `--context` names.
+    Contexts,
+    /// What `--cluster` names.
+    Clusters,
+    /// What `--user` names.
+    Users,
+}
+
+/// The names of these entries in the configuration, in the order of its files; none if there is none.
+pub fn entries(kind: Entries, settings: &Settings) -> Vec<String> {
+    source::entries(kind, settings, &Surroundings::here())
 }
 
 /// Why credentials cannot be used.

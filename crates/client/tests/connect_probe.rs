@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use taintward_client::connect::{
-    ConnectError, Connected, Need, ProbeError, Settings, check_access, connect, probe,
+    Acting, ConnectError, Connected, Need, Overrides, ProbeError, Settings, check_access, connect, probe,
 };
 use taintward_core::effect::Failure;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -162,8 +162,14 @@ async fn connected(name: &str, address: SocketAddr, authority: &CertifiedKey<rcg
         authority_file.0.display()
     );
     std::fs::write(&file.0, text).unwrap();
+    let acting = (name == "acting").then(|| Acting {
+        user: "jane".to_owned(),
+        groups: vec!["shop".to_owned(), "ops".to_owned()],
+        uid: Some("42".to_owned()),
+    });
     let settings = Settings {
         kubeconfig: Some(file.0.clone()),
+        overrides: Overrides { acting, ..Overrides::default() },
         connect_timeout: Duration::from_millis(300),
         ..Settings::default()
     };
@@ -216,6 +222,21 @@ async fn a_server_with_the_right_certificate_is_talked_to_once_and_told_who_asks
     assert!(asked.starts_with("get /version http/1.1"), "{asked}");
     assert!(asked.contains("user-agent: taintward/") && asked.contains("authorization: bearer t"), "{asked}");
     assert!(!asked.contains("accept-encoding"), "no compression is asked for: {asked}");
+}
+
+#[tokio::test]
+async fn requests_say_who_they_are_made_as() {
+    let own = certificate();
+    let (address, serving) = https(&own).await;
+    let connected = connected("acting", address, &own).await;
+    assert!(connected.where_from.contains(", as \"jane\", server"), "{}", connected.where_from);
+    assert_eq!(probe(&connected.client, LIMIT).await, Ok("v1.0.0".to_owned()));
+    let asked = serving.await.unwrap().to_ascii_lowercase();
+    let mut said: Vec<_> = asked.lines().filter(|line| line.starts_with("impersonate-")).collect();
+    said.sort_unstable();
+    let expected = ["group: ops", "group: shop", "uid: 42", "user: jane"];
+    assert_eq!(said, expected.map(|line| format!("impersonate-{line}")), "{asked}");
+    assert!(asked.contains("authorization: bearer t"), "the credentials stay: {asked}");
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@
 use super::survey::{Survey, SurveyArgs};
 use crate::complete::Kind;
 use crate::explain::{Ask, TargetError, parse_targets};
+use crate::kube_args::WHICH;
 use crate::output::OutputError;
 use clap::Args;
 use std::path::PathBuf;
@@ -25,7 +26,7 @@ pub(crate) struct ExplainArgs {
     objects: Vec<String>,
     /// The cluster's state in files, as kubectl get -o yaml or json prints it, a folder of them, or - for standard
     /// input; may be repeated. Without it the current cluster is read
-    #[arg(short, long, value_name = "FILE|FOLDER|-", conflicts_with_all = ["kubeconfig", "context"])]
+    #[arg(short, long, value_name = "FILE|FOLDER|-", conflicts_with_all = WHICH)]
     filename: Vec<PathBuf>,
     #[command(flatten)]
     survey: SurveyArgs,

@@ -26,14 +26,14 @@ pub(crate) struct LintArgs {
     filename: Vec<PathBuf>,
     /// With -f: hold the files against the nodes and DaemonSets of the current cluster
     #[arg(long, requires = "filename")]
-    cluster: bool,
+    against_cluster: bool,
     /// How the report is written: sarif (2.1.0, for code scanning), github (annotations of a workflow), or as with other
     /// commands: table, wide, json (a LintReport), yaml, name, custom-columns=SPEC, custom-columns-file=FILE,
     /// jsonpath=TEMPLATE or jsonpath-file=FILE
     #[arg(short, long, value_name = "FORM", default_value = "table", value_parser = written)]
     output: Written,
     /// Lists the rules there are, and reads nothing
-    #[arg(long, conflicts_with_all = ["filename", "cluster"])]
+    #[arg(long, conflicts_with_all = ["filename", "against_cluster"])]
     rules: bool,
     /// The exit code is 2 if something at least this bad is found
     #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = FailOn::Error)]
@@ -80,7 +80,9 @@ fn written(text: &str) -> Result<Written, String> {
 /// Flags that do not go together.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LintArgsError {
-    #[error("with -f no cluster is read: leave --kubeconfig and --context out, or add --cluster")]
+    #[error(
+        "with -f no cluster is read: leave --kubeconfig, --context, --as and the like out, or add --against-cluster"
+    )]
     UnusedCluster,
     #[error(transparent)]
     Output(#[from] OutputError),
@@ -97,7 +99,7 @@ impl LintArgs {
         let from = match self.filename {
             _ if self.rules => Source::Nothing,
             files if files.is_empty() => Source::Cluster(Box::new(self.kube.settle())),
-            files if self.cluster => Source::Both(files, Box::new(self.kube.settle())),
+            files if self.against_cluster => Source::Both(files, Box::new(self.kube.settle())),
             _ if self.kube.names_a_cluster() => return Err(LintArgsError::UnusedCluster),
             files => Source::Files(files),
         };

@@ -5,6 +5,7 @@
 //! Not here: what the choices do (`pending.rs`).
 
 use super::survey::{Survey, SurveyArgs};
+use crate::kube_args::WHICH;
 use crate::output::{Form, OutputError};
 use crate::pending::Ask;
 use clap::Args;
@@ -22,7 +23,8 @@ pub(crate) struct PendingArgs {
         short,
         long,
         value_name = "FILE|FOLDER|-",
-        conflicts_with_all = ["kubeconfig", "context", "watch"]
+        conflicts_with = "watch",
+        conflicts_with_all = WHICH
     )]
     filename: Vec<PathBuf>,
     #[command(flatten)]

@@ -2,6 +2,7 @@
 //! `tests/cli_program.rs`.
 
 mod help;
+mod which;
 
 use super::*;
 use std::num::NonZeroU16;

@@ -4,7 +4,7 @@
 //! Goes out: a [`VersionPlan`].
 //! Not here: asking (`version.rs` beside `args.rs`).
 
-use crate::kube_args::ServerArgs;
+use crate::kube_args::{ServerArgs, WHICH};
 use crate::output::{OutputArgs, OutputError};
 use crate::version::VersionPlan;
 use clap::Args;
@@ -12,7 +12,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 pub(crate) struct VersionArgs {
     /// Only the version of this program; no API server is asked
-    #[arg(long, conflicts_with_all = ["kubeconfig", "context"])]
+    #[arg(long, conflicts_with_all = WHICH)]
     client: bool,
     #[command(flatten)]
     output: OutputArgs,

@@ -1,5 +1,5 @@
 //! # Names: what is there, in the cluster that a line means
-//! Room:     names of nodes, pods, namespaces and contexts, live.
+//! Room:     names of nodes, pods, namespaces, and what a kubeconfig has, live.
 //! Comes in: what is wanted; how it begins.
 //! Goes out: names, sorted; none if anything is in the way.
 //! Not here: how long it may take (`complete.rs`).
@@ -8,7 +8,7 @@ use super::Kind;
 use super::line::Line;
 use serde::Deserialize;
 use std::time::Duration;
-use taintward_client::connect::{self, connect, contexts};
+use taintward_client::connect::{self, Entries, connect, entries};
 use taintward_client::pages::{Listing, pages};
 
 /// More than anybody reads; the next letter makes it fewer.
@@ -32,10 +32,13 @@ pub(super) fn of(kind: Kind, beginning: &str, line: &Line) -> Vec<String> {
     let settings = connect::Settings {
         kubeconfig: line.kubeconfig.clone(),
         context: line.context.clone(),
+        overrides: line.overrides.clone(),
         ..connect::Settings::default()
     };
     match kind {
-        Kind::Context => fitting(contexts(&settings), beginning),
+        Kind::Context => fitting(entries(Entries::Contexts, &settings), beginning),
+        Kind::Cluster => fitting(entries(Entries::Clusters, &settings), beginning),
+        Kind::User => fitting(entries(Entries::Users, &settings), beginning),
         Kind::PodOrNode => either(&settings, line, beginning),
         Kind::NodeName | Kind::PodName | Kind::Namespace => fitting(listed(kind, &settings, line), beginning),
     }

@@ -5,12 +5,13 @@
 //! Not here: building a client (`stack.rs`).
 
 use super::proxy::Environment;
-use super::{ConnectError, Settings};
+use super::{ConnectError, Entries, Settings};
 use crate::act::quiet;
 use http::uri::InvalidUri;
 use kube::Config;
 use kube::config::{Cluster, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use std::ffi::{OsStr, OsString};
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// What the process finds around itself.
@@ -42,6 +43,15 @@ pub(super) struct Found {
 }
 
 pub(super) async fn find(settings: &Settings, around: &Surroundings) -> Result<Found, ConnectError> {
+    let mut found = look(settings, around).await?;
+    settings.overrides.act(&mut found.config);
+    if let Some(acting) = &settings.overrides.acting {
+        let _ = write!(found.place, ", as \"{}\"", quiet(&acting.user));
+    }
+    Ok(found)
+}
+
+async fn look(settings: &Settings, around: &Surroundings) -> Result<Found, ConnectError> {
     if let Some(path) = &settings.kubeconfig {
         return from_files(std::slice::from_ref(path), settings, &around.proxies).await;
     }
@@ -58,6 +68,13 @@ pub(super) async fn find(settings: &Settings, around: &Surroundings) -> Result<F
             Err(ConnectError::Empty { .. }) if around.in_cluster => {}
             other => return other,
         }
+    }
+    if settings.overrides.server.is_some() && !settings.overrides.choose() {
+        return from_files(&[], settings, &around.proxies).await;
+    }
+    if around.in_cluster && settings.overrides.choose() {
+        let reason = "--cluster and --user choose from a kubeconfig; name one with --kubeconfig".to_owned();
+        return Err(ConnectError::InCluster { reason });
     }
     if around.in_cluster {
         let place = "the pod's account".to_owned();
@@ -79,8 +96,8 @@ fn listed(list: &OsStr) -> Vec<PathBuf> {
     paths
 }
 
-/// The names of the contexts there are; what cannot be read has none.
-pub(super) fn contexts(settings: &Settings, around: &Surroundings) -> Vec<String> {
+/// The names of the entries there are; what cannot be read has none.
+pub(super) fn entries(kind: Entries, settings: &Settings, around: &Surroundings) -> Vec<String> {
     let paths = match (&settings.kubeconfig, &around.kubeconfig, &around.home) {
         (Some(path), _, _) => vec![path.clone()],
         (None, Some(list), _) => listed(list),
@@ -88,7 +105,14 @@ pub(super) fn contexts(settings: &Settings, around: &Surroundings) -> Vec<String
         (None, None, None) => Vec::new(),
     };
     let read = paths.iter().filter_map(|path| Kubeconfig::read_from(path).ok());
-    read.flat_map(|config| config.contexts).map(|context| context.name).collect()
+    let names = |config: Kubeconfig| -> Vec<String> {
+        match kind {
+            Entries::Contexts => config.contexts.into_iter().map(|one| one.name).collect(),
+            Entries::Clusters => config.clusters.into_iter().map(|one| one.name).collect(),
+            Entries::Users => config.auth_infos.into_iter().map(|one| one.name).collect(),
+        }
+    };
+    read.flat_map(names).collect()
 }
 
 async fn from_files(
@@ -103,19 +127,30 @@ async fn from_files(
         merged =
             Kubeconfig::read_from(path).and_then(|next| merged.clone().merge(next)).map_err(unreadable)?;
     }
-    let files = paths.iter().map(|path| name(path)).collect::<Vec<_>>().join(", ");
-    if merged.clusters.is_empty() && merged.contexts.is_empty() && merged.auth_infos.is_empty() {
+    let files = match paths {
+        [] => "no kubeconfig".to_owned(),
+        paths => paths.iter().map(|path| name(path)).collect::<Vec<_>>().join(", "),
+    };
+    let overrides = &settings.overrides;
+    let is_empty = merged.clusters.is_empty() && merged.contexts.is_empty() && merged.auth_infos.is_empty();
+    if is_empty && overrides.server.is_none() {
         return Err(ConnectError::Empty { place: files });
     }
-    let known = known(&merged);
+    let known = names(merged.contexts.iter().map(|context| &context.name));
     let asked = settings.context.clone().or_else(|| merged.current_context.clone()).unwrap_or_default();
-    if asked.is_empty() {
-        return Err(ConnectError::NoContext { place: files, known });
-    }
-    if !merged.contexts.iter().any(|context| context.name == asked) {
-        return Err(ConnectError::UnknownContext { context: quiet(&asked), place: files, known });
-    }
-    let place = format!("context \"{}\" of {files}", quiet(&asked));
+    let place = match asked.as_str() {
+        // As with kubectl, a cluster can be named without a context.
+        "" if overrides.cluster.is_some() || overrides.server.is_some() => {
+            format!("{files}{}", overrides.told())
+        }
+        "" => return Err(ConnectError::NoContext { place: files, known }),
+        name if !merged.contexts.iter().any(|context| context.name == name) => {
+            let (kind, name) = ("context", quiet(name));
+            return Err(ConnectError::Unknown { kind, name, place: files, known });
+        }
+        name => format!("context \"{}\"{} of {files}", quiet(name), overrides.told()),
+    };
+    overrides.apply(&mut merged, &asked, &files)?;
     let cluster = cluster_of(&merged, &asked).cloned().unwrap_or_default();
     let options = KubeConfigOptions { context: Some(asked), ..KubeConfigOptions::default() };
     let mut config = match Config::from_custom_kubeconfig(merged, &options).await {
@@ -161,15 +196,12 @@ fn reason(why: &KubeconfigError) -> String {
     }
 }
 
-fn known(config: &Kubeconfig) -> String {
+/// Names that there are to choose from.
+pub(super) fn names<'n>(of: impl ExactSizeIterator<Item = &'n String>) -> String {
     const SHOWN_MAX: usize = 20;
-    let mut names: Vec<_> = config
-        .contexts
-        .iter()
-        .take(SHOWN_MAX)
-        .map(|context| format!("\"{}\"", quiet(&context.name)))
-        .collect();
-    match config.contexts.len() {
+    let count = of.len();
+    let mut names: Vec<_> = of.take(SHOWN_MAX).map(|name| format!("\"{}\"", quiet(name))).collect();
+    match count {
         0 => return "none".to_owned(),
         many if many > SHOWN_MAX => names.push(format!("and {} more", many - SHOWN_MAX)),
         _ => {}

@@ -1,3 +1,4 @@
+use super::super::{Acting, Overrides};
 use super::*;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -181,5 +182,82 @@ async fn the_way_leads_through_a_proxy_unless_the_server_is_excepted() {
         let found = find(&settings(Some(path), None), &around).await.unwrap();
         let proxy = found.config.proxy_url.map(|url| url.to_string());
         assert_eq!(proxy.as_deref(), expected, "{server}");
+    }
+}
+
+fn overridden(path: &Path, overrides: Overrides) -> Settings {
+    Settings { overrides, ..settings(Some(path.to_owned()), None) }
+}
+
+fn text(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+#[tokio::test]
+async fn a_cluster_a_user_and_a_server_are_taken_instead_of_the_contexts() {
+    let folder = Folder::new();
+    let users = "users: [{name: v, user: {token: other, as: boss, as-groups: [bosses]}}, ";
+    let path = folder.write(
+        "good",
+        &GOOD.replace("users: [", users).replace("two.example'", "two.example', tls-server-name: t"),
+    );
+    let around = around(&folder);
+    let found = async |overrides| find(&overridden(&path, overrides), &around).await.unwrap();
+    let both = Overrides { cluster: text("d"), user: text("v"), ..Overrides::default() };
+    let one = found(both.clone()).await;
+    assert_eq!(one.config.cluster_url.host(), Some("two.example"));
+    assert_eq!(one.config.tls_server_name.as_deref(), Some("t"));
+    assert_eq!(one.config.default_namespace, "shop", "of the context");
+    assert_eq!(one.config.auth_info.impersonate.as_deref(), Some("boss"));
+    assert_eq!(one.place, format!("context \"one\", cluster \"d\", user \"v\" of {}", path.display()));
+
+    let acting = Acting { user: "jane".to_owned(), ..Acting::default() };
+    let server = text("https://three.example:1");
+    let other = found(Overrides { server, acting: Some(acting), ..both }).await;
+    assert_eq!(other.config.cluster_url.host(), Some("three.example"));
+    assert_eq!(other.config.tls_server_name, None, "the name of another server");
+    assert_eq!(other.config.auth_info.impersonate.as_deref(), Some("jane"));
+    assert_eq!(other.config.auth_info.impersonate_groups, Some(Vec::new()), "not the other's groups");
+    assert!(other.place.ends_with(", as \"jane\""), "{}", other.place);
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_never_something_else() {
+    let folder = Folder::new();
+    let path = folder.write("good", GOOD);
+    let around = around(&folder);
+    let error = async |overrides| error_of(&overridden(&path, overrides), &around).await.to_string();
+    let cluster = error(Overrides { cluster: text("e"), ..Overrides::default() }).await;
+    assert!(cluster.contains("no cluster \"e\"") && cluster.ends_with("it has \"c\", \"d\""), "{cluster}");
+    let user = error(Overrides { user: text("e"), ..Overrides::default() }).await;
+    assert!(user.contains("no user \"e\"") && user.ends_with("it has \"u\""), "{user}");
+    for wrong in ["localhost:8080", "ftp://a", "https://", "", "a b"] {
+        let server = error(Overrides { server: text(wrong), ..Overrides::default() }).await;
+        assert!(server.contains("--server https://HOST:PORT"), "{wrong}: {server}");
+    }
+}
+
+#[tokio::test]
+async fn a_cluster_or_a_server_needs_no_context_and_a_server_no_file() {
+    let folder = Folder::new();
+    let around = around(&folder);
+    let server = Overrides { server: text("http://127.0.0.1:8080"), ..Overrides::default() };
+    let nothing = Settings { overrides: server.clone(), ..Settings::default() };
+    let found = find(&nothing, &around).await.unwrap();
+    assert_eq!((found.config.cluster_url.port_u16(), found.place.as_str()), (Some(8080), "no kubeconfig"));
+    let inside = Surroundings { in_cluster: true, ..self::around(&folder) };
+    assert_eq!(find(&nothing, &inside).await.unwrap().place, "no kubeconfig", "not the pod's account");
+    let choice = Overrides { cluster: text("c"), ..Overrides::default() };
+    let chosen = Settings { overrides: choice.clone(), ..Settings::default() };
+    let refused = error_of(&chosen, &inside).await.to_string();
+    assert!(refused.contains("--kubeconfig"), "{refused}");
+    assert!(matches!(error_of(&chosen, &around).await, ConnectError::Nowhere { .. }));
+
+    let path = folder.write("none", &GOOD.replace("current-context: one", ""));
+    for overrides in [choice, server] {
+        let found = find(&overridden(&path, overrides.clone()), &around).await.unwrap();
+        assert!(found.config.auth_info.token.is_none(), "no context, no user");
+        assert_eq!(found.config.default_namespace, "default");
+        assert!(found.place.starts_with(&path.display().to_string()), "{}", found.place);
     }
 }

@@ -1,0 +1,57 @@
+//! Which cluster a command talks to, and as whom.
+
+use super::*;
+use taintward_client::connect::{Acting, Overrides};
+
+fn typed(line: &str) -> Result<Command, clap::Error> {
+    parse_from(["taintward"].into_iter().chain(line.split_whitespace()))
+}
+
+#[test]
+fn a_cluster_is_chosen_as_for_kubectl() {
+    let flags = "--as jane --as-group a --as-group=b --as-uid 42 --cluster c --user u -s http://127.0.0.1:1";
+    let acting = Acting { user: "jane".into(), groups: vec!["a".into(), "b".into()], uid: Some("42".into()) };
+    let expected = Overrides {
+        cluster: Some("c".into()),
+        user: Some("u".into()),
+        server: Some("http://127.0.0.1:1".into()),
+        acting: Some(acting),
+    };
+    for verb in ["plan", "pending", "explain pod/a", "lint", "taint node n1 a-", "version"] {
+        let settings = match typed(&format!("{verb} {flags}")).unwrap() {
+            Command::Plan(ask) => ask.cluster.settings,
+            Command::Pending(ask) => ask.cluster.settings,
+            Command::Explain(ask) => ask.cluster.settings,
+            Command::Lint(plan) => match plan.from {
+                crate::lint::Source::Cluster(cluster) => cluster.settings,
+                other => panic!("{other:?}"),
+            },
+            Command::Taint(plan) => plan.cluster.settings,
+            Command::Version(plan) => plan.server.unwrap().settings,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(settings.overrides, expected, "{verb}");
+    }
+}
+
+#[test]
+fn what_is_given_and_would_not_count_is_refused() {
+    for line in [
+        // Groups of nobody.
+        "pending --as-group a",
+        "pending --as-uid 42",
+        "pending --as=",
+        // Files are of no cluster.
+        "pending -f a.yaml --as jane",
+        "explain pod/a -f a.yaml --server http://127.0.0.1:1",
+        "lint -f a.yaml --user u",
+        "version --client --cluster c",
+        // Controllers act as themselves.
+        "run --as jane",
+        "run --server http://127.0.0.1:1",
+        "webhook --as jane",
+    ] {
+        assert!(typed(line).is_err(), "{line}");
+    }
+    assert!(typed("lint -f a.yaml --against-cluster --user u").is_ok());
+}
