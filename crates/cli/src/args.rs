@@ -164,11 +164,12 @@ enum Verb {
             not be read or the command line makes no sense."
     )]
     Plan(Box<PlanArgs>),
-    /// Says of one pod or node: which taint, which toleration, since when, until when, what is in the way
+    /// Says of a pod, a node or all pods of a workload: which taint, which toleration, since when, until when, what is in the way
     #[command(
         args_override_self = true,
         after_help = "taintward explain pod/web-1 -n shop     why it leaves or stays, when it leaves, why it is gone\n\
-            taintward explain node/n1               its taints, what they mean, how its pods fare\n\n\
+            taintward explain node/n1               its taints, what they mean, how its pods fare\n\
+            taintward explain deploy/web -n shop    when each of its pods leaves, and why\n\n\
             Read access is enough. Exit codes: 0 all that was asked about is explained, 1 something could not be found \
             or read, or the command line makes no sense."
     )]

@@ -49,10 +49,8 @@ pub(crate) enum Shell {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     NodeName,
-    #[allow(dead_code, reason = "for commands about pods")]
-    PodName,
-    /// `pod/web-1` or `node/n1`.
-    PodOrNode,
+    /// `pod/web-1`, `node/n1`, `deploy/web`.
+    Explained,
     Namespace,
     Context,
     Cluster,

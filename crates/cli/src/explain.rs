@@ -1,5 +1,5 @@
 //! # Explain: `taintward explain`
-//! Room:     one pod or node at a time: which taint, which toleration, since when, until when, what is in the way; what is
+//! Room:     one pod or node at a time, or all pods of a workload: which taint, which toleration, since when, until when, what is in the way; what is
 //!           left to tell of a pod that is gone; which taints keep a pod without a node off which nodes.
 //! Comes in: [`Ask`].
 //! Goes out: an answer on standard output, gaps on standard error, an exit code of [`EXIT_CODES`].
@@ -17,6 +17,7 @@ mod pod;
 mod target;
 #[cfg(test)]
 mod tests;
+mod workload;
 
 pub(crate) use target::{Target, TargetError, parse as parse_targets};
 
@@ -103,10 +104,15 @@ fn scene(ask: &Ask) -> Result<Scene, SurveyError> {
         those.map(|target| target.name.clone()).collect()
     };
     let (pods, nodes) = (names(Kind::Pod), names(Kind::Node));
+    let workloads = ask.targets.iter().filter_map(|target| match target.kind {
+        Kind::Workload(maker) => Some((maker, target.name.clone())),
+        Kind::Pod | Kind::Node => None,
+    });
+    let workloads = workloads.collect();
     if !ask.files.is_empty() {
         let named = ask.cluster.named_namespace();
         let namespace = (!named.is_empty()).then(|| named.to_owned());
-        let wanted = Wanted { pods, nodes, namespace: namespace.clone() };
+        let wanted = Wanted { pods, nodes, workloads, namespace: namespace.clone() };
         let vicinity = in_files(&ask.files, wanted, ask.as_of, ask.numeric);
         if vicinity.survey.snapshot.nodes().is_empty() {
             return Err(no_nodes(vicinity.survey));
@@ -117,7 +123,7 @@ fn scene(ask: &Ask) -> Result<Scene, SurveyError> {
     runtime.block_on(async {
         let reach = Reach::of(&ask.cluster).await?;
         let namespace = Some(ask.cluster.namespace(&reach.connected).to_owned());
-        let wanted = Wanted { pods, nodes, namespace: namespace.clone() };
+        let wanted = Wanted { pods, nodes, workloads, namespace: namespace.clone() };
         let vicinity = in_cluster(&reach, wanted, ask.as_of, ask.numeric).await;
         let enforcers = Enforcers::of(&reach, vicinity.survey.snapshot.now().wall).await;
         Ok(Scene { vicinity, enforcers: Some(enforcers), namespace })

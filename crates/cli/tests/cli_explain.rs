@@ -264,6 +264,98 @@ fn a_terminal_shows_the_list_and_is_given_back() {
     assert!(code == 0 && shown.ends_with("\x1b[?25h\x1b[?1049l"), "{code} {shown:?}");
 }
 
+/// Two pods of a Deployment, one of another kind of that name, one of another Deployment.
+const PODS: &str = r#"{"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": [
+    {"metadata": {"name": "web-5c-a", "namespace": "shop", "uid": "1", "labels": {"pod-template-hash": "5c"},
+        "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5c", "uid": "u", "controller": true}]},
+     "spec": {"nodeName": "n1", "tolerations": [{"key": "a", "operator": "Exists"}]}, "status": {"phase": "Running"}},
+    {"metadata": {"name": "web-5c-b", "namespace": "shop", "uid": "2", "labels": {"pod-template-hash": "5c"},
+        "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5c", "uid": "u", "controller": true}]},
+     "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}},
+    {"metadata": {"name": "web-x", "namespace": "shop", "uid": "3", "labels": {"pod-template-hash": "5c"},
+        "ownerReferences": [{"apiVersion": "sets.example.com/v1", "kind": "ReplicaSet", "name": "web-5c", "uid": "v", "controller": true}]},
+     "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}},
+    {"metadata": {"name": "web-api-5c-c", "namespace": "shop", "uid": "4", "labels": {"pod-template-hash": "5c"},
+        "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-api-5c", "uid": "w", "controller": true}]},
+     "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}]}"#;
+
+#[test]
+fn all_pods_of_a_workload_are_explained_a_line_each() {
+    let folder = Folder::named("explain-workload");
+    let node = r#"{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n1", "uid": "n"},
+        "spec": {"taints": [{"key": "a", "effect": "NoExecute", "timeAdded": "2026-01-01T00:00:00Z"}]}}"#;
+    let kubeconfig = serve(&folder, move |path| match path {
+        "/apis/apps/v1/namespaces/shop/deployments/web"
+        | "/apis/apps/v1/namespaces/shop/replicasets/web-5c"
+        | "/apis/apps/v1/namespaces/shop/statefulsets/idle" => There::Object("{}"),
+        "/apis/apps/v1/namespaces/shop/deployments/wep" => There::Nothing,
+        "/api/v1/namespaces/shop/pods" => There::Object(PODS),
+        "/api/v1/nodes/n1" => There::Object(node),
+        _ => There::Hidden,
+    });
+    let run = |typed: &str| ended(command(&kubeconfig, typed));
+    let (code, out, _) = run("explain deploy/web -o json");
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &told["outcome"]), (0, &"Workload".into()));
+    let pods = json!({ "all": 2, "leavingNow": 1, "leavingLater": 0, "staying": 1, "unknown": 0 });
+    assert_eq!(told["pods"], pods);
+    assert_eq!(
+        (&told["leaving"][0]["pod"], &told["leaving"][0]["taint"]),
+        (&"web-5c-b".into(), &"a:NoExecute".into())
+    );
+    assert_eq!(told["staying"][0]["pod"], "web-5c-a");
+
+    let (code, out, _) = run("explain rs web-5c");
+    assert!(
+        code == 0 && out.contains("ReplicaSet shop/web-5c\n2 pods: 1 has to go now, 0 count down, 1 stays."),
+        "{out}"
+    );
+    let (code, out, _) = run("explain sts/idle");
+    assert!(code == 0 && out.ends_with("StatefulSet shop/idle\nIt has no pods.\n"), "{out}");
+    let (code, out, said) = run("explain deploy/wep");
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert_eq!(
+        said,
+        "error: there is no deployment wep in namespace shop; kubectl get deployments -n shop lists those there are\n"
+    );
+    // Whether it is there may not be asked; its pods are seen all the same, or it is not known.
+    let (code, out, said) = run("explain deploy/web-api");
+    assert!(
+        code == 1
+            && out.contains("1 pod: 1 has to go now")
+            && said.contains("grant the verb get on deployments"),
+        "{out}{said}"
+    );
+    let (code, out, said) = run("explain job/web");
+    assert!(code == 1 && out.is_empty() && said.contains("no pod of job web could be read"), "{out}{said}");
+}
+
+/// One request for all nodes takes the place of one for each.
+#[test]
+fn pods_on_many_nodes_need_no_request_for_each() {
+    let folder = Folder::named("explain-many-nodes");
+    let owner = json!([{ "apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "u", "controller": true }]);
+    let pod = |at: usize| {
+        let (name, uid) = (format!("agent-{at}"), format!("p{at}"));
+        let metadata = json!({ "name": name, "namespace": "shop", "uid": uid, "ownerReferences": owner });
+        json!({ "metadata": metadata, "spec": { "nodeName": format!("n{at}") }, "status": { "phase": "Running" } })
+    };
+    let node = |at: usize| json!({ "metadata": { "name": format!("n{at}"), "uid": format!("n{at}") } });
+    let list =
+        |items: Vec<Value>| -> &'static str { json!({ "metadata": {}, "items": items }).to_string().leak() };
+    let (pods, nodes) = (list((0..30).map(pod).collect()), list((0..30).map(node).collect()));
+    let kubeconfig = serve(&folder, move |path| match path {
+        "/apis/apps/v1/namespaces/shop/daemonsets/agent" => There::Object("{}"),
+        "/api/v1/namespaces/shop/pods" => There::Object(pods),
+        "/api/v1/nodes" => There::Object(nodes),
+        _ => There::Hidden,
+    });
+    let (code, out, said) = ended(command(&kubeconfig, "explain ds/agent -o json"));
+    assert_eq!((code, said.as_str()), (0, ""));
+    let told: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&told["pods"]["all"], &told["pods"]["staying"]), (&30.into(), &30.into()), "{out}");
+}
+
 const POD: &str = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop", "uid": "u"},
     "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}"#;
 

@@ -21,8 +21,9 @@ use std::path::PathBuf;
     mut_arg("field_selector", |arg| arg.hide(true))
 )]
 pub(crate) struct ExplainArgs {
-    /// What is to be explained: pod/NAME, node/NAME, or pod NAME...; several at once
-    #[arg(value_name = "pod/NAME|node/NAME", add = Kind::PodOrNode.completer())]
+    /// What is to be explained: pod/NAME, node/NAME, or all pods of a workload: deploy/NAME, sts/NAME, ds/NAME, rs/NAME,
+    /// job/NAME; also pod NAME...; several at once
+    #[arg(value_name = "TYPE/NAME", add = Kind::Explained.completer())]
     objects: Vec<String>,
     /// The cluster's state in files, as kubectl get -o yaml or json prints it, a folder of them, or - for standard
     /// input; may be repeated. Without it the current cluster is read

@@ -39,8 +39,9 @@ pub(super) fn of(kind: Kind, beginning: &str, line: &Line) -> Vec<String> {
         Kind::Context => fitting(entries(Entries::Contexts, &settings), beginning),
         Kind::Cluster => fitting(entries(Entries::Clusters, &settings), beginning),
         Kind::User => fitting(entries(Entries::Users, &settings), beginning),
-        Kind::PodOrNode => either(&settings, line, beginning),
-        Kind::NodeName | Kind::PodName | Kind::Namespace => fitting(listed(kind, &settings, line), beginning),
+        Kind::Explained => typed(&settings, line, beginning),
+        Kind::NodeName => fitting(listed(NODES, &settings, line), beginning),
+        Kind::Namespace => fitting(listed(("", "namespaces"), &settings, line), beginning),
     }
 }
 
@@ -52,15 +53,30 @@ fn fitting(mut names: Vec<String>, beginning: &str) -> Vec<String> {
     names
 }
 
-/// `pod/` and `node/`, and then their names.
-fn either(settings: &connect::Settings, line: &Line, beginning: &str) -> Vec<String> {
-    let kinds = [("pod/", Kind::PodName), ("node/", Kind::NodeName)];
-    match kinds.into_iter().find(|(prefix, _)| beginning.starts_with(prefix)) {
-        Some((prefix, kind)) => {
-            let found = fitting(listed(kind, settings, line), &beginning[prefix.len()..]);
+/// An API group and what it has.
+type Resource = (&'static str, &'static str);
+
+const NODES: Resource = ("", "nodes");
+
+/// What `explain` takes.
+const TYPES: [(&str, Resource); 7] = [
+    ("pod/", ("", "pods")),
+    ("node/", NODES),
+    ("deploy/", ("apps", "deployments")),
+    ("sts/", ("apps", "statefulsets")),
+    ("ds/", ("apps", "daemonsets")),
+    ("rs/", ("apps", "replicasets")),
+    ("job/", ("batch", "jobs")),
+];
+
+/// `pod/`, `node/` and so on, and then their names.
+fn typed(settings: &connect::Settings, line: &Line, beginning: &str) -> Vec<String> {
+    match TYPES.into_iter().find(|(prefix, _)| beginning.starts_with(prefix)) {
+        Some((prefix, resource)) => {
+            let found = fitting(listed(resource, settings, line), &beginning[prefix.len()..]);
             found.into_iter().map(|name| format!("{prefix}{name}")).collect()
         }
-        None => kinds
+        None => TYPES
             .map(|(prefix, _)| prefix.to_owned())
             .into_iter()
             .filter(|name| name.starts_with(beginning))
@@ -68,21 +84,16 @@ fn either(settings: &connect::Settings, line: &Line, beginning: &str) -> Vec<Str
     }
 }
 
-fn listed(kind: Kind, settings: &connect::Settings, line: &Line) -> Vec<String> {
+fn listed((group, plural): Resource, settings: &connect::Settings, line: &Line) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let names = async {
         let connected = connect(settings).await.ok()?;
         let namespace = match &line.namespace {
-            _ if kind != Kind::PodName || line.all_namespaces => "",
+            _ if ["nodes", "namespaces"].contains(&plural) || line.all_namespaces => "",
             Some(named) => named,
             None => &connected.default_namespace,
         };
-        let plural = match kind {
-            Kind::PodName => "pods",
-            Kind::Namespace => "namespaces",
-            _ => "nodes",
-        };
-        let listing = Listing { group: "", plural, namespace, selector: "", fields: "" };
+        let listing = Listing { group, plural, namespace, selector: "", fields: "" };
         let mut names = Vec::new();
         let tell = &mut |item: &[u8]| {
             let item: Item = serde_json::from_slice(item).map_err(|why| why.to_string())?;

@@ -8,9 +8,11 @@ use super::gone::GoneStory;
 use super::node::NodeStory;
 use super::pod::PodStory;
 use super::target::{Kind, Target};
+use super::workload::WorkloadStory;
 use super::{Scene, human, object};
 use crate::output::{Answer, View};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use taintward_core::snapshot::Snapshot;
 
 /// What is said of one object.
@@ -18,6 +20,7 @@ pub(super) enum Story<'s> {
     Pod(PodStory<'s>),
     Gone(GoneStory<'s>),
     Node(NodeStory<'s>),
+    Workload(WorkloadStory<'s>),
 }
 
 /// All of them.
@@ -35,6 +38,7 @@ impl<'s> Explanations<'s> {
             let found = match target.kind {
                 Kind::Pod => pod(scene, &target.name),
                 Kind::Node => node(scene, &target.name),
+                Kind::Workload(maker) => WorkloadStory::of(scene, maker, target).map(Story::Workload),
             };
             match found {
                 Ok(story) => all.stories.push(story),
@@ -100,17 +104,25 @@ fn not_in_cluster(scene: &Scene, story: &GoneStory<'_>) -> String {
     text
 }
 
-fn not_in_files(scene: &Scene, kind: Kind, name: &str) -> String {
+pub(super) fn not_in_files(scene: &Scene, kind: Kind, name: &str) -> String {
     let survey = &scene.vicinity.survey;
     let near = alike(&names(&survey.snapshot, scene, kind), name);
     let of =
-        scene.namespace.as_ref().filter(|_| kind == Kind::Pod).map(|space| format!(" of namespace {space}"));
+        scene.namespace.as_ref().filter(|_| kind != Kind::Node).map(|space| format!(" of namespace {space}"));
     let way_out = if near.is_empty() { String::new() } else { format!("; near to it: {}", near.join(", ")) };
-    format!("{} {name}{} is not in {}{way_out}", kind.as_str(), of.unwrap_or_default(), survey.from)
+    let lacks = if matches!(kind, Kind::Workload(_)) { "has no pods" } else { "is not" };
+    format!("{} {name}{} {lacks} in {}{way_out}", kind.as_str(), of.unwrap_or_default(), survey.from)
 }
 
 fn names(snapshot: &Snapshot, scene: &Scene, kind: Kind) -> Vec<String> {
     match kind {
+        Kind::Workload(maker) => {
+            let pods = snapshot.pods().iter().map(|pod| &snapshot.workloads()[pod.workload as usize]);
+            let here = |space: &str| scene.namespace.as_ref().is_none_or(|wanted| wanted == space);
+            let same = pods.filter(|one| one.kind.as_str() == maker.of_api().0 && here(&one.namespace));
+            let names: BTreeSet<&str> = same.map(|one| &*one.name).collect();
+            names.into_iter().map(str::to_owned).collect()
+        }
         Kind::Node => snapshot.nodes().iter().map(|node| node.fact.name.to_string()).collect(),
         Kind::Pod => {
             let pods = snapshot.pods().iter();
@@ -144,6 +156,7 @@ impl Answer for Explanations<'_> {
             Story::Pod(story) => format!("pod/{}", story.closeup.name),
             Story::Gone(story) => format!("pod/{}", story.name),
             Story::Node(story) => format!("node/{}", story.name()),
+            Story::Workload(story) => format!("{}/{}", story.target.kind.as_str(), story.target.name),
         };
         self.stories.iter().map(name).collect()
     }

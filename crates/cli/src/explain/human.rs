@@ -11,6 +11,7 @@ use super::gone::{self, GoneStory};
 use super::node::NodeStory;
 use super::places::{self, Places, listed};
 use super::pod::{Place, PodStory, TaintPart, arrival, since};
+use super::workload::WorkloadStory;
 use crate::note::Note;
 use crate::output::{Cell, Column, Table, View};
 use crate::paint::Color;
@@ -41,6 +42,7 @@ pub(super) fn explanations(all: &Explanations<'_>, view: &View) -> String {
             Story::Pod(story) => pod(story, view, &mut text),
             Story::Gone(story) => gone_pod(story, view, &mut text),
             Story::Node(story) => node(story, view, &mut text),
+            Story::Workload(story) => workload(story, survey.snapshot.now(), view, &mut text),
         }
     }
     let gaps = all.scene.vicinity.survey.gaps.len() + all.missing.len();
@@ -304,6 +306,48 @@ fn leavers(story: &NodeStory<'_>, view: &View, text: &mut String) {
             story.snapshot().pods()[fate.pod as usize].name.as_str().into(),
             words::leaves(story.snapshot(), story.fates(), fate).into(),
         ]);
+    }
+    text.push('\n');
+    *text += &table.print(view);
+}
+
+fn workload(story: &WorkloadStory<'_>, now: Now, view: &View, text: &mut String) {
+    let (kind, counts) = (story.maker.of_api().0, story.counts(now));
+    paragraph(text, &format!("{kind} {}/{}", story.namespace, story.target.name), view);
+    let s = |count: usize| if count == 1 { "s" } else { "" };
+    let unjudged = match counts.unjudged {
+        0 => String::new(),
+        many => format!(", of {many} it is not known"),
+    };
+    let told = match story.pods.len() {
+        0 => "It has no pods.".to_owned(),
+        all => format!(
+            "{all} pod{}: {} ha{} to go now, {} count{} down, {} stay{}{unjudged}.",
+            if all == 1 { "" } else { "s" },
+            counts.going,
+            if counts.going == 1 { "s" } else { "ve" },
+            counts.later,
+            s(counts.later),
+            counts.staying,
+            s(counts.staying),
+        ),
+    };
+    paragraph(text, &told, view);
+    if story.pods.is_empty() {
+        return;
+    }
+    let leaves = Column::new(&words::with_zone("LEAVES", now));
+    let mut table =
+        Table::new(vec![leaves, Column::new("POD").shortens(), Column::new("NODE"), Column::new("WHY")]);
+    for pod in &story.pods {
+        let time = match (pod.leaves(), pod.outcome()) {
+            (Some(at), _) if at <= now.mono => Cell::new("now").colored(Color::Red),
+            (Some(at), _) => Cell::new(words::moment(now, at)),
+            (None, Some(_)) => Cell::new("stays"),
+            (None, None) => Cell::new("<unknown>"),
+        };
+        let node = if pod.closeup.node.is_empty() { "<none>" } else { &pod.closeup.node };
+        table.push(vec![time, pod.closeup.name.as_str().into(), node.into(), pod.why().into()]);
     }
     text.push('\n');
     *text += &table.print(view);

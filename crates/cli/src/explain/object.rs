@@ -10,6 +10,7 @@ use super::gone::{self, GoneStory};
 use super::node::NodeStory;
 use super::places;
 use super::pod::{PodStory, TaintPart, miss};
+use super::workload::WorkloadStory;
 use super::{Scene, blocks};
 use crate::note::Note;
 use crate::survey::closeup::EventCloseup;
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 use taintward_core::matching::Answer;
 use taintward_core::start::{ArrivalSource, StartSource};
 use taintward_core::taint::{Effect, Meaning, Taint};
-use taintward_core::time::{Mono, Wall};
+use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration::Toleration;
 use taintward_core::verdict::Outcome;
 
@@ -56,6 +57,7 @@ fn one(scene: &Scene, story: &Story<'_>) -> Value {
         Story::Pod(story) => pod(story),
         Story::Gone(story) => gone_pod(scene, story),
         Story::Node(story) => node(story),
+        Story::Workload(story) => workload(story, scene.vicinity.survey.snapshot.now()),
     }
 }
 
@@ -224,6 +226,7 @@ fn node(story: &NodeStory<'_>) -> Value {
         json!({
             "namespace": pod.name.namespace(),
             "pod": pod.name.name(),
+            "node": story.name(),
             "leavesAt": stamp(*at),
             "inSeconds": (at.as_micros() - now.as_micros()) / 1_000_000,
             "taint": taint,
@@ -257,4 +260,47 @@ fn node(story: &NodeStory<'_>) -> Value {
             }))
             .collect::<Vec<_>>(),
     })
+}
+
+fn workload(story: &WorkloadStory<'_>, now: Now) -> Value {
+    let counts = story.counts(now);
+    let mut object = json!({
+        "kind": "Explanation",
+        "about": {
+            "kind": story.maker.of_api().0, "namespace": story.namespace, "name": story.target.name, "uid": null,
+        },
+        "outcome": "Workload",
+        "pods": {
+            "all": story.pods.len(),
+            "leavingNow": counts.going,
+            "leavingLater": counts.later,
+            "staying": counts.staying,
+            "unknown": counts.unjudged,
+        },
+        "leaving": [],
+        "staying": [],
+        "unknown": [],
+    });
+    for pod in &story.pods {
+        let closeup = pod.closeup;
+        let mut told = json!({
+            "namespace": closeup.namespace,
+            "pod": closeup.name,
+            "node": (!closeup.node.is_empty()).then_some(&closeup.node),
+            "why": pod.why(),
+        });
+        let list = match (pod.leaves(), pod.outcome()) {
+            (Some(at), _) => {
+                told["leavesAt"] = stamp(at);
+                told["inSeconds"] = json!((at.as_micros() - now.mono.as_micros()) / 1_000_000);
+                let taint = pod.parts().into_iter().find(|part| part.decides);
+                told["taint"] = json!(taint.map(|part| part.instance.taint.to_string()));
+                "leaving"
+            }
+            (None, Some(_)) => "staying",
+            (None, None) => "unknown",
+        };
+        object[list].as_array_mut().expect("it is a list, see above").push(told);
+    }
+    object
 }

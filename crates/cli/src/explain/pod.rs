@@ -165,6 +165,33 @@ impl<'s> PodStory<'s> {
         }
     }
 
+    /// The same in a few words, as of one among many.
+    pub(super) fn why(&self) -> String {
+        let Some((instances, verdict)) = &self.judged else {
+            return match self.place {
+                Place::Nowhere => "has no node".to_owned(),
+                Place::Absent(_) => "its node is not there any more".to_owned(),
+                Place::Unknown(_) => "its node is not known".to_owned(),
+                Place::On(_) => "could not be read".to_owned(),
+            };
+        };
+        match (verdict.outcome, verdict.decisive) {
+            (Outcome::Stays(stay), _) => words::stays_because(stay, verdict, self.tolerations(), instances),
+            (_, Some(at)) => {
+                words::leaves_because(&instances[at], verdict.reasons[at].answer, self.tolerations())
+            }
+            (_, None) => unreachable!("a taint decides whenever a pod leaves"),
+        }
+    }
+
+    /// When it leaves, or should have left.
+    pub(super) fn leaves(&self) -> Option<Mono> {
+        match self.outcome()? {
+            Outcome::StaysUntil(at) | Outcome::Goes { due: at } => Some(at),
+            Outcome::Stays(_) => None,
+        }
+    }
+
     fn unjudged(&self) -> String {
         match self.place {
             Place::Absent(node) => format!(

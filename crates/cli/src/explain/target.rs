@@ -4,11 +4,14 @@
 //! Goes out: [`Target`]s, or what is wrong.
 //! Not here: namespaces (`kube_args.rs`).
 
+use crate::survey::closeup::Maker;
+
 /// What kind of object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Pod,
     Node,
+    Workload(Maker),
 }
 
 /// One object.
@@ -23,7 +26,7 @@ pub(crate) struct Target {
 pub(crate) enum TargetError {
     #[error("name what is to be explained, as in: taintward explain pod/web-1 node/n1")]
     Nothing,
-    #[error("a {0} cannot be explained, only pods and nodes can: write pod/NAME or node/NAME")]
+    #[error("{0:?} cannot be explained: write pod/NAME, node/NAME, or deploy, sts, ds, rs or job and /NAME")]
     Kind(String),
     #[error("{0:?} is followed by no name; write {0} NAME or {0}/NAME")]
     NoName(String),
@@ -40,7 +43,7 @@ impl Kind {
         match word.to_ascii_lowercase().as_str() {
             "pod" | "pods" | "po" => Some(Self::Pod),
             "node" | "nodes" | "no" => Some(Self::Node),
-            _ => None,
+            word => maker(word).map(Self::Workload),
         }
     }
 
@@ -48,8 +51,28 @@ impl Kind {
         match self {
             Self::Pod => "pod",
             Self::Node => "node",
+            Self::Workload(Maker::Deployment) => "deployment",
+            Self::Workload(Maker::StatefulSet) => "statefulset",
+            Self::Workload(Maker::DaemonSet) => "daemonset",
+            Self::Workload(Maker::ReplicaSet) => "replicaset",
+            Self::Workload(Maker::Job) => "job",
         }
     }
+}
+
+/// `deploy`, and `deployment.apps` as `kubectl -o name` prints it.
+fn maker(word: &str) -> Option<Maker> {
+    let (word, group) = word.split_once('.').map_or((word, None), |(word, group)| (word, Some(group)));
+    let maker = match word {
+        "deployment" | "deployments" | "deploy" => Maker::Deployment,
+        "statefulset" | "statefulsets" | "sts" => Maker::StatefulSet,
+        "daemonset" | "daemonsets" | "ds" => Maker::DaemonSet,
+        "replicaset" | "replicasets" | "rs" => Maker::ReplicaSet,
+        "job" | "jobs" => Maker::Job,
+        _ => return None,
+    };
+    let (_, own, _) = maker.of_api();
+    group.is_none_or(|group| group == own || group == format!("v1.{own}")).then_some(maker)
 }
 
 /// Reads the words of the command line; each object once, in the order of the words.
@@ -118,6 +141,11 @@ mod tests {
             ("pod/a pod/a node/a", "pod/a node/a"),
             ("node n1 pod/a", "node/n1 pod/a"),
             ("pod pod", "pod/pod"),
+            ("deploy/web deployments web", "deployment/web"),
+            ("deployment.apps/web", "deployment/web"),
+            ("sts/db statefulsets.v1.apps/log", "statefulset/db statefulset/log"),
+            ("ds a b", "daemonset/a daemonset/b"),
+            ("rs/web-1 Job/x pod/y", "replicaset/web-1 job/x pod/y"),
         ] {
             assert_eq!(told(line).as_deref(), Ok(expected), "{line}");
         }
@@ -130,8 +158,10 @@ mod tests {
             ("", Nothing),
             ("pod", NoName("pod".into())),
             ("web-1", Bare("web-1".into())),
-            ("deployment/web", Kind("deployment".into())),
-            ("deployment web", Kind("deployment".into())),
+            ("service/web", Kind("service".into())),
+            ("service web", Kind("service".into())),
+            ("job.batch.volcano.sh/web", Kind("job.batch.volcano.sh".into())),
+            ("deploy", NoName("deploy".into())),
             ("pod/", Name(String::new())),
             ("pod/shop/web", Name("shop/web".into())),
             ("pod a,b", Name("a,b".into())),

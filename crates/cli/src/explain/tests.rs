@@ -1,6 +1,7 @@
 //! What is said is what happens: on a cluster in this process, in virtual time, with the controller that ships.
 
 use super::answer::Explanations;
+use super::target::Kind;
 use super::{EXIT_CODES, Scene, object, parse_targets};
 use crate::described::{check, document, schema};
 use crate::kube_args::KubeArgs;
@@ -198,13 +199,25 @@ fn the_schema_describes_what_is_printed() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cmd/explain.in/cluster.yaml");
     let as_of = Some("2026-11-21T14:00:00Z".parse().unwrap());
     let pods = "pod/web-7d4b9c6f5d-2xkqp pod/cache-0 pod/odd pod/stuck pod/static-n1 pod/waiting pod/large";
-    for line in
-        [pods, "pod/cache-0", "pod/api-7d4b9c6f5d-x7k2p", "node/n1", "node/n2 node/n3", "pod/odd pod/nobody"]
-    {
+    let made = "deploy/web sts/cache deploy/none";
+    for line in [
+        pods,
+        made,
+        "deploy/api",
+        "pod/cache-0",
+        "pod/api-7d4b9c6f5d-x7k2p",
+        "node/n1",
+        "node/n2 node/n3",
+        "pod/odd pod/nobody",
+    ] {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let targets = parse_targets(&words).unwrap();
         let pods = targets.iter().map(|target| target.name.clone()).collect();
-        let wanted = Wanted { pods, ..Wanted::default() };
+        let workloads = targets.iter().filter_map(|target| match target.kind {
+            Kind::Workload(maker) => Some((maker, target.name.clone())),
+            Kind::Pod | Kind::Node => None,
+        });
+        let wanted = Wanted { pods, workloads: workloads.collect(), ..Wanted::default() };
         let vicinity = in_files(&[file.into()], wanted, as_of, NumericOperators::Off);
         let scene = Scene { vicinity, enforcers: None, namespace: None };
         let all = Explanations::of(&scene, &targets);

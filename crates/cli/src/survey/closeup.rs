@@ -21,6 +21,29 @@ pub(crate) struct Condition {
     pub(crate) since: Option<Wall>,
 }
 
+/// A kind of workload, of whose pods all may be asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Maker {
+    Deployment,
+    StatefulSet,
+    DaemonSet,
+    ReplicaSet,
+    Job,
+}
+
+impl Maker {
+    /// Its kind, its API group and its name in paths.
+    pub(crate) const fn of_api(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::Deployment => ("Deployment", "apps", "deployments"),
+            Self::StatefulSet => ("StatefulSet", "apps", "statefulsets"),
+            Self::DaemonSet => ("DaemonSet", "apps", "daemonsets"),
+            Self::ReplicaSet => ("ReplicaSet", "apps", "replicasets"),
+            Self::Job => ("Job", "batch", "jobs"),
+        }
+    }
+}
+
 /// A pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PodCloseup {
@@ -32,6 +55,8 @@ pub(crate) struct PodCloseup {
     pub(crate) phase: String,
     /// Kind and name of its controlling owner.
     pub(crate) owner: Option<(String, String)>,
+    /// That owner's API group.
+    pub(crate) owner_group: String,
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) finalizers: Vec<String>,
     pub(crate) deletion: Option<Deletion>,
@@ -121,6 +146,7 @@ impl PodCloseup {
         let namespace = text(&pod, "/metadata/namespace");
         let deletion = pod.pointer("/metadata/deletionTimestamp").filter(|at| !at.is_null());
         let grace = pod.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64);
+        let version = owner.map(|owner| text(owner, "/apiVersion")).unwrap_or_default();
         Some(Self {
             namespace: if namespace.is_empty() { home.to_owned() } else { namespace },
             name: text(&pod, "/metadata/name"),
@@ -128,6 +154,7 @@ impl PodCloseup {
             node: text(&pod, "/spec/nodeName"),
             phase: text(&pod, "/status/phase"),
             owner: owner.map(|owner| (text(owner, "/kind"), text(owner, "/name"))),
+            owner_group: version.split_once('/').map(|(group, _)| group.to_owned()).unwrap_or_default(),
             labels: texts(pod.pointer("/metadata/labels")),
             finalizers: list(&pod, "/metadata/finalizers")
                 .filter_map(|one| one.as_str().map(str::to_owned))
@@ -136,6 +163,24 @@ impl PodCloseup {
                 .map(|at| Deletion { by: time(Some(at)), grace_seconds: grace.unwrap_or_default() }),
             conditions: conditions(&pod),
         })
+    }
+
+    /// Whether this workload made it. A Deployment makes pods by way of ReplicaSets, whose names end with the pods'
+    /// template hash.
+    pub(crate) fn is_of(&self, maker: Maker, name: &str) -> bool {
+        let Some((kind, owner)) = &self.owner else { return false };
+        let is_made_by = |maker: Maker| {
+            let (own, group, _) = maker.of_api();
+            kind == own && self.owner_group == group
+        };
+        let of_deployment = || {
+            let hash = self.labels.get("pod-template-hash")?;
+            owner.strip_suffix(hash.as_str())?.strip_suffix('-')
+        };
+        match maker {
+            Maker::Deployment => is_made_by(Maker::ReplicaSet) && of_deployment() == Some(name),
+            other => is_made_by(other) && owner == name,
+        }
     }
 
     pub(crate) fn condition(&self, kind: &str) -> Option<&Condition> {

@@ -6,7 +6,7 @@
 //!           a gap, and what is not there is known not to be there.
 //! Not here: what it means (`explain`).
 
-use super::closeup::{EventCloseup, NodeCloseup, PodCloseup};
+use super::closeup::{EventCloseup, Maker, NodeCloseup, PodCloseup};
 use super::cluster::Reach;
 use super::{Gap, Survey, files, moment};
 use crate::manifest::Mark;
@@ -26,6 +26,8 @@ pub(crate) struct Wanted {
     pub(crate) pods: BTreeSet<String>,
     /// Names of nodes.
     pub(crate) nodes: BTreeSet<String>,
+    /// Workloads, all of whose pods are asked about.
+    pub(crate) workloads: BTreeSet<(Maker, String)>,
     /// The namespace of the pods; `None`: any, which only files can answer.
     pub(crate) namespace: Option<String>,
 }
@@ -39,6 +41,8 @@ pub(crate) struct Vicinity {
     pub(crate) gone: BTreeSet<String>,
     /// Nodes of which it is known that they are not there.
     pub(crate) absent: BTreeSet<String>,
+    /// Workloads of which it is known that they are there, with pods or without.
+    pub(crate) present: BTreeSet<(Maker, String)>,
     /// Namespaces that have a pod of that name, for pods that are not where they were looked for.
     pub(crate) elsewhere: BTreeMap<String, BTreeSet<String>>,
     /// Whether the events of the pods are known.
@@ -51,6 +55,8 @@ pub(crate) struct Closeups {
     wanted: Wanted,
     /// The pods that are wanted.
     pub(crate) pods: Vec<PodCloseup>,
+    /// Pods of the workloads that are wanted, by namespace and name.
+    pub(crate) made: BTreeMap<(String, String), PodCloseup>,
     /// Pods that may take the place of one that is gone.
     pub(crate) others: Vec<PodCloseup>,
     pub(crate) nodes: BTreeMap<String, NodeCloseup>,
@@ -64,11 +70,14 @@ impl Closeups {
     }
 
     pub(super) fn pod(&mut self, json: &[u8], home: &str) {
-        if self.wanted.pods.is_empty() {
+        if self.wanted.pods.is_empty() && self.wanted.workloads.is_empty() {
             return;
         }
         let Some(pod) = PodCloseup::of(json, home) else { return };
         let here = self.wanted.namespace.as_ref().is_none_or(|wanted| *wanted == pod.namespace);
+        if here && self.wanted.workloads.iter().any(|(maker, name)| pod.is_of(*maker, name)) {
+            self.made.insert((pod.namespace.clone(), pod.name.clone()), pod.clone());
+        }
         match here && self.wanted.pods.contains(&pod.name) {
             true => {
                 self.pods.retain(|known| (&known.namespace, &known.name) != (&pod.namespace, &pod.name));
@@ -83,7 +92,8 @@ impl Closeups {
 
     pub(super) fn node(&mut self, json: &[u8]) {
         // Any node may be that of a pod that is told later.
-        let is_wanted = !self.wanted.pods.is_empty() || !self.wanted.nodes.is_empty();
+        let Wanted { pods, nodes, workloads, .. } = &self.wanted;
+        let is_wanted = !(pods.is_empty() && nodes.is_empty() && workloads.is_empty());
         if let Some(node) = is_wanted.then(|| NodeCloseup::of(json)).flatten() {
             self.nodes.insert(node.name.clone(), node);
         }
@@ -120,8 +130,8 @@ pub(crate) fn in_files(
     let (survey, closeups) = files::survey_closely(paths, as_of, numeric, Closeups::of(wanted));
     let is_there = |name: &String| closeups.pods.iter().any(|pod| pod.name == *name);
     let gone = names.into_iter().filter(|name| !is_there(name)).collect();
-    let (absent, elsewhere) = (BTreeSet::new(), BTreeMap::new());
-    Vicinity { survey, closeups, gone, absent, elsewhere, knows_events: true }
+    let (absent, present, elsewhere) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
+    Vicinity { survey, closeups, gone, absent, present, elsewhere, knows_events: true }
 }
 
 /// Of a running cluster.
@@ -133,12 +143,13 @@ pub(crate) async fn in_cluster(
 ) -> Vicinity {
     let builder = Builder::new(moment(as_of, &reach.clock), numeric, true);
     let closeups = Closeups::of(wanted.clone());
-    let (gaps, gone, absent) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
-    let mut look = Look { reach, builder, closeups, gaps, gone, absent };
+    let (gaps, gone, absent, present) = (Vec::new(), BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut look = Look { reach, builder, closeups, gaps, gone, absent, present };
     let namespace = wanted.namespace.as_deref().unwrap_or_default();
     for name in &wanted.pods {
         look.pod(namespace, name).await;
     }
+    look.workloads(namespace, &wanted).await;
     look.nodes(&wanted).await;
     for name in &wanted.nodes {
         look.pods("", &format!("spec.nodeName={name}"), "its pods are left out or incomplete").await;
@@ -154,11 +165,11 @@ pub(crate) async fn in_cluster(
     for name in &wanted.pods {
         knows_events &= look.events(namespace, name).await;
     }
-    let Look { builder, closeups, gaps, gone, absent, .. } = look;
+    let Look { builder, closeups, gaps, gone, absent, present, .. } = look;
     let notes = reach.clock.remark().filter(|_| as_of.is_none()).into_iter().collect();
     let about = Vec::new();
     let survey = Survey { snapshot: builder.finish(), from: reach.place(), gaps, notes, about };
-    Vicinity { survey, closeups, gone, absent, elsewhere, knows_events }
+    Vicinity { survey, closeups, gone, absent, present, elsewhere, knows_events }
 }
 
 /// Where pods of that name are, as far as that may be known.
@@ -183,7 +194,11 @@ struct Look<'r, 'c> {
     gaps: Vec<Gap>,
     gone: BTreeSet<String>,
     absent: BTreeSet<String>,
+    present: BTreeSet<(Maker, String)>,
 }
+
+/// Pods of workloads can be on so many nodes that it is less to list them all.
+const NODES_READ_MOST: usize = 20;
 
 impl Look<'_, '_> {
     fn lacks(&mut self, why: &str, what: &str) {
@@ -192,17 +207,17 @@ impl Look<'_, '_> {
 
     async fn object(
         &self,
-        plural: &'static str,
+        (group, plural): (&'static str, &'static str),
         namespace: &str,
         name: &str,
     ) -> Result<Option<Vec<u8>>, Refusal> {
         let (client, limit) = (&self.reach.connected.client, self.reach.cluster.patience);
-        let body = pages::object(client, ("", plural), namespace, name, limit).await?;
+        let body = pages::object(client, (group, plural), namespace, name, limit).await?;
         Ok(body.map(|body| body.to_vec()))
     }
 
     async fn pod(&mut self, namespace: &str, name: &str) {
-        match self.object("pods", namespace, name).await {
+        match self.object(("", "pods"), namespace, name).await {
             Ok(Some(json)) => {
                 self.closeups.pod(&json, namespace);
                 if let Err(why) = snapshot::pod(&json, namespace, &mut self.builder) {
@@ -217,6 +232,26 @@ impl Look<'_, '_> {
         }
     }
 
+    /// The workloads that are there, and the pods of the namespace, among which theirs are. A workload that may not be
+    /// read can have pods all the same.
+    async fn workloads(&mut self, namespace: &str, wanted: &Wanted) {
+        if wanted.workloads.is_empty() {
+            return;
+        }
+        for (maker, name) in &wanted.workloads {
+            let (kind, group, plural) = maker.of_api();
+            match self.object((group, plural), namespace, name).await {
+                Ok(Some(_)) => drop(self.present.insert((*maker, name.clone()))),
+                Ok(None) => {}
+                Err(why) => {
+                    let what = format!("whether {kind} {namespace}/{name} is there is not known");
+                    self.lacks(&why.to_string(), &what);
+                }
+            }
+        }
+        self.pods(namespace, "", "pods of workloads are left out or incomplete").await;
+    }
+
     /// The nodes that are asked about, and those of the pods; all of them, with all their pods, for a pod that looks
     /// for one.
     async fn nodes(&mut self, wanted: &Wanted) {
@@ -225,8 +260,12 @@ impl Look<'_, '_> {
             self.all_nodes().await;
             self.pods("", "", "what room there is on nodes is not known").await;
         }
-        let of_pods = self.closeups.pods.iter().map(|pod| pod.node.clone()).filter(|node| !node.is_empty());
+        let of_pods = self.closeups.pods.iter().chain(self.closeups.made.values());
+        let of_pods = of_pods.map(|pod| pod.node.clone()).filter(|node| !node.is_empty());
         let names: BTreeSet<String> = wanted.nodes.iter().cloned().chain(of_pods).collect();
+        if !looks_for_one && !wanted.workloads.is_empty() && names.len() > NODES_READ_MOST {
+            self.all_nodes().await;
+        }
         for name in names {
             if !self.closeups.nodes.contains_key(&name) {
                 self.node(name).await;
@@ -235,7 +274,7 @@ impl Look<'_, '_> {
     }
 
     async fn node(&mut self, name: String) {
-        match self.object("nodes", "", &name).await {
+        match self.object(("", "nodes"), "", &name).await {
             Ok(Some(json)) => {
                 self.closeups.node(&json);
                 match snapshot::node(&json) {

@@ -28,6 +28,7 @@ impl Stage {
                     "/api/v1/namespaces" => &["shop", "kube-system"],
                     "/api/v1/namespaces/shop/pods" => &["web-2", "web-1"],
                     "/api/v1/namespaces/here/pods" => &["here-1"],
+                    "/apis/apps/v1/namespaces/shop/deployments" => &["web"],
                     "/api/v1/pods" => &["web-1", "db-0", "web-1"],
                     _ => &[],
                 };
@@ -44,9 +45,9 @@ impl Stage {
             }
         });
         let kubeconfig = format!(
-            "apiVersion: v1\nkind: Config\nclusters: [{{name: x, cluster: {{server: '{server}'}}}}]\nusers: [{{name: x, user: \
-             {{}}}}]\ncontexts: [{{name: x, context: {{cluster: x, user: x, namespace: here}}}}, {{name: other, context: \
-             {{cluster: x, user: x}}}}]\ncurrent-context: x\n"
+            "apiVersion: v1\nkind: Config\nclusters: [{{name: x, cluster: {{server: '{server}'}}}}]\nusers: [{{name: u, user: \
+             {{}}}}]\ncontexts: [{{name: x, context: {{cluster: x, user: u, namespace: here}}}}, {{name: other, context: \
+             {{cluster: x, user: u}}}}]\ncurrent-context: x\n"
         );
         let file = std::env::temp_dir().join(format!("taintward-names-{}-{test}", std::process::id()));
         std::fs::write(&file, kubeconfig).unwrap();
@@ -70,30 +71,34 @@ fn each_kind_has_its_names() {
     assert_eq!(stage.of(Kind::NodeName, ""), ["m1", "n1", "n2"]);
     assert_eq!(stage.of(Kind::NodeName, "n"), ["n1", "n2"]);
     assert_eq!(stage.of(Kind::Namespace, "sh"), ["shop"]);
-    assert_eq!(stage.of(Kind::PodName, ""), ["here-1"]);
+    assert_eq!(stage.of(Kind::Explained, "pod/"), ["pod/here-1"]);
     stage.line.namespace = Some("shop".to_owned());
-    assert_eq!(stage.of(Kind::PodName, "web"), ["web-1", "web-2"]);
+    assert_eq!(stage.of(Kind::Explained, "pod/web"), ["pod/web-1", "pod/web-2"]);
+    assert_eq!(stage.of(Kind::Explained, "deploy/"), ["deploy/web"]);
     stage.line.all_namespaces = true;
-    assert_eq!(stage.of(Kind::PodName, ""), ["db-0", "web-1"]);
+    assert_eq!(stage.of(Kind::Explained, "pod/"), ["pod/db-0", "pod/web-1"]);
     assert_eq!(stage.of(Kind::Context, ""), ["other", "x"]);
+    assert_eq!(stage.of(Kind::Cluster, ""), ["x"]);
+    assert_eq!(stage.of(Kind::User, ""), ["u"]);
 }
 
 #[test]
 fn what_is_not_yet_a_name_asks_nobody() {
     let stage = Stage::set("either");
-    assert_eq!(stage.of(Kind::PodOrNode, ""), ["pod/", "node/"]);
-    assert_eq!(stage.of(Kind::PodOrNode, "n"), ["node/"]);
+    assert_eq!(stage.of(Kind::Explained, ""), TYPES.map(|(prefix, _)| prefix));
+    assert_eq!(stage.of(Kind::Explained, "n"), ["node/"]);
     assert_eq!(stage.of(Kind::Context, "o"), ["other"]);
     assert_eq!(*stage.asked.lock().unwrap(), Vec::<String>::new());
-    assert_eq!(stage.of(Kind::PodOrNode, "node/n"), ["node/n1", "node/n2"]);
-    assert_eq!(stage.of(Kind::PodOrNode, "pod/"), ["pod/here-1"]);
+    assert_eq!(stage.of(Kind::Explained, "node/n"), ["node/n1", "node/n2"]);
+    assert_eq!(stage.of(Kind::Explained, "pod/"), ["pod/here-1"]);
     assert_eq!(*stage.asked.lock().unwrap(), ["/api/v1/nodes", "/api/v1/namespaces/here/pods"]);
 }
 
 #[test]
 fn what_is_in_the_way_gives_nothing() {
     let nowhere = Line { kubeconfig: Some("/nowhere".into()), ..Line::default() };
-    for kind in [Kind::NodeName, Kind::PodName, Kind::Namespace, Kind::Context] {
-        assert_eq!(of(kind, "", &nowhere), Vec::<String>::new(), "{kind:?}");
+    for kind in [Kind::NodeName, Kind::Explained, Kind::Namespace, Kind::Context, Kind::User] {
+        let beginning = if kind == Kind::Explained { "pod/" } else { "" };
+        assert_eq!(of(kind, beginning, &nowhere), Vec::<String>::new(), "{kind:?}");
     }
 }

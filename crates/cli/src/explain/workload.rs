@@ -1,0 +1,94 @@
+//! # Workload: how all its pods fare
+//! Room:     the pods of a Deployment, StatefulSet, DaemonSet, ReplicaSet or Job: who leaves, when and why; who stays.
+//! Comes in: a scene, a workload's name.
+//! Goes out: [`WorkloadStory`], or why there is none.
+//! Keeps:    each verdict is the one `explain pod/NAME` gives.
+//! Not here: what each taint means (`pod.rs`); budgets and places (`plan`).
+
+use super::Scene;
+use super::answer::not_in_files;
+use super::pod::PodStory;
+use super::target::{Kind, Target};
+use crate::survey::closeup::{Maker, PodCloseup};
+use std::collections::BTreeSet;
+use taintward_core::time::{Mono, Now};
+
+/// A workload and its pods.
+pub(super) struct WorkloadStory<'s> {
+    pub(super) target: &'s Target,
+    pub(super) maker: Maker,
+    pub(super) namespace: String,
+    /// Those that leave, who is first first; those of which it is not known; those that stay.
+    pub(super) pods: Vec<PodStory<'s>>,
+}
+
+/// How many of its pods do what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) going: usize,
+    pub(super) later: usize,
+    pub(super) staying: usize,
+    /// They have no node, or one that is not known.
+    pub(super) unjudged: usize,
+}
+
+impl<'s> WorkloadStory<'s> {
+    pub(super) fn of(scene: &'s Scene, maker: Maker, target: &'s Target) -> Result<Self, String> {
+        let name = &target.name;
+        let own: Vec<&PodCloseup> =
+            scene.vicinity.closeups.made.values().filter(|pod| pod.is_of(maker, name)).collect();
+        let spaces: BTreeSet<&str> = own.iter().map(|pod| pod.namespace.as_str()).collect();
+        let spaces: Vec<&str> = spaces.into_iter().collect();
+        let namespace = match (&spaces[..], &scene.namespace) {
+            ([one], _) => (*one).to_owned(),
+            ([], Some(namespace)) if scene.vicinity.present.contains(&(maker, name.clone())) => {
+                namespace.clone()
+            }
+            ([], _) => return Err(absent(scene, maker, target)),
+            (several, _) => {
+                let kind = target.kind.as_str();
+                let several = several.join(", ");
+                return Err(format!(
+                    "there are pods of {kind} {name} in several namespaces: {several}; name one with -n"
+                ));
+            }
+        };
+        let mut pods: Vec<PodStory<'s>> = own.into_iter().map(|pod| PodStory::of(scene, pod)).collect();
+        pods.sort_by_cached_key(|pod| match (pod.leaves(), pod.outcome()) {
+            (Some(at), _) => (0, at, String::new()),
+            (None, None) => (1, Mono::NEVER, pod.why()),
+            (None, Some(_)) => (2, Mono::NEVER, pod.why()),
+        });
+        Ok(Self { target, maker, namespace, pods })
+    }
+
+    pub(super) fn counts(&self, now: Now) -> Counts {
+        let mut counts = Counts::default();
+        for pod in &self.pods {
+            let count = match (pod.leaves(), pod.outcome()) {
+                (Some(at), _) if at <= now.mono => &mut counts.going,
+                (Some(_), _) => &mut counts.later,
+                (None, Some(_)) => &mut counts.staying,
+                (None, None) => &mut counts.unjudged,
+            };
+            *count += 1;
+        }
+        counts
+    }
+}
+
+fn absent(scene: &Scene, maker: Maker, target: &Target) -> String {
+    let (kind, name) = (target.kind.as_str(), &target.name);
+    let survey = &scene.vicinity.survey;
+    if scene.enforcers.is_none() {
+        return not_in_files(scene, Kind::Workload(maker), name);
+    }
+    if !survey.gaps.is_empty() {
+        return format!("no pod of {kind} {name} could be read: nothing is said of it");
+    }
+    let space = scene.namespace.as_deref().unwrap_or_default();
+    let plural = maker.of_api().2;
+    format!(
+        "there is no {kind} {name} in namespace {space}; kubectl get {plural} -n {space} lists those there are"
+    )
+}
