@@ -49,6 +49,8 @@ pub(crate) struct Ask {
     pub(crate) as_of: Option<Timestamp>,
     pub(crate) numeric: NumericOperators,
     pub(crate) health: health::Config,
+    /// How many rows of a table are shown at most, 0 for all; `None`: what fits the occasion.
+    pub(crate) limit: Option<usize>,
     pub(crate) output: Output,
 }
 
@@ -119,7 +121,8 @@ pub(crate) fn run(ask: Ask) -> ExitCode {
 }
 
 fn answer(ask: Ask) -> Result<ExitCode, PlanError> {
-    let Ask { files, change_files, cluster, fail_on, mut edits, at, as_of, numeric, health, output } = ask;
+    let Ask { files, change_files, cluster, fail_on, mut edits, at, as_of, numeric, health, limit, output } =
+        ask;
     let given = survey::sort(files);
     for file in change_files.iter().chain(&given.changes) {
         edits.extend(change_file::read(file)?);
@@ -143,7 +146,7 @@ fn answer(ask: Ask) -> Result<ExitCode, PlanError> {
     survey.gaps.iter().for_each(say::error);
     survey.notes.iter().for_each(say::note);
     let Edited { told, .. } = &edited;
-    let answer = PlanAnswer { survey: &survey, forecast: &forecast, told, until };
+    let answer = PlanAnswer { survey: &survey, forecast: &forecast, told, until, limit };
     output.print(&answer)?;
     Ok(match (survey.gaps.is_empty(), fail_on.iter().any(|what| what.happens(&answer))) {
         (false, _) => ExitCode::FAILURE,

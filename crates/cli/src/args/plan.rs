@@ -74,6 +74,9 @@ pub(crate) struct PlanArgs {
         hide_possible_values = true
     )]
     fail_on: Vec<FailOn>,
+    /// Rows of each table that are shown; 0 shows all. Without it a terminal shows 100, and a pipe or a file gets all
+    #[arg(long, value_name = "ROWS")]
+    limit: Option<usize>,
     #[command(flatten)]
     survey: SurveyArgs,
 }
@@ -85,6 +88,8 @@ pub(super) enum PlanArgsError {
     Words { word: String, nodes: String, taint: String },
     #[error("{flag} {nodes} {taint}: {why}")]
     Taint { flag: &'static str, nodes: String, taint: String, why: String },
+    #[error("--limit is about tables; leave it out with other forms, which are always whole")]
+    Limit,
     #[error(transparent)]
     Flag(#[from] FlagError),
     #[error(transparent)]
@@ -148,7 +153,11 @@ impl PlanArgs {
         let grace = i64::try_from(self.node_monitor_grace_period.as_micros()).unwrap_or(i64::MAX);
         let health = Config::new(&Flags { monitor_grace_micros: grace, ..Flags::default() })?;
         let Survey { as_of, numeric, output, cluster } = self.survey.settle()?;
+        if self.limit.is_some() && !output.is_for_people() {
+            return Err(PlanArgsError::Limit);
+        }
         Ok(Ask {
+            limit: self.limit,
             files: self.filename,
             change_files: self.change,
             cluster,

@@ -23,6 +23,8 @@ pub(super) struct PlanAnswer<'p> {
     pub(super) told: &'p [String],
     /// [`Mono::NEVER`] where no moment was named.
     pub(super) until: Mono,
+    /// How many rows of a table people see at most, 0 for all; `None` where they did not say.
+    pub(super) limit: Option<usize>,
 }
 
 /// A pod that leaves.

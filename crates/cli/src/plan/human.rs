@@ -20,6 +20,27 @@ const STAYS_MOST: usize = 5;
 /// Sentences about pods that would find no place.
 const NOWHERE_MOST: usize = 5;
 
+/// Rows of one table that a terminal shows, if nobody says how many: so many can be scrolled back to.
+const ROWS_MOST: usize = 100;
+
+/// How many rows of a table are shown. Where a program may read them, all are, if nobody says how many.
+fn most(answer: &PlanAnswer<'_>, view: &View) -> usize {
+    match answer.limit {
+        Some(0) => usize::MAX,
+        Some(limit) => limit,
+        None if view.paper.is_terminal => ROWS_MOST,
+        None => usize::MAX,
+    }
+}
+
+/// What was left out of a table.
+fn rest(rows: usize, most: usize, view: &View, text: &mut String) {
+    let rest = rows.saturating_sub(most);
+    if rest > 0 {
+        paragraph(text, &format!("... and {rest} more, {rows} in all; --limit 0 shows them"), view);
+    }
+}
+
 pub(super) fn plan(answer: &PlanAnswer<'_>, view: &View) -> String {
     let mut text = String::new();
     if view.headers {
@@ -106,8 +127,8 @@ fn leavers(answer: &PlanAnswer<'_>, rows: &[Row<'_>], view: &View) -> String {
         Column::new("COULD GO TO").shortens(),
         Column::new("WHY").only_wide(),
     ]);
-    let homes = answer.homes();
-    for row in view.in_order(rows) {
+    let (homes, most) = (answer.homes(), most(answer, view));
+    for row in view.in_order(rows).into_iter().take(most) {
         let pod = answer.pod(row);
         let time = moment(answer, row.at);
         let time =
@@ -121,7 +142,9 @@ fn leavers(answer: &PlanAnswer<'_>, rows: &[Row<'_>], view: &View) -> String {
             answer.why(row).into(),
         ]);
     }
-    table.print(view)
+    let mut text = table.print(view);
+    rest(rows.len(), most, view, &mut text);
+    text
 }
 
 fn place(answer: &PlanAnswer<'_>, place: Option<&Place>, from: usize) -> Cell {
@@ -208,7 +231,8 @@ fn workloads(answer: &PlanAnswer<'_>, view: &View) -> String {
         Column::new("LAST").only_wide(),
         Column::new("WHAT BECOMES OF THEM"),
     ]);
-    for impact in &answer.forecast.workloads {
+    let (all, most) = (&answer.forecast.workloads, most(answer, view));
+    for impact in all.iter().take(most) {
         let WorkloadImpact { workload, pods, going, later, first, last } = impact;
         let workload = &answer.snapshot().workloads()[*workload as usize];
         let returns = workload.kind.returns();
@@ -229,7 +253,9 @@ fn workloads(answer: &PlanAnswer<'_>, view: &View) -> String {
             if returns == Return::Never { fate.colored(Color::Red) } else { fate },
         ]);
     }
-    table.print(view)
+    let mut text = table.print(view);
+    rest(all.len(), most, view, &mut text);
+    text
 }
 
 /// `shop/web lets 1 of 3 pods go; 2 wait until others are well`

@@ -55,7 +55,8 @@ fn told(cluster: &Cluster, nodes: &[(String, Vec<Taint>)]) -> Result<String, Str
     // Where they could go would need all pods of the cluster.
     let question = Question { until: Mono::NEVER, places_max: 0, about: &[] };
     let forecast = forecast(&survey.snapshot, &changes, question);
-    let answer = PlanAnswer { survey: &survey, forecast: &forecast, told: &told, until: Mono::NEVER };
+    let (told, until) = (&told[..], Mono::NEVER);
+    let answer = PlanAnswer { survey: &survey, forecast: &forecast, told, until, limit: None };
     let mut said = String::new();
     sentence_in_lines(&mut said, &words::about(&survey.from, survey.snapshot.now()));
     Ok(said + &opening(nodes) + &text(&answer))

@@ -5,7 +5,7 @@ use super::edit::{Edited, apply};
 use super::{EXIT_CODES, Edit, EditError, NodeSet, Silence};
 use crate::described::{check, document, schema};
 use crate::manifest::Mark;
-use crate::output::Answer as _;
+use crate::output::{Answer as _, Paper, View};
 use crate::survey::tests::snapshot;
 use crate::survey::{Gap, Survey};
 use taintward_core::change;
@@ -106,6 +106,40 @@ fn the_plan_of_a_snapshot_is_its_verdicts() {
     assert_eq!((totals.going, totals.later, totals.staying, totals.exempt), (3, 1, 1, 1));
 }
 
+/// Many pods on a node that gets a taint: what a person sees, and what a program reads.
+#[test]
+fn a_terminal_is_not_flooded() {
+    let pods: String = (0..250)
+        .map(|at| {
+            format!(
+                "---\n{{apiVersion: v1, kind: Pod, metadata: {{name: p{at:03}, namespace: shop, uid: u{at}}}, \
+                 spec: {{nodeName: n1, containers: [{{name: a}}]}}}}\n"
+            )
+        })
+        .collect();
+    let node = "{apiVersion: v1, kind: Node, metadata: {name: n1, uid: n}}\n";
+    let (snapshot, gaps) = snapshot(&format!("{node}{pods}"));
+    assert_eq!(gaps, [""; 0]);
+    let (notes, about) = (Vec::new(), Vec::new());
+    let survey = Survey { snapshot, from: "x.yaml".into(), gaps: Vec::new(), notes, about };
+    let edited = edited(&survey.snapshot, &[taint("n1", "x:NoExecute")]).expect("it can be made");
+    let question = Question { until: Mono::NEVER, places_max: 10, about: &[] };
+    let forecast = forecast(&survey.snapshot, &edited.changes, question);
+    for (is_terminal, limit, shown) in
+        [(true, None, 100), (true, Some(0), 250), (true, Some(3), 3), (false, None, 250), (false, Some(3), 3)]
+    {
+        let (told, until) = (&edited.told[..], Mono::NEVER);
+        let answer = PlanAnswer { survey: &survey, forecast: &forecast, told, until, limit };
+        let text = answer.human(&View::on(Paper { width: 80, paints: false, is_terminal }));
+        // Each is a row of both tables: nobody made these pods.
+        let rows = |begins: &str| text.lines().filter(|line| line.starts_with(begins)).count();
+        assert_eq!((rows("now "), rows("Pod ")), (shown, shown), "{is_terminal} {limit:?}\n{text}");
+        let said = format!("... and {} more, 250 in all; --limit 0 shows them", 250 - shown);
+        assert_eq!(rows(&said), if shown == 250 { 0 } else { 2 }, "{text}");
+        assert_eq!(answer.object()["items"].as_array().expect("a list").len(), 250, "programs get all");
+    }
+}
+
 #[test]
 fn the_schema_describes_what_is_printed() {
     let (snapshot, _) = snapshot(CLUSTER);
@@ -116,7 +150,8 @@ fn the_schema_describes_what_is_printed() {
         let edited = edited(&survey.snapshot, &[taint("*", "x:NoExecute")]).expect("it can be made");
         let question = Question { until, places_max: 100, about: &[] };
         let forecast = forecast(&survey.snapshot, &edited.changes, question);
-        let answer = PlanAnswer { survey: &survey, forecast: &forecast, told: &edited.told, until };
+        let answer =
+            PlanAnswer { survey: &survey, forecast: &forecast, told: &edited.told, until, limit: None };
         let printed = answer.object();
         for list in ["changes", "items", "nodes", "workloads", "budgets", "gaps"] {
             assert!(!printed[list].as_array().expect("a list").is_empty(), "{list}");
