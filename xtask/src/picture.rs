@@ -69,11 +69,9 @@ fn drawn(typed: &str, text: &str) -> String {
          <g font-family=\"ui-monospace, Menlo, Consolas, monospace\" font-size=\"13\" fill=\"#d8dee6\" xml:space=\"preserve\">\n"
     );
     for (index, line) in lines.iter().enumerate() {
-        let colour = if line.contains("kubectl") || line.contains("taintward sandbox node") || index == 0 {
-            " fill=\"#8ec07c\""
-        } else {
-            ""
-        };
+        // What was typed, and the steps of the tour, which a terminal shows in this colour.
+        let is_step = line.split_once(". ").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
+        let colour = if is_step || index == 0 { " fill=\"#8ec07c\"" } else { "" };
         let y = MARGIN + (index + 1) * LETTER.1 - 4;
         let _ = writeln!(svg, "<text x=\"{MARGIN}\" y=\"{y}\"{colour}>{}</text>", painted(line));
     }

@@ -35,6 +35,7 @@ impl ColorChoice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Color {
     Red,
+    Green,
     Yellow,
     Blue,
 }
@@ -43,6 +44,7 @@ impl Color {
     pub(crate) fn of(self, text: &str, paints: bool) -> String {
         let code = match self {
             Self::Red => 31,
+            Self::Green => 32,
             Self::Yellow => 33,
             Self::Blue => 34,
         };

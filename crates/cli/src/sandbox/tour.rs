@@ -6,6 +6,7 @@
 
 pub(crate) mod silence;
 
+use crate::paint::{Color, ColorChoice};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -38,6 +39,15 @@ pub(crate) async fn run(world: &World) -> Step {
     tour.silence().await?;
     say("\nThat was the tour. `taintward sandbox` keeps a cluster running for you and kubectl.");
     Ok(())
+}
+
+/// A step's first line. It stands out on a terminal, as README's picture shows it.
+fn head(text: &str) {
+    say(&headline(text, ColorChoice::Auto.paints()));
+}
+
+fn headline(text: &str, paints: bool) -> String {
+    format!("\n{}", Color::Green.of(text, paints))
 }
 
 fn say(text: &str) {
@@ -82,8 +92,8 @@ impl Tour {
 
     async fn begin(&self) -> Step {
         let nodes = self.nodes().len();
-        say(&format!(
-            "\n1. {nodes} nodes; a shop with web (tolerates no taint), cart (tolerates maintenance for a while), search"
+        head(&format!(
+            "1. {nodes} nodes; a shop with web (tolerates no taint), cart (tolerates maintenance for a while), search"
         ));
         say("   (longer) and an agent on every node (tolerates everything). They start:");
         self.until("the start of all pods", SOON, |tour| {
@@ -132,7 +142,7 @@ impl Tour {
 
     async fn taint(&self, node: &str) -> Step {
         let (web, cart) = (self.of("web", Some(node)), self.of("cart", Some(node)));
-        say(&format!("\n2. kubectl taint nodes {node} {TAINT}=now:NoExecute"));
+        head(&format!("2. kubectl taint nodes {node} {TAINT}=now:NoExecute"));
         self.set_taint(node, true)?;
         self.until("web leaving the node at once", SOON, |tour| tour.of("web", Some(node)).is_empty())
             .await?;
@@ -156,7 +166,7 @@ impl Tour {
 
     async fn take_back(&self, node: &str) -> Step {
         let cart = self.of("cart", Some(node));
-        say(&format!("\n3. kubectl taint nodes {node} {TAINT}-   (in time)"));
+        head(&format!("3. kubectl taint nodes {node} {TAINT}-   (in time)"));
         self.set_taint(node, false)?;
         say("   We wait until cart's countdown would have ended ...");
         self.server.clock().sleep(Duration::from_secs(CART_SECONDS)).await;
@@ -169,7 +179,7 @@ impl Tour {
 
     async fn let_run_out(&self, node: &str) -> Step {
         let cart = self.of("cart", Some(node));
-        say(&format!("\n4. The same taint on {node}, and nobody takes it back."));
+        head(&format!("4. The same taint on {node}, and nobody takes it back."));
         let began = self.server.clock().now();
         self.set_taint(node, true)?;
         let limit = Duration::from_secs(CART_SECONDS) + SOON;
@@ -236,4 +246,15 @@ impl Tour {
 
 fn listed(names: &[String]) -> String {
     if names.is_empty() { "nobody".to_owned() } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_stand_out_where_colours_are_wanted() {
+        assert_eq!(headline("1. It begins.", true), "\n\x1b[32m1. It begins.\x1b[0m");
+        assert_eq!(headline("1. It begins.", false), "\n1. It begins.");
+    }
 }

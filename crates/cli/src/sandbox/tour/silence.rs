@@ -4,7 +4,7 @@
 //! Goes out: sentences; an error if something did not happen as told.
 //! Not here: how long a node may be silent on the tour (`args/sandbox.rs`).
 
-use super::{SOON, Step, Tour, listed, say};
+use super::{SOON, Step, Tour, head, listed, say};
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_core::taint::keys;
@@ -22,7 +22,7 @@ impl Tour {
     pub(super) async fn silence(&self) -> Step {
         let node = self.in_use();
         let pods = self.living_on(&node);
-        say(&format!("\n6. taintward sandbox node silence {node}   (its kubelet says nothing any more)"));
+        head(&format!("6. taintward sandbox node silence {node}   (its kubelet says nothing any more)"));
         say(&format!(
             "   After {} s of silence a node counts as unreachable here, on a real cluster after 50 s ...",
             GRACE.as_secs()
