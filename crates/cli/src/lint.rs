@@ -95,10 +95,6 @@ impl Answer for Report {
         json::object(self)
     }
 
-    fn items(&self) -> &'static str {
-        "findings"
-    }
-
     /// Each object that something is said of, once.
     fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();

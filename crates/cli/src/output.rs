@@ -58,15 +58,13 @@ pub(crate) struct LookArgs {
     color: ColorChoice,
 }
 
+/// The field of an answer's object with the list that is sorted, and whose items are the rows of custom columns.
+const ITEMS: &str = "items";
+
 /// What a command found.
 pub(crate) trait Answer {
     /// As programs read it: `apiVersion: taintward.io/v1alpha1`, `kind`, and what belongs to it.
     fn object(&self) -> Value;
-
-    /// The field of [`Answer::object`] with the list that is sorted, and whose items are the rows of custom columns.
-    fn items(&self) -> &'static str {
-        "items"
-    }
 
     /// `pod/web-1`, one for each thing it is about; for each of the items, if it is sorted.
     fn names(&self) -> Vec<String>;
@@ -172,7 +170,7 @@ impl Output {
             Form::Json => Ok(json(&sorted(answer, &view))),
             Form::Yaml => machine::yaml(&sorted(answer, &view)).map_err(PrintError::Yaml),
             Form::Template(template) => Ok(template.execute(&sorted(answer, &view))?),
-            Form::Columns(columns) => Ok(columns.table(&sorted(answer, &view), answer.items())?.print(&view)),
+            Form::Columns(columns) => Ok(columns.table(&sorted(answer, &view), ITEMS)?.print(&view)),
             // Read before anything was begun.
             Form::TemplateFile(_) | Form::ColumnsFile(_) => Ok(String::new()),
         }
@@ -180,7 +178,7 @@ impl Output {
 
     fn order(&self, answer: &dyn Answer) -> Result<Option<Vec<usize>>, SortError> {
         let Some(key) = &self.sort_by else { return Ok(None) };
-        match answer.object().get(answer.items()).and_then(Value::as_array) {
+        match answer.object().get(ITEMS).and_then(Value::as_array) {
             Some(items) if !items.is_empty() => key.order(items).map(Some),
             _ => Ok(None),
         }
@@ -200,7 +198,7 @@ pub(crate) fn print(text: &str) -> Result<(), PrintError> {
 fn sorted(answer: &dyn Answer, view: &View) -> Value {
     let mut object = answer.object();
     if view.order.is_some()
-        && let Some(Value::Array(items)) = object.get_mut(answer.items())
+        && let Some(Value::Array(items)) = object.get_mut(ITEMS)
     {
         *items = view.in_order(items).into_iter().cloned().collect();
     }

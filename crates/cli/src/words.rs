@@ -7,12 +7,12 @@
 use crate::output::{View, dated, harmless, when, wrap, zone_name};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use taintward_core::forecast::{Fate, NodeForecast};
 use taintward_core::matching::{self, Answer};
-use taintward_core::snapshot::{Return, Snapshot};
+use taintward_core::snapshot::{Return, Snapshot, Workload};
 use taintward_core::taint::{Effect, Taint};
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration::{Operator, Patience, Toleration};
@@ -194,6 +194,21 @@ pub(crate) const fn made(again: Return) -> &'static str {
         Return::Anywhere => "made again",
         other => returns(other),
     }
+}
+
+/// What made a pod, for programs; a pod that nothing made stands for itself.
+pub(crate) fn workload(workload: &Workload) -> Value {
+    json!({ "kind": workload.kind.as_str(), "namespace": workload.namespace, "name": workload.name })
+}
+
+/// A toleration, for programs: its position in `spec.tolerations`, itself where it is known, and how long it lets the pod
+/// stay, `null` for ever.
+pub(crate) fn toleration_object(at: usize, text: Option<String>, patience: Option<Patience>) -> Value {
+    let seconds = match patience {
+        Some(Patience::For(span)) => Some(span.as_micros() / 1_000_000),
+        Some(Patience::Forever) | None => None,
+    };
+    json!({ "index": at, "text": text, "seconds": seconds })
 }
 
 /// A pod's uid; `null` where a file has none.

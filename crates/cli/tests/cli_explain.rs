@@ -146,10 +146,7 @@ fn a_pod_is_explained_while_it_counts_and_after_it_has_gone() {
     let expected = "No pods are counting down in namespace default; there are 2 in shop: use -n or -A.\n";
     assert!(code == 0 && said.ends_with(expected), "{said}");
     let told = stage.object("explain pod/patient -n shop");
-    assert_eq!(
-        (&told["outcome"], &told["decidedBy"]),
-        (&"StaysUntil".into(), &"maintenance:NoExecute".into())
-    );
+    assert_eq!((&told["outcome"], &told["taint"]), (&"StaysUntil".into(), &"maintenance:NoExecute".into()));
     assert_eq!(
         (&told["taints"][0]["source"], &told["taints"][0]["note"]["reason"]),
         (&"ManagedFields".into(), &"disks".into())

@@ -68,7 +68,7 @@ fn lint(kubeconfig: &str, arguments: &[&str]) -> (i32, String, String) {
 /// `TL301 Deployment shop/web spec...`, for each finding.
 fn told(report: &str) -> Vec<String> {
     let report: Value = serde_json::from_str(report).unwrap();
-    let findings = report["findings"].as_array().unwrap().iter();
+    let findings = report["items"].as_array().unwrap().iter();
     let words = findings.map(|finding| {
         assert!(finding.get("location").is_none(), "{finding}");
         let [rule, field] = ["rule", "field"].map(|name| finding[name].as_str().unwrap());

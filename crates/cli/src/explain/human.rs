@@ -17,6 +17,7 @@ use crate::output::{Cell, Column, Table, View};
 use crate::paint::Color;
 use crate::survey::closeup::{EventCloseup, PodCloseup};
 use crate::words::{self, at_moment, bullet, paragraph};
+use taintward_core::snapshot::WorkloadKind;
 use taintward_core::start::StartSource;
 use taintward_core::taint::{Effect, Meaning};
 use taintward_core::time::{Mono, Now, Wall};
@@ -75,7 +76,8 @@ fn wall(now: Now, at: Wall) -> String {
 fn pod(story: &PodStory<'_>, view: &View, text: &mut String) {
     let PodCloseup { namespace, name, node, .. } = story.closeup;
     let on = if node.is_empty() { " without a node".to_owned() } else { format!(" on node {node}") };
-    let of = story.workload().map(|workload| format!(", of {workload}")).unwrap_or_default();
+    let maker = story.workload().filter(|workload| workload.kind != WorkloadKind::Bare);
+    let of = maker.map(|workload| format!(", of {workload}")).unwrap_or_default();
     paragraph(text, &format!("Pod {namespace}/{name}{on}{of}"), view);
     paragraph(text, &story.summary(), view);
     if let (Some(pod), Place::On(_)) = (story.pod, story.place) {

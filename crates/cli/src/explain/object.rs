@@ -88,10 +88,10 @@ fn pod(story: &PodStory<'_>) -> Value {
         "outcome": outcome,
         "summary": story.summary(),
         "node": (!closeup.node.is_empty()).then_some(&closeup.node),
-        "workload": story.workload(),
+        "workload": story.workload().map(words::workload),
         "leavesAt": leaves.map(stamp),
         "inSeconds": leaves.map(|at| (at.as_micros() - story.now().mono.as_micros()) / 1_000_000),
-        "decidedBy": parts.iter().find(|part| part.decides).map(|part| part.instance.taint.to_string()),
+        "taint": parts.iter().find(|part| part.decides).map(|part| part.instance.taint.to_string()),
         "arrival": story.pod.filter(|pod| pod.node.is_some()).map(|pod| {
             json!({ "at": stamp(pod.arrival.at), "source": arrival(pod.arrival.source) })
         }),
@@ -126,7 +126,8 @@ fn named(taint: &Taint) -> Value {
 }
 
 fn toleration(tolerations: &[Toleration], at: usize) -> Value {
-    json!({ "index": at, "text": words::toleration(&tolerations[at]) })
+    let one = &tolerations[at];
+    words::toleration_object(at, Some(words::toleration(one)), Some(one.patience()))
 }
 
 fn taint(part: &TaintPart<'_>) -> Value {

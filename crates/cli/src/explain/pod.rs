@@ -9,7 +9,7 @@ use crate::note::Note;
 use crate::survey::closeup::PodCloseup;
 use crate::words::{self, at_moment, toleration};
 use taintward_core::matching::{self, Answer, KeyMiss, Near, ValueMiss};
-use taintward_core::snapshot::{Pod, Snapshot};
+use taintward_core::snapshot::{Pod, Snapshot, Workload};
 use taintward_core::start::{ArrivalSource, Start, StartSource};
 use taintward_core::taint::{Effect, Meaning, Taint};
 use taintward_core::time::{Mono, Now};
@@ -96,11 +96,9 @@ impl<'s> PodStory<'s> {
         self.judged.as_ref().map(|(_, verdict)| verdict.outcome)
     }
 
-    /// `Deployment shop/web`
-    pub(super) fn workload(&self) -> Option<String> {
-        let pod = self.pod?;
-        let workload = &self.snapshot().workloads()[pod.workload as usize];
-        (workload.kind.as_str() != "Pod").then(|| workload.to_string())
+    /// What made it; a pod that nothing made stands for itself.
+    pub(super) fn workload(&self) -> Option<&'s Workload> {
+        Some(&self.snapshot().workloads()[self.pod?.workload as usize])
     }
 
     /// The NoExecute taints, in the node's order.

@@ -17,7 +17,7 @@ struct LintReport<'r> {
     kind: &'static str,
     complete: bool,
     summary: Summary,
-    findings: Vec<Finding<'r>>,
+    items: Vec<Finding<'r>>,
     silenced: Vec<Silenced<'r>>,
     unread: Vec<Unread<'r>>,
     gaps: &'r [String],
@@ -88,7 +88,7 @@ pub(super) fn object(report: &Report) -> Value {
         kind: "LintReport",
         complete: !report.is_partial(),
         summary: summary(report),
-        findings: report.findings.iter().map(finding).collect(),
+        items: report.findings.iter().map(finding).collect(),
         silenced: report
             .silenced
             .iter()

@@ -152,6 +152,7 @@ impl Ledger {
             at: to_second(at(until)),
             taint: taints[decisive].taint.to_string(),
             toleration: toleration(reason),
+            written: None,
             since: to_second(at(reason.counts_from)),
             workload: None,
             marked: None,

@@ -8,7 +8,7 @@ use super::row::{Row, Shape, table, toleration};
 use crate::enforcer::Enforcers;
 use crate::output::{Answer, View};
 use crate::survey::Survey;
-use crate::words::{paragraph, stamp};
+use crate::words::{self, paragraph, stamp};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use taintward_core::forecast::{Fate, NodeForecast, Question, forecast, leaves_at};
@@ -154,9 +154,11 @@ fn row(snapshot: &Snapshot, node: &NodeForecast, fate: &Fate) -> Option<Row> {
         node: snapshot.nodes()[node.node].fact.name.to_string(),
         at,
         taint: node.after[decisive].taint.to_string(),
+        written: toleration(&reason)
+            .map(|(at, _)| words::toleration(&snapshot.shape(pod).wish.tolerations[at])),
         toleration: toleration(&reason),
         since: reason.counts_from,
-        workload: Some(snapshot.workloads()[pod.workload as usize].to_string()),
+        workload: Some(snapshot.workloads()[pod.workload as usize].clone()),
         marked: Some(pod.marked),
     })
 }

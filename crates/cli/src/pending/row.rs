@@ -6,9 +6,10 @@
 
 use crate::output::{Cell, Column, Table};
 use crate::paint::Color;
-use crate::words::{at_moment, moment, stamp, with_zone};
+use crate::words::{self, at_moment, moment, stamp, with_zone};
 use serde_json::{Value, json};
 use taintward_core::matching::Answer;
+use taintward_core::snapshot::Workload;
 use taintward_core::time::{Mono, Now};
 use taintward_core::toleration::Patience;
 use taintward_core::verdict::Reason;
@@ -23,23 +24,23 @@ pub(super) struct Row {
     /// When it leaves, or should have left.
     pub(super) at: Mono,
     pub(super) taint: String,
-    /// Which toleration holds it until then; empty: none.
-    pub(super) toleration: String,
+    /// Which toleration holds it until then, and how long; `None`: none.
+    pub(super) toleration: Option<(usize, Patience)>,
+    /// That toleration itself, where it is known.
+    pub(super) written: Option<String>,
     /// Since when the taint counts for it.
     pub(super) since: Mono,
-    /// `Deployment shop/web`; `None` where that is not known.
-    pub(super) workload: Option<String>,
+    /// `None` where that is not known.
+    pub(super) workload: Option<Workload>,
     /// The condition of a taint eviction is on it; `None` where that is not known.
     pub(super) marked: Option<bool>,
 }
 
-/// `spec.tolerations[1] for 300s`; nothing where none answers.
-pub(super) fn toleration(reason: &Reason) -> String {
+/// Nothing where none answers.
+pub(super) fn toleration(reason: &Reason) -> Option<(usize, Patience)> {
     match (reason.answer, reason.patience) {
-        (Answer::Tolerated(at), Some(patience @ Patience::For(_))) => {
-            format!("spec.tolerations[{at}] for {}", crate::words::patience(patience))
-        }
-        _ => String::new(),
+        (Answer::Tolerated(at), Some(patience @ Patience::For(_))) => Some((at, patience)),
+        _ => None,
     }
 }
 
@@ -72,9 +73,11 @@ impl Row {
             "inSeconds": (self.at.as_micros().saturating_sub(now.mono.as_micros())) / 1_000_000,
             "overdue": self.is_overdue(now),
             "taint": self.taint,
-            "toleration": (!self.toleration.is_empty()).then_some(&self.toleration),
+            "toleration": self.toleration.map(|(at, patience)| {
+                words::toleration_object(at, self.written.clone(), Some(patience))
+            }),
             "since": stamp(self.since),
-            "workload": self.workload,
+            "workload": self.workload.as_ref().map(words::workload),
             "marked": self.marked,
         })
     }
@@ -128,14 +131,15 @@ pub(super) fn table<'r>(
         if shape.namespace {
             cells.push(row.namespace.as_str().into());
         }
-        let toleration = if row.toleration.is_empty() { "<none>" } else { &row.toleration };
+        let held = |(at, patience)| format!("spec.tolerations[{at}] for {}", words::patience(patience));
+        let workload = row.workload.as_ref().map(ToString::to_string);
         cells.extend([
             row.pod.as_str().into(),
             row.node.as_str().into(),
             row.leaves(now),
             row.taint.strip_suffix(":NoExecute").unwrap_or(&row.taint).into(),
-            toleration.into(),
-            row.workload.as_deref().unwrap_or("<unknown>").into(),
+            row.toleration.map_or_else(|| "<none>".to_owned(), held).into(),
+            workload.unwrap_or_else(|| "<unknown>".to_owned()).into(),
             at_moment(now, row.since).into(),
         ]);
         table.push(cells);

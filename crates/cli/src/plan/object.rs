@@ -9,7 +9,6 @@ use super::answer::{PlanAnswer, Row};
 use crate::words::{self, stamp};
 use serde_json::{Value, json};
 use taintward_core::forecast::{Home, NodeForecast, Place};
-use taintward_core::snapshot::Workload;
 use taintward_core::time::Mono;
 
 pub(super) fn plan(answer: &PlanAnswer<'_>) -> Value {
@@ -49,10 +48,6 @@ pub(super) fn plan(answer: &PlanAnswer<'_>) -> Value {
     plan
 }
 
-fn named(workload: &Workload) -> Value {
-    json!({ "kind": workload.kind.as_str(), "namespace": workload.namespace, "name": workload.name })
-}
-
 fn item(answer: &PlanAnswer<'_>, row: &Row<'_>, home: Option<&Home>) -> Value {
     let (snapshot, pod) = (answer.snapshot(), answer.pod(row));
     let now = snapshot.now().mono;
@@ -62,7 +57,7 @@ fn item(answer: &PlanAnswer<'_>, row: &Row<'_>, home: Option<&Home>) -> Value {
         "namespace": pod.name.namespace(),
         "pod": pod.name.name(),
         "uid": words::uid(&pod.uid),
-        "workload": named(&snapshot.workloads()[pod.workload as usize]),
+        "workload": words::workload(&snapshot.workloads()[pod.workload as usize]),
         "leavesAt": stamp(row.at.max(now)),
         "inSeconds": row.at.since(now).as_micros() / 1_000_000,
         "atTheLatest": row.is_at_the_latest(now),
@@ -98,7 +93,7 @@ fn workloads(answer: &PlanAnswer<'_>) -> Vec<Value> {
     let snapshot = answer.snapshot();
     let one = |impact: &taintward_core::forecast::WorkloadImpact| {
         let workload = &snapshot.workloads()[impact.workload as usize];
-        let mut object = named(workload);
+        let mut object = words::workload(workload);
         object["pods"] = json!(impact.pods);
         object["leavingNow"] = json!(impact.going);
         object["leavingLater"] = json!(impact.later);

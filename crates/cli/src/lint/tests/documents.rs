@@ -53,7 +53,7 @@ fn the_example_of_a_config_is_one_and_the_exit_codes_are_those_there_are() {
 fn the_schema_describes_what_is_printed() {
     let schema = schema("lint-report.schema.json");
     let rules: Vec<&str> = Rule::ALL.iter().map(|rule| rule.id()).collect();
-    let described = &schema["properties"]["findings"]["items"]["properties"]["rule"]["enum"];
+    let described = &schema["properties"]["items"]["items"]["properties"]["rule"]["enum"];
     assert_eq!(*described, Value::from(rules));
     let config =
         "apiVersion: taintward.io/v1alpha1\nkind: LintConfig\nsilence:\n- {rule: TL201, reason: so it is}\n";
@@ -61,7 +61,7 @@ fn the_schema_describes_what_is_printed() {
     let mut report = report_with(&[text], &Config::read(config).unwrap(), NumericOperators::Off);
     report.gaps.push("may not list nodes".to_owned());
     let printed = json::object(&report);
-    for list in ["findings", "silenced", "unread", "gaps"] {
+    for list in ["items", "silenced", "unread", "gaps"] {
         assert!(!printed[list].as_array().unwrap().is_empty(), "{list}");
     }
     check(&schema, &printed);
