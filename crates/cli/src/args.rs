@@ -199,7 +199,8 @@ enum Verb {
             taintward taint node -l pool=db dedicated=db:NoExecute --reason 'new disks' --for 2h\n\
             taintward taint node --all --list                  shows taints\n\n\
             The effects are NoSchedule, PreferNoSchedule and NoExecute. Before a NoExecute taint is added, somebody at a \
-            terminal is told what that does, and asked. Nobody removes a taint by itself when --for is over. \
+            terminal is told what that does, and asked. Nothing removes a taint by itself when --for is over; \
+            taintward taint node --all --expired does. \
             docs/taint.md has more. Exit codes: 0 all nodes were changed, 1 not all were, or the command line makes no \
             sense."
     )]

@@ -3,7 +3,7 @@
 //! Comes in: `--for`, `--reason`; a node's annotations.
 //! Goes out: an annotation's key and value; [`Note`] of a taint, if there is one about it.
 //! Keeps:    a note is about one key, value and effect: another value is another taint, and the note is not about that.
-//! Not here: doing anything when the time is over: nobody does, a note is for people.
+//! Not here: doing anything when the time is over: only `taint --expired` does, if somebody types it.
 
 use serde::{Deserialize, Serialize};
 use taintward_core::taint::Taint;

@@ -43,6 +43,8 @@ pub(crate) struct TaintPlan {
     pub(crate) overwrite: bool,
     /// Show taints and change none.
     pub(crate) list: bool,
+    /// Remove taints that were meant to stay no longer, and no others.
+    pub(crate) expired: bool,
     pub(crate) dry_run: DryRun,
     /// What is to be said about how a flag was written.
     pub(crate) warning: Option<String>,

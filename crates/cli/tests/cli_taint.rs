@@ -24,10 +24,12 @@ struct Stage {
 
 impl Stage {
     fn set(test: &str) -> Self {
-        let folder = Folder::named(test);
+        Self::with(Folder::named(test), &["--empty", "--nodes", "3"])
+    }
+
+    fn with(folder: Folder, nodes: &[&str]) -> Self {
         let kubeconfig = folder.file("kubeconfig");
-        let mut sandbox =
-            Running::start(&["--plain", "--empty", "--nodes", "3", "--kubeconfig-out", &kubeconfig]);
+        let mut sandbox = Running::start(&[&["--plain", "--kubeconfig-out", &kubeconfig], nodes].concat());
         sandbox.until("KUBECONFIG");
         Self { folder, _sandbox: sandbox }
     }
@@ -94,6 +96,50 @@ fn a_note_goes_with_its_taint() {
     assert_eq!(stage.ok("node n1 power- disk-"), "node/n1 untainted\n");
     assert_eq!(stage.notes("n1"), Vec::<Value>::new());
     assert_eq!(stage.ok("node n1 --list"), "NODE   TAINT    SINCE (UTC)\nn1     <none>\n");
+}
+
+/// Three taints: one whose time is over, one whose time is not, and one of which nothing was noted; a note about a taint
+/// that is gone.
+const EXPIRED: &str = r#"{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "annotations": {
+    "taintward.io/taint-note.NoSchedule.ca44a367578f8a84":
+        "{\"taint\":\"disk=old:NoSchedule\",\"reason\":\"new disks\",\"until\":\"2026-01-01T00:00:00Z\"}",
+    "taintward.io/taint-note.NoSchedule.2138d2192571b218":
+        "{\"taint\":\"net:NoSchedule\",\"until\":\"2999-01-01T00:00:00Z\"}",
+    "taintward.io/taint-note.NoSchedule.af63dc4c8601ec8c":
+        "{\"taint\":\"a=other:NoSchedule\",\"until\":\"2026-01-01T00:00:00Z\"}"}},
+  "spec": {"taints": [{"key": "disk", "value": "old", "effect": "NoSchedule"}, {"key": "net", "effect": "NoSchedule"},
+    {"key": "a", "effect": "NoSchedule"}]}}"#;
+
+#[test]
+fn taints_whose_time_is_over_are_told_and_removed_if_asked() {
+    let folder = Folder::named("taint-expired");
+    let objects = folder.write("objects.json", EXPIRED);
+    let stage = Stage::with(folder, &["--load", &objects]);
+    let listed = stage.ok("node n1 --list");
+    assert!(
+        listed.contains("over since 2026-01-01 00:00:00, ") && listed.contains("until 2999-"),
+        "{listed}"
+    );
+    assert_eq!(stage.ok("node --all --expired --dry-run=client"), "node/n1 untainted (dry run)\n");
+    assert_eq!(stage.ok("node n1 --list"), listed.clone(), "that was a trial");
+    assert_eq!(stage.ok("node --all --expired"), "node/n1 untainted\n");
+    let left = stage.ok("node n1 --list");
+    assert!(
+        !left.contains("disk") && left.contains("net:NoSchedule") && left.contains("a:NoSchedule"),
+        "{left}"
+    );
+    assert!(stage.notes("n1").iter().all(|note| note["taint"] != "disk=old:NoSchedule"));
+    let (code, out, said) = stage.taint("node --all --expired");
+    let expected = "note: no taint of these nodes has been there for longer than its --for\n";
+    assert_eq!((code, out.as_str(), said.as_str()), (0, "", expected));
+    for (typed, words) in [
+        ("node n1 --expired a-", "leave a- out"),
+        ("node --expired", "at least one resource name"),
+        ("--expired", ""),
+    ] {
+        let (code, out, said) = stage.taint(typed);
+        assert!(code == 1 && out.is_empty() && said.contains(words), "{typed}: {said}");
+    }
 }
 
 #[test]

@@ -59,7 +59,10 @@ pub(crate) struct TaintArgs {
     /// Show the taints of these nodes, and change none
     #[arg(long, help_heading = OWN)]
     list: bool,
-    /// How long the taint is meant to stay, as in 2h or 2d: a note for people, nobody removes it by itself
+    /// Remove the taints of these nodes that were added with --for and whose time is over, and no others
+    #[arg(long, help_heading = OWN, conflicts_with = "list")]
+    expired: bool,
+    /// How long the taint is meant to stay, as in 2h or 2d: a note for people, nobody removes it by itself; see --expired
     #[arg(long = "for", value_name = "DURATION", value_parser = super::long_duration, help_heading = OWN)]
     lasts: Option<Duration>,
     /// Why the taint is there: a note for people, kept in an annotation of the node
@@ -131,6 +134,7 @@ impl TaintArgs {
             all: self.all,
             overwrite: self.overwrite,
             list: self.list,
+            expired: self.expired,
             dry_run: self.dry_run.kind,
             warning: self.dry_run.warning,
             validation: self.validate,

@@ -121,7 +121,13 @@ fn meant(Meaning { what, who, then }: &Meaning) -> String {
 
 fn noted(Note { reason, until }: &Note, now: Now) -> String {
     let reason = reason.as_ref().map(|reason| format!(" Somebody noted: {reason}.")).unwrap_or_default();
-    let until = until.map(|until| format!(" Meant to stay until {}.", wall(now, until))).unwrap_or_default();
+    let until = until.map(|until| match until <= now.wall {
+        true => {
+            format!(" Meant to stay until {}: taintward taint --expired removes it.", wall(now, until))
+        }
+        false => format!(" Meant to stay until {}.", wall(now, until)),
+    });
+    let until = until.unwrap_or_default();
     reason + &until
 }
 

@@ -81,7 +81,10 @@ fn since(taint: &Taint, changed: Option<Wall>, now: Wall) -> String {
 
 fn noted(note: &Note, now: Wall) -> Option<String> {
     let reason = note.reason.as_deref().map(harmless);
-    let until = note.until.map(|until| format!("until {}", moment(until, now)));
+    let until = note.until.map(|until| match until <= now {
+        true => format!("over since {}", moment(until, now)),
+        false => format!("until {}", moment(until, now)),
+    });
     match (until, reason) {
         (None, None) => None,
         (Some(one), None) | (None, Some(one)) => Some(one),

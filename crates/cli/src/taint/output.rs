@@ -36,6 +36,11 @@ impl<'p> Printer<'p> {
         Self { plan, printed: 0 }
     }
 
+    /// Nothing was printed.
+    pub(super) const fn is_idle(&self) -> bool {
+        self.printed == 0
+    }
+
     /// What is said of a node as it is, or would be, after the change. `body` is its JSON.
     pub(super) fn print(&mut self, name: &str, word: Word, body: &[u8]) -> Result<(), String> {
         let text = match self.plan.form {

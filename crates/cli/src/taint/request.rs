@@ -45,6 +45,8 @@ pub(super) enum Misuse {
     HalfAName,
     #[error("--list shows taints and changes none; leave {0} out, or --list")]
     ListAndChange(String),
+    #[error("--expired removes taints whose --for is over, and no others; leave {0} out, or --expired")]
+    ExpiredAndChange(String),
     #[error("--for and --reason say something about taints that are added; this command adds none")]
     NoteAboutNothing,
 }
@@ -92,8 +94,9 @@ impl Request {
         let Some((kind, names)) = resources.split_first() else { return Err(Misuse::NoResource) };
         match taints.first() {
             Some(first) if plan.list => return Err(Misuse::ListAndChange((*first).to_owned())),
-            None if !plan.list => return Err(Misuse::NoTaint),
-            None if !matches!(plan.form, super::Form::Text | super::Form::Name) => {
+            Some(first) if plan.expired => return Err(Misuse::ExpiredAndChange((*first).to_owned())),
+            None if !plan.list && !plan.expired => return Err(Misuse::NoTaint),
+            None if plan.list && !matches!(plan.form, super::Form::Text | super::Form::Name) => {
                 return Err(Misuse::ListForm);
             }
             _ => {}

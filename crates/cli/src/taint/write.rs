@@ -12,7 +12,8 @@ use crate::note::{self, Note};
 use std::time::Duration;
 use taintward_client::clock::Clock;
 use taintward_client::nodes::{self, NodeObject, Nodes, Told, Writing};
-use taintward_core::change::{Applied, Change, Origin, Word};
+use taintward_core::change::{Applied, Change, Origin, Removal, Word};
+use taintward_core::taint::Taint;
 use taintward_core::time::Wall;
 
 /// So often a node is read anew that changes between reading and writing.
@@ -44,37 +45,57 @@ pub(super) async fn all(plan: &TaintPlan, change: &Change, nodes: &Nodes, names:
     let mut printer = Printer::new(plan);
     let mut failures = Vec::new();
     for name in names {
-        let done = work.one(name).await.and_then(|(word, body)| {
+        let done = work.one(name).await.and_then(|done| {
+            let Some((word, body)) = done else { return Ok(()) };
             printer.print(name, word, &body).map_err(|why| Failure::Reasons(vec![why]))
         });
         failures.extend(done.err());
     }
+    if plan.expired && failures.is_empty() && printer.is_idle() {
+        crate::say::note("no taint of these nodes has been there for longer than its --for");
+    }
     failures
 }
 
+/// Takes off what was meant to be there until now at most. Nobody leaves for that: a taint that goes sends no pod away.
+fn expired(node: &NodeObject, now: Wall) -> Change {
+    let is_over = |taint: &&Taint| {
+        let until = Note::about(taint, |key| node.annotation(key)).and_then(|note| note.until);
+        until.is_some_and(|until| until <= now)
+    };
+    let over = node.fact().taints.iter().filter(is_over);
+    let removal = |taint: &Taint| Removal { key: taint.key.clone(), effect: Some(taint.effect.clone()) };
+    Change { add: Vec::new(), remove: over.map(removal).collect() }
+}
+
 impl Work<'_> {
-    /// The word for what was done, and the node's JSON after it.
-    async fn one(&self, name: &str) -> Result<(Word, Vec<u8>), Failure> {
+    /// The word for what was done, and the node's JSON after it; `None` where none of its taints has expired.
+    async fn one(&self, name: &str) -> Result<Option<(Word, Vec<u8>)>, Failure> {
         let mut tries = 1;
         loop {
             let told = self.nodes.read(name).await?;
             let node = NodeObject::read(&told.body).map_err(|why| {
                 Failure::Reasons(vec![format!("node {name}: the API server's answer cannot be read: {why}")])
             })?;
-            let applied = self.change.apply(&node.fact().taints, self.plan.overwrite);
-            let applied = applied.map_err(|error| Failure::Reasons(error.messages(name)))?;
-            let notes = self.notes(&node, &applied);
-            if self.plan.dry_run == DryRun::Client {
-                let after = node.after(&applied, &self.change.add, &notes);
-                return Ok((applied.word, after.to_string().into_bytes()));
+            let expired = self.plan.expired.then(|| expired(&node, self.now));
+            if expired.as_ref().is_some_and(|change| change.remove.is_empty()) {
+                return Ok(None);
             }
-            let Some(patch) = node.patch(&applied, &self.change.add, &notes) else {
-                return Ok((applied.word, told.body.to_vec()));
+            let change = expired.as_ref().unwrap_or(self.change);
+            let applied = change.apply(&node.fact().taints, self.plan.overwrite);
+            let applied = applied.map_err(|error| Failure::Reasons(error.messages(name)))?;
+            let notes = self.notes(&node, change, &applied);
+            if self.plan.dry_run == DryRun::Client {
+                let after = node.after(&applied, &change.add, &notes);
+                return Ok(Some((applied.word, after.to_string().into_bytes())));
+            }
+            let Some(patch) = node.patch(&applied, &change.add, &notes) else {
+                return Ok(Some((applied.word, told.body.to_vec())));
             };
             match self.nodes.patch(name, patch, &self.writing).await {
                 Ok(told) => {
                     warn(&told);
-                    return Ok((applied.word, told.body.to_vec()));
+                    return Ok(Some((applied.word, told.body.to_vec())));
                 }
                 Err(complaint) if complaint.is_conflict() && tries < TRIES => {
                     tokio::time::sleep(pause(tries)).await;
@@ -86,7 +107,7 @@ impl Work<'_> {
     }
 
     /// Notes of taints that are put on; those of taints that are overwritten or go are taken away.
-    fn notes(&self, node: &NodeObject, applied: &Applied) -> Vec<nodes::Note> {
+    fn notes(&self, node: &NodeObject, change: &Change, applied: &Applied) -> Vec<nodes::Note> {
         let stays = |at: usize| applied.origins.contains(&Origin::Kept(at));
         let gone = node.fact().taints.iter().enumerate().filter(|(at, _)| !stays(*at));
         let mut notes: Vec<nodes::Note> = gone.map(|(_, taint)| (note::key(taint), None)).collect();
@@ -97,7 +118,7 @@ impl Work<'_> {
             )
         });
         let note = Note { reason: wish.reason.clone(), until };
-        for taint in &self.change.add {
+        for taint in &change.add {
             let key = note::key(taint);
             notes.retain(|(other, _)| *other != key);
             notes.push((key, (!wish.is_empty()).then(|| note.write(taint))));
