@@ -179,7 +179,7 @@ enum Verb {
         args_override_self = true,
         after_help = "taintward pending -A     who leaves next, in all namespaces\n\
             taintward pending -w     the same, live; q ends\n\n\
-            Read access is enough; -w needs list and watch on nodes and pods. Exit codes: 0 the list is whole, 1 something \
+            Read access is enough; -w needs list and watch on nodes and pods. Exit codes: 0 the list is complete, 1 something \
             could not be read or the command line makes no sense."
     )]
     Pending(Box<PendingArgs>),
@@ -212,7 +212,7 @@ enum Verb {
             same), 2 the command line makes no sense."
     )]
     Version(Box<VersionArgs>),
-    /// Prints what makes a shell complete commands, flags and the names of nodes, pods, namespaces and contexts
+    /// Prints a shell completion script: for commands, flags, and names of nodes, pods, workloads, namespaces and contexts
     #[command(after_help = texts::COMPLETION)]
     Completion(CompletionArgs),
     /// Prints the reference; writes a page for each command, and man pages

@@ -40,7 +40,7 @@ pub(crate) struct Ask {
 
 /// Exit codes of `taintward pending`.
 pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
-    (0, "The list is whole, be it empty or not; with -w: somebody has ended it"),
+    (0, "The list is complete (it may be empty); with -w: the user quit"),
     (1, "Something could not be read, or the command line makes no sense; what was read is listed"),
 ];
 

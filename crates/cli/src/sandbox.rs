@@ -59,7 +59,7 @@ pub(crate) enum SandboxError {
         "cannot listen on {address}: {why}; choose another with --listen 127.0.0.1:PORT, or 127.0.0.1:0 for any"
     )]
     Listen { address: SocketAddr, why: io::Error },
-    #[error("the tour did not go as told: {0}")]
+    #[error("the tour failed: {0}")]
     Tour(String),
 }
 

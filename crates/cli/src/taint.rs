@@ -112,7 +112,7 @@ enum Trouble {
     /// Nothing was changed: the server does not answer at all.
     #[error("{place}: {why}")]
     Unreachable { place: String, why: ProbeError },
-    #[error("the answer was not yes; no node was changed")]
+    #[error("aborted: no node was changed")]
     Declined,
 }
 

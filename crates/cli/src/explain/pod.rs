@@ -203,9 +203,7 @@ impl<'s> PodStory<'s> {
             Place::Nowhere if crate::survey::near::is_over(self.closeup) => {
                 "It has no node, and looks for none any more: no taint counts.".to_owned()
             }
-            Place::Nowhere => {
-                "It has no node yet: taints can keep it off nodes, and send it away from none.".to_owned()
-            }
+            Place::Nowhere => "Not scheduled yet: taints can block it, but cannot evict it.".to_owned(),
         }
     }
 }
@@ -229,7 +227,7 @@ pub(super) fn since(start: &Start, now: Now) -> String {
         StartSource::SeenLive => "seen appearing",
         StartSource::TimeAdded => "by its timeAdded",
         // They tell when the list of taints changed last, whichever of them it was.
-        StartSource::ManagedFields => "at the latest, by the node's managedFields",
+        StartSource::ManagedFields => "or earlier; by the node's managedFields",
         StartSource::FirstSight => return "nothing says since when; counted from now".to_owned(),
     };
     let clamped = if start.clamped { ", corrected: it said something impossible" } else { "" };

@@ -213,8 +213,8 @@ fn hit(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
     if !kept.is_empty() {
         let others = if broken.is_empty() { "" } else { "other " };
         let told = match kept.len() {
-            1 => format!("1 {others}disruption budget means pods that leave, and holds."),
-            count => format!("{count} {others}disruption budgets mean pods that leave, and hold."),
+            1 => format!("1 {others}disruption budget selects pods that leave; it is not violated."),
+            count => format!("{count} {others}disruption budgets select pods that leave; none is violated."),
         };
         text.push('\n');
         paragraph(text, &told, view);

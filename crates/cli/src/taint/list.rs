@@ -74,7 +74,7 @@ fn of(name: &str, node: &NodeObject, now: Wall) -> Vec<Row> {
 fn since(taint: &Taint, changed: Option<Wall>, now: Wall) -> String {
     match (taint.time_added, changed) {
         (Some(at), _) => moment(at, now),
-        (None, Some(at)) => format!("{} at the latest", moment(at, now)),
+        (None, Some(at)) => format!("{} or earlier", moment(at, now)),
         (None, None) => "<unknown>".to_owned(),
     }
 }

@@ -80,7 +80,7 @@ fn covers_values(earlier: &Toleration, later: &Toleration, numeric: NumericOpera
 
 fn say_trap(index: usize, first: usize, (earlier, later): (&Toleration, &Toleration), desk: &mut Desk<'_>) {
     let reason = format!(
-        "for NoExecute, toleration {first} answers first: {} counts, and what this one says, {}, never does",
+        "for NoExecute, toleration {first} matches first, so the pod stays for {}; this one ({}) is never used",
         patience(earlier),
         patience(later)
     );
