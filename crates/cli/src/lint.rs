@@ -5,6 +5,7 @@
 //! Keeps:    what could not be read is said, in every form of the report, and the exit code is 1 then.
 //! Not here: the rules (`taintward_core::lint`), the flags (`args/lint.rs`), YAML (`manifest`).
 
+mod baseline;
 mod cluster;
 mod config;
 mod gather;
@@ -22,6 +23,7 @@ mod tests;
 use crate::kube_args::Cluster;
 use crate::output::{self, Answer, Output, View};
 use crate::say;
+use baseline::{Baseline, BaselineError};
 use config::{Config, ConfigError};
 use gather::Gathered;
 use report::Report;
@@ -42,6 +44,8 @@ pub(crate) struct LintPlan {
     pub(crate) fail_on: Option<Severity>,
     /// Named with `--config`.
     pub(crate) config: Option<PathBuf>,
+    /// Named with `--baseline`: an earlier report, whose findings are not counted again.
+    pub(crate) baseline: Option<PathBuf>,
     pub(crate) numeric: NumericOperators,
 }
 
@@ -82,6 +86,8 @@ pub(crate) const EXIT_CODES: [(u8, &str); 3] = [
 enum LintError {
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error(transparent)]
+    Baseline(#[from] BaselineError),
     #[error(transparent)]
     Connect(#[from] ConnectError),
     #[error("{place}: {why}")]
@@ -133,6 +139,7 @@ pub(crate) fn run(plan: &LintPlan) -> ExitCode {
 
 fn look(plan: &LintPlan) -> Result<Report, LintError> {
     let config = Config::load(plan.config.as_deref())?;
+    let baseline = Baseline::load(plan.baseline.as_deref())?;
     let mut gathered = match &plan.from {
         Source::Nothing => Gathered::default(),
         Source::Files(paths) => Gathered::from_files(paths),
@@ -140,7 +147,7 @@ fn look(plan: &LintPlan) -> Result<Report, LintError> {
         Source::Both(paths, cluster) => cluster::around(cluster, Gathered::from_files(paths))?,
     };
     gathered.facts.numeric = plan.numeric;
-    Ok(Report::new(gathered, &config))
+    Ok(Report::new(gathered, &config, baseline))
 }
 
 fn tell(plan: &LintPlan, report: &Report) -> ExitCode {
@@ -174,6 +181,13 @@ fn complain(report: &Report) {
 
 fn remark(plan: &LintPlan, report: &Report) {
     report.unused_silences.iter().for_each(say::note);
+    // What could not be read is not gone.
+    match report.gone {
+        0 => {}
+        _ if report.is_partial() => {}
+        1 => say::note("1 finding of the baseline is gone: write it anew"),
+        many => say::note(format!("{many} findings of the baseline are gone: write it anew")),
+    }
     if matches!(&plan.form, Form::Common(output) if output.is_for_people()) {
         say::line("", report.summary());
     }

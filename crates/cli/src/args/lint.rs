@@ -33,7 +33,7 @@ pub(crate) struct LintArgs {
     #[arg(short, long, value_name = "FORM", default_value = "table", value_parser = written)]
     output: Written,
     /// Lists the rules there are, and reads nothing
-    #[arg(long, conflicts_with_all = ["filename", "against_cluster"])]
+    #[arg(long, alias = "list-rules", conflicts_with_all = ["filename", "against_cluster"])]
     rules: bool,
     /// The exit code is 2 if something at least this bad is found
     #[arg(long, value_name = "SEVERITY", value_enum, default_value_t = FailOn::Error)]
@@ -41,6 +41,9 @@ pub(crate) struct LintArgs {
     /// What is silenced, and why; without it .taintward-lint.yaml in the current folder, if there is one
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// An earlier report, written with -o json: what is in it, on the same field of the same object, is silenced
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
     /// Feature gates of the cluster the manifests are for, as Name=true; TaintTolerationComparisonOperators (false by
     /// default) is the one that counts here
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = gates::parse)]
@@ -112,6 +115,6 @@ impl LintArgs {
             Written::Github => Form::Github,
             Written::Common(form) => Form::Common(Box::new(Output::new(form, self.look)?)),
         };
-        Ok(LintPlan { from, form, fail_on, config: self.config, numeric })
+        Ok(LintPlan { from, form, fail_on, config: self.config, baseline: self.baseline, numeric })
     }
 }

@@ -1,9 +1,10 @@
 //! # Report: findings, under names and places that people know
 //! Room:     findings with object, field, file, line and column; what is silenced; how much was looked at.
-//! Comes in: [`Gathered`]; the config.
+//! Comes in: [`Gathered`]; the config, the baseline.
 //! Goes out: [`Report`], in one order, whatever the order of reading was.
 //! Not here: how it is written down (`table.rs`, `json.rs`, `sarif.rs`, `github.rs`).
 
+use super::baseline::Baseline;
 use super::config::Config;
 use super::gather::{Counts, Gathered, Subject, Unread};
 use super::object::{Name, Places};
@@ -33,18 +34,20 @@ pub(crate) struct Location {
 /// Everything that is said.
 pub(crate) struct Report {
     pub(crate) findings: Vec<Told>,
-    /// With the reason that the config gives.
+    /// With the reason that the config gives, or that they are in the baseline.
     pub(crate) silenced: Vec<(Told, String)>,
     pub(crate) unread: Vec<Unread>,
     pub(crate) gaps: Vec<String>,
     /// Silences of the config that nothing was there for.
     pub(crate) unused_silences: Vec<String>,
+    /// Findings of the baseline that were not found again.
+    pub(crate) gone: usize,
     pub(crate) counts: Counts,
     pub(crate) from_cluster: bool,
 }
 
 impl Report {
-    pub(crate) fn new(gathered: Gathered, config: &Config) -> Self {
+    pub(crate) fn new(gathered: Gathered, config: &Config, mut baseline: Baseline) -> Self {
         let mut told: Vec<(usize, Told)> = lint::lint(&gathered.facts)
             .into_iter()
             .map(|finding| {
@@ -71,6 +74,7 @@ impl Report {
                     used[at] = true;
                     silenced.push((told, config.silences[at].reason.clone()));
                 }
+                None if baseline.takes(&told) => silenced.push((told, "in the baseline".to_owned())),
                 None => findings.push(told),
             }
         }
@@ -79,6 +83,7 @@ impl Report {
             findings,
             silenced,
             unused_silences: unused.map(|(silence, _)| silence.to_string()).collect(),
+            gone: baseline.gone(),
             from_cluster: gathered.counts.files == 0,
             counts: gathered.counts,
             unread: gathered.unread,

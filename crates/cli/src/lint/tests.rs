@@ -4,6 +4,7 @@
 //! Goes out: findings as `TL101@3:7`.
 //! Not here: every rule with its near misses (the core); whole reports, word by word (`tests/cmd`).
 
+use super::baseline::Baseline;
 use super::config::Config;
 use super::gather::Texts;
 use super::report::Report;
@@ -25,7 +26,7 @@ fn report_with(texts: &[&str], config: &Config, numeric: NumericOperators) -> Re
     }
     let mut gathered = all.into_gathered();
     gathered.facts.numeric = numeric;
-    Report::new(gathered, config)
+    Report::new(gathered, config, Baseline::default())
 }
 
 fn report(text: &str) -> Report {

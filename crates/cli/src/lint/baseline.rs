@@ -1,0 +1,134 @@
+//! # Baseline: what was found before, and is not counted again
+//! Room:     findings of an earlier report, by rule, object and field.
+//! Comes in: a `LintReport`, as `-o json` writes it.
+//! Goes out: whether a finding was in it; how many of its findings are gone.
+//! Keeps:    what has moved within its object is told again: nothing new is ever taken for something old.
+//! Not here: silences with a reason (`config.rs`).
+
+use super::report::Told;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+/// A hundred thousand findings are less.
+const BYTES_MOST: u64 = 64 << 20;
+
+/// An earlier report: rule, kind, namespace, name and field, and how often.
+#[derive(Debug, Default)]
+pub(crate) struct Baseline {
+    known: BTreeMap<[String; 5], usize>,
+}
+
+/// Why there is no baseline.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BaselineError {
+    #[error("the baseline {file} cannot be read: {why}; check --baseline")]
+    Unreadable { file: String, why: std::io::Error },
+    #[error(
+        "the baseline {file} is no report: {why}; write one with taintward lint -o json, without --baseline"
+    )]
+    Wrong { file: String, why: String },
+}
+
+#[derive(Deserialize)]
+struct Written {
+    kind: String,
+    items: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    rule: String,
+    object: Object,
+    field: String,
+}
+
+#[derive(Deserialize)]
+struct Object {
+    kind: String,
+    namespace: String,
+    name: String,
+}
+
+impl Baseline {
+    pub(crate) fn load(named: Option<&Path>) -> Result<Self, BaselineError> {
+        let Some(path) = named else { return Ok(Self::default()) };
+        let file = || path.display().to_string();
+        let mut text = String::new();
+        // What is cut off is no report.
+        let read = File::open(path).and_then(|open| open.take(BYTES_MOST).read_to_string(&mut text));
+        read.map_err(|why| BaselineError::Unreadable { file: file(), why })?;
+        Self::read(&text).map_err(|why| BaselineError::Wrong { file: file(), why })
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        let written: Written = serde_json::from_str(text).map_err(|why| why.to_string())?;
+        if written.kind != "LintReport" {
+            return Err(format!("its kind is {:?}", written.kind));
+        }
+        let mut known = BTreeMap::new();
+        for Item { rule, object: Object { kind, namespace, name }, field } in written.items {
+            *known.entry([rule, kind, namespace, name, field]).or_default() += 1;
+        }
+        Ok(Self { known })
+    }
+
+    /// Whether it was there before; each of the report is there once.
+    pub(crate) fn takes(&mut self, told: &Told) -> bool {
+        let object = &told.object;
+        let texts = [told.rule.id(), &object.kind, &object.namespace, &object.name, &told.field];
+        match self.known.get_mut(&texts.map(str::to_owned)) {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// How many of it were not found again.
+    pub(crate) fn gone(&self) -> usize {
+        self.known.values().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lint::object::Name;
+    use taintward_core::lint::Rule;
+
+    fn told(rule: Rule, field: &str) -> Told {
+        let text = str::to_owned;
+        let object = Name { kind: text("Deployment"), namespace: text("shop"), name: text("web") };
+        let (reason, fix) = (String::new(), String::new());
+        Told { rule, object, field: text(field), location: None, reason, fix }
+    }
+
+    #[test]
+    fn each_finding_is_known_as_often_as_it_was_there() {
+        let [one, other] = [Rule::ALL[0], Rule::ALL[1]];
+        let item = format!(
+            r#"{{"rule": "{}", "object": {{"kind": "Deployment", "namespace": "shop", "name": "web"}}, "field": "a", "why": 1}}"#,
+            one.id()
+        );
+        let text = format!(r#"{{"kind": "LintReport", "items": [{item}, {item}]}}"#);
+        let mut baseline = Baseline::read(&text).unwrap();
+        assert!(!baseline.takes(&told(other, "a")), "another rule");
+        assert!(!baseline.takes(&told(one, "b")), "another field");
+        assert!(baseline.takes(&told(one, "a")));
+        assert_eq!(baseline.gone(), 1);
+        assert!(baseline.takes(&told(one, "a")));
+        assert!(!baseline.takes(&told(one, "a")), "a third was not there");
+        assert_eq!(baseline.gone(), 0);
+    }
+
+    #[test]
+    fn what_is_no_report_is_refused() {
+        for wrong in ["", "[]", "{}", r#"{"kind": "Plan", "items": []}"#, r#"{"kind": "LintReport"}"#] {
+            assert!(Baseline::read(wrong).is_err(), "{wrong}");
+        }
+    }
+}
