@@ -6,6 +6,7 @@
 
 pub(crate) mod silence;
 
+use crate::output::{Paper, width, wrap};
 use crate::paint::{Color, ColorChoice};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -43,14 +44,35 @@ pub(crate) async fn run(world: &World) -> Step {
 
 /// A step's first line. It stands out on a terminal, as README's picture shows it.
 fn head(text: &str) {
-    say(&headline(text, ColorChoice::Auto.paints()));
+    let measure = Paper::of_standard_output(false).measure();
+    print(&headline(text, measure, ColorChoice::Auto.paints()));
 }
 
-fn headline(text: &str, paints: bool) -> String {
-    format!("\n{}", Color::Green.of(text, paints))
+fn headline(text: &str, measure: usize, paints: bool) -> String {
+    fitted(text, measure).iter().map(|line| format!("\n{}", Color::Green.of(line, paints))).collect()
+}
+
+/// Lines that fit: those that follow stand below the first word behind the number, or behind the blanks.
+fn fitted(text: &str, measure: usize) -> Vec<String> {
+    const INDENT: usize = 3;
+    if width(text) <= measure {
+        return vec![text.to_owned()];
+    }
+    let (number, rest) = text.split_at_checked(INDENT).unwrap_or(("", text));
+    let is_indent = number.trim_end_matches([' ', '.']).chars().all(|sign| sign.is_ascii_digit());
+    let (mut first, rest) = if is_indent { (number, rest) } else { ("", text) };
+    let below = " ".repeat(first.len());
+    let lines = wrap(rest, measure.saturating_sub(first.len()));
+    lines.into_iter().map(|line| format!("{}{line}", std::mem::replace(&mut first, &below))).collect()
 }
 
 fn say(text: &str) {
+    let measure = Paper::of_standard_output(false).measure();
+    let lines: Vec<String> = text.split('\n').flat_map(|line| fitted(line, measure)).collect();
+    print(&lines.join("\n"));
+}
+
+fn print(text: &str) {
     let mut out = std::io::stdout();
     // Nobody listens any more: the steps are done all the same.
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
@@ -254,7 +276,20 @@ mod tests {
 
     #[test]
     fn steps_stand_out_where_colours_are_wanted() {
-        assert_eq!(headline("1. It begins.", true), "\n\x1b[32m1. It begins.\x1b[0m");
-        assert_eq!(headline("1. It begins.", false), "\n1. It begins.");
+        let told = |measure, paints| headline("1. It begins.", measure, paints);
+        assert_eq!(told(80, true), "\n\x1b[32m1. It begins.\x1b[0m");
+        assert_eq!(told(80, false), "\n1. It begins.");
+        assert_eq!(told(10, true), "\n\x1b[32m1. It\x1b[0m\n\x1b[32m   begins.\x1b[0m");
+    }
+
+    #[test]
+    fn lines_fit_a_terminal_and_keep_their_indent() {
+        let step = "2. kubectl drain n2   (one by one)";
+        assert_eq!(fitted(step, usize::MAX), [step], "a pipe has no width");
+        assert_eq!(fitted(step, 34), [step], "it fits as it is");
+        assert_eq!(fitted(step, 22), ["2. kubectl drain n2", "   (one by one)"]);
+        assert_eq!(fitted("   cart is still there", 16), ["   cart is still", "   there"]);
+        assert_eq!(fitted("That was the tour", 12), ["That was the", "tour"]);
+        assert_eq!(fitted("", 12), [""]);
     }
 }
