@@ -9,6 +9,7 @@ use taintward_cluster::Options;
 
 mod real {
     pub(crate) mod accounts;
+    pub(crate) mod beside;
     pub(crate) mod busy;
     pub(crate) mod countdown;
     pub(crate) mod credentials;
@@ -105,7 +106,8 @@ fn processes() -> Group {
             flags::stamping_without_permission_warns_once,
             flags::a_taint_is_stamped_once,
             busy::busy_pods_go_all_the_same,
-            flags::upstreams_controller_beside_ours_is_noticed,
+            beside::upstreams_controller_is_noticed_pod_by_pod,
+            beside::upstreams_controller_beside_ours_is_noticed,
         ],
     }
 }

@@ -66,6 +66,8 @@ pub(crate) struct Brain {
     pub(crate) stamper: Option<Stamper>,
     pub(crate) complaints: Quota,
     pub(crate) foreign: Quota,
+    /// Pods that somebody else deleted while we were about to: so many may be chance.
+    pub(crate) chance: Quota,
     pub(crate) rewound: Quota,
     pub(crate) lines: Lines,
     writing: FuturesUnordered<BoxFuture<'static, Written>>,
@@ -113,6 +115,7 @@ impl Brain {
             stamper: stamp_taints.then(Stamper::default),
             complaints: Quota::per_second(5),
             foreign: Quota::per_minute(1),
+            chance: Quota::per_minute(2),
             rewound: Quota::per_minute(1),
             lines: Lines::default(),
             writing: FuturesUnordered::new(),

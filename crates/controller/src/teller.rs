@@ -78,7 +78,8 @@ impl Brain {
                 }
                 Notice::NotUnderstood { pod } => self.tell_not_understood(&pod, now),
                 Notice::Rewound => self.tell_rewound(now.mono),
-                Notice::ForeignMark { pod } => self.tell_foreign(&pod, now),
+                Notice::ForeignMark { pod } => self.tell_foreign(&pod, Sign::Condition, now),
+                Notice::Overtaken { pod } => self.tell_foreign(&pod, Sign::Deletion, now),
                 Notice::Unstamped { node, uid, key, at } => {
                     if self.may_act()
                         && let Some(stamper) = &mut self.stamper
@@ -202,24 +203,33 @@ impl Brain {
         }
     }
 
-    /// A follower sees the marks of its own leader, and cannot tell them from a stranger's; the leader can.
-    fn tell_foreign(&mut self, pod: &PodRef, now: Now) {
+    /// Another evicts beside us. Told by the leader, so that it is counted once; by it alone it can be seen who deletes.
+    fn tell_foreign(&mut self, pod: &PodRef, sign: Sign, now: Now) {
         if self.mode == Mode::Enforce && !self.may_act() {
             return;
         }
-        self.metrics.evictions.other_controller.of(Sign::Condition).inc();
+        self.metrics.evictions.other_controller.of(sign).inc();
+        // Somebody may have deleted a pod in just that moment, but not pod after pod.
+        if sign == Sign::Deletion && self.chance.take(now.mono).is_some() {
+            return;
+        }
         let Some(withheld) = self.foreign.take(now.mono) else { return };
         let name = self.engine.explain(pod, now).map(|(name, ..)| name.to_string());
+        let (uid, node) = (&pod.uid, pod.node.as_str());
         match self.mode {
             Mode::Observe => {
                 tracing::info!(
                     pod = name,
+                    %uid,
+                    node,
                     withheld,
                     "another taint eviction controller marked a pod for deletion"
                 );
             }
             Mode::Enforce => tracing::warn!(
                 pod = name,
+                %uid,
+                node,
                 withheld,
                 "another taint eviction controller is at work beside this one: {ORIGINAL_OFF}, or start this one with \
                  --mode=observe"

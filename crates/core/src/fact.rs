@@ -56,6 +56,9 @@ pub struct PodFact {
     /// The condition a taint eviction puts on a pod (`DisruptionTarget`, True, `DeletionByTaintManager`) is there
     /// (TE-31).
     pub marked: bool,
+    /// It was put there, or written anew, by another than Taintward, as `managedFields` tell (P39). A decoder need only
+    /// look for it when the pod is marked; what is not told is not another's.
+    pub marked_by_another: bool,
     /// When it came to the node.
     pub arrival: ArrivalFacts,
 }

@@ -1,5 +1,5 @@
 //! # Flags: what they change
-//! Room:     `--mode=observe`, `--disruption-condition`, `--stamp-taints`; upstream's controller beside ours.
+//! Room:     `--mode=observe`, `--disruption-condition`, `--stamp-taints`.
 //! Comes in: a cluster to itself.
 //! Goes out: assertions against the audit log and the API.
 //! Not here: what the command line accepts (`cli_program.rs`).
@@ -10,7 +10,7 @@ use super::stage::{Goes, Scene, Stays, Terms, seconds, sleep};
 use super::witness::{Witness, is_ours};
 use serde_json::{Value, json};
 use std::time::Duration;
-use taintward_cluster::fixtures::{Pod, no_execute, pod, set_taints};
+use taintward_cluster::fixtures::{Pod, no_execute, pod};
 use taintward_cluster::{ApiError, Cluster, access, wait};
 
 const ALONE: &str = "--leader-elect=false";
@@ -240,39 +240,4 @@ async fn add(scene: &Scene<'_>, key: &str) {
             Err(error) => panic!("{error}"),
         }
     }
-}
-
-/// P39: upstream's controller at work beside ours is noticed, said and counted.
-pub(crate) async fn upstreams_controller_beside_ours_is_noticed(
-    cluster: &mut Cluster,
-    witness: &Witness,
-) -> Terms {
-    let scene = Scene::of(cluster, witness).await;
-    let taintward = Taintward::acting(cluster, &[ALONE]).await;
-    scene.node("beside").await;
-    let alone = scene.pod(pod("beside-alone", "beside")).await;
-    sleep(0.5).await;
-    let done = scene.taint("beside", &[no_execute("beside", "v")]).await;
-    scene.meet(done, &[(alone, Goes(0.0))], 0.0).await;
-    set_taints(&scene.admin, "beside", &[]).await.unwrap();
-    assert_eq!(taintward.metric("taintward_other_controller_seen_total"), 0.0, "nobody is beside us yet");
-
-    let original =
-        cluster.controller_manager("taint-eviction-controller,daemonset-controller", &[]).await.unwrap();
-    wait::until("kube-controller-manager's caches", Duration::from_secs(60), async || {
-        Ok((original.output().matches("Caches are synced").count() >= 2).then_some(()))
-    })
-    .await
-    .unwrap();
-    for number in 0..60 {
-        scene.pod(pod(&format!("beside-{number}"), "beside").bearing("beside", Some(1))).await;
-    }
-    let stays = scene.pod(pod("beside-stays", "beside").bearing("beside", None)).await;
-    sleep(0.5).await;
-    let done = scene.taint("beside", &[no_execute("beside", "v")]).await;
-    taintward.says("another taint eviction controller is at work beside this one").await;
-    assert!(taintward.metric("taintward_other_controller_seen_total") > 0.0);
-    scene.meet(done, &[(stays, Stays)], 1.0).await;
-    drop(original);
-    Terms { marks: false, ..Terms::default() }
 }

@@ -8,7 +8,10 @@ use super::{Decoded, Fault, Identity, SeenPod, harmless, meaning, moment};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 pub(super) use shape::Object;
-use shape::{Bookmark, Condition, Head, LeaseObject, Meta, Owners, PodObject, Text, TolerationEntry};
+use shape::{
+    Bookmark, Condition, Head, LeaseObject, Managed, ManagedEntry, Meta, Owners, PodObject, Text,
+    TolerationEntry,
+};
 use taintward_core::fact::{ArrivalFacts, PodFact};
 use taintward_core::health::{LeaseFact, Status};
 use taintward_core::names::{NodeName, PodName, Uid, Version};
@@ -121,6 +124,7 @@ pub(super) fn pod(bytes: &[u8]) -> Result<Decoded<SeenPod>, Fault> {
         standing: meaning::standing(meta.deletion_timestamp.is_some(), phase),
         mirror: meta.annotations.is_some_and(|annotations| annotations.mirror),
         marked,
+        marked_by_another: marked && marked_by_another(bytes),
         arrival: ArrivalFacts { scheduled, started, created },
     };
     let service_account = Text::or_empty(spec.service_account_name.as_ref()).into();
@@ -202,10 +206,37 @@ fn read_conditions(conditions: &[Condition<'_>]) -> Result<Told, Fault> {
     Ok(told)
 }
 
+/// An object's managed fields, in a second pass over it: few objects need it.
+fn managed(bytes: &[u8]) -> Option<Vec<ManagedEntry<'_>>> {
+    Some(read::<Managed<'_>>(bytes).ok()?.metadata?.0.managed_fields?.0)
+}
+
+/// Whether another than we has put the condition on, by the managed fields (P39).
+fn marked_by_another(bytes: &[u8]) -> bool {
+    managed(bytes).into_iter().flatten().any(|entry| {
+        meaning::is_another(Text::or_empty(entry.manager.as_ref()))
+            && entry.fields.is_some_and(|fields| owns_mark(fields.get().as_bytes()))
+    })
+}
+
 /// Whether a `FieldsV1` set has `f:spec.f:taints` in it.
 pub(super) fn owns_taints(fields: &[u8]) -> bool {
-    read::<shape::FieldSet>(fields)
-        .is_ok_and(|set| set.spec.is_some_and(|Object(spec)| spec.taints.is_some()))
+    in_set(fields, &["f:spec", "f:taints"])
+}
+
+/// Whether a `FieldsV1` set has in it what makes the condition `DisruptionTarget` that of a taint eviction, or its time:
+/// who writes it a second time changes nothing else.
+pub(super) fn owns_mark(fields: &[u8]) -> bool {
+    let in_mark =
+        |field| in_set(fields, &["f:status", "f:conditions", r#"k:{"type":"DisruptionTarget"}"#, field]);
+    in_mark("f:reason") || in_mark("f:lastTransitionTime")
+}
+
+/// Whether there is something at this path of a set.
+fn in_set(fields: &[u8], path: &[&'static str]) -> bool {
+    let Some((first, rest)) = path.split_first() else { return true };
+    let found = shape::Members::of(fields, &[*first]);
+    found[0].is_some_and(|part| in_set(part.get().as_bytes(), rest))
 }
 
 /// What a bookmark says: the version it stands for, and whether it ends the initial events.

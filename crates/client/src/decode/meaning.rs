@@ -4,6 +4,7 @@
 //! Goes out: core vocabulary.
 //! Not here: reading (`protobuf.rs`, `json.rs`); decisions.
 
+use crate::act::FIELD_MANAGER;
 use taintward_core::fact::{Owner, Standing};
 use taintward_core::health::{Condition, ConditionKind, Conditions, Status};
 use taintward_core::taint::{Effect, Taint};
@@ -43,6 +44,11 @@ pub(super) fn is_over(phase: &str) -> bool {
 /// Whether a condition is the mark of a taint eviction (TE-31).
 pub(super) fn is_mark(kind: &str, status: &str, reason: &str) -> bool {
     (kind, status, reason) == ("DisruptionTarget", "True", "DeletionByTaintManager")
+}
+
+/// Whether an entry of managed fields is another's than Taintward's, whichever process of it wrote.
+pub(super) fn is_another(manager: &str) -> bool {
+    !matches!(manager, "" | FIELD_MANAGER)
 }
 
 /// Whether a condition tells when the pod came to its node (D1).

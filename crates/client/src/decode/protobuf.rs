@@ -128,6 +128,40 @@ impl<'a> Meta<'a> {
     }
 }
 
+/// One entry of the managed fields.
+#[derive(Default)]
+struct Managed<'a> {
+    manager: &'a str,
+    at: Option<Wall>,
+    fields: &'a [u8],
+    subresource: &'a str,
+}
+
+/// An object's managed fields, in a second pass over it: few objects need it. What can't be read is left out.
+fn managed(message: &[u8]) -> impl Iterator<Item = Managed<'_>> {
+    let parts = Fields::of(message).map_while(Result::ok).filter(|&(number, _)| number == 1);
+    let entries = parts
+        .filter_map(|(_, meta)| meta.bytes().ok())
+        .flat_map(|meta| Fields::of(meta).map_while(Result::ok).filter(|&(number, _)| number == 17));
+    entries.filter_map(|(_, entry)| Managed::read(entry).ok())
+}
+
+impl<'a> Managed<'a> {
+    fn read(value: Value<'a>) -> Result<Self, Fault> {
+        let mut entry = Self::default();
+        for field in Fields::of(value.bytes()?) {
+            match field? {
+                (1, value) => entry.manager = value.text()?,
+                (4, value) => entry.at = time(value)?,
+                (7, value) => entry.fields = raw(value)?,
+                (8, value) => entry.subresource = value.text()?,
+                _ => {}
+            }
+        }
+        Ok(entry)
+    }
+}
+
 /// One entry of a map of strings.
 fn entry(value: Value<'_>) -> Result<(&str, &str), Fault> {
     let mut entry = ("", "");

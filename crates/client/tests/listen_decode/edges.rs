@@ -202,6 +202,36 @@ fn managed_fields_are_looked_at_only_where_a_start_is_missing() {
     assert_eq!(changed(json!("2026-11-21T09:00:00Z")), None);
 }
 
+/// P39: as the managed fields of a real server have it, when the original comes first, when it comes second, and when
+/// there is none; whoever else once wrote the condition for another reason is not taken for it.
+#[test]
+fn who_marked_a_pod_is_told_by_its_managed_fields() {
+    let all = json!({".": {}, "f:lastTransitionTime": {}, "f:message": {}, "f:reason": {}, "f:status": {}, "f:type": {}});
+    let time = json!({"f:lastTransitionTime": {}});
+    let old = json!({".": {}, "f:status": {}, "f:type": {}});
+    let original = "kube-controller-manager";
+    let told = |reason: &str, entries: &[(&str, &Value)]| {
+        let entry = |&(manager, fields): &(&str, &Value)| {
+            json!({"manager": manager, "operation": "Update", "subresource": "status", "fieldsV1":
+                {"f:status": {"f:conditions": {"k:{\"type\":\"DisruptionTarget\"}": fields}, "f:phase": {}}}})
+        };
+        let conditions = json!([{"type": "DisruptionTarget", "status": "True", "reason": reason}]);
+        let mut pod = json_pod(&json!({}));
+        pod["status"]["conditions"] = conditions;
+        pod["metadata"]["managedFields"] = entries.iter().map(entry).collect();
+        let fact = fact(from_json(&pod));
+        (fact.marked, fact.marked_by_another)
+    };
+    let ours = "DeletionByTaintManager";
+    assert_eq!(told(ours, &[("taintward", &all)]), (true, false));
+    assert_eq!(told(ours, &[(original, &all)]), (true, true));
+    assert_eq!(told(ours, &[("taintward", &all), (original, &time)]), (true, true));
+    assert_eq!(told(ours, &[("taintward", &all), ("kube-scheduler", &old)]), (true, false));
+    assert_eq!(told(ours, &[]), (true, false), "what is not told is not another's");
+    assert_eq!(told(ours, &[("", &all), (original, &json!(1))]), (true, false));
+    assert_eq!(told("EvictionByEvictionAPI", &[(original, &all)]), (false, false), "not looked at");
+}
+
 #[test]
 fn a_status_is_read_in_both_encodings() {
     let details = field(5, &integer(5, 7));

@@ -78,12 +78,24 @@ pub(crate) struct SampleMeta {
     managed: Vec<(Option<i64>, Value, String)>,
 }
 
+fn mark_fields(field: &str) -> Value {
+    json!({"f:status": {"f:conditions": {"k:{\"type\":\"DisruptionTarget\"}": {".": {}, field: {}}}}})
+}
+
+/// Who writes the status is another; who writes the rest is we.
+fn manager(subresource: &str) -> Option<String> {
+    Some(if subresource.is_empty() { "taintward" } else { "m" }.to_owned())
+}
+
 fn fields() -> impl Strategy<Value = Value> {
     proptest::sample::select(vec![
         json!({"f:spec": {"f:taints": {}}}),
         json!({"f:spec": {"f:taints": {".": {}, "k:{\"key\":\"a\"}": {}}, "f:unschedulable": {}}}),
         json!({"f:spec": {"f:unschedulable": {}}}),
         json!({"f:status": {"f:taints": {}}}),
+        mark_fields("f:reason"),
+        mark_fields("f:lastTransitionTime"),
+        mark_fields("f:status"),
         json!({"f:spec": 1}),
         json!([[["f:spec"]]]),
         json!({}),
@@ -130,7 +142,7 @@ impl SampleMeta {
             ..pbmeta::OwnerReference::default()
         };
         let managed = |(at, fields, sub): &(Option<i64>, Value, String)| pbmeta::ManagedFieldsEntry {
-            manager: Some("m".to_owned()),
+            manager: manager(sub),
             time: pb_time(*at),
             fields_v1: Some(pbmeta::FieldsV1 { raw: Some(fields.to_string().into_bytes()) }),
             subresource: Some(sub.clone()),
@@ -160,7 +172,7 @@ impl SampleMeta {
             ..meta::OwnerReference::default()
         };
         let managed = |(at, fields, sub): &(Option<i64>, Value, String)| meta::ManagedFieldsEntry {
-            manager: Some("m".to_owned()),
+            manager: manager(sub),
             time: api_time(*at),
             fields_v1: Some(meta::FieldsV1(fields.clone())),
             subresource: Some(sub.clone()),
@@ -346,6 +358,10 @@ impl SamplePod {
         let is = |of: &&SampleCondition, kind| of.0 == kind && of.1 == "True";
         let scheduled = self.conditions.iter().filter(|of| is(of, "PodScheduled")).find_map(|of| of.3);
         let marked = self.conditions.iter().filter(|of| is(of, "DisruptionTarget"));
+        let is_mark = marked.into_iter().any(|of| of.2 == "DeletionByTaintManager");
+        let owns = [mark_fields("f:reason"), mark_fields("f:lastTransitionTime")];
+        let by_another =
+            self.meta.managed.iter().any(|(_, fields, sub)| sub == "status" && owns.contains(fields));
         PodFact {
             uid: Uid::new(&self.meta.uid),
             name: PodName::new(&self.meta.namespace, &self.meta.name),
@@ -362,7 +378,8 @@ impl SamplePod {
                 _ => Standing::Live,
             },
             mirror: self.meta.annotations.iter().any(|(key, _)| key == "kubernetes.io/config.mirror"),
-            marked: marked.into_iter().any(|of| of.2 == "DeletionByTaintManager"),
+            marked: is_mark,
+            marked_by_another: is_mark && by_another,
             arrival: ArrivalFacts {
                 scheduled: wall(scheduled),
                 started: wall(self.started),

@@ -198,10 +198,10 @@ closed_label! {
 closed_label! {
     /// What gave another controller away that evicts beside this one (P39).
     Sign, "sign", {
-        /// An event it wrote.
-        Event => "event",
         /// A condition it put on a pod.
         Condition => "condition",
+        /// A pod that it deleted while we were about to; one alone may be chance.
+        Deletion => "deletion",
     }
 }
 

@@ -130,7 +130,7 @@ impl Engine {
         let ticket = attempt.ticket.clone();
         match result {
             Ok(version) => {
-                attempt.marked_at = Some(now);
+                (attempt.marked_at, attempt.marked_here) = (Some(now), true);
                 if let Some(held) = self.nodes.get_mut(&pod.node).and_then(|seat| seat.pod_mut(&pod.uid)) {
                     held.flags.set(Flags::MARKED, true);
                     held.set_version(version);
@@ -142,7 +142,12 @@ impl Engine {
     }
 
     pub(super) fn deleted(&mut self, pod: &PodRef, result: Result<(), Failure>, now: Mono) {
-        let vanished = self.book.queue.attempts.get(pod).is_some_and(|attempt| attempt.vanished);
+        let attempt = self.book.queue.attempts.get(pod);
+        let vanished = attempt.is_some_and(|attempt| attempt.vanished);
+        let refused = matches!(result, Err(Failure::NotFound | Failure::Conflict));
+        if refused && attempt.is_some_and(|attempt| attempt.overtaken) {
+            self.book.notices.push(Notice::Overtaken { pod: pod.clone() });
+        }
         if vanished && result.is_ok() {
             return self.evicted(pod);
         }
@@ -229,7 +234,7 @@ impl Engine {
             // Its deadline may come before the next try.
             return self.reassess_pod(&pod.node, &pod.uid, None, now);
         }
-        attempt.marked_at = None;
+        (attempt.marked_at, attempt.marked_here) = (None, false);
         if let Some(held) = self.nodes.get_mut(&pod.node).and_then(|seat| seat.pod_mut(&pod.uid)) {
             held.flags.set(Flags::MARKED, false);
             held.set_version(None);

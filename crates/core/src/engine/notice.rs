@@ -70,6 +70,12 @@ pub enum Notice {
         /// The pod.
         pod: PodRef,
     },
+    /// Somebody else deleted it after it was marked, before our DELETE: another taint-eviction controller is at work, or
+    /// somebody happened to delete it in that moment (P39).
+    Overtaken {
+        /// The pod.
+        pod: PodRef,
+    },
     /// A NoExecute taint was seen appearing, and says nothing of when (`--stamp-taints`). Once per instance.
     Unstamped {
         /// The node.

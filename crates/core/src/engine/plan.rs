@@ -8,9 +8,8 @@
 use super::queue::{Attempt, Errand, PodRef, Step, Ticket};
 use super::roster::{Flags, Pod, Stage};
 use super::{Book, Notice};
-use crate::effect::Failure;
 use crate::fact::Standing;
-use crate::names::{NodeName, Uid};
+use crate::names::NodeName;
 use crate::time::{Mono, Span};
 use crate::verdict::{Exemption, Outcome, Stay};
 
@@ -197,11 +196,19 @@ impl Book {
         }
     }
 
-    /// Whether our own mark for this pod is on its way, or may have arrived without our knowing.
-    pub(super) fn is_marking(&self, node: &NodeName, uid: &Uid) -> bool {
-        let pod = PodRef { node: node.clone(), uid: uid.clone() };
-        self.queue.attempts.get(&pod).is_some_and(|attempt| {
-            attempt.errand == Some(Errand::Mark) || attempt.last_failure == Some(Failure::Unavailable)
-        })
+    /// A pod that bears our mark goes, and no DELETE of ours was accepted: somebody else's was, in the moment between the
+    /// two (P39), unless the one that is out now was. Only where nothing else went wrong: then there was a moment.
+    ///
+    /// An API-initiated eviction, a preemption and podgc overwrite the mark; a plain DELETE does not, so that one sign
+    /// alone may be chance.
+    pub(super) fn overtaken(&mut self, pod: &PodRef) {
+        let Some(attempt) = self.queue.attempts.get_mut(pod) else { return };
+        if !attempt.marked_here || !attempt.is_smooth() {
+            return;
+        }
+        match attempt.errand {
+            Some(Errand::Delete) => attempt.overtaken = true,
+            _ => self.notices.push(Notice::Overtaken { pod: pod.clone() }),
+        }
     }
 }

@@ -61,10 +61,12 @@ impl Engine {
             }
             pod.set_stage(Stage::Quiet, &mut self.book.counts);
         }
-        let newly_marked = fact.marked && !pod.flags.has(Flags::MARKED);
-        if newly_marked && !listed && !self.book.is_marking(&node, &uid) {
-            let pod = PodRef { node: node.clone(), uid: uid.clone() };
-            self.book.notices.push(Notice::ForeignMark { pod });
+        let reference = || PodRef { node: node.clone(), uid: uid.clone() };
+        if fact.marked_by_another && !pod.flags.has(Flags::MARKED_BY_ANOTHER) && !listed {
+            self.book.notices.push(Notice::ForeignMark { pod: reference() });
+        }
+        if fact.standing == Standing::Terminating && pod.standing == Standing::Live && fact.marked {
+            self.book.overtaken(&reference());
         }
         // Its rank may change, and with it its place in the queue.
         let known_due = self.book.unqueue(pod, &node);
@@ -79,6 +81,9 @@ impl Engine {
         let Some(seat) = self.nodes.get_mut(&reference.node) else { return };
         let Some(mut pod) = seat.remove(&reference.uid) else { return };
         let before = pod.stage();
+        if pod.standing == Standing::Live && pod.flags.has(Flags::MARKED) {
+            self.book.overtaken(reference);
+        }
         self.book.leave(&mut pod, &reference.node);
         seat.deadline_changed(&reference.uid, before, Stage::Gone);
         self.lists.give_back(&pod.tolerations);

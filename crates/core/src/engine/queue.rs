@@ -76,6 +76,10 @@ pub(super) struct Attempt {
     pub(super) delete_lost: bool,
     /// Since when the pod bears our mark, at the latest.
     pub(super) marked_at: Option<Mono>,
+    /// It was put on by this attempt, and not taken off again.
+    pub(super) marked_here: bool,
+    /// The watch said the pod goes while our DELETE was out.
+    pub(super) overtaken: bool,
     /// While the mark is taken away ([`Step::Rest`]): when the next try is.
     pub(super) resume_at: Option<Mono>,
     /// While the pod does not have to go: when it will have to.
@@ -104,6 +108,8 @@ impl Attempt {
             slow: false,
             delete_lost: false,
             marked_at: None,
+            marked_here: false,
+            overtaken: false,
             resume_at: None,
             deadline: None,
             vanished: false,
@@ -116,6 +122,11 @@ impl Attempt {
     /// Nothing was refused and nothing went unanswered so far.
     pub(super) fn is_first(&self) -> bool {
         self.last_failure.is_none()
+    }
+
+    /// Every request was answered, and nothing stood in the way but that the pod had changed or was gone.
+    pub(super) fn is_smooth(&self) -> bool {
+        !self.slow && matches!(self.last_failure, None | Some(Failure::Conflict | Failure::NotFound))
     }
 }
 

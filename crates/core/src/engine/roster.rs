@@ -63,6 +63,8 @@ impl Flags {
     pub(super) const NOT_UNDERSTOOD: Self = Self(32);
     /// A list has begun since its deletion was accepted.
     pub(super) const LISTED_SINCE_GONE: Self = Self(64);
+    /// Another than Taintward has put the condition on it.
+    pub(super) const MARKED_BY_ANOTHER: Self = Self(128);
 
     pub(super) const fn has(self, flag: Self) -> bool {
         self.0 & flag.0 != 0
@@ -122,7 +124,7 @@ impl Pod {
             flags: Flags(0),
         };
         pod.set_version(fact.version);
-        pod.set_flags(fact.mirror, fact.node_critical, fact.marked);
+        pod.set_flags(fact.mirror, fact.node_critical, fact.marked, fact.marked_by_another);
         pod
     }
 
@@ -137,13 +139,14 @@ impl Pod {
         self.generation = fact.generation;
         self.owner = fact.owner;
         self.standing = fact.standing;
-        self.set_flags(fact.mirror, fact.node_critical, fact.marked);
+        self.set_flags(fact.mirror, fact.node_critical, fact.marked, fact.marked_by_another);
     }
 
-    fn set_flags(&mut self, mirror: bool, node_critical: bool, marked: bool) {
+    fn set_flags(&mut self, mirror: bool, node_critical: bool, marked: bool, by_another: bool) {
         self.flags.set(Flags::MIRROR, mirror);
         self.flags.set(Flags::NODE_CRITICAL, node_critical);
         self.flags.set(Flags::MARKED, marked);
+        self.flags.set(Flags::MARKED_BY_ANOTHER, by_another);
         self.flags.set(Flags::UNREADABLE, false);
         self.flags.set(Flags::SEEN, true);
     }

@@ -284,6 +284,7 @@ impl Cluster {
             standing: Standing::Live,
             mirror: false,
             marked: false,
+            marked_by_another: false,
             arrival: ArrivalFacts {
                 scheduled: at.filter(|_| id.is_multiple_of(3)),
                 started: at.filter(|_| id % 3 != 2),

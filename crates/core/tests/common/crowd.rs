@@ -81,6 +81,7 @@ pub fn pod(pod: usize, node: NodeName, tolerations: Vec<Toleration>) -> PodFact 
         standing: Standing::Live,
         mirror: false,
         marked: false,
+        marked_by_another: false,
         arrival: ArrivalFacts { scheduled: at, started: at, created: at },
     }
 }

@@ -181,6 +181,7 @@ impl World {
             standing: Standing::Live,
             mirror: false,
             marked: false,
+            marked_by_another: false,
             arrival: ArrivalFacts { scheduled: at, started: None, created: at },
         };
         self.pods.insert(name.into(), TruthPod { fact, arrived: self.now });

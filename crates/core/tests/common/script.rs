@@ -51,6 +51,7 @@ pub fn pod(uid: &str, version: u64, tolerations: &[Toleration]) -> PodFact {
         standing: Standing::Live,
         mirror: false,
         marked: false,
+        marked_by_another: false,
         arrival: ArrivalFacts::default(),
     }
 }

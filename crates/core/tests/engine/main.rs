@@ -4,6 +4,7 @@
 mod common;
 
 mod absent;
+mod beside;
 mod deadlines;
 mod halves;
 mod holds;

@@ -2,7 +2,7 @@
 
 use crate::common::{World, bears, seconds};
 use crate::one_node;
-use taintward_core::engine::{Config, Effect, Notice};
+use taintward_core::engine::{Config, Effect};
 use taintward_core::fact::Owner;
 
 #[test]
@@ -48,19 +48,6 @@ fn p34_nothing_is_lost_while_nobody_pulls() {
     assert!(world.left().is_empty());
     world.work();
     assert_eq!(world.left(), ["p"]);
-}
-
-#[test]
-fn p39_a_mark_by_somebody_else_is_told() {
-    let mut world = one_node();
-    let pod = world.add_pod("p", "n1", &[]);
-    world.edit_pod("p", |fact| fact.marked = true);
-    world.pass(0);
-    assert!(world.notices.contains(&Notice::ForeignMark { pod }));
-    let mut world = one_node();
-    world.add_pod("p", "n1", &[]);
-    world.taint("n1", "k");
-    assert!(!world.notices.iter().any(|notice| matches!(notice, Notice::ForeignMark { .. })));
 }
 
 #[test]

@@ -50,6 +50,7 @@ fn pod(version: u64, patience: Option<i64>) -> PodFact {
         standing: Standing::Live,
         mirror: false,
         marked: false,
+        marked_by_another: false,
         arrival: ArrivalFacts::default(),
     }
 }

@@ -149,6 +149,7 @@ impl History {
             },
             mirror: self.choices.in_hundred(4),
             marked: self.choices.in_hundred(15),
+            marked_by_another: false,
             arrival: ArrivalFacts::default(),
         }
     }

@@ -105,6 +105,7 @@ fn pod() -> impl Strategy<Value = PodFact> {
                 standing,
                 mirror,
                 marked,
+                marked_by_another: marked && mirror,
                 arrival: ArrivalFacts { scheduled, started, created },
             }
         },

@@ -4,8 +4,8 @@
 //! Goes out: a [`SeenNode`] equal to that of `protobuf/node.rs`.
 //! Not here: the shapes serde reads into (`shape.rs`).
 
-use super::shape::{Managed, NodeConditionEntry, NodeObject, Object, TaintEntry, Text};
-use super::{owns_taints, read, time, uid, version};
+use super::shape::{NodeConditionEntry, NodeObject, Object, TaintEntry, Text};
+use super::{managed, owns_taints, read, time, uid, version};
 use crate::decode::{Decoded, Fault, SeenNode, meaning, moment};
 use taintward_core::fact::NodeFact;
 use taintward_core::health::{self, Condition, ConditionKind, Status};
@@ -71,8 +71,7 @@ pub(super) fn condition(entry: &NodeConditionEntry<'_>) -> Result<Option<Conditi
 /// When `spec.taints` last changed, by the managed fields (D1): a second pass, only for nodes that need it. An entry
 /// that can't be read says nothing.
 pub(in crate::decode) fn taints_changed(bytes: &[u8]) -> Option<Wall> {
-    let object: Managed<'_> = read(bytes).ok()?;
-    let entries = object.metadata?.0.managed_fields?.0;
+    let entries = managed(bytes)?;
     let owning = entries.iter().filter(|entry| {
         Text::or_empty(entry.subresource.as_ref()).is_empty()
             && entry.fields.is_some_and(|fields| owns_taints(fields.get().as_bytes()))

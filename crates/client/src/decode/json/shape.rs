@@ -18,7 +18,7 @@ mod node;
 mod pool;
 mod selector;
 
-pub(super) use node::{FieldSet, Managed, NodeConditionEntry, NodeObject, TaintEntry};
+pub(super) use node::{Managed, ManagedEntry, NodeConditionEntry, NodeObject, TaintEntry};
 pub(super) use pool::{
     Custom, Kept, MarkEntry, MemberObject, MembersEntry, NamespaceObject, PastStatus, PolicySpec, PoolSpec,
     PoolTaintEntry, ToldStatus, UsersEntry,

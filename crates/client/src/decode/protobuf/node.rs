@@ -4,7 +4,8 @@
 //! Goes out: a [`SeenNode`].
 //! Not here: `ObjectMeta` (`protobuf.rs`).
 
-use super::{Meta, raw, time};
+use super::{Meta, managed, time};
+use crate::decode::json::owns_taints;
 use crate::decode::labels::Labels;
 use crate::decode::meaning::{LONGEST_LIST, needs_ownership};
 use crate::decode::wire::{Fields, Value};
@@ -128,22 +129,6 @@ fn condition(value: Value<'_>) -> Result<Option<Condition>, Fault> {
 /// When `spec.taints` last changed, by the managed fields (D1). An entry that can't be read says nothing; it doesn't
 /// make the node unreadable.
 fn taints_changed(message: &[u8]) -> Option<Wall> {
-    let parts = Fields::of(message).map_while(Result::ok).filter(|&(number, _)| number == 1);
-    let entries = parts
-        .filter_map(|(_, meta)| meta.bytes().ok())
-        .flat_map(|meta| Fields::of(meta).map_while(Result::ok).filter(|&(number, _)| number == 17));
-    entries.filter_map(|(_, entry)| taints_entry(entry).ok().flatten()).max()
-}
-
-fn taints_entry(value: Value<'_>) -> Result<Option<Wall>, Fault> {
-    let (mut at, mut fields, mut subresource): (_, &[u8], _) = (None, &[], "");
-    for field in Fields::of(value.bytes()?) {
-        match field? {
-            (4, value) => at = time(value)?,
-            (7, value) => fields = raw(value)?,
-            (8, value) => subresource = value.text()?,
-            _ => {}
-        }
-    }
-    Ok(at.filter(|_| subresource.is_empty() && crate::decode::json::owns_taints(fields)))
+    let owning = managed(message).filter(|entry| entry.subresource.is_empty() && owns_taints(entry.fields));
+    owning.filter_map(|entry| entry.at).max()
 }

@@ -4,7 +4,8 @@
 //! Goes out: a [`SeenPod`], or that the pod is on no node.
 //! Not here: `ObjectMeta` (`protobuf.rs`).
 
-use super::{Meta, time};
+use super::{Meta, managed, time};
+use crate::decode::json::owns_mark;
 use crate::decode::meaning::{self, LONGEST_LIST};
 use crate::decode::wire::{Fields, Value};
 use crate::decode::{Decoded, Fault, SeenPod};
@@ -50,6 +51,7 @@ pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<SeenPod>, Fault> 
         standing: meaning::standing(meta.deleting, status.phase),
         mirror: meta.mirror,
         marked: status.marked,
+        marked_by_another: status.marked && marked_by_another(message),
         arrival: ArrivalFacts { scheduled: status.scheduled, started: status.started, created: meta.created },
     };
     Ok(Decoded::Fact(SeenPod {
@@ -117,6 +119,11 @@ fn toleration(value: Value<'_>) -> Result<Toleration, Fault> {
         effect: Some(effect).filter(|effect| !effect.is_empty()).map(Effect::new),
         seconds,
     })
+}
+
+/// Whether another than we has put the condition on, by the managed fields (P39).
+fn marked_by_another(message: &[u8]) -> bool {
+    managed(message).any(|entry| meaning::is_another(entry.manager) && owns_mark(entry.fields))
 }
 
 #[derive(Default)]

@@ -23,6 +23,7 @@ fn pod(at: u8) -> Box<Pod> {
         standing: Standing::Live,
         mirror: false,
         marked: false,
+        marked_by_another: false,
         arrival: ArrivalFacts::default(),
     };
     let arrival = Arrival { at: Mono::from_secs(0), source: ArrivalSource::SeenLive };

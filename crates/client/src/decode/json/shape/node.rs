@@ -89,7 +89,7 @@ pub(in crate::decode::json) struct NodeConditionEntry<'a> {
     pub(in crate::decode::json) last_heartbeat_time: Option<Text<'a>>,
 }
 
-/// A node once more, for its managed fields alone.
+/// An object once more, for its managed fields alone.
 #[derive(Deserialize)]
 pub(in crate::decode::json) struct Managed<'a> {
     #[serde(borrow)]
@@ -106,21 +106,11 @@ pub(in crate::decode::json) struct ManagedMeta<'a> {
 #[derive(Deserialize)]
 pub(in crate::decode::json) struct ManagedEntry<'a> {
     #[serde(borrow)]
+    pub(in crate::decode::json) manager: Option<Text<'a>>,
+    #[serde(borrow)]
     pub(in crate::decode::json) time: Option<Text<'a>>,
     #[serde(borrow)]
     pub(in crate::decode::json) subresource: Option<Text<'a>>,
     #[serde(borrow, rename = "fieldsV1")]
     pub(in crate::decode::json) fields: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize)]
-pub(in crate::decode::json) struct FieldSet {
-    #[serde(rename = "f:spec")]
-    pub(in crate::decode::json) spec: Option<Object<SpecFields>>,
-}
-
-#[derive(Deserialize)]
-pub(in crate::decode::json) struct SpecFields {
-    #[serde(rename = "f:taints")]
-    pub(in crate::decode::json) taints: Option<IgnoredAny>,
 }

@@ -1,0 +1,93 @@
+//! # Beside: the original's controller at work with ours
+//! Room:     P39: that it is noticed, whoever is the quicker, and that nobody else is taken for it.
+//! Comes in: a cluster, and the real kube-controller-manager in it.
+//! Goes out: failed assertions, with what the API server recorded.
+//! Not here: takeovers among our own (`restart.rs`).
+
+use super::program::Taintward;
+use super::stage::{Goes, Scene, Stays, Terms, sleep};
+use super::witness::Witness;
+use std::time::Duration;
+use taintward_cluster::fixtures::{no_execute, pod, set_taints};
+use taintward_cluster::{Cluster, Program, wait};
+
+const SEEN: &str = "taintward_other_controller_seen_total";
+
+const TOLD: &str = "another taint eviction controller is at work beside this one";
+
+async fn original(cluster: &Cluster) -> Program {
+    let original =
+        cluster.controller_manager("taint-eviction-controller,daemonset-controller", &[]).await.unwrap();
+    wait::until("kube-controller-manager's caches", Duration::from_secs(60), async || {
+        Ok((original.output().matches("Caches are synced").count() >= 2).then_some(()))
+    })
+    .await
+    .unwrap();
+    original
+}
+
+/// One untolerated pod on a node of its own, evicted by whoever is the quicker.
+async fn evict_one(scene: &Scene<'_>, name: &str) {
+    scene.node(name).await;
+    let one = scene.pod(pod(name, name)).await;
+    sleep(0.2).await;
+    scene.taint(name, &[no_execute("beside", "v")]).await;
+    let gone = async || Ok(scene.find(&one).await.is_none().then_some(()));
+    wait::until("the pod to be gone", Duration::from_secs(30), gone).await.unwrap();
+}
+
+/// P39: it is noticed, said and counted, though its evictions come one by one and most of them after ours; so are not
+/// our own.
+pub(crate) async fn upstreams_controller_is_noticed_pod_by_pod(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    let taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
+    for number in 0..20 {
+        evict_one(&scene, &format!("alone-{number}")).await;
+    }
+    assert_eq!(taintward.metric(SEEN), 0.0, "nobody is beside us yet");
+    let original = original(cluster).await;
+    let mut evicted = 0;
+    while taintward.said(TOLD).is_empty() {
+        assert!(evicted < 240, "240 evictions beside the original, and not a word");
+        evict_one(&scene, &format!("both-{evicted}")).await;
+        evicted += 1;
+    }
+    println!("noticed after {evicted} evictions");
+    let [said] = &taintward.said(TOLD)[..] else { panic!("said again and again") };
+    assert!(said.to_string().contains("-taint-eviction-controller"), "without the way out: {said}");
+    assert!(taintward.metric(SEEN) > 0.0);
+    drop(original);
+    Terms { marks: false, ..Terms::default() }
+}
+
+/// P39: the same for pods that leave at the same moment; who stays, stays.
+pub(crate) async fn upstreams_controller_beside_ours_is_noticed(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    let taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
+    scene.node("beside").await;
+    let alone = scene.pod(pod("beside-alone", "beside")).await;
+    sleep(0.5).await;
+    let done = scene.taint("beside", &[no_execute("beside", "v")]).await;
+    scene.meet(done, &[(alone, Goes(0.0))], 0.0).await;
+    set_taints(&scene.admin, "beside", &[]).await.unwrap();
+    assert_eq!(taintward.metric(SEEN), 0.0, "nobody is beside us yet");
+
+    let original = original(cluster).await;
+    for number in 0..60 {
+        scene.pod(pod(&format!("beside-{number}"), "beside").bearing("beside", Some(1))).await;
+    }
+    let stays = scene.pod(pod("beside-stays", "beside").bearing("beside", None)).await;
+    sleep(0.5).await;
+    let done = scene.taint("beside", &[no_execute("beside", "v")]).await;
+    taintward.says(TOLD).await;
+    assert!(taintward.metric(SEEN) > 0.0);
+    scene.meet(done, &[(stays, Stays)], 1.0).await;
+    drop(original);
+    Terms { marks: false, ..Terms::default() }
+}
