@@ -14,6 +14,7 @@ use crate::toleration::{Operator, Toleration};
 use alloc::vec::Vec;
 
 pub mod brake;
+mod covers;
 pub mod extended;
 pub mod policy;
 pub mod pool;

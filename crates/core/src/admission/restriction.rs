@@ -6,11 +6,14 @@
 //!           admitted under an older list can still be labelled, finished and cleaned up.
 //! Not here: a namespace that is not known (AD-12): `review.rs` leaves the rule out and says so.
 
+use super::covers::Covers;
 use super::exists;
 use super::request::Operation;
 use super::words::{text_of, toleration_of};
 use crate::taint::{Effect, keys};
-use crate::toleration::{Operator, Toleration};
+use crate::toleration::Toleration;
+
+pub use super::covers::is_superset;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -88,9 +91,6 @@ pub struct Merged {
     pub dropped: usize,
 }
 
-/// Among more than so many tolerations none is taken away for being covered: finding them costs the square of it.
-const MERGED_MOST: usize = 1_000;
-
 impl Restriction {
     /// A pod's tolerations with the defaults of its namespace (creation only) and, unless it is BestEffort, that of
     /// memory pressure (AD-9).
@@ -108,9 +108,10 @@ impl Restriction {
         let pressure = exists(keys::MEMORY_PRESSURE, Effect::NoSchedule);
         let extra = if best_effort { defaults.to_vec() } else { merge(defaults, &[pressure]) };
         let exact = self.merging == Merging::AsUpstream && operation == Operation::Create;
-        if !extra.is_empty() && exact && tolerations.len() + extra.len() <= MERGED_MOST {
+        if !extra.is_empty() && exact {
             let merged = merge(tolerations, &extra);
-            let added = merged.iter().filter(|one| !tolerations.contains(one)).count();
+            let had: BTreeSet<&Toleration> = tolerations.iter().collect();
+            let added = merged.iter().filter(|one| !had.contains(one)).count();
             let dropped = tolerations.len() + added - merged.len();
             return Merged { tolerations: merged, added, dropped };
         }
@@ -142,7 +143,8 @@ impl Restriction {
         else {
             return Ok(());
         };
-        let outside = new.find(|(_, toleration)| !allowed.iter().any(|one| is_superset(one, toleration)));
+        let allowed: Covers<'_> = allowed.iter().collect();
+        let outside = new.find(|(_, toleration)| !allowed.any(toleration));
         outside.map_or(Ok(()), |(at, toleration)| Err(conflict(at, toleration, &lists.whitelist)))
     }
 }
@@ -171,48 +173,36 @@ fn conflict(at: usize, toleration: &Toleration, list: &Listed) -> String {
 /// Two lists as one, without what another covers; of two that are the same the first stays (AD-10).
 pub fn merge(first: &[Toleration], second: &[Toleration]) -> Vec<Toleration> {
     let all: Vec<&Toleration> = first.iter().chain(second).collect();
-    let mut kept: Vec<&Toleration> = Vec::new();
-    for (at, one) in all.iter().enumerate() {
-        let covered = kept.iter().any(|other| is_superset(other, one))
-            || all[at + 1..].iter().any(|later| later != one && is_superset(later, one));
-        if !covered {
-            kept.push(one);
+    let mut later = Covers::default();
+    let mut covered_later: Vec<bool> = all
+        .iter()
+        .rev()
+        .map(|one| {
+            let covered = later.another(one);
+            later.add(one);
+            covered
+        })
+        .collect();
+    let (mut kept, mut merged) = (Covers::default(), Vec::new());
+    for one in all {
+        if covered_later.pop() == Some(false) && !kept.any(one) {
+            kept.add(one);
+            merged.push(one.clone());
         }
     }
-    kept.into_iter().cloned().collect()
+    merged
 }
 
 /// All of the first list, and what of the second nothing covers.
 fn add_uncovered(first: &[Toleration], second: &[Toleration]) -> Vec<Toleration> {
-    let mut kept = first.to_vec();
-    for one in merge(second, &[]) {
-        if !kept.iter().any(|other| is_superset(other, &one)) {
-            kept.push(one);
+    let mut kept: Covers<'_> = first.iter().collect();
+    let second = merge(second, &[]);
+    let mut merged = first.to_vec();
+    for one in &second {
+        if !kept.any(one) {
+            kept.add(one);
+            merged.push(one.clone());
         }
     }
-    kept
-}
-
-/// Whether the first allows all that the second does, as AD-10 has it: with no operator the second is never covered
-/// by an `Equal` one, and `Lt` and `Gt` cover nothing but themselves.
-pub fn is_superset(whole: &Toleration, part: &Toleration) -> bool {
-    let every_key = whole.key.is_empty() && whole.operator == Operator::Exists;
-    let key = whole.key == part.key || every_key;
-    let effect = whole.effect.is_none() || whole.effect == part.effect;
-    whole == part || (key && effect && lasts_as_long(whole, part) && covers_value(whole, part))
-}
-
-fn lasts_as_long(whole: &Toleration, part: &Toleration) -> bool {
-    match (&whole.effect, whole.seconds) {
-        (Some(Effect::NoExecute), Some(most)) => part.seconds.is_some_and(|seconds| seconds <= most),
-        _ => true,
-    }
-}
-
-fn covers_value(whole: &Toleration, part: &Toleration) -> bool {
-    match whole.operator {
-        Operator::Exists => true,
-        Operator::Equal | Operator::Unset => part.operator == Operator::Equal && part.value == whole.value,
-        Operator::Lt | Operator::Gt | Operator::Unknown(_) => false,
-    }
+    merged
 }

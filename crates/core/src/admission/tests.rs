@@ -6,6 +6,7 @@ use alloc::vec;
 use proptest::prelude::*;
 
 mod brake;
+mod covers;
 mod extended;
 mod guard;
 mod nodes;

@@ -1,0 +1,88 @@
+//! AD-10: what is covered is found without comparing everything with everything, and is the same.
+
+use crate::admission::covers::{Covers, is_superset};
+use crate::admission::restriction::merge;
+use crate::taint::Effect;
+use crate::toleration::{Operator, Toleration};
+use alloc::format;
+use alloc::vec::Vec;
+use proptest::collection::vec as vec_of;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// The rule as it is written down: each with every other.
+fn merged_by_hand(all: &[Toleration]) -> Vec<Toleration> {
+    let mut kept: Vec<Toleration> = Vec::new();
+    for (at, one) in all.iter().enumerate() {
+        let covered = kept.iter().any(|other| is_superset(other, one))
+            || all[at + 1..].iter().any(|later| later != one && is_superset(later, one));
+        if !covered {
+            kept.push(one.clone());
+        }
+    }
+    kept
+}
+
+fn toleration() -> impl Strategy<Value = Toleration> {
+    let operator = select(alloc::vec!["", "Equal", "Exists", "Exists", "Lt", "Like"]);
+    let effect = option::of(select(alloc::vec!["NoExecute", "NoExecute", "NoSchedule", "Odd"]));
+    (
+        select(alloc::vec!["", "a", "b"]),
+        operator,
+        select(alloc::vec!["", "v", "w"]),
+        effect,
+        option::of(-1..3_i64),
+    )
+        .prop_map(|(key, operator, value, effect, seconds)| Toleration {
+            key: key.into(),
+            operator: Operator::new(operator),
+            value: value.into(),
+            effect: effect.map(Effect::new),
+            seconds,
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn ad_10_what_is_left_is_the_same_as_by_hand(first in vec_of(toleration(), 0..14), second in vec_of(toleration(), 0..6)) {
+        prop_assert_eq!(merge(&first, &second), merged_by_hand(&[&first[..], &second[..]].concat()));
+    }
+}
+
+/// Lists of 20,000 in which everything is like everything else: each is compared with twelve at most.
+#[test]
+fn ad_10_hostile_lists_cost_no_square() {
+    const MANY: i64 = 20_000;
+    /// Two of a shelf; a key or every key; an effect or every effect; a value or every value.
+    const COMPARED_MOST: usize = 12;
+    let no_execute = || Some(Effect::NoExecute);
+    let build = |make: &dyn Fn(i64) -> (i64, &'static str, Option<Effect>, Option<i64>)| -> Vec<Toleration> {
+        let one = |number| {
+            let (value, operator, effect, seconds) = make(number);
+            let value = format!("v{value}").into();
+            Toleration { key: "k".into(), operator: Operator::new(operator), value, effect, seconds }
+        };
+        (0..MANY).map(one).collect()
+    };
+    for (left, list) in [
+        // Ever longer: only the last is left. Ever shorter: only the first.
+        (1, build(&|number| (0, "Exists", no_execute(), Some(number)))),
+        (1, build(&|number| (0, "Equal", no_execute(), Some(-number)))),
+        // All as long; each covers the others, and the last is left.
+        (1, build(&|number| (number, "Exists", None, Some(number)))),
+        // None covers any.
+        (20_000, build(&|number| (number, "Equal", no_execute(), Some(number)))),
+        (20_000, build(&|number| (0, "", no_execute(), Some(number)))),
+        (20_000, build(&|number| (0, "Gt", None, Some(number)))),
+        // Half of them have a cover of every effect at the end.
+        (1, build(&|number| (0, "Exists", (number < MANY / 2).then_some(Effect::NoSchedule), Some(number)))),
+    ] {
+        let covers: Covers<'_> = list.iter().collect();
+        let most = list.iter().map(|one| covers.candidates(one).count()).max();
+        assert!(most.is_some_and(|most| most <= COMPARED_MOST), "{most:?} for {:?}", list[1]);
+        assert_eq!(merge(&list, &list).len(), left, "{:?}", list[1]);
+    }
+}
