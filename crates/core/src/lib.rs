@@ -31,6 +31,7 @@ pub mod scheduling;
 pub mod snapshot;
 pub mod start;
 pub mod taint;
+pub mod text;
 pub mod time;
 pub mod toleration;
 pub mod verdict;

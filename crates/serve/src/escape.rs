@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use taintward_core::text::is_hazard;
 
 /// `text` with everything escaped, as JSON does, that could start a line, steer a terminal or turn the reading
 /// direction.
@@ -55,9 +56,15 @@ fn push_char(out: &mut String, c: char) {
     }
 }
 
-/// Control characters (C0, DEL, C1: the terminal's escape sequences begin with them), line and paragraph separators,
-/// and the invisible characters that change the reading direction.
-pub fn is_hazard(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_hazardous_is_left() {
+        for c in ('\0'..=char::MAX).filter(|&c| is_hazard(c)) {
+            assert!(!escaped(&c.to_string()).contains(is_hazard), "{c:?}");
+        }
+        assert_eq!(escaped("a\u{61c}b\u{200b}c"), "a\\u061cb\\u200bc");
+    }
 }

@@ -6,7 +6,7 @@
 //! Not here: tables (`table.rs`), colours (`paint.rs`).
 
 use std::io::IsTerminal as _;
-use taintward_serve::escape::is_hazard;
+use taintward_core::text::is_hazard;
 use unicode_width::UnicodeWidthChar as _;
 
 /// What is printed on.

@@ -8,6 +8,7 @@ use super::TaintPlan;
 use super::targets::{self, Targets};
 use std::fmt;
 use taintward_core::change::{Change, GrammarError, is_change, parse};
+use taintward_core::text::is_hazard;
 
 /// What is asked for.
 #[derive(Debug, PartialEq)]
@@ -67,7 +68,7 @@ impl fmt::Display for Pointer<'_> {
         let Self(argument, error) = self;
         // One column for each character: what moves the cursor is shown as something that does not.
         let shown = |text: &str| -> String {
-            text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+            text.chars().map(|c| if is_hazard(c) { '\u{fffd}' } else { c }).collect()
         };
         if argument.len() > POINTED_MOST {
             return write!(

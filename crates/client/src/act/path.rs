@@ -9,6 +9,7 @@ use crate::event::EventsApi;
 use std::fmt;
 use taintward_core::effect::Failure;
 use taintward_core::names::{NodeName, PodName};
+use taintward_core::text::is_hazard;
 
 /// One object, or the collection a new one is posted to.
 #[derive(Clone, Copy, Debug)]
@@ -171,9 +172,7 @@ pub(crate) fn quiet(text: &str) -> String {
             out.push('…');
             break;
         }
-        let moves = c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
-        if moves { out.extend(c.escape_default()) } else { out.push(c) }
+        if is_hazard(c) { out.extend(c.escape_default()) } else { out.push(c) }
     }
     out
 }
@@ -181,6 +180,7 @@ pub(crate) fn quiet(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decode::harmless;
 
     #[test]
     fn paths_mean_one_object() {
@@ -215,6 +215,10 @@ mod tests {
     fn quoted_text_is_harmless_and_bounded() {
         assert_eq!(quiet("a\nb\u{1b}[31mc\u{202e}d"), "a\\nb\\u{1b}[31mc\\u{202e}d");
         assert_eq!(quiet("grüße"), "grüße");
+        for c in ('\0'..=char::MAX).filter(|&c| is_hazard(c)) {
+            assert!(!quiet(&c.to_string()).contains(is_hazard), "{c:?}");
+            assert!(!harmless(&c.to_string(), 9).contains(is_hazard), "{c:?}");
+        }
         assert!(quiet(&"x".repeat(100_000)).len() < 1010);
         assert!(quiet(&"\n".repeat(100_000)).len() < 1010);
     }

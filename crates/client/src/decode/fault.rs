@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use taintward_core::text::is_hazard;
 
 /// A reason and a field path, such as `spec.tolerations[3].effect: not UTF-8`.
 #[derive(Debug)]
@@ -52,9 +53,7 @@ pub(crate) fn harmless(text: &str, limit: usize) -> String {
             out.push('…');
             break;
         }
-        if character.is_control()
-            || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-        {
+        if is_hazard(character) {
             out.extend(character.escape_default());
         } else {
             out.push(character);

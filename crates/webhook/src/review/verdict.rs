@@ -6,8 +6,8 @@
 //! Not here: the wire format (`answer`).
 
 use super::patch::Patch;
+use taintward_core::text::is_hazard;
 use taintward_serve::closed_label;
-use taintward_serve::escape::is_hazard;
 
 /// The longest warning, in characters, as Kubernetes wants it; longer ones are cut.
 pub const WARNING_MAX: usize = 256;
