@@ -140,6 +140,7 @@ fn outages() -> Group {
             outages::evictions_go_on_by_the_other_server,
             outages::evictions_go_on_when_a_server_goes_on,
             outages::evictions_go_on_when_etcd_goes_on,
+            outages::evictions_go_on_when_etcd_is_killed,
             outages::evictions_go_on_when_a_server_is_back,
         ],
     }

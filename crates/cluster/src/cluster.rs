@@ -237,6 +237,11 @@ impl Cluster {
         self.store.program()
     }
 
+    /// Starts etcd again where it was, after it was killed. API servers wait for it, and go on.
+    pub async fn restart_etcd(&mut self) -> Result<()> {
+        self.store.again().await
+    }
+
     /// Copies all that etcd holds, for [`Cluster::restore`]. etcd is started anew for that; API servers wait for it.
     pub async fn back_up(&mut self) -> Result<()> {
         self.store.back_up().await

@@ -90,7 +90,8 @@ impl Store {
         self.folder.join("etcd-backup")
     }
 
-    async fn again(&mut self) -> Result<()> {
+    /// Starts it again, after it was killed, with what it holds.
+    pub(crate) async fn again(&mut self) -> Result<()> {
         let ports = (self.client_port, self.peer_port);
         self.program = launch(&self.binary, &self.folder, ports, self.disk, &self.watchdog)?;
         self.listening().await

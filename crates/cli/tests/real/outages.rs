@@ -149,6 +149,52 @@ pub(crate) async fn evictions_go_on_when_etcd_goes_on(cluster: &mut Cluster, wit
     TERMS
 }
 
+/// L4: etcd is killed and started again, the API servers live on. Who became due meanwhile leaves at once, who bears the
+/// taint for longer has all its time, who bears it for ever stays.
+pub(crate) async fn evictions_go_on_when_etcd_is_killed(cluster: &mut Cluster, witness: &Witness) -> Terms {
+    let taintward = Taintward::acting(cluster, &[]).await;
+    let side = Side::of(cluster, witness, "no-etcd").await;
+    for length in lengths(&[10]) {
+        let held = format!("held-{length}");
+        fixtures::create_node(&side.other, &held, &[]).await.unwrap();
+        let mut pods = Vec::new();
+        for (name, seconds) in [("due", Some(4)), ("late", Some(length as i64 + 12)), ("stays", None)] {
+            let name = format!("{held}-{name}");
+            pods.push(pod(&name, &held).bearing("held", seconds).create(&side.other).await.unwrap());
+        }
+        let [due, late, stays] = &pods[..] else { unreachable!() };
+        let uid = side.prepare(length).await;
+        sleep(1.0).await;
+        let taint = [no_execute("held", "v")];
+        let tainted = Done::during(set_taints(&side.other, &held, &taint)).await;
+        sleep(1.0).await;
+        cluster.etcd().kill().unwrap();
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_secs(length) {
+            assert_eq!(taintward.get("/livez").map(|(status, _)| status), Some(200));
+            sleep(0.5).await;
+        }
+        assert_eq!(witness.deleted(due), None);
+        cluster.restart_etcd().await.unwrap();
+        cluster.ready(0).await.unwrap();
+        cluster.ready(1).await.unwrap();
+        let back = Timestamp::now();
+        let took = side.leaves(length, &uid).await;
+        assert!(took <= BACK_MAX, "{length} s without etcd: {took:#}");
+        is_ready_again(&taintward).await;
+        let deleted = async |uid: &str| {
+            let found = async || Ok(witness.deleted(uid));
+            wait::until("the pod to be deleted", Duration::from_secs(60), found).await.unwrap()
+        };
+        assert!(deleted(due).await <= back + BACK_MAX, "due meanwhile: {:?}, {back}", deleted(due).await);
+        let earliest = tainted.after + SignedDuration::from_secs(length as i64 + 12);
+        let at = deleted(late).await;
+        assert!(at >= earliest && at <= earliest.max(back) + BACK_MAX, "{at}, not {earliest}");
+        assert_eq!(witness.deleted(stays), None);
+    }
+    TERMS
+}
+
 /// L4: the network is cut, and heals: all that was open breaks, or none of it, or only what was open is dead.
 pub(crate) async fn evictions_go_on_when_the_network_heals(
     cluster: &mut Cluster,
