@@ -15,6 +15,7 @@ mod real {
     pub(crate) mod credentials;
     pub(crate) mod faults;
     pub(crate) mod flags;
+    pub(crate) mod halves;
     pub(crate) mod identity;
     pub(crate) mod kubelet;
     pub(crate) mod outages;
@@ -166,7 +167,10 @@ fn stores() -> Group {
         name: "stores",
         options: Options::default(),
         kwok: false,
-        play: alone![restored::only_what_the_restored_store_says_counts],
+        play: alone![
+            restored::only_what_the_restored_store_says_counts,
+            halves::a_deletion_cut_in_two_is_brought_to_its_end,
+        ],
     }
 }
 

@@ -1,0 +1,72 @@
+//! # Halves: DELETEs that are cut in two
+//! Room:     P31: an API server writes first that a pod goes and then takes it away; what is lost in between leaves the
+//!           pod Terminating, and nobody is left to end it.
+//! Comes in: a cluster to itself, whose etcd is killed while very many pods are being deleted.
+//! Goes out: failed assertions, with what the API server recorded.
+//! Not here: how soon evictions go on when etcd is back (`outages.rs`).
+
+use super::program::Taintward;
+use super::stage::{Scene, Terms, sleep};
+use super::witness::Witness;
+use serde_json::Value;
+use std::time::Duration;
+use taintward_cluster::fixtures::{no_execute, pod};
+use taintward_cluster::{Cluster, wait};
+
+/// So many pods leave a node at once.
+const PODS: usize = 90;
+
+/// So often at most it is tried to cut a DELETE in two: about every other time succeeds, with a few pods.
+const TRIES: usize = 30;
+
+/// Names of the pods of a node: those on their way out, and the others.
+async fn pods_of(scene: &Scene<'_>, node: &str) -> (Vec<String>, Vec<String>) {
+    let list = scene.admin.get("/api/v1/namespaces/default/pods").await.unwrap();
+    let items = list["items"].as_array().cloned().unwrap_or_default();
+    let name = |one: &Value| one["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let here = items.iter().filter(|one| one["spec"]["nodeName"] == node);
+    let (going, staying): (Vec<_>, Vec<_>) =
+        here.partition(|one| one["metadata"]["deletionTimestamp"].is_string());
+    (going.into_iter().map(name).collect(), staying.into_iter().map(name).collect())
+}
+
+/// P31: the same process finds its own half deletions, and ends them.
+pub(crate) async fn a_deletion_cut_in_two_is_brought_to_its_end(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
+    let taintward = Taintward::acting(cluster, &["--leader-elect=false"]).await;
+    for number in 0..TRIES {
+        let node = format!("halves-{number}");
+        let scene = Scene::of(cluster, witness).await;
+        scene.node(&node).await;
+        for one in 0..PODS {
+            scene.pod(pod(&format!("{node}-{one}"), &node)).await;
+        }
+        sleep(0.5).await;
+        let before = witness.deletions();
+        scene.taint(&node, &[no_execute("halves", "v")]).await;
+        let begun = async || Ok((witness.deletions() > before + 5).then_some(()));
+        wait::until("deletions", Duration::from_secs(20), begun).await.unwrap();
+        drop(scene);
+        cluster.etcd().kill().unwrap();
+        sleep(0.2).await;
+        taintward.program().pause().unwrap();
+        cluster.restart_etcd().await.unwrap();
+        cluster.ready(0).await.unwrap();
+        let scene = Scene::of(cluster, witness).await;
+        let (going, staying) = pods_of(&scene, &node).await;
+        println!("{} cut in two, {} not yet deleted", going.len(), staying.len());
+        let halves = going.len();
+        taintward.program().resume().unwrap();
+        let none = async || {
+            let (going, staying) = pods_of(&scene, &node).await;
+            Ok((going.is_empty() && staying.is_empty()).then_some(()))
+        };
+        wait::until("the last pod to be gone", Duration::from_secs(60), none).await.unwrap();
+        if halves > 0 {
+            return Terms { forbidden: true, ..Terms::default() };
+        }
+    }
+    panic!("no DELETE was cut in two in {TRIES} tries");
+}
