@@ -11,6 +11,8 @@ mod body;
 mod discovery;
 mod form;
 mod health;
+mod log;
+mod metrics;
 mod openapi;
 mod options;
 mod pages;
@@ -111,29 +113,32 @@ impl Server {
             Some(Route::Object(on)) => self.on_object(&asked, &on),
             Some(Route::Collection(on)) => self.on_collection(&asked, &on),
             Some(Route::Nothing(why)) => Err(why),
-            Some(Route::Fixed) => fixed(&asked),
+            Some(Route::Fixed) => self.fixed(&asked),
             None if discovery::is_known(&asked.path) => Err(Failure::no_such_path()),
             None => Ok(Answer::no_page()),
         }
     }
-}
 
-/// What is no resource.
-fn fixed(asked: &Asked) -> Result<Answer, Failure> {
-    let path = asked.path.as_str();
-    if let Some(answer) = health::answer(path, &asked.query) {
-        return Ok(answer);
-    }
-    if path.starts_with("/openapi/") {
-        return Ok(openapi::answer(path).unwrap_or_else(Answer::no_page));
-    }
-    let short = path.strip_suffix('/').unwrap_or(path);
-    let discovered = || discovery::answer(short, asked);
-    let found = if short == "/version" { Some(Answer::json(&discovery::version())) } else { discovered()? };
-    match found {
-        Some(_) if asked.method != Method::GET => Err(Failure::not_allowed()),
-        Some(answer) => Ok(answer),
-        None if discovery::is_known(path) => Err(Failure::no_such_path()),
-        None => Ok(Answer::no_page()),
+    /// What is no resource.
+    fn fixed(&self, asked: &Asked) -> Result<Answer, Failure> {
+        let path = asked.path.as_str();
+        if let Some(answer) = health::answer(path, &asked.query) {
+            return Ok(answer);
+        }
+        if path.starts_with("/openapi/") {
+            return Ok(openapi::answer(path).unwrap_or_else(Answer::no_page));
+        }
+        let short = path.strip_suffix('/').unwrap_or(path);
+        let found = match short {
+            "/version" => Some(Answer::json(&discovery::version())),
+            "/metrics" => Some(metrics::answer(self)),
+            short => discovery::answer(short, asked)?,
+        };
+        match found {
+            Some(_) if asked.method != Method::GET => Err(Failure::not_allowed()),
+            Some(answer) => Ok(answer),
+            None if discovery::is_known(path) => Err(Failure::no_such_path()),
+            None => Ok(Answer::no_page()),
+        }
     }
 }

@@ -27,6 +27,8 @@ pub enum Sub {
     Finalize,
     /// `ephemeralcontainers` of a pod.
     EphemeralContainers,
+    /// `log` of a pod.
+    Log,
     /// `resize` of a pod.
     Resize,
     /// `approval` of a certificate signing request.
@@ -45,6 +47,7 @@ impl Sub {
             Self::Eviction => "eviction",
             Self::Finalize => "finalize",
             Self::EphemeralContainers => "ephemeralcontainers",
+            Self::Log => "log",
             Self::Resize => "resize",
             Self::Approval => "approval",
             Self::Token => "token",
@@ -58,7 +61,12 @@ impl Sub {
             Self::Binding => Some(("", "v1", "Binding")),
             Self::Eviction => Some(("policy", "v1", "Eviction")),
             Self::Token => Some(("authentication.k8s.io", "v1", "TokenRequest")),
-            Self::Status | Self::Finalize | Self::EphemeralContainers | Self::Resize | Self::Approval => None,
+            Self::Status
+            | Self::Finalize
+            | Self::EphemeralContainers
+            | Self::Log
+            | Self::Resize
+            | Self::Approval => None,
         }
     }
 }

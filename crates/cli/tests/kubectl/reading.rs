@@ -56,7 +56,9 @@ fn what_cannot_be_had_is_said() {
     stage.until("get serviceaccounts", |said| said.contains("default"));
     stage.ok("run solo --image=x");
     stage.ok("wait --for=condition=Ready pod/solo --timeout=60s");
-    stage.fails("logs solo", "nothing runs in this sandbox: a pod has no log");
+    assert_eq!(stage.ok("logs solo") + &stage.ok("logs -f solo"), "");
+    stage.fails("logs -p solo", "previous terminated container \"solo\" in pod \"solo\" not found");
+    stage.fails("logs solo -c other", "container other is not valid for pod solo");
     stage.fails("exec solo -- ls", "nothing runs in this sandbox: a pod has no exec");
     stage.fails("attach solo", "nothing runs in this sandbox: a pod has no attach");
     stage.fails("port-forward pod/solo :80", "nothing runs in this sandbox: a pod has no portforward");

@@ -38,6 +38,7 @@ pub(super) enum Content {
 }
 
 const TEXT: &str = "text/plain; charset=utf-8";
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
 pub(super) const JSON: &str = "application/json";
 pub(super) const YAML: &str = "application/yaml";
 pub(super) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
@@ -51,6 +52,16 @@ impl Answer {
 
     pub(super) fn text(text: String) -> Self {
         Self::new(200, TEXT, Bytes::from(text))
+    }
+
+    /// 204.
+    pub(super) fn nothing() -> Self {
+        Self::new(204, "", Bytes::new())
+    }
+
+    /// Prometheus' text.
+    pub(super) fn metrics(text: String) -> Self {
+        Self::new(200, METRICS, Bytes::from(text))
     }
 
     /// 404, where nobody knows of an API.
@@ -112,7 +123,9 @@ impl Answer {
         let mut response = Response::new(body);
         *response.status_mut() = StatusCode::from_u16(self.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        if !self.content_type.is_empty() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        }
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
         if let Some(seconds) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));

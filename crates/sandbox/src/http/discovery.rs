@@ -31,8 +31,17 @@ pub(super) fn version() -> Value {
     json!({
         "major": major, "minor": minor, "gitVersion": format!("{git}{}", super::MARK),
         "gitCommit": "", "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z",
-        "goVersion": "", "compiler": "rustc", "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+        "goVersion": "", "compiler": "rustc", "platform": format!("{}/{}", std::env::consts::OS, architecture()),
     })
+}
+
+/// As Go names it.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
 }
 
 /// Groups in the order of the table, core first.
@@ -104,7 +113,7 @@ fn document(parts: &[&str]) -> Option<Value> {
             document
         }
         ["apis", group, version] => resources(group, version)?,
-        [""] => paths(),
+        [] => paths(),
         _ => return None,
     };
     Some(document)
@@ -116,7 +125,7 @@ fn paths() -> Value {
         paths.push(format!("/apis/{group}"));
         paths.extend(versions.iter().map(|version| format!("/apis/{group}/{version}")));
     }
-    paths.extend(["/healthz", "/livez", "/openapi/v3", "/readyz", "/version"].map(String::from));
+    paths.extend(["/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version"].map(String::from));
     json!({"paths": paths})
 }
 
@@ -192,6 +201,7 @@ fn sub_verbs(sub: &str) -> Vec<&'static str> {
     match sub {
         "binding" | "eviction" | "token" => vec!["create"],
         "finalize" => vec!["update"],
+        "log" => vec!["get"],
         _ => vec!["get", "patch", "update"],
     }
 }

@@ -8,6 +8,7 @@ use super::accept::View;
 use super::answer::Answer;
 use super::asked::Asked;
 use super::form::{Form, content_type};
+use super::log;
 use super::options::{self, Options};
 use super::pages::Page;
 use crate::api::{On, Server};
@@ -43,6 +44,9 @@ impl Server {
     }
 
     pub(super) fn get_one(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
+        if on.sub == Some(Sub::Log) {
+            return log::answer(asked, &self.read(on)?.value());
+        }
         let form = self.form(asked, on)?;
         if matches!(on.sub, Some(Sub::Binding | Sub::Eviction | Sub::Finalize | Sub::Token)) {
             return Err(Failure::not_allowed());
@@ -62,7 +66,9 @@ impl Server {
                 let encoding = form.accept.encoding;
                 Ok(Answer::new(200, content_type(encoding), super::form::encoded(&scale, encoding)))
             }
-            Some(Sub::Binding | Sub::Eviction | Sub::Finalize | Sub::Token) => Err(Failure::not_allowed()),
+            Some(Sub::Binding | Sub::Eviction | Sub::Finalize | Sub::Log | Sub::Token) => {
+                Err(Failure::not_allowed())
+            }
         }
     }
 

@@ -97,7 +97,7 @@ fn without(number: Number, sub: &str, name: &str) -> Option<Failure> {
     if number.get().group == custom::GROUP && ["status", "scale"].contains(&sub) {
         return Some(Failure::not_found(number.get(), name));
     }
-    let runs = number.get().kind == "Pod" && ["log", "exec", "attach", "portforward", "proxy"].contains(&sub);
+    let runs = number.get().kind == "Pod" && ["exec", "attach", "portforward", "proxy"].contains(&sub);
     let why = format!("nothing runs in this sandbox: a pod has no {sub}");
     runs.then(|| Failure::new(501, "NotImplemented", why))
 }

@@ -5,7 +5,7 @@
 //! Not here: what they mean.
 
 use super::{Resource, Sub};
-use Sub::{Approval, Binding, EphemeralContainers, Eviction, Finalize, Resize, Scale, Status, Token};
+use Sub::{Approval, Binding, EphemeralContainers, Eviction, Finalize, Log, Resize, Scale, Status, Token};
 
 const ALL: &[&str] = &["all"];
 const NONE: &[&str] = &[];
@@ -57,7 +57,7 @@ const AUTHZ: (&str, &str) = ("authorization.k8s.io", "v1");
 const RBAC: (&str, &str) = ("rbac.authorization.k8s.io", "v1");
 const STORAGE: (&str, &str) = ("storage.k8s.io", "v1");
 const DRA: (&str, &str) = ("resource.k8s.io", "v1");
-const POD_SUBS: &[Sub] = &[Binding, EphemeralContainers, Eviction, Resize, Status];
+const POD_SUBS: &[Sub] = &[Binding, EphemeralContainers, Eviction, Log, Resize, Status];
 
 /// Everything that is served.
 pub static RESOURCES: &[Resource] = &[

@@ -5,6 +5,8 @@ use super::play::{Answer, Play};
 use serde_json::{Value, json};
 
 cases![
+    the_paths,
+    the_metrics,
     the_core_versions,
     our_groups,
     one_group,
@@ -18,7 +20,7 @@ cases![
 ];
 
 /// The resources the sandbox offers in the core group.
-const CORE: [&str; 14] = [
+const CORE: [&str; 15] = [
     "bindings",
     "configmaps",
     "events",
@@ -30,6 +32,7 @@ const CORE: [&str; 14] = [
     "pods",
     "pods/binding",
     "pods/eviction",
+    "pods/log",
     "pods/status",
     "secrets",
     "serviceaccounts",
@@ -68,6 +71,27 @@ pub(super) fn only(play: &mut Play, list: &str, key: &str, names: &[&str]) {
     });
     list.sort_by_key(|element| element.pointer(key).map(Value::to_string));
     assert_eq!(list.len(), names.len(), "some of {names:?} are missing: {list:?}");
+}
+
+fn the_paths(play: &mut Play) {
+    play.get("/").is(200).lacks("/kind");
+    let known =
+        ["/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1", "/healthz", "/metrics", "/version"];
+    only(play, "/paths", "", &known);
+}
+
+fn the_metrics(play: &mut Play) {
+    let all = play.get("/metrics").is(200);
+    for words in [
+        "\n# TYPE apiserver_resource_objects gauge\n",
+        "\napiserver_resource_objects{group=\"\",resource=\"namespaces\"} ",
+        "\napiserver_resource_objects{group=\"apps\",resource=\"deployments\"} ",
+        "\nkubernetes_build_info{build_date=",
+    ] {
+        assert!(all.body.as_str().unwrap().contains(words), "no {words:?} in {}", all.body);
+    }
+    // Their number is the real server's own.
+    play.steps.last_mut().unwrap().body = "metrics".into();
 }
 
 fn the_core_versions(play: &mut Play) {

@@ -35,6 +35,8 @@ cases![
     a_version_to_read_at,
     a_version_of_the_future,
     a_subresource_is_the_whole_object,
+    the_log_of_a_pod_that_has_not_begun,
+    a_log_of_what_is_not_there,
 ];
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf,application/json";
@@ -292,4 +294,21 @@ fn a_subresource_is_the_whole_object(play: &mut Play) {
     play.get(play.core("pods/a/status")).is(200).has("/kind", "Pod").some("/spec/containers");
     let node = play.node("n", &json!({}));
     play.get(format!("/api/v1/nodes/{node}/status")).is(200).has("/kind", "Node");
+}
+
+fn the_log_of_a_pod_that_has_not_begun(play: &mut Play) {
+    play.pod("a", &json!({}));
+    for query in ["", "?container=main", "?follow=true", "?previous=true&tailLines=3"] {
+        assert_eq!(play.get(play.core(&format!("pods/a/log{query}"))).is(204).body, "");
+    }
+    play.delete(play.core("pods/a/log")).refused(405, "MethodNotAllowed");
+}
+
+fn a_log_of_what_is_not_there(play: &mut Play) {
+    let containers = json!([{"name": "x", "image": "i"}, {"name": "y", "image": "i"}]);
+    play.pod("a", &json!({"containers": containers, "initContainers": [{"name": "before", "image": "i"}]}));
+    play.get(play.core("pods/none/log")).refused(404, "NotFound");
+    play.get(play.core("pods/a/log")).refused(400, "BadRequest").says("choose one of: [before x y]");
+    play.get(play.core("pods/a/log?container=z")).refused(400, "BadRequest").says("z is not valid for pod a");
+    play.get(play.core("pods/a/log?container=before")).is(204);
 }
