@@ -15,6 +15,7 @@ mod kind;
 mod meta;
 mod rules;
 mod scale;
+mod services;
 mod update;
 mod user;
 

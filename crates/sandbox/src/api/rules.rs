@@ -128,13 +128,15 @@ pub(super) fn complete(body: Value) -> Result<Value, Failure> {
 }
 
 fn refused(resource: &Resource, object: &Value, faults: &[validate::Invalid]) -> Result<(), Failure> {
-    if faults.is_empty() {
-        return Ok(());
-    }
+    if faults.is_empty() { Ok(()) } else { Err(invalid(resource, object, faults)) }
+}
+
+/// The refusal of an object with faults.
+pub(super) fn invalid(resource: &Resource, object: &Value, faults: &[validate::Invalid]) -> Failure {
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     // Events are judged, and named, in the form in which they are kept.
     let group = if resource.kind == "Event" { "" } else { resource.group };
-    Err(Failure::of_status(&validate::status(group, resource.kind, name, faults)))
+    Failure::of_status(&validate::status(group, resource.kind, name, faults))
 }
 
 /// Whether a new object may be.

@@ -25,6 +25,7 @@ mod patching;
 mod pools;
 mod reading;
 mod scaling;
+mod services;
 mod tainting;
 mod tolerating;
 mod updating;
@@ -75,7 +76,7 @@ const KNOWN: [(&str, &str); 4] = [
 ];
 
 fn main() -> ExitCode {
-    let groups: [Group; 19] = [
+    let groups: [Group; 20] = [
         ("creating", creating::CASES),
         ("reading", reading::CASES),
         ("listing", listing::CASES),
@@ -87,6 +88,7 @@ fn main() -> ExitCode {
         ("coming", coming::CASES),
         ("evicting", evicting::CASES),
         ("scaling", scaling::CASES),
+        ("services", services::CASES),
         ("namespaces", namespaces::CASES),
         ("tolerating", tolerating::CASES),
         ("tainting", tainting::CASES),
