@@ -61,6 +61,8 @@ pub(crate) enum SandboxError {
     Listen { address: SocketAddr, why: io::Error },
     #[error("the tour failed: {0}")]
     Tour(String),
+    #[error("cannot write to standard output: {0}")]
+    Closed(io::Error),
 }
 
 /// Runs it to its end.
@@ -180,18 +182,21 @@ async fn show(
     let introduction = opening(plan, world.server(), url, kubeconfig);
     let watching = async {
         match terminal {
-            true => board::run(world, &introduction, speed).await,
+            true => {
+                board::run(world, &introduction, speed).await;
+                Ok(())
+            }
             false => feed::run(world, &introduction).await,
         }
     };
-    tokio::select! {
-        () = watching => {}
-        () = ending.come() => {}
-    }
+    let watched = tokio::select! {
+        watched = watching => watched,
+        () = ending.come() => Ok(()),
+    };
     if terminal {
         board::leave();
     }
-    Ok(())
+    watched.map_err(SandboxError::Closed)
 }
 
 /// What runs, how to get in, and what to try.

@@ -14,7 +14,7 @@ mod cli {
     pub(crate) mod patience;
     pub(crate) mod running;
 }
-use cli::running::{File, Running, ask, output, text};
+use cli::running::{File, Running, ask, output, taintward, text};
 
 #[test]
 fn the_tour_passes_where_nobody_watches() {
@@ -108,6 +108,17 @@ fn what_makes_no_sense_is_said_in_a_sentence() {
         assert_eq!(done.status.code(), Some(code), "{flags:?}: {said}");
         assert!(said.contains(words), "{flags:?}: {said}");
         assert!(!said.contains("panicked"), "{flags:?}: {said}");
+    }
+}
+
+#[test]
+fn lines_that_cannot_be_written_end_it_with_a_failure() {
+    for flags in [&["--plain", "--listen", "127.0.0.1:0"][..], &["--tour"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let done = taintward(flags).stdout(full).output().unwrap();
+        let said = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(1), "{flags:?}: {said}");
+        assert!(said.contains("cannot write to standard output: "), "{flags:?}: {said}");
     }
 }
 

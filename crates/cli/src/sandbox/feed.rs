@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use taintward_sandbox::facts;
 use taintward_sandbox::resource::{Number, known};
 use taintward_sandbox::store::{Change, Event, Object};
@@ -29,19 +29,24 @@ pub(crate) fn follow(world: &World) -> mpsc::Receiver<String> {
     lines
 }
 
-/// Plain lines, for ever.
-pub(crate) async fn run(world: &World, introduction: &[String]) {
+/// Plain lines, until nobody reads any more (`| head`).
+///
+/// # Errors
+/// If they cannot be written for another reason.
+pub(crate) async fn run(world: &World, introduction: &[String]) -> io::Result<()> {
     let mut lines = follow(world);
-    let mut out = std::io::stdout();
-    for line in introduction {
-        let _ = writeln!(out, "{line}");
-    }
-    while let Some(line) = lines.recv().await {
-        let now = jiff::Zoned::now().strftime("%H:%M:%S").to_string();
-        if writeln!(out, "{now}  {line}").and_then(|()| out.flush()).is_err() {
-            // Nobody reads any more (`| head`).
-            return;
+    let mut out = io::stdout();
+    let mut say = |line: &str| writeln!(out, "{line}").and_then(|()| out.flush());
+    let said = async {
+        introduction.iter().try_for_each(|line| say(line))?;
+        while let Some(line) = lines.recv().await {
+            say(&format!("{}  {line}", jiff::Zoned::now().strftime("%H:%M:%S")))?;
         }
+        io::Result::Ok(())
+    };
+    match said.await {
+        Err(why) if why.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        said => said,
     }
 }
 

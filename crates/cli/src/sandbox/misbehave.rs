@@ -7,11 +7,11 @@
 //! Not here: what the annotations do (`taintward_sandbox::life`).
 
 use super::files;
+use crate::output::{self, PrintError};
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, ListParams, ObjectMeta, Patch, PatchParams};
 use serde_json::{Value, json};
 use std::future::Future;
-use std::io::{self, Write as _};
 use std::time::Duration;
 use taintward_client::connect::{self, ConnectError, Connected, ProbeError, connect, probe};
 use taintward_sandbox::http::MARK;
@@ -67,6 +67,8 @@ pub(crate) enum MisbehaviourError {
     NoSuchNode { missing: String, present: String },
     #[error("{what}: {why}")]
     Refused { what: String, why: String },
+    #[error(transparent)]
+    Print(#[from] PrintError),
 }
 
 /// Does it, and says so node by node.
@@ -84,6 +86,7 @@ pub(crate) async fn run(asked: Misbehaviour) -> Result<(), MisbehaviourError> {
     let mut present: Vec<ObjectMeta> = listed.items.into_iter().map(|node| node.metadata).collect();
     present.sort_by(|one, other| one.name.cmp(&other.name));
     check(&asked.nodes, &present)?;
+    let mut told = Ok(());
     for name in &asked.nodes {
         let before = present.iter().find(|node| node.name.as_ref() == Some(name));
         let said = if before.is_some_and(|node| is_so(&asked.mood, node)) {
@@ -94,10 +97,10 @@ pub(crate) async fn run(asked: Misbehaviour) -> Result<(), MisbehaviourError> {
             answered(&what, nodes.patch_metadata(name, &PatchParams::default(), &patch)).await?;
             asked.mood.word()
         };
-        // Nobody is left to tell if the terminal is gone.
-        let _ = writeln!(io::stdout(), "node/{name} {said}");
+        // The others are done all the same.
+        told = told.and(output::print(&format!("node/{name} {said}\n")));
     }
-    Ok(())
+    Ok(told?)
 }
 
 /// The sandbox that is meant, by kubectl's rules; where they say nothing, the one that runs.

@@ -6,11 +6,10 @@
 
 pub(crate) mod silence;
 
-use crate::output::{Paper, width, wrap};
+use crate::output::{self, Paper, width, wrap};
 use crate::paint::{Color, ColorChoice};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::time::Duration;
 use taintward_sandbox::api::{Deletion, On, Server, Wish};
 use taintward_sandbox::facts;
@@ -30,7 +29,7 @@ const SOON: Duration = Duration::from_secs(8);
 /// The whole tour.
 pub(crate) async fn run(world: &World) -> Step {
     let tour = Tour { server: world.server().clone() };
-    say("Taintward's tour: a sandbox cluster in this process, and what NoExecute taints do to its pods.");
+    say("Taintward's tour: a sandbox cluster in this process, and what NoExecute taints do to its pods.")?;
     tour.begin().await?;
     let (node, other) = tour.two_nodes_with_cart()?;
     tour.taint(&node).await?;
@@ -38,14 +37,14 @@ pub(crate) async fn run(world: &World) -> Step {
     tour.let_run_out(&other).await?;
     tour.drain().await?;
     tour.silence().await?;
-    say("\nThat was the tour. `taintward sandbox` keeps a cluster running for you and kubectl.");
+    say("\nThat was the tour. `taintward sandbox` keeps a cluster running for you and kubectl.")?;
     Ok(())
 }
 
 /// A step's first line. It stands out on a terminal, as README's picture shows it.
-fn head(text: &str) {
+fn head(text: &str) -> Step {
     let measure = Paper::of_standard_output(false).measure();
-    print(&headline(text, measure, ColorChoice::Auto.paints()));
+    print(&headline(text, measure, ColorChoice::Auto.paints()))
 }
 
 fn headline(text: &str, measure: usize, paints: bool) -> String {
@@ -66,16 +65,14 @@ fn fitted(text: &str, measure: usize) -> Vec<String> {
     lines.into_iter().map(|line| format!("{}{line}", std::mem::replace(&mut first, &below))).collect()
 }
 
-fn say(text: &str) {
+fn say(text: &str) -> Step {
     let measure = Paper::of_standard_output(false).measure();
     let lines: Vec<String> = text.split('\n').flat_map(|line| fitted(line, measure)).collect();
-    print(&lines.join("\n"));
+    print(&lines.join("\n"))
 }
 
-fn print(text: &str) {
-    let mut out = std::io::stdout();
-    // Nobody listens any more: the steps are done all the same.
-    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+fn print(text: &str) -> Step {
+    output::print(&format!("{text}\n")).map_err(|why| why.to_string())
 }
 
 struct Tour {
@@ -116,8 +113,8 @@ impl Tour {
         let nodes = self.nodes().len();
         head(&format!(
             "1. {nodes} nodes; a shop with web (tolerates no taint), cart (tolerates maintenance for a while), search"
-        ));
-        say("   (longer) and an agent on every node (tolerates everything). They start:");
+        ))?;
+        say("   (longer) and an agent on every node (tolerates everything). They start:")?;
         self.until("the start of all pods", SOON, |tour| {
             tour.of("web", None).len() == 6
                 && tour.of("cart", None).len() == 3
@@ -125,7 +122,7 @@ impl Tour {
                 && tour.of("agent", None).len() == nodes
         })
         .await?;
-        say(&format!("   {} pods run.", 12 + nodes));
+        say(&format!("   {} pods run.", 12 + nodes))?;
         Ok(())
     }
 
@@ -164,44 +161,44 @@ impl Tour {
 
     async fn taint(&self, node: &str) -> Step {
         let (web, cart) = (self.of("web", Some(node)), self.of("cart", Some(node)));
-        head(&format!("2. kubectl taint nodes {node} {TAINT}=now:NoExecute"));
+        head(&format!("2. kubectl taint nodes {node} {TAINT}=now:NoExecute"))?;
         self.set_taint(node, true)?;
         self.until("web leaving the node at once", SOON, |tour| tour.of("web", Some(node)).is_empty())
             .await?;
-        say(&format!("   web does not tolerate it and left at once: {}.", listed(&web)));
+        say(&format!("   web does not tolerate it and left at once: {}.", listed(&web)))?;
         self.until("web running elsewhere", SOON, |tour| tour.of("web", None).len() == 6).await?;
-        say("   Its Deployment made others, and the scheduler found them other nodes: 6 of web run again.");
+        say("   Its Deployment made others, and the scheduler found them other nodes: 6 of web run again.")?;
         if self.of("cart", Some(node)) != cart {
             return Err("cart left before its time".to_owned());
         }
         say(&format!(
             "   cart tolerates it for {CART_SECONDS} s and is still there, counting down: {}.",
             listed(&cart)
-        ));
+        ))?;
         let agents = self.of("agent", Some(node));
         if agents.len() != 1 {
             return Err("the agent left though it tolerates everything".to_owned());
         }
-        say(&format!("   the agent tolerates everything and stays: {}.", listed(&agents)));
+        say(&format!("   the agent tolerates everything and stays: {}.", listed(&agents)))?;
         Ok(())
     }
 
     async fn take_back(&self, node: &str) -> Step {
         let cart = self.of("cart", Some(node));
-        head(&format!("3. kubectl taint nodes {node} {TAINT}-   (in time)"));
+        head(&format!("3. kubectl taint nodes {node} {TAINT}-   (in time)"))?;
         self.set_taint(node, false)?;
-        say("   We wait until cart's countdown would have ended ...");
+        say("   We wait until cart's countdown would have ended ...")?;
         self.server.clock().sleep(Duration::from_secs(CART_SECONDS)).await;
         if self.of("cart", Some(node)) != cart {
             return Err("cart left though the taint was taken back in time".to_owned());
         }
-        say(&format!("   Nobody left: {} stays, because the reason is gone.", listed(&cart)));
+        say(&format!("   Nobody left: {} stays, because the reason is gone.", listed(&cart)))?;
         Ok(())
     }
 
     async fn let_run_out(&self, node: &str) -> Step {
         let cart = self.of("cart", Some(node));
-        head(&format!("4. The same taint on {node}, and nobody takes it back."));
+        head(&format!("4. The same taint on {node}, and nobody takes it back."))?;
         let began = self.server.clock().now();
         self.set_taint(node, true)?;
         let limit = Duration::from_secs(CART_SECONDS) + SOON;
@@ -216,7 +213,7 @@ impl Tour {
         say(&format!(
             "   {} left after {took:.1} s: not before its {CART_SECONDS} s were over.",
             listed(&cart)
-        ));
+        ))?;
         self.set_taint(node, false)
     }
 
@@ -225,7 +222,7 @@ impl Tour {
         let web = self.of("web", Some(&node));
         say(&format!(
             "\n5. kubectl drain {node}   (its web pods are evicted one by one; the budget wants 4 of 6 at all times)"
-        ));
+        ))?;
         let on = On::object(known("", "nodes"), "", &node);
         let cordon = self.server.change(&on, "tour", |node| node["spec"]["unschedulable"] = json!(true));
         cordon.map_err(|failure| failure.message)?;
@@ -248,7 +245,7 @@ impl Tour {
         if least < 4 {
             return Err(format!("only {least} of web were running during the drain"));
         }
-        say(&format!("   {} moved; never fewer than {least} of web were running.", listed(&web)));
+        say(&format!("   {} moved; never fewer than {least} of web were running.", listed(&web)))?;
         Ok(())
     }
 

@@ -22,11 +22,11 @@ impl Tour {
     pub(super) async fn silence(&self) -> Step {
         let node = self.in_use();
         let pods = self.living_on(&node);
-        head(&format!("6. taintward sandbox node silence {node}   (its kubelet says nothing any more)"));
+        head(&format!("6. taintward sandbox node silence {node}   (its kubelet says nothing any more)"))?;
         say(&format!(
             "   After {} s of silence a node counts as unreachable here, on a real cluster after 50 s ...",
             GRACE.as_secs()
-        ));
+        ))?;
         let began = self.server.clock().now();
         self.set_silence(&node, true)?;
         self.until("the taint of a silent node", GRACE + SOON, |tour| tour.is_sending_away(&node)).await?;
@@ -37,21 +37,21 @@ impl Tour {
         say(&format!(
             "   {took:.1} s later it is NotReady and has the taint {}:NoExecute.",
             keys::UNREACHABLE
-        ));
+        ))?;
         say(
             "   Pods tolerate that for 300 s by default, the agent for ever: they count down, and are still there:",
-        );
-        say(&format!("   {}.", listed(&pods)));
+        )?;
+        say(&format!("   {}.", listed(&pods)))?;
         if self.living_on(&node) != pods {
             return Err(format!("pods left {node} before their time"));
         }
-        say(&format!("   taintward sandbox node recover {node}   (it speaks again)"));
+        say(&format!("   taintward sandbox node recover {node}   (it speaks again)"))?;
         self.set_silence(&node, false)?;
         self.until("the end of the taints", SOON, |tour| tour.taints(&node).is_empty()).await?;
         if self.living_on(&node) != pods {
             return Err(format!("pods left {node} though it came back"));
         }
-        say("   It is Ready again, its taints went in one write, and nobody left.");
+        say("   It is Ready again, its taints went in one write, and nobody left.")?;
         Ok(())
     }
 
