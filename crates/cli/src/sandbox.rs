@@ -28,6 +28,7 @@ use taintward_sandbox::api::{self, Server, User};
 use taintward_sandbox::resource::known;
 use taintward_sandbox::sample;
 use taintward_sandbox::serve::Listening;
+use taintward_sandbox::standard;
 use taintward_sandbox::store::Range;
 use taintward_sandbox::world::{self, World};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -68,6 +69,7 @@ pub(crate) enum SandboxError {
 /// Runs it to its end.
 pub(crate) async fn run(plan: SandboxPlan) -> Result<(), Box<dyn Error>> {
     let world = World::new(&plan.world);
+    standard::furnish(&world);
     if !plan.empty {
         sample::furnish(&world);
     }

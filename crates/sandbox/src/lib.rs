@@ -28,6 +28,7 @@ pub mod schema;
 pub mod select;
 pub mod serve;
 pub mod snapshot;
+pub mod standard;
 pub mod store;
 pub mod validate;
 pub mod world;
