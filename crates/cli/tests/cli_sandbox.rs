@@ -14,6 +14,7 @@ mod cli {
     pub(crate) mod patience;
     pub(crate) mod running;
 }
+use cli::patience::eventually;
 use cli::running::{File, Running, ask, output, taintward, text};
 
 #[test]
@@ -123,20 +124,30 @@ fn lines_that_cannot_be_written_end_it_with_a_failure() {
 }
 
 #[test]
-fn an_installation_is_refused_before_anything_of_it_is_there() {
+fn an_installation_is_kept_and_found_as_it_was_left() {
     let mut sandbox = Running::start(&["--plain", "--nodes", "1", "--empty"]);
     let address = sandbox.address();
     let kubeconfig = sandbox.until("export KUBECONFIG=").trim().rsplit('=').next().unwrap().to_owned();
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_taintward"));
-    command
-        .args(["install", "--image", "registry.example/taintward:1", "--apply"])
-        .env("KUBECONFIG", kubeconfig);
-    let done = command.output().unwrap();
-    let said = text(&done.stderr);
-    assert_eq!(done.status.code(), Some(1), "{said}");
-    assert!(said.contains("built in"), "{said}");
-    let there = ask(&address, "GET", "/api/v1/namespaces/taintward-system", "");
-    assert!(there.starts_with("HTTP/1.1 404"), "{there}");
+    let install = |how: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_taintward"));
+        command.args(["install", "--image", "registry.example/taintward:1"]).args(how);
+        let done = command.env("KUBECONFIG", &kubeconfig).output().unwrap();
+        assert!(done.status.success(), "{}", text(&done.stderr));
+        text(&done.stdout)
+    };
+    let first = install(&["--apply"]);
+    // The kinds are there from the beginning; only who wrote their definitions is new.
+    assert!(first.contains("deployment.apps/taintward created"), "{first}");
+    assert!(
+        first.contains("validatingwebhookconfiguration.admissionregistration.k8s.io/taintward created"),
+        "{first}"
+    );
+    let again = install(&["--apply"]);
+    assert!(again.lines().all(|line| line.ends_with(" unchanged")), "{again}");
+    let pods = "/api/v1/namespaces/taintward-system/pods";
+    eventually("its pods run", || {
+        ask(&address, "GET", pods, "").contains("\"phase\":\"Running\"").then_some(())
+    });
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod autoscaling;
 mod batch;
 mod cluster;
 mod events;
+mod extension;
 mod network;
 mod nodes;
 mod objects;
@@ -137,6 +138,7 @@ fn sheet(group: &str, resource: &str) -> &'static Sheet {
         storage::SHEETS,
         autoscaling::SHEETS,
         cluster::SHEETS,
+        extension::SHEETS,
     ];
     let of = |sheet: &&Sheet| sheet.of.split_once(' ') == Some((group, resource));
     sheets.into_iter().flatten().find(of).unwrap_or(&PLAIN)

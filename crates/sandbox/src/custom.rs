@@ -42,13 +42,13 @@ pub(crate) struct Definition {
     has_status: bool,
 }
 
-static DEFINITIONS: LazyLock<Vec<Definition>> = LazyLock::new(|| {
-    let read = |text: &&str| {
-        let whole = yaml_to_json(text.as_bytes()).unwrap_or_else(|why| panic!("a definition: {why}"));
-        Definition::new(&whole["spec"])
-    };
-    FILES.iter().map(read).collect()
-});
+static DEFINITIONS: LazyLock<Vec<Definition>> =
+    LazyLock::new(|| definitions().map(|whole| Definition::new(&whole["spec"])).collect());
+
+/// The definitions, as objects.
+pub(crate) fn definitions() -> impl Iterator<Item = Value> {
+    FILES.iter().map(|text| yaml_to_json(text.as_bytes()).unwrap_or_else(|why| panic!("a definition: {why}")))
+}
 
 impl Definition {
     fn new(spec: &Value) -> Self {

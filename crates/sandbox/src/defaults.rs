@@ -10,13 +10,14 @@ use crate::validate::same_field;
 use serde_json::{Value, json};
 
 mod admitted;
+mod extension;
 mod pod;
 mod workload;
 
 pub use admitted::{priority, tolerations};
 
 /// Kinds whose generation counts the changes of their `spec`.
-const COUNTED: [&str; 11] = [
+const COUNTED: [&str; 16] = [
     "pods",
     "deployments",
     "replicasets",
@@ -28,6 +29,11 @@ const COUNTED: [&str; 11] = [
     "podtemplates",
     "replicationcontrollers",
     "networkpolicies",
+    "customresourcedefinitions",
+    "mutatingwebhookconfigurations",
+    "validatingwebhookconfigurations",
+    "flowschemas",
+    "prioritylevelconfigurations",
 ];
 
 /// Fills in what a reader of the API may rely on, at every create and update.
@@ -43,6 +49,11 @@ pub fn apply_defaults(group: &str, resource: &str, object: &mut Value) {
         ("", "secrets") => secret(object),
         ("scheduling.k8s.io", "priorityclasses") => fill(object, "preemptionPolicy", "PreemptLowerPriority"),
         ("apps" | "batch", _) => workload::workload(resource, object),
+        (_, "mutatingwebhookconfigurations") => extension::webhooks(object, true),
+        (_, "validatingwebhookconfigurations") => extension::webhooks(object, false),
+        (_, "customresourcedefinitions") => extension::definition(object),
+        (_, "flowschemas") => extension::flow_schema(object),
+        (_, "prioritylevelconfigurations") => extension::priority_level(object),
         _ => {}
     }
 }
@@ -96,7 +107,9 @@ pub fn on_create(group: &str, resource: &str, new: &mut Value, admission: Admiss
         }
         ("apps", "deployments" | "replicasets" | "statefulsets")
         | ("batch", "cronjobs")
-        | ("policy", "poddisruptionbudgets") => new["status"] = json!({}),
+        | ("policy", "poddisruptionbudgets")
+        | ("flowcontrol.apiserver.k8s.io", _) => new["status"] = json!({}),
+        ("apiextensions.k8s.io", _) => extension::defined(new),
         _ => {}
     }
 }
@@ -123,7 +136,7 @@ pub fn on_update(
     }
     keep(new, old, &["metadata", "generation"]);
     let with_status = ["pods", "nodes", "namespaces", "services", "poddisruptionbudgets"].contains(&resource)
-        || ["apps", "batch"].contains(&group);
+        || ["apps", "batch", "apiextensions.k8s.io", "flowcontrol.apiserver.k8s.io"].contains(&group);
     match subresource {
         "" if with_status => {
             keep(new, old, &["status"]);
@@ -180,7 +193,8 @@ pub fn generation(old: Option<&Value>, new: &mut Value, resource: &str) {
         return;
     };
     let was = parts::number(&old["metadata"], "generation").unwrap_or_default();
-    let same = same_field(text(new, "apiVersion"), text(new, "kind"), "spec", old, new)
+    let counted = if resource.ends_with("webhookconfigurations") { "webhooks" } else { "spec" };
+    let same = same_field(text(new, "apiVersion"), text(new, "kind"), counted, old, new)
         && (resource != "deployments"
             || parts::entries(&old["metadata"], "annotations")
                 .eq(parts::entries(&new["metadata"], "annotations")));

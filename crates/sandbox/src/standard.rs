@@ -1,10 +1,11 @@
 //! # Standard: what an API server puts in by itself
-//! Room:     the ClusterRoles that every cluster has, and who has them.
-//! Comes in: `standard/roles.json`, made from the Go code (`cargo xtask schema`).
+//! Room:     the ClusterRoles that every cluster has, and who has them; the definitions of the kinds of taintward.io.
+//! Comes in: `standard/roles.json`, made from the Go code (`cargo xtask schema`); `deploy/crds`.
 //! Goes out: objects in a world, before anything else is put there or loaded.
 //! Not here: asking what an account may: everybody may do everything. Namespaces and the like, without which nothing
 //!           works (`world.rs`).
 
+use crate::custom;
 use crate::world::World;
 use serde_json::Value;
 
@@ -20,6 +21,9 @@ pub fn furnish(world: &World) {
         let object: Value = serde_json::from_str(line).unwrap_or_else(|why| panic!("a role: {why}"));
         let plural = if object["kind"] == "ClusterRole" { "clusterroles" } else { "clusterrolebindings" };
         world.create("rbac.authorization.k8s.io", plural, "", object);
+    }
+    for definition in custom::definitions() {
+        world.create("apiextensions.k8s.io", "customresourcedefinitions", "", definition);
     }
 }
 
@@ -58,5 +62,18 @@ mod tests {
             all.map(|number| world.server().store().count(number)).iter().sum::<usize>(),
             ROLES.lines().count()
         );
+    }
+
+    #[tokio::test]
+    async fn the_kinds_of_taintward_are_defined_and_served() {
+        let world = furnished();
+        for name in ["dedicatedpools.taintward.io", "taintwardpolicies.taintward.io"] {
+            let definition = get(&world, "apiextensions.k8s.io", "customresourcedefinitions", name);
+            let conditions = definition["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            let established =
+                conditions.iter().find(|one| one["type"] == "Established").cloned().unwrap_or_default();
+            assert_eq!(established["status"], "True", "{definition}");
+            assert_eq!(definition["status"]["acceptedNames"], definition["spec"]["names"]);
+        }
     }
 }

@@ -70,7 +70,9 @@ pub(crate) fn of_name(group: &str, resource: &str, namespace: &str, name: &str) 
 /// resource. Of other kinds, such an update is of whatever version there is.
 pub fn without_version(group: &str, resource: &str, new: &Value) -> Option<Value> {
     let unnamed = text(&new["metadata"], "resourceVersion").is_empty();
-    let strict = ["leases", "leasecandidates", "poddisruptionbudgets"].contains(&resource)
+    let strict = ["leases", "leasecandidates", "poddisruptionbudgets", "customresourcedefinitions"]
+        .contains(&resource)
+        || resource.ends_with("webhookconfigurations")
         || custom::of(group, resource).is_some();
     (unnamed && strict).then(|| {
         let mut faults = Faults::default();

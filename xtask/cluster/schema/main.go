@@ -3,7 +3,9 @@
 // Room:     a small program in the cluster's module, so that it speaks of the very release the tests run against.
 // Comes in: nothing; the types below, and all they refer to.
 // Goes out: the text of crates/sandbox/src/schema/kubernetes.txt on standard output, or, if asked for `names`, of
-//           crates/sandbox/src/normal/gonames.txt; their headers explain the formats.
+//
+//	crates/sandbox/src/normal/gonames.txt; their headers explain the formats.
+//
 // Not here: descriptions of fields; columns, defaults and validation, which are code and not declarations.
 package main
 
@@ -16,6 +18,7 @@ import (
 	"sort"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,6 +31,7 @@ import (
 var versions = []schema.GroupVersion{
 	{Group: "", Version: "v1"},
 	{Group: "admissionregistration.k8s.io", Version: "v1"},
+	{Group: "apiextensions.k8s.io", Version: "v1"},
 	{Group: "apps", Version: "v1"},
 	{Group: "authentication.k8s.io", Version: "v1"},
 	{Group: "authorization.k8s.io", Version: "v1"},
@@ -38,6 +42,7 @@ var versions = []schema.GroupVersion{
 	{Group: "coordination.k8s.io", Version: "v1"},
 	{Group: "discovery.k8s.io", Version: "v1"},
 	{Group: "events.k8s.io", Version: "v1"},
+	{Group: "flowcontrol.apiserver.k8s.io", Version: "v1"},
 	{Group: "networking.k8s.io", Version: "v1"},
 	{Group: "node.k8s.io", Version: "v1"},
 	{Group: "policy", Version: "v1"},
@@ -57,9 +62,18 @@ var special = map[reflect.Type]string{
 	reflect.TypeFor[intstr.IntOrString]():    "IntOrString",
 	reflect.TypeFor[runtime.RawExtension]():  "RawExtension",
 	reflect.TypeFor[*runtime.RawExtension](): "RawExtension",
+	// One of several forms each, which only their own code tells apart.
+	reflect.TypeFor[apiextensionsv1.JSON]():                         "RawExtension",
+	reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrArray]():       "RawExtension",
+	reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrBool]():        "RawExtension",
+	reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrStringArray](): "RawExtension",
 }
 
 func main() {
+	// Clients know the definitions of custom kinds from a module of their own.
+	if err := apiextensionsv1.AddToScheme(scheme.Scheme); err != nil {
+		panic(err)
+	}
 	out := bufio.NewWriter(os.Stdout)
 	defer out.Flush()
 	names := len(os.Args) > 1 && os.Args[1] == "names"

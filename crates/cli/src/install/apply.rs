@@ -45,7 +45,7 @@ fn way_out(why: &Complaint) -> &'static str {
             "; whoever installs needs the right to create such objects, and every right they grant"
         }
         Complaint::Said(said) if said.code == 404 => {
-            "; this server does not serve such objects: a sandbox has Taintward, its kinds and its rules built in"
+            "; this server does not serve such objects: is it the API server of a cluster?"
         }
         _ => "",
     }

@@ -13,6 +13,7 @@ use base64::Engine as _;
 use serde_json::{Map, Number, Value};
 
 use super::words::Named;
+use super::yaml::whole_numbers;
 use super::zero::{add_unset, written, zero};
 use super::{BASE64, Fault, Instant, MAX_COMPLAINTS, duration_text, parse_duration, words};
 use crate::schema::{Field, Schema, Shape, TypeId};
@@ -302,7 +303,11 @@ fn int(value: &Value, shape: &Shape) -> Option<Value> {
         Shape::Int64 => value.as_i64().map(Value::from),
         Shape::Uint32 => u32::try_from(value.as_u64()?).ok().map(Value::from),
         Shape::Uint64 => value.as_u64().map(Value::from),
-        _ => Number::from_f64(value.as_f64()?).map(Value::Number),
+        _ => {
+            let mut float = Value::Number(Number::from_f64(value.as_f64()?)?);
+            whole_numbers(&mut float);
+            Some(float)
+        }
     }
 }
 

@@ -32,6 +32,16 @@ const fn global(
     Resource { namespaced: false, ..spaced(group, names, (short, NONE), subs) }
 }
 
+/// What extends an API server.
+const fn extension(
+    group: (&'static str, &'static str),
+    names: (&'static str, &'static str, &'static str),
+    short: &'static [&'static str],
+    subs: &'static [Sub],
+) -> Resource {
+    Resource { categories: &["api-extensions"], ..global(group, names, short, subs) }
+}
+
 /// Kinds of our own, for the whole cluster.
 const fn custom(
     names: (&'static str, &'static str, &'static str),
@@ -56,6 +66,7 @@ const BATCH: (&str, &str) = ("batch", "v1");
 const AUTHZ: (&str, &str) = ("authorization.k8s.io", "v1");
 const RBAC: (&str, &str) = ("rbac.authorization.k8s.io", "v1");
 const STORAGE: (&str, &str) = ("storage.k8s.io", "v1");
+const FLOWS: (&str, &str) = ("flowcontrol.apiserver.k8s.io", "v1");
 const DRA: (&str, &str) = ("resource.k8s.io", "v1");
 const POD_SUBS: &[Sub] = &[Binding, EphemeralContainers, Eviction, Log, Resize, Status];
 
@@ -87,10 +98,32 @@ pub static RESOURCES: &[Resource] = &[
     spaced(CORE, ("secrets", "secret", "Secret"), (NONE, NONE), &[]),
     spaced(CORE, ("serviceaccounts", "serviceaccount", "ServiceAccount"), (&["sa"], NONE), &[Token]),
     spaced(CORE, ("services", "service", "Service"), (&["svc"], ALL), STATUS),
-    global(
+    extension(
         ("admissionregistration.k8s.io", "v1"),
         ("validatingadmissionpolicies", "validatingadmissionpolicy", "ValidatingAdmissionPolicy"),
         NONE,
+        STATUS,
+    ),
+    extension(
+        ("admissionregistration.k8s.io", "v1"),
+        ("mutatingwebhookconfigurations", "mutatingwebhookconfiguration", "MutatingWebhookConfiguration"),
+        NONE,
+        &[],
+    ),
+    extension(
+        ("admissionregistration.k8s.io", "v1"),
+        (
+            "validatingwebhookconfigurations",
+            "validatingwebhookconfiguration",
+            "ValidatingWebhookConfiguration",
+        ),
+        NONE,
+        &[],
+    ),
+    extension(
+        ("apiextensions.k8s.io", "v1"),
+        ("customresourcedefinitions", "customresourcedefinition", "CustomResourceDefinition"),
+        &["crd", "crds"],
         STATUS,
     ),
     spaced(APPS, ("controllerrevisions", "controllerrevision", "ControllerRevision"), (NONE, NONE), &[]),
@@ -130,6 +163,13 @@ pub static RESOURCES: &[Resource] = &[
         &[],
     ),
     spaced(("events.k8s.io", "v1"), ("events", "event", "Event"), (&["ev"], NONE), &[]),
+    global(FLOWS, ("flowschemas", "flowschema", "FlowSchema"), NONE, STATUS),
+    global(
+        FLOWS,
+        ("prioritylevelconfigurations", "prioritylevelconfiguration", "PriorityLevelConfiguration"),
+        NONE,
+        STATUS,
+    ),
     global(("networking.k8s.io", "v1"), ("ingressclasses", "ingressclass", "IngressClass"), NONE, &[]),
     spaced(("networking.k8s.io", "v1"), ("ingresses", "ingress", "Ingress"), (&["ing"], NONE), STATUS),
     global(("networking.k8s.io", "v1"), ("ipaddresses", "ipaddress", "IPAddress"), &["ip"], &[]),

@@ -18,6 +18,7 @@ mod deleting;
 mod discovery;
 mod events;
 mod evicting;
+mod extending;
 mod listing;
 mod misfits;
 mod namespaces;
@@ -76,7 +77,7 @@ const KNOWN: [(&str, &str); 4] = [
 ];
 
 fn main() -> ExitCode {
-    let groups: [Group; 20] = [
+    let groups: [Group; 21] = [
         ("creating", creating::CASES),
         ("reading", reading::CASES),
         ("listing", listing::CASES),
@@ -93,6 +94,7 @@ fn main() -> ExitCode {
         ("tolerating", tolerating::CASES),
         ("tainting", tainting::CASES),
         ("events", events::CASES),
+        ("extending", extending::CASES),
         ("discovery", discovery::CASES),
         ("verbs", verbs::CASES),
         ("pools", pools::CASES),

@@ -1,0 +1,109 @@
+//! # Extension: what extends an API server
+//! Room:     webhook configurations, definitions of custom kinds, the sharing of requests: their defaults and beginnings.
+//! Comes in: objects as they were sent.
+//! Goes out: the same objects, filled in.
+//! Not here: acting on them, which nothing here does: no webhook of theirs is called, no kind of theirs is served but
+//!           those of taintward.io, no request waits.
+
+use crate::custom;
+use crate::parts::{fill, has, list, list_mut, number, object, text};
+use serde_json::{Value, json};
+
+/// A webhook configuration.
+pub(super) fn webhooks(configuration: &mut Value, mutating: bool) {
+    for webhook in list_mut(configuration, "webhooks") {
+        fill(webhook, "failurePolicy", "Fail");
+        fill(webhook, "matchPolicy", "Equivalent");
+        fill(webhook, "namespaceSelector", json!({}));
+        fill(webhook, "objectSelector", json!({}));
+        fill(webhook, "timeoutSeconds", 10);
+        if mutating {
+            fill(webhook, "reinvocationPolicy", "Never");
+        }
+        list_mut(webhook, "rules").for_each(|rule| fill(rule, "scope", "*"));
+        service(object(webhook, "clientConfig"));
+    }
+}
+
+/// Where a webhook is.
+fn service(client: &mut Value) {
+    if has(client, "service") {
+        fill(object(client, "service"), "port", 443);
+    }
+}
+
+/// A definition of a custom kind.
+pub(super) fn definition(definition: &mut Value) {
+    let spec = object(definition, "spec");
+    let names = object(spec, "names");
+    let kind = text(names, "kind").to_owned();
+    fill(names, "singular", kind.to_lowercase());
+    if !kind.is_empty() {
+        fill(names, "listKind", format!("{kind}List"));
+    }
+    fill(spec, "conversion", json!({"strategy": "None"}));
+    if has(&spec["conversion"], "webhook") {
+        service(object(object(object(spec, "conversion"), "webhook"), "clientConfig"));
+    }
+    let stored = list(&definition["spec"], "versions").iter().find(|version| version["storage"] == true);
+    let stored: Vec<Value> = stored.map(|version| version["name"].clone()).into_iter().collect();
+    fill(object(definition, "status"), "storedVersions", stored);
+}
+
+/// What becomes of a new definition: the kinds of taintward.io are there, others will not be.
+pub(super) fn defined(definition: &mut Value) {
+    let (spec, now) = (&definition["spec"], definition["metadata"]["creationTimestamp"].clone());
+    let served = custom::of(text(spec, "group"), text(&spec["names"], "plural")).is_some();
+    let condition = |kind: &str, is: bool, reason: &str, message: &str| {
+        let status = if is { "True" } else { "False" };
+        json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": now})
+    };
+    let established = match served {
+        true => {
+            condition("Established", true, "InitialNamesAccepted", "the initial names have been accepted")
+        }
+        false => condition(
+            "Established",
+            false,
+            "NotServed",
+            "a sandbox serves no custom kinds but those of taintward.io",
+        ),
+    };
+    let names = condition("NamesAccepted", true, "NoConflicts", "no conflicts found");
+    let accepted = if served { spec["names"].clone() } else { json!({"kind": "", "plural": ""}) };
+    let status = object(definition, "status");
+    status["conditions"] = json!([names, established]);
+    status["acceptedNames"] = accepted;
+}
+
+/// Which requests share what.
+pub(super) fn flow_schema(schema: &mut Value) {
+    let spec = object(schema, "spec");
+    if number(spec, "matchingPrecedence").unwrap_or_default() == 0 {
+        spec["matchingPrecedence"] = json!(1000);
+    }
+}
+
+/// How much they share.
+pub(super) fn priority_level(level: &mut Value) {
+    let spec = object(level, "spec");
+    if has(spec, "exempt") {
+        let exempt = object(spec, "exempt");
+        fill(exempt, "nominalConcurrencyShares", 0);
+        fill(exempt, "lendablePercent", 0);
+    }
+    if !has(spec, "limited") {
+        return;
+    }
+    let limited = object(spec, "limited");
+    fill(limited, "nominalConcurrencyShares", 30);
+    fill(limited, "lendablePercent", 0);
+    if has(&limited["limitResponse"], "queuing") {
+        let queuing = object(object(limited, "limitResponse"), "queuing");
+        for (field, usual) in [("handSize", 8), ("queues", 64), ("queueLengthLimit", 50)] {
+            if number(queuing, field).unwrap_or_default() == 0 {
+                queuing[field] = json!(usual);
+            }
+        }
+    }
+}

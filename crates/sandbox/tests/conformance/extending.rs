@@ -1,0 +1,134 @@
+//! Extending: webhook configurations, definitions of custom kinds and the sharing of requests, as objects that are kept.
+
+use super::cases;
+use super::discovery::only;
+use super::play::{APPLY, Ask, Play};
+use serde_json::{Value, json};
+
+cases![
+    they_are_told_of,
+    webhook_configurations,
+    an_applied_webhook_configuration,
+    a_flow_schema,
+    a_priority_level,
+    a_definition,
+    tables,
+];
+
+const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+const FLOWS: &str = "/apis/flowcontrol.apiserver.k8s.io/v1";
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
+
+fn they_are_told_of(play: &mut Play) {
+    play.get(ADMISSION).is(200);
+    only(play, "/resources", "/name", &["mutatingwebhookconfigurations", "validatingwebhookconfigurations"]);
+    play.get(FLOWS).is(200);
+    let flows = [
+        "flowschemas",
+        "flowschemas/status",
+        "prioritylevelconfigurations",
+        "prioritylevelconfigurations/status",
+    ];
+    only(play, "/resources", "/name", &flows);
+    play.get("/apis/apiextensions.k8s.io/v1").is(200);
+    only(play, "/resources", "/name", &["customresourcedefinitions", "customresourcedefinitions/status"]);
+}
+
+/// Of no object that exists, so that no server is asked.
+fn configuration(name: &str) -> Value {
+    json!({"metadata": {"name": name}, "webhooks": [{
+        "name": "a.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"name": "a", "namespace": "b", "path": "/c"}},
+        "rules": [{"apiGroups": ["none.example.com"], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["things"]}],
+    }]})
+}
+
+fn webhook_configurations(play: &mut Play) {
+    for (kind, unlike) in
+        [("validatingwebhookconfigurations", false), ("mutatingwebhookconfigurations", true)]
+    {
+        let (path, name) = (format!("{ADMISSION}/{kind}"), play.named("a"));
+        let made = play.post(&path, &configuration(&name)).is(201).has("/webhooks/0/failurePolicy", "Fail");
+        let made = made.has("/webhooks/0/clientConfig/service/port", 443).has("/metadata/generation", 1);
+        assert_eq!(made.body.pointer("/webhooks/0/reinvocationPolicy").is_some(), unlike);
+        let mut body = configuration(&name);
+        body["webhooks"][0]["timeoutSeconds"] = 3.into();
+        let put = play.put(format!("{path}/{name}"), &body);
+        assert!(matches!(put.code, 200 | 422), "{}", put.body);
+        play.get(format!("{path}/{name}")).is(200);
+        play.delete(format!("{path}/{name}")).is(200);
+        play.get(format!("{path}/{name}")).refused(404, "NotFound");
+    }
+}
+
+fn an_applied_webhook_configuration(play: &mut Play) {
+    let name = play.named("a");
+    let mut body = configuration(&name);
+    body["apiVersion"] = "admissionregistration.k8s.io/v1".into();
+    body["kind"] = "ValidatingWebhookConfiguration".into();
+    let path = format!("{ADMISSION}/validatingwebhookconfigurations/{name}?fieldManager=me");
+    for code in [201, 200] {
+        play.send(Ask::new("PATCH", &path).body(APPLY, body.to_string()))
+            .is(code)
+            .has("/metadata/generation", 1);
+    }
+    body["webhooks"][0]["timeoutSeconds"] = 3.into();
+    play.send(Ask::new("PATCH", &path).body(APPLY, body.to_string())).is(200).has("/metadata/generation", 2);
+}
+
+fn a_flow_schema(play: &mut Play) {
+    let name = play.named("a");
+    let schema = json!({"metadata": {"name": name}, "spec": {"priorityLevelConfiguration": {"name": "exempt"}, "rules": [{
+        "subjects": [{"kind": "User", "user": {"name": "nobody-at-all"}}],
+        "resourceRules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["get"], "clusterScope": true}],
+    }]}});
+    let made = play.post(format!("{FLOWS}/flowschemas"), &schema).is(201);
+    made.has("/spec/matchingPrecedence", 1000).has("/metadata/generation", 1);
+    play.look(&["/spec"], format!("{FLOWS}/flowschemas/{name}")).is(200);
+}
+
+fn a_priority_level(play: &mut Play) {
+    let path = format!("{FLOWS}/prioritylevelconfigurations");
+    for (name, limited) in [
+        ("a", json!({"limitResponse": {"type": "Reject"}})),
+        ("b", json!({"nominalConcurrencyShares": 1, "limitResponse": {"type": "Queue", "queuing": {}}})),
+    ] {
+        let level =
+            json!({"metadata": {"name": play.named(name)}, "spec": {"type": "Limited", "limited": limited}});
+        play.keeping(&["/spec", "/metadata/generation"]).post(&path, &level).is(201);
+    }
+}
+
+fn a_definition(play: &mut Play) {
+    let group = format!("{}.example.com", play.own);
+    let name = format!("things.{group}");
+    let definition = json!({"metadata": {"name": name}, "spec": {
+        "group": group, "scope": "Namespaced", "names": {"plural": "things", "kind": "Thing"},
+        "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+            "type": "object", "properties": {"spec": {"type": "object", "properties": {
+                "size": {"type": "integer", "default": 3, "minimum": 1},
+                "words": {"type": "array", "items": {"type": "string", "enum": ["a", "b"]}},
+                "rest": {"type": "object", "additionalProperties": {"type": "string"}},
+            }}},
+        }}}],
+    }});
+    let places = ["/spec", "/metadata/generation", "/status/storedVersions"];
+    play.keeping(&places).post(DEFINITIONS, &definition).is(201).has("/spec/names/listKind", "ThingList");
+    let path = format!("{DEFINITIONS}/{name}");
+    play.look(&places, &path).is(200).has("/spec/names/singular", "thing");
+    // What a real server answers depends on how far its own controllers are.
+    play.ask(&Ask::new("DELETE", &path)).is(200);
+}
+
+fn tables(play: &mut Play) {
+    let name = play.named("a");
+    let path = format!("{ADMISSION}/validatingwebhookconfigurations");
+    play.given(&path, &configuration(&name));
+    play.keeping(&["/columnDefinitions", "/rows/*/cells/1"]).get_as(format!("{path}/{name}"), TABLE).is(200);
+    let level = json!({"metadata": {"name": name}, "spec": {"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}}});
+    let path = format!("{FLOWS}/prioritylevelconfigurations");
+    play.given(&path, &level);
+    let cells = ["/columnDefinitions", "/rows/*/cells/1", "/rows/*/cells/2", "/rows/*/cells/3"];
+    play.keeping(&cells).get_as(format!("{path}/{name}"), TABLE).is(200);
+}
