@@ -8,7 +8,9 @@
 mod budgets;
 mod daemons;
 mod deployments;
+mod endings;
 mod garbage;
+mod jobs;
 mod kubelets;
 mod mirror;
 mod namespaces;
@@ -21,6 +23,7 @@ mod seen;
 mod tell;
 mod turns;
 
+pub use endings::RUNS_FOR;
 pub use kubelets::{PRESSURE, SILENCE};
 pub use mirror::{Changed, Mirror};
 pub use seen::SeenPod;
@@ -47,6 +50,8 @@ pub enum Role {
     ReplicaSets,
     /// DaemonSets.
     DaemonSets,
+    /// Jobs.
+    Jobs,
     /// Status of PodDisruptionBudgets.
     Budgets,
     /// The end of what nobody owns any more.
@@ -59,12 +64,13 @@ pub enum Role {
 
 impl Role {
     /// All of them, in the order in which they take their steps.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Namespaces,
         Self::Nodes,
         Self::Deployments,
         Self::ReplicaSets,
         Self::DaemonSets,
+        Self::Jobs,
         Self::Scheduler,
         Self::Kubelets,
         Self::Budgets,
@@ -81,6 +87,7 @@ impl Role {
             Self::Deployments => "deployments",
             Self::ReplicaSets => "replicasets",
             Self::DaemonSets => "daemonsets",
+            Self::Jobs => "jobs",
             Self::Budgets => "budgets",
             Self::Garbage => "garbage",
             Self::PodGc => "podgc",
@@ -142,6 +149,7 @@ impl Life {
                 Role::Deployments => Box::<deployments::Deployments>::default(),
                 Role::ReplicaSets => Box::<replicas::ReplicaSets>::default(),
                 Role::DaemonSets => Box::<daemons::DaemonSets>::default(),
+                Role::Jobs => Box::<jobs::Jobs>::default(),
                 Role::Budgets => Box::<budgets::Budgets>::default(),
                 Role::Garbage => Box::<garbage::Garbage>::default(),
                 Role::PodGc => Box::<pod_gc::PodGc>::default(),

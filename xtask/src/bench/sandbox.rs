@@ -79,8 +79,7 @@ async fn ours(pods: usize) -> Result<Readings> {
     let binary = sources::build_taintward(true)?;
     let kubeconfig = std::env::temp_dir().join(format!("taintward-bench-{}.yaml", std::process::id()));
     let began = Instant::now();
-    let without =
-        "taintward,kubelets,nodes,scheduler,deployments,replicasets,daemonsets,budgets,garbage,namespaces";
+    let without = "taintward,kubelets,nodes,scheduler,deployments,replicasets,daemonsets,jobs,budgets,garbage,namespaces";
     let child = Command::new(binary)
         .args(["sandbox", "--plain", "--empty", "--nodes", "0", "--without", without, "--kubeconfig-out"])
         .arg(&kubeconfig)

@@ -58,7 +58,7 @@ pub(crate) struct SandboxArgs {
     #[arg(long)]
     empty: bool,
     /// Leave parts out, for a real one to take their place: taintward, kubelets, nodes, scheduler, deployments,
-    /// replicasets, daemonsets, budgets, garbage, podgc, namespaces
+    /// replicasets, daemonsets, jobs, budgets, garbage, podgc, namespaces
     #[arg(long, value_delimiter = ',', value_name = "PART,...")]
     without: Vec<String>,
     /// Show in half a minute what taints do, then end; needs no kubectl

@@ -15,7 +15,7 @@ use taintward_cluster::{Account, Api, Audit, Cluster, Options, Program, Tools, f
 
 /// Everything a real program is to do, and Taintward, whose work the original does here.
 const WITHOUT: &str =
-    "taintward,nodes,scheduler,deployments,replicasets,daemonsets,budgets,garbage,namespaces";
+    "taintward,nodes,scheduler,deployments,replicasets,daemonsets,jobs,budgets,garbage,namespaces";
 
 const NODES: usize = 6;
 

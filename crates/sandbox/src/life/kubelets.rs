@@ -3,11 +3,11 @@
 //! Comes in: nodes and their pods; the annotations by which a node is made to misbehave.
 //! Goes out: what kubelets write.
 //! Keeps:    a silent node's kubelet writes nothing.
-//! Not here: which pods go (controllers), where they go (the scheduler).
+//! Not here: when a pod's work is done (`endings.rs`); which pods go (controllers), where they go (the scheduler).
 
 use super::pods::{is_over, name, on, pods, uid};
 use super::turns::Turns;
-use super::{Part, View};
+use super::{Part, View, endings};
 use crate::api::{self, Deletion, On, Wish};
 use crate::facts;
 use crate::resource::{Sub, known};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use taintward_core::matching::{Answer, NumericOperators, answer};
 use taintward_core::taint::Effect;
 
-const NAME: &str = "kubelet";
+pub(super) const NAME: &str = "kubelet";
 
 /// A node with this annotation says nothing any more (`"true"`), or only now and then (`"flap"`).
 pub const SILENCE: &str = "sandbox.taintward.io/silence";
@@ -68,7 +68,7 @@ impl Part for Kubelets {
         }
         for key in view.changed.keys(pods()) {
             match view.mirror.pod(key).filter(|pod| pod.node.is_some() && pod.is_restless()) {
-                Some(pod) => self.turns.want(key, pod.uid(), view.now),
+                Some(pod) => self.turns.want(key, pod.uid(), view.now, pod.ending || pod.belied),
                 None => self.turns.forget(key),
             }
         }
@@ -81,7 +81,8 @@ impl Part for Kubelets {
                 None => Some(AGAIN),
             };
             if let Some(wait) = next {
-                self.turns.again(&key, pod.uid(), view.now + wait);
+                let idle = pod.ends && !pod.ending && !pod.belied;
+                self.turns.again(&key, pod.uid(), view.now + wait, idle);
             }
         }
         self.renew_at.into_iter().chain(self.turns.wake_at()).min()
@@ -113,6 +114,13 @@ fn tend(view: &View<'_>, node: &Value, pod: &Value, begun: bool) -> Option<Signe
     }
     if is_belied(pod) {
         say_ready(view, pod);
+        return Some(AGAIN);
+    }
+    if let Some(end) = endings::ends_at(pod) {
+        if end > view.now {
+            return Some(end.duration_since(view.now));
+        }
+        view.complete(pod);
         return Some(AGAIN);
     }
     if pod["status"]["phase"] != "Pending" {
@@ -206,25 +214,7 @@ fn say_ready(view: &View<'_>, pod: &Value) {
 
 /// A pod's containers have stopped: it may go.
 fn stop(view: &View<'_>, pod: &Value) {
-    if !is_over(pod) {
-        let now = view.server.clock().stamp();
-        let _ = view.server.change(&on(pods(), pod).part(Sub::Status), NAME, |pod| {
-            for condition in pod["status"]["conditions"].as_array_mut().into_iter().flatten() {
-                if condition["type"] == "Ready" || condition["type"] == "ContainersReady" {
-                    condition["status"] = json!("False");
-                    condition["reason"] = json!("PodCompleted");
-                    condition["lastTransitionTime"] = json!(now);
-                }
-            }
-            for status in pod["status"]["containerStatuses"].as_array_mut().into_iter().flatten() {
-                status["ready"] = json!(false);
-                status["started"] = json!(false);
-                status["state"] =
-                    json!({"terminated": {"exitCode": 0, "reason": "Completed", "finishedAt": now}});
-            }
-            pod["status"]["phase"] = json!("Succeeded");
-        });
-    }
+    view.complete(pod);
     let how = Deletion { uid: Some(uid(pod).to_owned()), grace: Some(0), ..Deletion::default() };
     let _ = view.server.delete(&on(pods(), pod), &how, &Wish::by(NAME));
 }

@@ -4,6 +4,7 @@
 //! Goes out: [`SeenPod`]; the whole object when somebody needs it.
 //! Not here: who keeps them (`mirror.rs`).
 
+use super::endings::ends_at;
 use super::kubelets::is_belied;
 use super::pods::{controller_of, is_over};
 use crate::api;
@@ -37,6 +38,8 @@ pub struct SeenPod {
     pub ready: bool,
     /// It works, and somebody has called it not ready.
     pub belied: bool,
+    /// It works until its work is done.
+    pub ends: bool,
 }
 
 impl SeenPod {
@@ -52,6 +55,7 @@ impl SeenPod {
             pending: pod["status"]["phase"] == "Pending",
             ready: api::is_ready(pod),
             belied: is_belied(pod),
+            ends: ends_at(pod).is_some(),
             object,
         }
     }
@@ -71,9 +75,9 @@ impl SeenPod {
         !self.over && !self.ending
     }
 
-    /// Something is about to happen to it: it waits for a node, for its start, for its end, or to be called ready.
+    /// Something is about to happen to it: it waits for a node, for its start, for its end (its work's, too), or to be called ready.
     pub fn is_restless(&self) -> bool {
-        self.ending || self.pending || self.belied
+        self.ending || self.pending || self.belied || self.ends
     }
 }
 

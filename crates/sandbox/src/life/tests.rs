@@ -1,5 +1,7 @@
 //! Life in virtual time: what goes on by itself, and what does not.
 
+mod jobs;
+
 use super::Role;
 use crate::api::{Deletion, On, Wish};
 use crate::resource::known;

@@ -15,6 +15,8 @@ struct Turn {
     at: Timestamp,
     /// It has been looked at, and told to wait.
     begun: bool,
+    /// Nothing is being done about it: it only waits.
+    idle: bool,
 }
 
 /// Whose turn it is.
@@ -25,22 +27,23 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// This pod wants to be looked at. One that waits already goes on waiting, unless it is another pod of its name.
-    pub(super) fn want(&mut self, key: &Arc<str>, uid: &str, now: Timestamp) {
-        if self.by_key.get(key).is_none_or(|turn| *turn.uid != *uid) {
-            self.set(key, uid, now, false);
+    /// This pod wants to be looked at. One that waits already goes on waiting, unless it is another pod of its name, or
+    /// there is something to do about one that is idle.
+    pub(super) fn want(&mut self, key: &Arc<str>, uid: &str, now: Timestamp, to_do: bool) {
+        if self.by_key.get(key).is_none_or(|turn| *turn.uid != *uid || turn.idle && to_do) {
+            self.set(key, now, Turn { uid: uid.into(), at: now, begun: false, idle: false });
         }
     }
 
     /// This pod is looked at again then.
-    pub(super) fn again(&mut self, key: &Arc<str>, uid: &str, at: Timestamp) {
-        self.set(key, uid, at, true);
+    pub(super) fn again(&mut self, key: &Arc<str>, uid: &str, at: Timestamp, idle: bool) {
+        self.set(key, at, Turn { uid: uid.into(), at, begun: true, idle });
     }
 
-    fn set(&mut self, key: &Arc<str>, uid: &str, at: Timestamp, begun: bool) {
+    fn set(&mut self, key: &Arc<str>, at: Timestamp, turn: Turn) {
         self.forget(key);
         self.order.insert((at, Arc::clone(key)));
-        self.by_key.insert(Arc::clone(key), Turn { uid: uid.into(), at, begun });
+        self.by_key.insert(Arc::clone(key), turn);
     }
 
     /// Nothing is to be done about this pod any more.
@@ -80,11 +83,11 @@ mod tests {
     #[test]
     fn each_waits_for_its_moment_and_a_change_does_not_hurry_it() {
         let (mut turns, a, b): (_, Arc<str>, Arc<str>) = (Turns::default(), "a".into(), "b".into());
-        turns.want(&a, "1", at(10));
+        turns.want(&a, "1", at(10), true);
         assert_eq!(turns.next(at(10)), Some((Arc::clone(&a), false)));
-        turns.again(&a, "1", at(20));
-        turns.want(&b, "2", at(15));
-        turns.want(&a, "1", at(12));
+        turns.again(&a, "1", at(20), false);
+        turns.want(&b, "2", at(15), true);
+        turns.want(&a, "1", at(12), true);
         assert_eq!(turns.wake_at(), Some(at(15)));
         assert_eq!(turns.next(at(14)), None);
         assert_eq!(turns.next(at(30)), Some((b, false)));
@@ -95,11 +98,21 @@ mod tests {
     #[test]
     fn another_pod_of_the_same_name_begins_anew() {
         let (mut turns, a): (_, Arc<str>) = (Turns::default(), "a".into());
-        turns.again(&a, "1", at(20));
-        turns.want(&a, "2", at(12));
+        turns.again(&a, "1", at(20), false);
+        turns.want(&a, "2", at(12), true);
         assert_eq!(turns.next(at(12)), Some((Arc::clone(&a), false)));
-        turns.again(&a, "2", at(30));
+        turns.again(&a, "2", at(30), false);
         turns.forget(&a);
         assert_eq!(turns.wake_at(), None);
+    }
+
+    #[test]
+    fn one_that_is_idle_is_looked_at_when_there_is_something_to_do() {
+        let (mut turns, a): (_, Arc<str>) = (Turns::default(), "a".into());
+        turns.again(&a, "1", at(3600), true);
+        turns.want(&a, "1", at(10), false);
+        assert_eq!(turns.next(at(10)), None);
+        turns.want(&a, "1", at(10), true);
+        assert_eq!(turns.next(at(10)), Some((Arc::clone(&a), false)));
     }
 }
