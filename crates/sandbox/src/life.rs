@@ -145,7 +145,7 @@ impl Life {
             match role {
                 Role::Kubelets => Box::new(kubelets::Kubelets::new(renew)),
                 Role::Nodes => Box::new(nodes::Nodes),
-                Role::Scheduler => Box::<scheduler::Scheduler>::default(),
+                Role::Scheduler => Box::new(scheduler::Scheduler),
                 Role::Deployments => Box::<deployments::Deployments>::default(),
                 Role::ReplicaSets => Box::<replicas::ReplicaSets>::default(),
                 Role::DaemonSets => Box::<daemons::DaemonSets>::default(),

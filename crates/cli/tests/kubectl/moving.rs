@@ -5,6 +5,8 @@
 //! Not here: objects that nobody acts on (`changing.rs`).
 
 use crate::Stage;
+use std::process::{Child, Command, Stdio};
+use taintward_cluster::tools;
 
 const WEB_ON_N1: &str = "get pods -n shop -l app=web --field-selector spec.nodeName=n1 -o name";
 
@@ -106,4 +108,79 @@ fn a_deployment_is_rolled_out_and_back() {
     assert!(!events.contains("from 0 to 0"), "{events}");
     stage.ok("delete deploy shop --cascade=foreground --timeout=60s");
     stage.until("get pods,rs -o name", |said| !said.contains("shop"));
+}
+
+/// The real kube-scheduler is asked the same beside it. No two nodes are as full as each other, so that nothing is left to
+/// lots.
+#[test]
+fn pods_are_spread_as_the_original_spreads_them() {
+    let test = "pods_are_spread_as_the_original_spreads_them";
+    let Some(tools) = tools::for_test(test) else { return };
+    let scheduler = match tools.path("kube-scheduler") {
+        Ok(path) => path,
+        Err(why) => {
+            assert!(std::env::var("CI").as_deref() != Ok("true"), "{test}: {why:#}");
+            return tools::skipped(test, &format!("{why:#}"));
+        }
+    };
+    let Some(ours) = Stage::set(test, &["--empty", "--without", "taintward"]) else { return };
+    let Some(theirs) = Stage::set(test, &["--empty", "--without", "taintward,scheduler"]) else { return };
+    let kubeconfig = format!("--kubeconfig={}", theirs.folder.join("kubeconfig").display());
+    let mut scheduler = Command::new(scheduler);
+    scheduler
+        .args([&*kubeconfig, "--secure-port=0"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let _running = Ended(scheduler.spawn().unwrap());
+    let container = |cpu: &str| {
+        format!("containers: [{{name: c, image: i, resources: {{requests: {{cpu: {cpu}, memory: 200Mi}}}}}}]")
+    };
+    let taken: String = ["3000m", "1200m", "100m", "5000m", "2000m", "400m"]
+        .iter()
+        .enumerate()
+        .map(|(at, cpu)| {
+            let (at, container) = (at + 1, container(cpu));
+            format!("---\n{{apiVersion: v1, kind: Pod, metadata: {{name: fat{at}}}, spec: {{nodeName: n{at}, {container}}}}}\n")
+        })
+        .collect();
+    let placed = |stage: &Stage, replicas: usize| {
+        stage.file(
+            "web.yaml",
+            &format!(
+                "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web}}\nspec: {{replicas: {replicas}, selector: \
+                 {{matchLabels: {{app: web}}}}, template: {{metadata: {{labels: {{app: web}}}}, spec: {{{}}}}}}}\n",
+                container("150m")
+            ),
+        );
+        stage.ok("apply -f web.yaml");
+        stage.ok("rollout status deploy/web --timeout=60s");
+        let nodes = stage.ok("get pods -l app=web -o jsonpath={.items[*].spec.nodeName}");
+        let mut nodes: Vec<String> = nodes.split_whitespace().map(String::from).collect();
+        nodes.sort();
+        stage.ok("delete -f web.yaml");
+        stage.ok("wait --for=delete pod -l app=web --timeout=60s");
+        nodes
+    };
+    for stage in [&ours, &theirs] {
+        stage.until("get serviceaccounts", |said| said.contains("default"));
+        stage.file("taken.yaml", &taken);
+        stage.ok("apply -f taken.yaml");
+        stage.ok("wait --for=condition=Ready pod --all --timeout=60s");
+    }
+    for replicas in [3, 7, 14] {
+        let (ours, theirs) = (placed(&ours, replicas), placed(&theirs, replicas));
+        assert_eq!(ours, theirs, "{replicas} replicas");
+        assert_eq!(ours.len(), replicas);
+    }
+}
+
+/// Ends with the test.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }

@@ -2,7 +2,8 @@
 //! Room:     the pods without a node, the most important first; binding; saying why there is none (SC-1..SC-5).
 //! Comes in: pods and nodes.
 //! Goes out: bindings, conditions, events.
-//! Not here: which node is best (the core's `scheduling`); preemption, which this scheduler does not do.
+//! Not here: which node is best (the core's `scheduling`, which `taintward plan` asks as well); preemption and constraints that
+//!           pods have of their own, which this scheduler does not know.
 
 use super::pods::{name, on, pods};
 use super::tell::Told;
@@ -15,31 +16,36 @@ use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use taintward_core::matching::NumericOperators;
-use taintward_core::scheduling::{Candidate, Choice, choose, why_none};
+use taintward_core::scheduling::{Applicant, Candidate, Placer, Wish, why_none};
 
 const NAME: &str = "default-scheduler";
 
 /// How often a pod without a place is looked at again though nothing seems to have changed.
 const AGAIN: SignedDuration = SignedDuration::from_secs(30);
 
-#[derive(Default)]
-pub(super) struct Scheduler {
-    candidates: BTreeMap<String, Candidate>,
+pub(super) struct Scheduler;
+
+/// One round: nodes that fill up, and what pods have in common.
+struct Round {
+    placer: Placer,
+    /// Pods that want the same of a node.
+    kinds: BTreeMap<Wish, u32>,
+    /// Pods of the same owner, by its UID.
+    groups: BTreeMap<String, u32>,
 }
 
 impl Part for Scheduler {
     fn step(&mut self, view: &View<'_>) -> Option<Timestamp> {
-        let nodes = known("", "nodes");
         let waiting = waiting(view);
         if waiting.is_empty() {
-            self.candidates.clear();
             return None;
         }
-        self.candidates =
-            view.mirror.all(nodes).map(|(key, node)| (key.to_owned(), candidate(view, node))).collect();
+        let candidates = view.mirror.all(known("", "nodes")).map(|(_, node)| candidate(view, node)).collect();
+        let placer = Placer::new(candidates, NumericOperators::Off);
+        let mut round = Round { placer, kinds: BTreeMap::new(), groups: BTreeMap::new() };
         let mut unplaced = false;
         for pod in waiting {
-            unplaced |= !self.place(view, &pod);
+            unplaced |= !round.place(view, &pod);
         }
         unplaced.then(|| view.now + AGAIN)
     }
@@ -71,21 +77,47 @@ fn candidate(view: &View<'_>, node: &Value) -> Candidate {
     candidate
 }
 
-impl Scheduler {
+/// The owner over whose pods the original's default constraints spread: a ReplicaSet or StatefulSet, of a pod that has no
+/// constraints of its own.
+fn spread_by(pod: &Value) -> Option<&str> {
+    let free = facts::list(&pod["spec"]["topologySpreadConstraints"]).next().is_none();
+    let mut owners =
+        facts::list(&pod["metadata"]["ownerReferences"]).filter(|owner| owner["controller"] == true);
+    let owner = owners.next().filter(|_| free)?;
+    matches!(owner["kind"].as_str(), Some("ReplicaSet" | "StatefulSet")).then(|| owner["uid"].as_str())?
+}
+
+impl Round {
+    /// The number of a pod's owner. A new one's other pods are counted where they are; those on their way out are not.
+    fn group(&mut self, view: &View<'_>, pod: &Value) -> Option<u32> {
+        let owner = spread_by(pod)?;
+        if let Some(known) = self.groups.get(owner) {
+            return Some(*known);
+        }
+        let next = u32::try_from(self.groups.len()).ok()?;
+        self.groups.insert(owner.to_owned(), next);
+        let place = |node: &str| self.placer.candidates().iter().position(|one| one.name.as_str() == node);
+        let active = view.mirror.controlled(owner).filter(|(_, pod)| pod.is_active());
+        let places: Vec<usize> = active.filter_map(|(_, pod)| place(pod.node.as_deref()?)).collect();
+        places.into_iter().for_each(|node| self.placer.count(next, node, 1));
+        Some(next)
+    }
+
     /// Finds a place for a pod; says whether there was one.
     fn place(&mut self, view: &View<'_>, pod: &Value) -> bool {
         let wish = facts::wish(pod);
-        let keys: Vec<String> = self.candidates.keys().cloned().collect();
-        let candidates: Vec<Candidate> = self.candidates.values().cloned().collect();
-        let chance = view.server.ids().number_of(&format!("{}/{}", super::pods::namespace(pod), name(pod)));
-        match choose(&wish, &candidates, NumericOperators::Off, chance) {
-            Choice::Node(at) => {
-                let node = &keys[at];
+        let group = self.group(view, pod);
+        let next = u32::try_from(self.kinds.len()).unwrap_or(u32::MAX);
+        let kind = *self.kinds.entry(wish.clone()).or_insert(next);
+        let tie = view.server.ids().number_of(&format!("{}/{}", super::pods::namespace(pod), name(pod)));
+        match self.placer.choose(Applicant { kind, wish: &wish, group, tie }) {
+            Some(at) => {
+                let node = self.placer.candidates()[at].name.to_string();
                 let binding = json!({"target": {"kind": "Node", "name": node}});
                 if view.server.bind(&on(pods(), pod).part(Sub::Binding), &binding, &How::by(NAME)).is_ok() {
-                    if let Some(candidate) = self.candidates.get_mut(node) {
-                        candidate.used.add(&wish.load);
-                        candidate.pods += 1;
+                    self.placer.put(at, &wish.load);
+                    if let Some(group) = group {
+                        self.placer.count(group, at, 1);
                     }
                     let (namespace, name) = (super::pods::namespace(pod), name(pod));
                     let message = format!("Successfully assigned {namespace}/{name} to {node}");
@@ -96,8 +128,8 @@ impl Scheduler {
                 }
                 true
             }
-            Choice::Nowhere(unfit) => {
-                let message = why_none(&wish, &unfit);
+            None => {
+                let message = why_none(&wish, &self.placer.why_not(&wish));
                 let message = message.trim_end();
                 let told = on(pods(), pod);
                 let conditions = facts::list(&pod["status"]["conditions"]);

@@ -177,3 +177,40 @@ fn every_kind_can_be_made_where_it_belongs() {
         }
     }
 }
+
+/// A node that is emptier by far does not get all pods of an owner: the scheduler's default constraints spread them.
+#[tokio::test(start_paused = true)]
+async fn pods_of_one_owner_are_spread() {
+    let world = alive(2);
+    sleep(5).await;
+    let fat = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "fat"},
+        "spec": {"nodeName": "n2", "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "4"}}}]},
+    });
+    world.create("", "pods", "default", fat);
+    let labels = json!({"app": "web"});
+    let set = |name: &str, constraints: Value| {
+        json!({
+            "apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": name},
+            "spec": {"replicas": 4, "selector": {"matchLabels": labels}, "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "c", "image": "i"}], "topologySpreadConstraints": constraints},
+            }},
+        })
+    };
+    let on_n2 = |world: &World| {
+        let here = |pod: &&Value| pod["spec"]["nodeName"] == "n2" && pod["metadata"]["labels"] == labels;
+        all(world, "", "pods").iter().filter(here).count()
+    };
+    world.create("apps", "replicasets", "default", set("web", Value::Null));
+    sleep(10).await;
+    assert_eq!((on_n2(&world), all(&world, "", "pods").len()), (2, 5));
+    // Constraints of its own take the place of the usual ones, and are not known here.
+    let own = json!([{"maxSkew": 1, "topologyKey": "none", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}]);
+    let on = On::object(known("apps", "replicasets"), "default", "web");
+    world.server().delete(&on, &Deletion::default(), &Wish::by("test")).unwrap();
+    sleep(10).await;
+    world.create("apps", "replicasets", "default", set("own", own));
+    sleep(10).await;
+    assert_eq!((on_n2(&world), all(&world, "", "pods").len()), (0, 5));
+}
