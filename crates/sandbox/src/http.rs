@@ -126,7 +126,7 @@ impl Server {
             return Ok(answer);
         }
         if path.starts_with("/openapi/") {
-            return Ok(openapi::answer(path).unwrap_or_else(Answer::no_page));
+            return Ok(openapi::answer(path, asked.packed).unwrap_or_else(Answer::no_page));
         }
         let short = path.strip_suffix('/').unwrap_or(path);
         let found = match short {

@@ -100,3 +100,30 @@ fn the_same_over_tls() {
     stage.until(web, str::is_empty);
     stage.fails("exec -n shop ds/agent -- ls", "nothing runs in this sandbox");
 }
+
+#[test]
+fn what_every_cluster_has_is_there() {
+    let Some(stage) = Stage::set("what_every_cluster_has_is_there", &["--empty"]) else { return };
+    stage.until("get serviceaccounts", |said| said.contains("default"));
+    stage.says("get clusterroles view edit admin cluster-admin", &["CREATED AT", "view "]);
+    stage.says("describe clusterrole view", &["deployments.apps", "[get list watch]"]);
+    stage.ok("create rolebinding readers --clusterrole=view --user=jane");
+    stage.says("get rolebinding readers", &["ClusterRole/view"]);
+    stage.says("get crds", &["dedicatedpools.taintward.io", "taintwardpolicies.taintward.io"]);
+    stage.ok("create service nodeport front --tcp=80");
+    let front = stage.says("get service front", &["NodePort", "80:3", "10."]);
+    stage.ok("patch service front -p {\"spec\":{\"ports\":[{\"port\":80,\"name\":\"http\"}]}}");
+    let address = front.split_whitespace().find(|word| word.starts_with("10.")).unwrap();
+    stage.says("get service front", &[address]);
+    stage.ok("create job sums --image=x");
+    stage.ok("wait --for=condition=Complete job/sums --timeout=60s");
+    stage.says("get job sums", &["Complete", "1/1"]);
+    stage.says("get pods -l job-name=sums", &["Completed"]);
+    stage.says("get --raw /", &["/apis/apps/v1", "/metrics"]);
+    // Lists are what kubectl reads the older OpenAPI for.
+    stage.file(
+        "list.yaml",
+        "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n",
+    );
+    stage.says("apply -f list.yaml", &["configmap/a created"]);
+}

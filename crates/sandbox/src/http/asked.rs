@@ -9,7 +9,7 @@ use super::query::Query;
 use crate::api::{Strictness, User, Wish};
 use crate::failure::Failure;
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderName, Method};
 
@@ -25,6 +25,8 @@ pub(super) struct Asked {
     pub(super) content_type: String,
     pub(super) agent: String,
     pub(super) body: Bytes,
+    /// Whether it wants a document of OpenAPI v2 in protobuf, as kubectl does.
+    pub(super) packed: bool,
     /// Who asks.
     pub(super) user: User,
 }
@@ -42,6 +44,7 @@ impl Asked {
             content_type: content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase(),
             agent: header(head, &USER_AGENT),
             body,
+            packed: header(head, &ACCEPT).contains("com.github.proto-openapi.spec.v2"),
             user: user.acting(&head.headers),
         }
     }

@@ -1,18 +1,25 @@
 //! # Openapi: the fields, for tools
-//! Room:     `/openapi/v3` and its documents, made from the schema.
+//! Room:     `/openapi/v3` and its documents, made from the schema; a document of v2 with nothing in it.
 //! Comes in: a path.
 //! Goes out: paths with what kubectl looks for in them, and the types of each version with their fields.
 //! Not here: descriptions, but for those of custom kinds.
 
-use super::answer::Answer;
+use super::answer::{Answer, PACKED};
 use crate::custom;
 use crate::resource::{RESOURCES, Resource};
 use crate::schema::{Schema, Shape, TypeId};
+use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// The document at a path.
-pub(super) fn answer(path: &str) -> Option<Answer> {
+const TITLE: &str = "Kubernetes";
+const VERSION: &str = "v1.36.3";
+
+/// The document at a path; that of v2 also in protobuf.
+pub(super) fn answer(path: &str, packed: bool) -> Option<Answer> {
+    if path == "/openapi/v2" {
+        return Some(legacy(packed));
+    }
     let version = path.strip_prefix("/openapi/v3")?.trim_start_matches('/');
     if version.is_empty() {
         return Some(Answer::json(&index()));
@@ -24,6 +31,20 @@ pub(super) fn answer(path: &str) -> Option<Answer> {
     let resources: Vec<&Resource> =
         RESOURCES.iter().filter(|one| (one.group, one.version) == (group, version)).collect();
     (!resources.is_empty()).then(|| Answer::json(&document(&resources)))
+}
+
+/// The older form of it all. kubectl reads it for Lists; where it says nothing of a kind, checking is left to the server.
+fn legacy(packed: bool) -> Answer {
+    let info = json!({"title": TITLE, "version": VERSION});
+    if !packed {
+        return Answer::json(&json!({"swagger": "2.0", "info": info, "paths": {}, "definitions": {}}));
+    }
+    let field = |number: u8, bytes: &[u8]| -> Vec<u8> {
+        let length = u8::try_from(bytes.len()).unwrap_or(u8::MAX);
+        [&[number << 3 | 2, length], bytes].concat()
+    };
+    let info = [field(1, TITLE.as_bytes()), field(2, VERSION.as_bytes())].concat();
+    Answer::new(200, PACKED, Bytes::from([field(1, b"2.0"), field(2, &info)].concat()))
 }
 
 fn place(resource: &Resource) -> String {
@@ -82,7 +103,7 @@ fn document(resources: &[&Resource]) -> Value {
         schemas.insert(name, described(id, resource, &mut wanted));
     }
     json!({
-        "openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "v1.36.3"},
+        "openapi": "3.0.0", "info": {"title": TITLE, "version": VERSION},
         "paths": paths, "components": {"schemas": schemas},
     })
 }

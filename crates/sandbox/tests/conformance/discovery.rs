@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 cases![
     the_paths,
     the_metrics,
+    the_older_openapi,
     the_core_versions,
     our_groups,
     one_group,
@@ -75,8 +76,17 @@ pub(super) fn only(play: &mut Play, list: &str, key: &str, names: &[&str]) {
 
 fn the_paths(play: &mut Play) {
     play.get("/").is(200).lacks("/kind");
-    let known =
-        ["/api", "/api/v1", "/apis", "/apis/apps", "/apis/apps/v1", "/healthz", "/metrics", "/version"];
+    let known = [
+        "/api",
+        "/api/v1",
+        "/apis",
+        "/apis/apps",
+        "/apis/apps/v1",
+        "/healthz",
+        "/metrics",
+        "/openapi/v2",
+        "/version",
+    ];
     only(play, "/paths", "", &known);
 }
 
@@ -92,6 +102,15 @@ fn the_metrics(play: &mut Play) {
     }
     // Their number is the real server's own.
     play.steps.last_mut().unwrap().body = "metrics".into();
+}
+
+fn the_older_openapi(play: &mut Play) {
+    play.look(&["/swagger", "/info/title"], "/openapi/v2").is(200);
+    let packed = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let answer = play.get_as("/openapi/v2", packed).is(200);
+    assert!(answer.bytes.starts_with(b"\x0a\x032.0\x12"), "{:?}", answer.bytes.get(..8));
+    // The types in it are the real server's alone.
+    play.steps.last_mut().unwrap().body = "document".into();
 }
 
 fn the_core_versions(play: &mut Play) {
