@@ -64,14 +64,15 @@ use zone::Zone;
 /// Everything the engine can be told.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Input {
-    /// A list begins; nothing was heard of its kind since `silent_since` (`None`: ever).
+    /// A list begins; nothing was heard of its kind since `silent_since` (`None`: ever). If the watch goes on beside it,
+    /// what that tells is not `listed`.
     ListBegin {
         /// Of what.
         stream: Stream,
         /// The last moment at which the kind was known completely.
         silent_since: Option<Mono>,
     },
-    /// The list is complete: what was not in it is gone.
+    /// The list is complete: what was not in it, and was not told of meanwhile, is gone.
     ListEnd {
         /// Of what.
         stream: Stream,
@@ -303,10 +304,16 @@ impl Engine {
             Input::Paused { since } => self.paused(since, now.mono),
             Input::Witness { sent } => self.witness(sent, now.mono),
             Input::Leading => self.leading(now.mono),
-            Input::Node { fact, listed } => self.node(fact, listed, now),
+            Input::Node { fact, listed } => {
+                self.told(Stream::Nodes, listed, now.mono);
+                self.node(fact, listed, now);
+            }
             Input::NodeGone { name, uid } => self.node_gone(&name, uid.as_ref(), now.mono),
             Input::NodeUnreadable { name } => self.node_unreadable(&name, now.mono),
-            Input::Lease { fact, listed } => self.lease(&fact, listed, now.mono),
+            Input::Lease { fact, listed } => {
+                self.told(Stream::Leases, listed, now.mono);
+                self.lease(&fact, listed, now.mono);
+            }
             Input::LeaseGone { node } => self.lease_gone(&node, now.mono),
             Input::LeaseUnreadable { node } => self.lease_unreadable(&node, now.mono),
             Input::Pod { fact } => self.pod(fact),

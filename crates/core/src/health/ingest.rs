@@ -54,6 +54,13 @@ impl Engine {
         }
     }
 
+    /// Something was told of this kind, in a list or not.
+    pub(super) fn told(&mut self, stream: Stream, listed: bool, now: Mono) {
+        if !listed {
+            self.eyes.watch(stream).told(now);
+        }
+    }
+
     /// The one shared copy of a name: queues refer to nodes by it.
     pub(super) fn shared(&self, name: &NodeName) -> NodeName {
         self.seats.get_key_value(name).map_or(name, |(shared, _)| shared).clone()

@@ -37,7 +37,7 @@ pub enum Doubt {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Watch {
     complete_once: bool,
-    /// While a list runs: the last moment of complete knowledge before it, if there ever was one.
+    /// While a list runs: the last moment of complete knowledge, if there ever was one.
     listing: Option<Option<Mono>>,
     /// Nothing reliable is heard since then.
     lost: Option<Mono>,
@@ -67,6 +67,15 @@ impl Watch {
         let Some(known_until) = self.listing.take().filter(|_| self.complete_once) else { return false };
         self.gap(known_until, now, config);
         true
+    }
+
+    /// The watch told something. While a list runs, that says it goes on beside it: there is no gap up to now. Items of the
+    /// list itself say nothing of the kind, for they come one after the other: if the watch is dead, nobody may be called
+    /// silent before the last one has come.
+    pub(super) fn told(&mut self, now: Mono) {
+        if let Some(known_until) = self.listing.as_mut().filter(|_| self.complete_once) {
+            *known_until = Some(now);
+        }
     }
 
     pub(super) fn is_listing(&self) -> bool {

@@ -4,6 +4,9 @@ use crate::world::{What, World};
 use taintward_core::health::{Config, Doubt, Engine, Flags, Input, Notice, OwnTaint, OwnTaints, Stream};
 use taintward_core::time::Mono;
 
+/// A lag after which nothing comes while a test runs.
+const NEVER: i64 = 1 << 50;
+
 fn is_declared(world: &World, name: &str) -> bool {
     world.commits.iter().any(|commit| commit.node == name && matches!(commit.what, What::Declare(_)))
 }
@@ -164,8 +167,11 @@ fn a_list_that_stalls_is_a_gap() {
     world.kill(&["a4"]);
     world.pass(30);
     let silent_since = Some(world.clock().mono);
+    // Without a watch beside it.
+    world.lease_lag = NEVER;
     world.tell(Input::ListBegin { stream: Stream::Leases, silent_since });
     world.pass(30);
+    world.lease_lag = 0;
     assert_eq!(world.commits, []);
     assert_eq!(world.engine.as_ref().expect("it runs").doubt(world.clock().mono), Some(Doubt::Blind));
     for name in ["a0", "a1", "a2", "a3", "a4"] {
@@ -177,6 +183,32 @@ fn a_list_that_stalls_is_a_gap() {
     assert_eq!(world.commits, []);
     world.pass(2);
     assert_eq!(world.tainted(), ["a4"]);
+}
+
+/// A list beside a watch that goes on is no gap, however long it takes: who dies is tainted in time. If the watch falls
+/// silent meanwhile it is one: what the list shows of some says nothing of those whom it has yet to show.
+#[test]
+fn a_list_beside_the_watch_is_a_gap_only_if_the_watch_is_silent() {
+    for watch_goes_on in [true, false] {
+        let mut world = World::new(&[("a", 5)]);
+        world.kill(&["a4"]);
+        world.pass(5);
+        let silent_since = Some(world.clock().mono);
+        world.lease_lag = if watch_goes_on { 0 } else { NEVER };
+        world.tell(Input::ListBegin { stream: Stream::Leases, silent_since });
+        for second in 0..75 {
+            world.pass(1);
+            if second == 20 {
+                let fact = world.stored["a0"].lease.clone().expect("it has one");
+                world.tell(Input::Lease { fact, listed: true });
+            }
+        }
+        let doubt = world.engine.as_ref().expect("it runs").doubt(world.clock().mono);
+        match watch_goes_on {
+            true => assert_eq!((doubt, &*world.tainted()), (None, &["a4"][..])),
+            false => assert_eq!((doubt, &*world.tainted()), (Some(Doubt::Blind), &[][..])),
+        }
+    }
 }
 
 /// A list for its age breaks off half-way, sooner or later, and the watch goes on where it stood: its word counts again.
