@@ -8,13 +8,13 @@
 //! Lists are streamed by a watch (WatchList) where the server can do that, else paged; both are consistent reads, never
 //! `resourceVersion=0`. What the stream promises its consumer: between [`Heard::SyncBegins`] and [`Heard::SyncEnds`]
 //! every object that exists is seen once or more, so whatever was not seen is gone; outside, every change arrives in
-//! order. A list that breaks off is never ended: what it told holds, and the next list begins anew. Where changes follow
-//! all the same, [`Heard::SyncAborted`] says so before.
+//! order. No object goes back in time, unless the server's store does. A list that breaks off is never ended: what it told
+//! holds, and the next list begins anew. Where changes follow all the same, [`Heard::SyncAborted`] says so before.
 //!
 //! A watch in good health may be silent for hours. That its connection is dead is found by HTTP/2's pings (`connect`);
 //! that it leads nowhere though somebody answers these, by the server's promise to end it in time
 //! ([`Settings::watch_timeout`]). One may have lost an event all the same, by a fault of the server or of a proxy. So
-//! everything is listed again at intervals (L4); if that fails, watching goes on from where it stood.
+//! everything is listed again at intervals (L4), beside the watch, which tells of changes all the while (`check.rs`).
 
 use crate::decode::{Fact, Identity, Unreadable};
 use kube::Client;
@@ -23,6 +23,7 @@ use std::time::Duration;
 use taintward_core::names::Uid;
 use tokio::sync::{mpsc, watch};
 
+mod check;
 mod health;
 mod outbox;
 mod pace;
@@ -33,6 +34,7 @@ mod served;
 mod session;
 mod step;
 mod talk;
+mod told;
 mod trouble;
 mod watching;
 
@@ -43,7 +45,8 @@ use session::Session;
 /// One thing that was heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard<F> {
-    /// A list starts, from nothing or again.
+    /// A list starts, from nothing or again. One that only checks is made beside the watch: what that tells meanwhile is
+    /// not `listed`, and comes between the items.
     SyncBegins {
         /// How long ago the stream was last known to be complete, on a clock that may stand still while the machine
         /// sleeps; `None` the first time.
@@ -66,9 +69,10 @@ pub enum Heard<F> {
     /// An object that can't be understood; the others go on (D11, S11). If it is known who it is, it exists: a sweep
     /// must not take it for vanished, and what was known of it before is not to be acted on.
     Unreadable(Unreadable),
-    /// The list is complete: what was neither `Seen` nor `Unreadable` since [`Heard::SyncBegins`] has vanished.
+    /// The list is complete: what was neither `Seen` nor `Unreadable` since [`Heard::SyncBegins`], listed or not, has
+    /// vanished.
     SyncEnds,
-    /// The list was given up, and nothing was swept: every change since the watch stopped follows, in order.
+    /// The list was given up, and nothing was swept: every change since the watch stopped, if it did, follows in order.
     SyncAborted,
     /// Proof of life without news: every change up to this moment has been delivered.
     Quiet,

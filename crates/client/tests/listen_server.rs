@@ -3,7 +3,9 @@
 
 mod listen_server {
     mod behaviour;
+    mod beside;
     mod fake;
+    mod interleaved;
     mod leases;
     mod lists;
     mod objects;

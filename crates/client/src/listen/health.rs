@@ -76,6 +76,8 @@ pub struct Counters {
     pub stalls: u64,
     /// Attempts that ended badly in any way, all of the above included.
     pub failures: u64,
+    /// Of these, lists beside a watch that told of every change all the while.
+    pub failures_beside: u64,
     /// Bytes received in bodies.
     pub bytes: u64,
     /// Events and list items received.

@@ -4,7 +4,7 @@
 //! Goes out: the moment at which the next list is due.
 //! Keeps:    an event that a server or proxy lost is found within the interval: jitter and what a list itself takes
 //!           are subtracted, never added (L4). No way of failing becomes a hot loop.
-//! Not here: making the list, or what is done meanwhile (`session.rs`).
+//! Not here: making the list (`check.rs`, or `session.rs` where no watch is open).
 
 use super::pace::Jitter;
 use std::time::Duration;

@@ -2,18 +2,21 @@
 //! Room:     what to ask for next, and what each way of ending means for that.
 //! Comes in: how the last attempt ended.
 //! Goes out: the next attempt, after a fitting pause.
-//! Not here: one attempt (`watching.rs`, `pages.rs`); bytes.
+//! Not here: one attempt (`watching.rs`, `pages.rs`); lists beside a watch (`check.rs`); bytes.
 
+use super::check::Check;
 use super::health::{Mode, Phase};
 use super::outbox::Outbox;
 use super::pace::{Ended, Pace};
 use super::relist::Relist;
 use super::step::{Done, Next, Position, Stop, Tally};
+use super::told::Told;
 use super::trouble::{Source, Trouble};
 use super::{Heard, Settings, StreamHealth, served};
 use crate::decode::Fact;
 use kube::Client;
 use std::time::Duration;
+use taintward_core::names::Version;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 
@@ -21,8 +24,8 @@ use tokio::time::{Instant, sleep};
 const REFUSAL_HOLDS: Duration = Duration::from_secs(3600);
 /// So many streamed lists in a row that don't finish, or answers in a row that make no sense, change the approach.
 const ENOUGH: u32 = 3;
-/// While a list is made that only checks what is known, nothing is heard of changes: it gets no more than this for its
-/// first word, and from one item to the next. A watch gets as much to begin.
+/// While a list is made that only checks what is known, and no watch goes on beside it, nothing is heard of changes: it
+/// gets no more than this for its first word, and from one item to the next. A watch gets as much to begin.
 const CHECKING_PATIENCE: Duration = Duration::from_secs(20);
 /// A server may be this late in ending a watch.
 const END_LATE_MAX: Duration = Duration::from_secs(10);
@@ -35,7 +38,11 @@ pub(super) struct Session<F> {
     /// While a list is made though the position is known: where watching goes on if the list fails.
     pub(super) fallback: Option<Position>,
     /// A list was begun, and not ended.
-    listing: bool,
+    pub(super) listing: bool,
+    /// A list that is being made beside the watch, and where that stood when it was asked for.
+    pub(super) check: Option<Check>,
+    pub(super) checking: Option<Version>,
+    pub(super) told: Told,
     pub(super) relist: Relist,
     /// Changed while somebody waits for a list.
     pub(super) asked: watch::Receiver<()>,
@@ -75,6 +82,9 @@ impl<F: Fact> Session<F> {
             next: Next::List,
             fallback: None,
             listing: false,
+            check: None,
+            checking: None,
+            told: Told::default(),
             in_one_go: false,
             began: Instant::now(),
             agreed: false,
@@ -115,8 +125,11 @@ impl<F: Fact> Session<F> {
         }
     }
 
-    /// Lists again what the watch has told of, if the last list is old (L4), or somebody asks for it.
+    /// Lists again what a watch that is not open has told of, if the last list is old (L4), or somebody asks for it.
     fn list_if_due(&mut self) {
+        if self.check.is_some() {
+            return;
+        }
         if self.asked.has_changed().unwrap_or(false) {
             self.asked.mark_unchanged();
             self.relist.ask();
@@ -142,7 +155,8 @@ impl<F: Fact> Session<F> {
             health.interrupted_since = health.interrupted_since.or_else(|| Some(Instant::now()));
         });
         if let Some(trouble) = &trouble {
-            self.record(trouble);
+            self.give_up_check();
+            self.record(trouble, false);
             if self.redirect(trouble, mode) {
                 return None;
             }
@@ -198,6 +212,10 @@ impl<F: Fact> Session<F> {
             // Before all that the watch tells, and handed over with it.
             self.outbox.put(Heard::SyncAborted);
         }
+        self.list_failed(asked, why);
+    }
+
+    pub(super) fn list_failed(&mut self, asked: Option<Duration>, why: &str) {
         let again = self.relist.fails(asked).as_secs();
         tracing::warn!(
             resource = F::RESOURCE,
@@ -254,7 +272,7 @@ impl<F: Fact> Session<F> {
     }
 
     /// How the next list is made (issue of servers and proxies that can't stream one).
-    fn mode(&mut self) -> Mode {
+    pub(super) fn mode(&mut self) -> Mode {
         if self.unfinished >= ENOUGH {
             self.refuse_watch_lists();
         }
@@ -264,7 +282,7 @@ impl<F: Fact> Session<F> {
         if self.settings.watch_list && self.refused_at.is_none() { Mode::WatchList } else { Mode::PagedList }
     }
 
-    fn refuse_watch_lists(&mut self) {
+    pub(super) fn refuse_watch_lists(&mut self) {
         self.unfinished = 0;
         self.refused_at = Some(Instant::now());
         self.note(|health| health.counters.watch_lists_refused += 1);
@@ -274,20 +292,26 @@ impl<F: Fact> Session<F> {
         );
     }
 
-    fn record(&self, trouble: &Trouble) {
+    /// Trouble of the stream, or of a list beside it that goes on.
+    pub(super) fn record(&self, trouble: &Trouble, beside: bool) {
         let text = trouble.to_string();
         tracing::debug!(resource = F::RESOURCE, trouble = text, "listening was interrupted");
         self.note(|health| {
             health.last_error = Some(text);
             health.counters.failures += 1;
-            health.missing = None;
-            health.absent = F::OPTIONAL && trouble.is_absence();
+            match beside {
+                true => health.counters.failures_beside += 1,
+                false => {
+                    health.missing = None;
+                    health.absent = F::OPTIONAL && trouble.is_absence();
+                }
+            }
             match trouble {
                 Trouble::Throttled(_) => health.counters.throttled += 1,
                 Trouble::Silent(_) => health.counters.stalls += 1,
                 Trouble::Forbidden(missing, _) | Trouble::Unauthenticated(missing, _) => {
                     health.counters.forbidden += 1;
-                    health.missing = Some(*missing);
+                    health.missing = Some(*missing).filter(|_| !beside).or(health.missing);
                 }
                 _ => {}
             }
@@ -308,8 +332,14 @@ impl<F: Fact> Session<F> {
         });
     }
 
-    /// A list begins.
+    /// A list begins; one beside the watch may have begun with a word of that.
     pub(super) fn begin_list(&mut self) {
+        match self.checking {
+            Some(_) if self.listing => return,
+            // The watch goes on if the list fails.
+            None if self.fallback.is_none() => self.told.clear(),
+            _ => {}
+        }
         let silent_for = self.complete_at.map(|at| at.elapsed());
         self.outbox.put(Heard::SyncBegins { silent_for });
         self.listing = true;
@@ -324,7 +354,7 @@ impl<F: Fact> Session<F> {
         self.fallback = None;
         self.relist.ends();
         self.complete_at = Some(Instant::now());
-        self.next = Next::Watch(position);
+        self.next = Next::Watch(self.position_after(position));
         self.note(|health| {
             health.last_heard = Some(Instant::now());
             health.synced_once = true;
@@ -333,13 +363,18 @@ impl<F: Fact> Session<F> {
     }
 
     /// So much was received.
-    pub(super) fn received(&mut self, &Tally { bytes, items, unreadable }: &Tally) {
+    pub(super) fn received(&mut self, tally: &Tally) {
+        if tally.items > 0 && self.in_step_since.is_some() {
+            self.complete_at = Some(Instant::now());
+        }
+        self.received_beside(tally);
+    }
+
+    /// So much was received of a list: no word of the watch beside it.
+    pub(super) fn received_beside(&mut self, &Tally { bytes, items, unreadable }: &Tally) {
         let at = Instant::now();
         if items > 0 {
             self.malformed = 0;
-            if self.in_step_since.is_some() {
-                self.complete_at = Some(at);
-            }
         }
         self.note(|health| {
             health.counters.bytes += bytes;

@@ -5,6 +5,7 @@
 //! Not here: what to do next (`session.rs`).
 
 use super::Heard;
+use super::check;
 use super::health::Phase;
 use super::query;
 use super::session::Session;
@@ -13,14 +14,14 @@ use super::talk::{self, Incoming};
 use super::trouble::Trouble;
 use crate::decode::event::{self, Event};
 use crate::decode::frames::Frames;
-use crate::decode::{ApiStatus, Decoded, Encoding, Fact};
+use crate::decode::{ApiStatus, Decoded, Encoding, Fact, Identity, Unreadable};
 use std::time::Duration;
 use taintward_core::names::Version;
 use tokio::time::{Instant, sleep_until};
 
 /// What the present event belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+pub(super) enum Stage {
     /// A streamed list was asked for; nothing of it has come.
     Asked,
     /// Inside a streamed list.
@@ -68,13 +69,24 @@ impl<F: Fact> Session<F> {
                     if std::mem::take(tally).items > 0 {
                         incoming.progress(self.silence_max(stage));
                     }
-                    let due = self.list_due(stage);
+                    let due_may_change = stage == Stage::InStep && self.check.is_none();
+                    let due = if due_may_change { self.relist.due() } else { None };
                     tokio::select! {
                         biased;
                         // A server or a proxy may keep a watch open for ever.
-                        () = reached(due) => return Ok(Done::Due),
-                        Ok(()) = self.asked.changed(), if stage == Stage::InStep => {
+                        () = reached(due) => match self.begin_check() {
+                            true => continue,
+                            false => return Ok(Done::Due),
+                        },
+                        Ok(()) = self.asked.changed(), if due_may_change => {
                             self.relist.ask();
+                            continue;
+                        }
+                        // After what the watch had to tell, before what it will: neither keeps the other waiting.
+                        arrived = check::next(&mut self.check) => {
+                            if let Some(stream) = self.checked(arrived)? {
+                                (incoming, frames) = stream;
+                            }
                             continue;
                         }
                         chunk = incoming.chunk() => chunk?,
@@ -85,24 +97,23 @@ impl<F: Fact> Session<F> {
             tally.bytes += chunk.len() as u64;
             frames.push(&chunk);
             self.absorb(&mut frames, incoming.encoding, &mut stage, tally)?;
+            if self.checking.is_some() && self.told.is_full() {
+                // Too much happens to remember it all: without the watch there is nothing to remember.
+                self.give_up_check();
+                return Ok(Done::Due);
+            }
         }
     }
 
     /// How long nothing need come.
-    fn silence_max(&self, stage: Stage) -> Duration {
+    pub(super) fn silence_max(&self, stage: Stage) -> Duration {
         if stage == Stage::InStep { self.watching_patience() } else { self.patience() }
-    }
-
-    /// When the next list is due; one that is being made is not interrupted by it.
-    fn list_due(&self, stage: Stage) -> Option<Instant> {
-        if stage == Stage::InStep { self.relist.due() } else { None }
     }
 
     fn opened(&mut self, in_step: bool) -> Stage {
         self.note(|health| health.counters.watches_started += 1);
         if in_step {
-            self.in_step_since = Some(Instant::now());
-            self.agreed(Phase::Watching);
+            self.in_step();
             Stage::InStep
         } else {
             self.unfinished += 1;
@@ -112,7 +123,7 @@ impl<F: Fact> Session<F> {
     }
 
     /// Takes in every whole event that has arrived.
-    fn absorb(
+    pub(super) fn absorb(
         &mut self,
         frames: &mut Frames,
         encoding: Encoding,
@@ -152,10 +163,14 @@ impl<F: Fact> Session<F> {
         if let (false, Some(version)) = (listed, version) {
             self.advance(version)?;
         }
+        if self.checking.is_some() {
+            // The list may not know of this.
+            self.begin_list();
+        }
         match event {
             Event::Seen(decoded) => self.put_decoded(decoded, listed),
-            Event::Gone(identity) => self.put_gone(identity),
-            Event::GoneUnknown(unreadable) => self.outbox.put(Heard::Unreadable(unreadable)),
+            Event::Gone(identity) => self.put_gone(identity, listed),
+            Event::GoneUnknown(unreadable) => self.put_unreadable(unreadable, listed),
             Event::Bookmark { .. } | Event::Error(_) => {}
         }
         Ok(())
@@ -164,15 +179,45 @@ impl<F: Fact> Session<F> {
     /// Hands over one object.
     pub(super) fn put_decoded(&mut self, decoded: Decoded<F>, listed: bool) {
         match decoded {
-            Decoded::Fact(fact) => self.outbox.put(Heard::Seen { fact, listed }),
-            Decoded::Unbound(identity) => self.put_gone(identity),
-            Decoded::Unreadable(unreadable) => self.outbox.put(Heard::Unreadable(unreadable)),
+            Decoded::Fact(fact) => {
+                if !self.compares() || self.is_news(&fact.identity(), false, listed) {
+                    self.outbox.put(Heard::Seen { fact, listed });
+                }
+            }
+            Decoded::Unbound(identity) => self.put_gone(identity, listed),
+            Decoded::Unreadable(unreadable) => self.put_unreadable(unreadable, listed),
         }
     }
 
-    fn put_gone(&mut self, identity: crate::decode::Identity) {
-        if let Some(uid) = identity.uid.clone() {
+    fn put_gone(&mut self, identity: Identity, listed: bool) {
+        if self.is_news(&identity, true, listed)
+            && let Some(uid) = identity.uid.clone()
+        {
             self.outbox.put(Heard::Gone { uid, identity });
+        }
+    }
+
+    fn put_unreadable(&mut self, unreadable: Unreadable, listed: bool) {
+        if unreadable.identity.as_ref().is_none_or(|identity| self.is_news(identity, false, listed)) {
+            self.outbox.put(Heard::Unreadable(unreadable));
+        }
+    }
+
+    /// Whether two tell of the same objects: a list and the watch beside it, or that goes on if it fails; or two watches
+    /// of which one follows the other.
+    fn compares(&self) -> bool {
+        self.checking.is_some() || self.fallback.is_some() || !self.told.is_empty()
+    }
+
+    fn is_news(&mut self, object: &Identity, gone: bool, listed: bool) -> bool {
+        if !self.compares() {
+            return true;
+        }
+        let (beside, position) = (self.checking.is_some(), self.watched_up_to());
+        match listed {
+            // Without the watch beside it, the list's word is the only one.
+            true => self.told.by_list(object, position) || !beside,
+            false => self.told.by_watch(object, gone, beside),
         }
     }
 
@@ -182,8 +227,7 @@ impl<F: Fact> Session<F> {
             (Stage::Asked | Stage::Listing, Some(position)) if ends_initial => {
                 self.end_list(position);
                 *stage = Stage::InStep;
-                self.in_step_since = Some(Instant::now());
-                self.agreed(Phase::Watching);
+                self.in_step();
             }
             (Stage::Asked | Stage::Listing, None) if ends_initial => {
                 return Err(Trouble::Malformed("the streamed list ends without a version".to_owned()));
@@ -207,9 +251,16 @@ impl<F: Fact> Session<F> {
         if let Next::Watch(Position::Number(from)) = &self.next
             && version < *from
         {
+            // A watch that follows one which was ahead of it tells again what that told.
+            if self.checking.is_none() && !self.told.is_empty() {
+                return Ok(());
+            }
             return Err(Trouble::Rewound { from: from.0, to: version.0 });
         }
         self.next = Next::Watch(Position::Number(version));
+        if self.checking.is_none() {
+            self.told.passed(version);
+        }
         Ok(())
     }
 

@@ -54,7 +54,7 @@ fn pod_message(number: u64, version: u64) -> Pod {
     }
 }
 
-fn pod_json(number: u64, version: u64) -> Value {
+pub(crate) fn pod_json(number: u64, version: u64) -> Value {
     json!({
         "kind": "Pod", "apiVersion": "v1",
         "metadata": {"name": format!("p{number}"), "namespace": "shop", "uid": uid(number),

@@ -42,8 +42,9 @@ impl Eye {
         }
         let health = self.health.borrow_and_update();
         let (in_step, before) = (health.phase == Phase::Watching, self.heard);
-        let failed =
-            std::mem::replace(&mut self.failures, health.counters.failures) < health.counters.failures;
+        // A list that failed beside the watch has cost nothing that the watch told.
+        let failures = health.counters.failures - health.counters.failures_beside;
+        let failed = std::mem::replace(&mut self.failures, failures) < failures;
         if health.last_heard != self.last_heard {
             (self.last_heard, self.heard) = (health.last_heard, Some(now));
         }

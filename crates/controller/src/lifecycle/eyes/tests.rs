@@ -48,6 +48,19 @@ const fn lost(since: Mono) -> Input {
     Input::Lost { stream: LEASES, since }
 }
 
+#[tokio::test(start_paused = true)]
+async fn s7_a_list_that_fails_beside_the_watch_is_no_break() {
+    let mut stage = Stage::watching();
+    tokio::time::advance(std::time::Duration::from_secs(60)).await;
+    stage.health.send_modify(|health| {
+        health.counters.failures += 1;
+        health.counters.failures_beside += 1;
+    });
+    assert_eq!(stage.eye.look(at(60)), []);
+    stage.fails();
+    assert_eq!(stage.eye.look(at(61)), [lost(at(1))], "a break of the watch is one");
+}
+
 const FOUND: Input = Input::Found { stream: LEASES };
 
 #[tokio::test(start_paused = true)]
