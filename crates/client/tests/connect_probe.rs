@@ -12,9 +12,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use taintward_client::connect::{
-    Acting, ConnectError, Connected, Need, Overrides, ProbeError, Settings, check_access, connect, probe,
+    Acting, ConnectError, Connected, Need, Overrides, ProbeError, Settings, check_access, connect, greet,
+    probe,
 };
 use taintward_core::effect::Failure;
+use taintward_core::time::Wall;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -52,6 +54,26 @@ async fn each_answer_has_its_sentence() {
     );
     let (client, _) = server(|_| Reply::Reset);
     assert!(matches!(probe(&client, LIMIT).await, Err(ProbeError::Unreachable(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_servers_own_date_is_its_clock_and_that_of_a_cache_is_not() {
+    let date = ("date", "Sat, 21 Nov 2026 10:00:00 GMT");
+    let odd = ("date", "Sat, 21 Nov 2026 10:00:00 CET");
+    for (headers, expected) in [
+        (vec![date], Some(Wall::from_secs(1_795_255_200))),
+        (vec![date, ("age", "30")], None),
+        (vec![date, date], None),
+        (vec![odd], None),
+        (vec![], None),
+    ] {
+        let what = format!("{headers:?}");
+        let (client, _) = server(move |_| {
+            let headers = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+            Reply::Answer(200, headers, r#"{"gitVersion":"v1.36.3"}"#.into())
+        });
+        assert_eq!(greet(&client, LIMIT).await.unwrap().date, expected, "{what}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -13,7 +13,7 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use kube::Client;
 use kube::client::Body;
 use std::sync::Arc;
-use taintward_core::time::{Mono, Span};
+use taintward_core::time::{Mono, Span, Wall};
 
 /// Is told of requests.
 pub trait Observer: Send + Sync {
@@ -80,16 +80,20 @@ struct Exchange {
 
 impl Exchange {
     fn date(&self, headers: &HeaderMap) -> Result<(), Ignored> {
-        if headers.contains_key(AGE) {
-            return Err(Ignored::Cached);
-        }
-        let mut dates = headers.get_all(DATE).iter();
-        let date = match (dates.next(), dates.next()) {
-            (None, _) => return Err(Ignored::Missing),
-            (Some(date), None) => date.to_str().ok().and_then(http_date).ok_or(Ignored::Unreadable)?,
-            _ => return Err(Ignored::Unreadable),
-        };
-        self.clock.heard_date(date, self.sent)
+        self.clock.heard_date(date(headers)?, self.sent)
+    }
+}
+
+/// The server's time when it answered: a whole second, which was not over yet.
+pub(super) fn date(headers: &HeaderMap) -> Result<Wall, Ignored> {
+    if headers.contains_key(AGE) {
+        return Err(Ignored::Cached);
+    }
+    let mut dates = headers.get_all(DATE).iter();
+    match (dates.next(), dates.next()) {
+        (None, _) => Err(Ignored::Missing),
+        (Some(date), None) => date.to_str().ok().and_then(http_date).ok_or(Ignored::Unreadable),
+        _ => Err(Ignored::Unreadable),
     }
 }
 

@@ -5,9 +5,9 @@
 //! Not here: single permissions (`access.rs`).
 
 use super::NoCredentials;
+use super::observe::date;
 use crate::act::{chain, essence, find, quiet};
-use http::header::DATE;
-use http::{HeaderMap, Request};
+use http::Request;
 use http_body_util::{BodyExt, Limited};
 use kube::Client;
 use kube::client::Body;
@@ -60,7 +60,7 @@ pub struct Greeting {
     /// `v1.36.3`
     pub version: String,
     /// Its clock, by the header `Date`: a whole second, which was not over yet. `None`: it does not say, or nothing that
-    /// makes sense.
+    /// makes sense, or a cache has answered.
     pub date: Option<Wall>,
 }
 
@@ -75,17 +75,11 @@ pub async fn greet(client: &Client, limit: Duration) -> Result<Greeting, ProbeEr
     }
 }
 
-fn date(headers: &HeaderMap) -> Option<Wall> {
-    let text = headers.get(DATE)?.to_str().ok()?;
-    let at = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
-    Some(Wall::from_micros(at.as_microsecond()))
-}
-
 async fn ask(client: &Client) -> Result<Greeting, ProbeError> {
     let request = Request::get("/version").header("accept", "application/json").body(Body::empty());
     let request = request.map_err(|why| ProbeError::Unreachable(why.to_string()))?;
     let answer = client.send(request).await.map_err(|why| sort(&why))?;
-    let (status, date) = (answer.status(), date(answer.headers()));
+    let (status, date) = (answer.status(), date(answer.headers()).ok());
     let body = Limited::new(answer.into_body(), BODY_MAX).collect().await;
     let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     let json: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
