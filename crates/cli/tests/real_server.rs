@@ -22,6 +22,7 @@ mod real {
     pub(crate) mod program;
     #[allow(dead_code, reason = "shared with lifecycle, which cuts connections, too")]
     pub(crate) mod proxy;
+    pub(crate) mod relists;
     pub(crate) mod restart;
     pub(crate) mod restored;
     pub(crate) mod runner;
@@ -50,7 +51,7 @@ macro_rules! alone {
 }
 
 fn main() -> ExitCode {
-    run(vec![evictions(), processes(), servers(), outages(), identities(), stores(), kubelets()])
+    run(vec![evictions(), processes(), servers(), outages(), lists(), identities(), stores(), kubelets()])
 }
 
 /// The server must accept Lt and Gt, so that they can be seen to match, or to match nothing.
@@ -144,6 +145,16 @@ fn outages() -> Group {
             outages::evictions_go_on_when_etcd_is_killed,
             outages::evictions_go_on_when_a_server_is_back,
         ],
+    }
+}
+
+/// Scenarios on a server that streams no lists.
+fn lists() -> Group {
+    Group {
+        name: "lists",
+        options: Options { feature_gates: "WatchList=false".into(), ..Options::default() },
+        kwok: false,
+        play: alone![relists::evictions_go_on_while_everything_is_listed_again],
     }
 }
 

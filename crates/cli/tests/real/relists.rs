@@ -1,0 +1,53 @@
+//! # Relists: everything is listed again, by pages, while pods go
+//! Room:     L4 beside L1: lists that only check hold nobody up, and take nobody for gone.
+//! Comes in: a cluster to itself, whose API server streams no lists.
+//! Goes out: assertions against the audit log and the API.
+//! Not here: events that are lost (`crates/client/tests/listen_server/relists.rs`: a real server loses none).
+
+use super::program::Taintward;
+use super::stage::{Scene, Terms, seconds};
+use super::witness::Witness;
+use jiff::Timestamp;
+use std::time::{Duration, Instant};
+use taintward_cluster::Cluster;
+use taintward_cluster::fixtures::{no_execute, pod};
+
+/// A list for its age lies in it: it comes after 24 to 28.5 s.
+const LONG_ENOUGH: Duration = Duration::from_secs(34);
+
+/// L1, L4: whoever has to go, goes in time, all through a check; a countdown and whoever may stay pass through it.
+pub(crate) async fn evictions_go_on_while_everything_is_listed_again(
+    cluster: &mut Cluster,
+    witness: &Witness,
+) -> Terms {
+    let scene = Scene::of(cluster, witness).await;
+    scene.node("again-still").await;
+    scene.node("again-counts").await;
+    // More than fit a page.
+    for number in 0..520 {
+        scene.pod(pod(&format!("again-still-{number}"), "again-still")).await;
+    }
+    let stays = scene.pod(pod("again-stays", "again-still")).await;
+    let counts = scene.pod(pod("again-counts", "again-counts").bearing("again", Some(32))).await;
+    let flags = ["--leader-elect=false", "--relist-interval=30s"];
+    let mut taintward = Taintward::acting(cluster, &flags).await;
+    let begun = Instant::now();
+    let counting = scene.taint("again-counts", &[no_execute("again", "v")]).await;
+    for round in 0.. {
+        let name = format!("again-{round}");
+        scene.node(&name).await;
+        let goes = scene.pod(pod(&name, &name)).await;
+        let done = scene.taint(&name, &[no_execute("again", "v")]).await;
+        scene.goes(&goes, done, 0.0).await;
+        if begun.elapsed() >= LONG_ENOUGH {
+            break;
+        }
+    }
+    scene.goes(&counts, counting, 32.0).await;
+    scene.stays_until(&stays, Timestamp::now() + seconds(1.0)).await;
+    assert!(taintward.metric_with("taintward_watch_restarts_total", "relist") >= 2.0, "nodes and pods");
+    assert_eq!(taintward.stop().code(), Some(0));
+    let pages = witness.ours(|entry| entry.verb == "list" && entry.resource == "pods");
+    assert!(pages.len() >= 4, "two pages each of two lists: {}", pages.len());
+    Terms::default()
+}
