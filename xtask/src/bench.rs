@@ -50,6 +50,17 @@ pub(crate) struct Arguments {
     measure: Vec<What>,
 }
 
+impl Arguments {
+    /// Busy cores make everything slower.
+    fn contended_nodes(&self) -> usize {
+        self.nodes.div_ceil(4)
+    }
+
+    fn contended_rounds(&self) -> usize {
+        2 * self.rounds
+    }
+}
+
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Subject {
@@ -116,10 +127,10 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
         measure::latency(&cluster, &fleet, &contender, &arguments, &mut results).await?;
     }
     if arguments.measure.contains(&What::Throughput) {
-        measure::throughput(&cluster, &fleet, &contender, &arguments, false, &mut results).await?;
+        measure::throughput(&cluster, &fleet, &contender, &arguments, &mut results).await?;
     }
     if arguments.measure.contains(&What::Contended) {
-        measure::throughput(&cluster, &fleet, &contender, &arguments, true, &mut results).await?;
+        measure::contended(&cluster, &fleet, &contender, &arguments, &mut results).await?;
     }
     if arguments.measure.contains(&What::Memory) {
         measure::memory(&cluster, &fleet, &contender, &arguments, &mut results).await?;

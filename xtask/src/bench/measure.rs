@@ -144,52 +144,84 @@ async fn time_to_gone(fleet: &Fleet, node: &[String], pods: usize, by_floor: boo
     Ok(elapsed)
 }
 
-/// All nodes tainted at once; `contended`: while every core has other work, too.
+/// All nodes tainted at once.
 pub(crate) async fn throughput(
     cluster: &Cluster,
     fleet: &Fleet,
     contenders: &Contenders,
     arguments: &Arguments,
-    contended: bool,
     results: &mut Results,
 ) -> Result<()> {
-    let (rate, processor) =
-        if contended { (Row::ContendedRate, Row::ContendedCpu) } else { (Row::Rate, Row::RateCpu) };
     let nodes = names("throughput", arguments.nodes);
     fleet.create_nodes(&nodes).await?;
-    let pods = nodes.len() * arguments.pods_per_node;
     for round in 0..arguments.rounds {
         for (who, contender) in contenders.among(&[Who::Ours, Who::Original, Who::Floor, Who::Jobs], round) {
-            eprintln!("evictions per second, contended: {contended}, round {}: {who:?}", round + 1);
+            eprintln!("evictions per second, round {}: {who:?}", round + 1);
             fleet.create_pods(&nodes, arguments.pods_per_node, 0).await?;
-            let took = match contender {
-                Some(contender) => {
-                    let (program, _) = settled(cluster, &contender).await?;
-                    let _hog = contended.then(Hog::start);
-                    let before = usage::of(program.pid())?.cpu;
-                    let start = Instant::now();
-                    fleet.taint(&nodes).await?;
-                    fleet.wait_empty(PATIENCE).await.with_context(|| program.last_words())?;
-                    let took = start.elapsed();
-                    let cpu = usage::of(program.pid())?.cpu.saturating_sub(before);
-                    results.add(processor, who, cpu.as_secs_f64());
-                    took
-                }
-                None => {
-                    let names = floor::names(fleet).await?;
-                    let _hog = contended.then(Hog::start);
-                    let start = Instant::now();
-                    floor::evict(fleet, &names).await?;
-                    start.elapsed()
-                }
+            let pods = nodes.len() * arguments.pods_per_node;
+            let Some(contender) = contender else {
+                let names = floor::names(fleet).await?;
+                let start = Instant::now();
+                floor::evict(fleet, &names).await?;
+                results.add(Row::Rate, who, pods as f64 / start.elapsed().as_secs_f64());
+                continue;
             };
-            let reading = pods as f64 / took.as_secs_f64();
-            eprintln!("  {reading:.0}/s");
-            results.add(rate, who, reading);
-            fleet.untaint(&nodes).await?;
+            let (rate, cpu) = emptied(cluster, fleet, &contender, &nodes, pods, false).await?;
+            results.add(Row::Rate, who, rate);
+            results.add(Row::RateCpu, who, cpu);
         }
     }
     fleet.delete_nodes(&nodes).await
+}
+
+/// The same with fewer nodes and more rounds, while every core has other work, too: what a reading says there depends
+/// on who gets a core first.
+pub(crate) async fn contended(
+    cluster: &Cluster,
+    fleet: &Fleet,
+    contenders: &Contenders,
+    arguments: &Arguments,
+    results: &mut Results,
+) -> Result<()> {
+    let nodes = names("contended", arguments.contended_nodes());
+    fleet.create_nodes(&nodes).await?;
+    for round in 0..arguments.contended_rounds() {
+        for (who, contender) in contenders.among(&[Who::Ours, Who::Original], round) {
+            eprintln!("evictions per second on busy cores, round {}: {who:?}", round + 1);
+            fleet.create_pods(&nodes, arguments.pods_per_node, 0).await?;
+            let pods = nodes.len() * arguments.pods_per_node;
+            let contender = contender.context("a contender without program")?;
+            let (rate, cpu) = emptied(cluster, fleet, &contender, &nodes, pods, true).await?;
+            results.add(Row::ContendedRate, who, rate);
+            results.add(Row::ContendedCpu, who, cpu);
+        }
+    }
+    fleet.delete_nodes(&nodes).await
+}
+
+/// Taints the nodes and waits until the last of their pods is gone: pods a second, and the contender's processor time
+/// in seconds.
+async fn emptied(
+    cluster: &Cluster,
+    fleet: &Fleet,
+    contender: &Contender,
+    nodes: &[String],
+    pods: usize,
+    contended: bool,
+) -> Result<(f64, f64)> {
+    let (program, _) = settled(cluster, contender).await?;
+    let hog = contended.then(Hog::start);
+    let before = usage::of(program.pid())?.cpu;
+    let start = Instant::now();
+    fleet.taint(nodes).await?;
+    fleet.wait_empty(PATIENCE).await.with_context(|| program.last_words())?;
+    let took = start.elapsed();
+    drop(hog);
+    let cpu = usage::of(program.pid())?.cpu.saturating_sub(before);
+    let rate = pods as f64 / took.as_secs_f64();
+    eprintln!("  {rate:.0}/s");
+    fleet.untaint(nodes).await?;
+    Ok((rate, cpu.as_secs_f64()))
 }
 
 /// The first list, and what is kept of it.

@@ -116,13 +116,15 @@ fn head(arguments: &Arguments) -> String {
          taint-eviction-controller and, for the index it needs, daemonset-controller; client limits lifted), etcd 3.6.16\n\
          - {} pods of about 4 KB for memory; {nodes} tainted at once for evictions\n- floor: the condition's PATCH and the \
          DELETE for pods known beforehand, 32 at a time, nothing else\n- busy cores: beside API server, etcd and contender \
-         one thread for each core that never rests\n",
+         one thread for each core that never rests; {} nodes, {} rounds\n",
         command.join(" "),
         arguments.rounds,
         processor(),
         std::thread::available_parallelism().map_or(0, usize::from),
         rustc(),
         arguments.pods,
+        arguments.contended_nodes(),
+        arguments.contended_rounds(),
     )
 }
 
