@@ -295,7 +295,7 @@ fn random_histories_end_well() {
 }
 
 #[test]
-#[ignore = "minutes: cargo test --release -p taintward-core --test health forty_thousand -- --ignored"]
+#[ignore = "minutes: cargo xtask nightly"]
 fn forty_thousand_random_histories_end_well() {
     (1..=ALL_SEEDS).for_each(run);
 }
