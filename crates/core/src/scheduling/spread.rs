@@ -6,7 +6,7 @@
 
 use super::Candidate;
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 const HOST: &str = "kubernetes.io/hostname";
@@ -54,15 +54,19 @@ impl Spread {
         let none = BTreeMap::new();
         let counts = self.counts.get(&group).unwrap_or(&none);
         let mut in_zone = alloc::vec![0_i64; self.zone_count];
-        for (&node, count) in counts.iter().filter(|(node, _)| may_count[**node]) {
-            in_zone[self.zones[node]] += count;
+        let mut on_node = alloc::vec![0_i64; self.hosts.len()];
+        for (&node, &count) in counts {
+            on_node[node] = count;
+            in_zone[self.zones[node]] += if may_count[node] { count } else { 0 };
         }
         // Nodes without a zone are one together in the number of zones, and are spread over none.
-        let zones: BTreeSet<usize> = possible.iter().map(|&node| self.zones[node]).collect();
-        let (host_weight, zone_weight) = (weight(possible.len()), weight(zones.len()));
+        let mut zone_seen = alloc::vec![false; self.zone_count];
+        possible.iter().for_each(|&node| zone_seen[self.zones[node]] = true);
+        let zones = zone_seen.iter().filter(|seen| **seen).count();
+        let (host_weight, zone_weight) = (weight(possible.len()), weight(zones));
         let crowded = |node: usize| {
             let host = match self.hosts[node] {
-                true => counts.get(&node).copied().unwrap_or(0) as f64 * host_weight + (HOST_SKEW - 1.0),
+                true => on_node[node] as f64 * host_weight + (HOST_SKEW - 1.0),
                 false => 0.0,
             };
             let zone = match self.zones[node] {
