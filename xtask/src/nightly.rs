@@ -1,5 +1,5 @@
 //! # Nightly: what takes too long to be asked of every change
-//! Room:     every test that is marked `#[ignore]`, optimised.
+//! Room:     every test that is marked `#[ignore]`, optimised; outages of up to a minute on a real API server.
 //! Comes in: names of tests, to run only some.
 //! Goes out: cargo's words.
 //! Not here: the tests of every change (`test.rs`).
@@ -9,17 +9,27 @@ use anyhow::Result;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Run only tests whose names contain one of these
+    /// Run only ignored tests whose names contain one of these
     names: Vec<String>,
 }
 
 /// The crates that have such tests. Programs of tests that choose their scenarios by themselves know no `--ignored`.
 const CRATES: [&str; 3] = ["taintward-core", "taintward-client", "taintward-webhook"];
 
+/// Seconds for which the API server, its etcd or the network is away.
+const OUTAGES: &str = "10,30,60";
+
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut command = sources::cargo();
     command.args(["test", "--release", "--no-fail-fast", "--config", &within::runner()?]);
     command.args(CRATES.iter().flat_map(|name| ["--package", name]));
     command.args(["--", "--ignored"]).args(&arguments.names);
-    sources::run(&mut command)
+    sources::run(&mut command)?;
+    if !arguments.names.is_empty() {
+        return Ok(());
+    }
+    let mut command = sources::cargo();
+    command.args(["test", "--package", "taintward", "--test", "real_server", "--", "--nocapture", "outages"]);
+    // A machine without a control plane is a failure, not a reason to skip.
+    sources::run(command.env("TAINTWARD_OUTAGES", OUTAGES).env("CI", "true"))
 }

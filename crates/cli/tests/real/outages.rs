@@ -92,11 +92,11 @@ async fn is_ready_again(taintward: &Taintward) {
     assert!(began.elapsed() <= Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
-/// L4: the API server is killed, and comes back after a while.
+/// L4: the API server is killed, and comes back after a while, several times in a row: it lives for seconds in between.
 pub(crate) async fn evictions_go_on_when_a_server_is_back(cluster: &mut Cluster, witness: &Witness) -> Terms {
     let taintward = Taintward::acting(cluster, &[]).await;
     let side = Side::of(cluster, witness, "killed").await;
-    for length in lengths(&[10, 30]) {
+    for length in lengths(&[10, 11, 12, 30]) {
         let uid = side.prepare(length).await;
         sleep(1.0).await;
         cluster.server(0).kill().unwrap();

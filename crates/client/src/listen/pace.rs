@@ -8,7 +8,8 @@
 
 use std::time::Duration;
 
-/// A stream that was in step for this long did its job: the next one may start at once.
+/// A stream that was in step for this long did its job: the next one may start at once. So it may if no server answered
+/// for this long: the one that does may be another, and was left in peace.
 const LASTED: Duration = Duration::from_secs(5);
 /// The longest distance between attempts that nobody answers: they cost the server nothing while it is away, and
 /// whatever happens meanwhile waits for the one that succeeds.
@@ -32,8 +33,10 @@ pub(super) struct Pace {
     longest: Duration,
     /// Attempts in a row that were answered and did not last.
     short: u32,
-    /// Attempts in a row that nobody answered.
+    /// Attempts in a row without an answer.
     away: u32,
+    /// How long they and the pauses after them have taken.
+    away_for: Duration,
     jitter: Jitter,
 }
 
@@ -42,7 +45,7 @@ pub(super) struct Jitter(u64);
 
 impl Pace {
     pub(super) fn new(first: Duration, longest: Duration, seed: u64) -> Self {
-        Self { first, longest, short: 0, away: 0, jitter: Jitter::new(seed) }
+        Self { first, longest, short: 0, away: 0, away_for: Duration::ZERO, jitter: Jitter::new(seed) }
     }
 
     /// The pause after an attempt. Attempts start at growing distances: the time a stream was in step, or an
@@ -51,6 +54,9 @@ impl Pace {
     pub(super) fn pause(&mut self, Ended { took, lasted, away, asked }: Ended) -> Duration {
         if lasted >= LASTED {
             (self.short, self.away) = (0, 0);
+        }
+        if self.away_for >= LASTED {
+            self.short = 0;
         }
         let asked = asked.unwrap_or_default().min(self.longest);
         let (failed, longest, spent) = match away {
@@ -62,11 +68,13 @@ impl Pace {
             Some(doublings) => self.first.saturating_mul(1 << doublings.min(20)).min(longest),
         };
         *failed = failed.saturating_add(1);
-        if !away {
-            self.away = 0;
-        }
         let pause = distance.saturating_sub(spent).max(asked);
-        pause + self.jitter.up_to((pause / 4).max(self.first))
+        let pause = pause + self.jitter.up_to((pause / 4).max(self.first));
+        match away {
+            true => self.away_for = self.away_for.saturating_add(took).saturating_add(pause),
+            false => (self.away, self.away_for) = (0, Duration::ZERO),
+        }
+        pause
     }
 }
 
@@ -145,6 +153,34 @@ mod tests {
         // That it is back and ends streams soon, or has lost the history, is another matter.
         assert!(pace.pause(after(0)) <= FIRST);
         assert!(with_jitter(FIRST).contains(&pace.pause(after(0))));
+    }
+
+    /// A server that is killed again and again, for a minute each time, and lives for two seconds in between.
+    #[test]
+    fn what_a_server_did_before_it_was_away_is_not_held_against_it() {
+        let mut pace = pace();
+        for outage in 0..10 {
+            // The end of the stream that was open: it was in step for two seconds.
+            assert!(pace.pause(after(2)) <= FIRST, "{outage}");
+            let mut gone = Duration::ZERO;
+            while gone < Duration::from_secs(60) {
+                gone += pace.pause(unanswered(0));
+            }
+            // It is back, and has not kept the history.
+            assert!(pace.pause(after(0)) <= FIRST, "{outage}");
+        }
+    }
+
+    /// A balancer with a dead server and one that ends each stream at once.
+    #[test]
+    fn short_streams_between_refused_connections_are_no_hot_loop() {
+        let mut pace = pace();
+        let (mut gone, mut attempts) = (Duration::ZERO, 0);
+        while gone < HOUR {
+            gone += pace.pause(unanswered(0)) + pace.pause(after(0));
+            attempts += 1;
+        }
+        assert!(attempts < 150, "{attempts}");
     }
 
     #[test]
