@@ -261,6 +261,10 @@ fn accounts_by_hand_and_accounts_of_an_installation_may_do_the_same() {
     let by_hand = by_name(documents(&read(&deploy("rbac.yaml"))));
     let lease = rules(&by_hand["Role kube-system/taintward"]);
     assert_eq!(rules(&installed["Role taintward-system/taintward-controller"]), lease);
+    let by_hand = by_name(documents(&read(&deploy("rbac-dedicated-pools.yaml"))));
+    let known = rules(&by_hand["Role kube-system/taintward-dedicated-pools"]);
+    let role = "Role taintward-system/taintward-controller-dedicated-pools";
+    assert_eq!(rules(&installed[role]), known);
     let by_hand = by_name(documents(&read(&deploy("rbac-node-lifecycle.yaml"))));
     let beats = rules(&by_hand["Role kube-node-lease/taintward-node-lifecycle"]);
     assert_eq!(rules(&installed["Role kube-node-lease/taintward-controller-node-lifecycle"]), beats);

@@ -16,6 +16,7 @@ mod hands;
 mod judge;
 mod news;
 mod retries;
+mod roster;
 mod teller;
 mod world;
 
@@ -34,6 +35,7 @@ use hands::{Answer, Done, Errand, Hands};
 use judge::{Judgement, is_remembered};
 use news::Batch;
 use retries::{Key, Retries};
+use roster::roster;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,7 +44,7 @@ use taintward_client::act::Actor;
 use taintward_client::clock::Clock;
 use taintward_client::decode::SeenPool;
 use taintward_client::listen::StreamHealth;
-use taintward_client::pools::status_patch;
+use taintward_client::pools::{KnownNodes, status_patch};
 use taintward_core::admission::pool::{PoolStatus, Standing};
 use taintward_core::effect::Failure;
 use taintward_core::names::{NodeName, Uid};
@@ -61,6 +63,9 @@ const ROUND_SHARE: i64 = 4;
 /// The same where only pods came or went.
 const COUNT: Span = Span::from_secs(1);
 const COUNT_SHARE: i64 = 10;
+
+/// The names of known nodes are looked at again after this time.
+const ROSTER_AGAIN: Span = Span::from_secs(60);
 
 /// Batches of news taken in before anything else is done, at most.
 const NEWS_AT_ONCE: usize = 64;
@@ -83,6 +88,9 @@ pub(crate) struct Pools {
     /// Pools may have something to be done.
     look: bool,
     told: BTreeMap<Uid, Mono>,
+    /// Which nodes the admission policy was last told of, and when.
+    listed: Option<(KnownNodes, Mono)>,
+    namespace: Option<Arc<str>>,
     retries: Retries,
     hands: Hands,
     /// Until then a write whose answer was lost may still be carried out.
@@ -115,11 +123,25 @@ pub(crate) struct Parts {
     pub(crate) synced: Arc<AtomicBool>,
     /// Where the spread of pauses starts from.
     pub(crate) seed: u64,
+    /// Where the names of known nodes are: the namespace of the lease.
+    pub(crate) namespace: Option<Arc<str>>,
 }
 
 impl Pools {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { clock, actor, definition, demand, right, mode, metrics, heartbeat, synced, seed } = parts;
+        let Parts {
+            clock,
+            actor,
+            definition,
+            demand,
+            right,
+            mode,
+            metrics,
+            heartbeat,
+            synced,
+            seed,
+            namespace,
+        } = parts;
         Self {
             world: World::default(),
             judgement: Arc::default(),
@@ -131,8 +153,10 @@ impl Pools {
             took: Span::ZERO,
             look: false,
             told: BTreeMap::new(),
+            listed: None,
             retries: Retries::new(seed),
             hands: Hands::new(actor.clone(), clock.clone(), right.clone(), metrics.effects.clone()),
+            namespace,
             unsure_until: clock.now().mono,
             teller: Teller::new(),
             clock,
@@ -228,6 +252,7 @@ impl Pools {
             self.retries.retain(|key| match key {
                 Key::Pool(uid) => uids.contains(uid),
                 Key::Node(node) => self.todo.contains(node),
+                Key::Roster => true,
             });
             if self.mode == Mode::Observe && !self.todo.is_empty() {
                 tracing::info!(nodes = self.todo.len(), "would write nodes for dedicated pools now");
@@ -256,6 +281,7 @@ impl Pools {
             self.look_after_pools();
         }
         self.look_after_nodes();
+        self.look_after_roster();
         self.teller.outbox.send(&self.actor, self.clock.now().mono, &self.metrics);
     }
 
@@ -323,6 +349,22 @@ impl Pools {
         }
     }
 
+    /// The admission policy learns which nodes are known: at once where that has changed, and now and then, because
+    /// anyone may have written there.
+    fn look_after_roster(&mut self) {
+        let now = self.clock.now().mono;
+        let Some(namespace) = self.namespace.clone() else { return };
+        if self.hands.is_busy_with(&Key::Roster) || !self.retries.may_try(&Key::Roster, now) {
+            return;
+        }
+        let known = roster(&self.judgement, &self.world.pools);
+        let is_new =
+            self.listed.as_ref().is_none_or(|(listed, at)| *listed != known || now >= at.plus(ROSTER_AGAIN));
+        if is_new && self.may_act() {
+            self.hands.begin(Errand::Roster(namespace, known), &self.judgement);
+        }
+    }
+
     fn done(&mut self, done: Done) {
         let now = self.clock.now();
         self.look |= matches!(done.key, Key::Pool(_));
@@ -357,7 +399,10 @@ impl Pools {
                 tracing::info!(pool = &*pool.pool.name, "pool is gone, and nothing of it is left on nodes");
                 self.stale |= self.world.pools.remove(&pool.uid);
             }
-            (Answer::Pool(None) | Answer::Node(_), _) => {}
+            (Answer::Roster, Errand::Roster(_, known)) => {
+                self.listed = Some((known.clone(), self.clock.now().mono));
+            }
+            (Answer::Pool(None) | Answer::Node(_) | Answer::Roster, _) => {}
         }
     }
 

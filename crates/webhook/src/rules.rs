@@ -15,7 +15,7 @@ pub use around::{Around, NodeSeen, Tidings};
 
 use crate::review::{Denial, Malformed, Operation, Request, Reviewer, Verdict, shown};
 use around::View;
-use read::{Pod, pod, tolerations_before};
+use read::{Pod, pod, pod_before};
 use std::sync::Arc;
 use taintward_core::admission::brake::NodeChange;
 use taintward_core::admission::request::{self as core, PodRequest, Requester, Surroundings};
@@ -209,7 +209,7 @@ fn asked<'a>(request: &Request<'a>, operation: core::Operation) -> Result<(Pod<'
     let mut asked = std::mem::take(&mut read.asked);
     asked.identity.namespace = request.namespace.as_ref().into();
     let old = match (operation, request.old_object) {
-        (core::Operation::Update, Some(old)) => Some(tolerations_before(old)?),
+        (core::Operation::Update, Some(old)) => Some(pod_before(old)?),
         _ => None,
     };
     Ok((read, PodRequest { operation, requester: Some(requester(request)), pod: asked, old }))
@@ -225,7 +225,7 @@ fn surroundings<'v>(view: &'v View<'_>, asked: &PodRequest) -> Surroundings<'v> 
         namespace: view.namespace(&asked.pod.identity.namespace),
         policies: view.policies(),
         pools: view.pools(),
-        node_pool: view.node_pool(asked.pod.node.as_deref()),
+        node_pool: view.node_pool(asked.destination()),
     }
 }
 

@@ -8,11 +8,12 @@ use serde_json::Value;
 use taintward_client::objects::Place;
 
 /// Kind, group, version, plural.
-const KINDS: [(&str, &str, &str, &str); 17] = [
+const KINDS: [(&str, &str, &str, &str); 20] = [
     ("Namespace", "", "v1", "namespaces"),
     ("ServiceAccount", "", "v1", "serviceaccounts"),
     ("Service", "", "v1", "services"),
     ("Secret", "", "v1", "secrets"),
+    ("ConfigMap", "", "v1", "configmaps"),
     ("Lease", "coordination.k8s.io", "v1", "leases"),
     ("CustomResourceDefinition", "apiextensions.k8s.io", "v1", "customresourcedefinitions"),
     ("ClusterRole", RBAC, "v1", "clusterroles"),
@@ -25,6 +26,8 @@ const KINDS: [(&str, &str, &str, &str); 17] = [
     ("NetworkPolicy", "networking.k8s.io", "v1", "networkpolicies"),
     ("MutatingWebhookConfiguration", ADMISSION, "v1", "mutatingwebhookconfigurations"),
     ("ValidatingWebhookConfiguration", ADMISSION, "v1", "validatingwebhookconfigurations"),
+    ("ValidatingAdmissionPolicy", ADMISSION, "v1", "validatingadmissionpolicies"),
+    ("ValidatingAdmissionPolicyBinding", ADMISSION, "v1", "validatingadmissionpolicybindings"),
     ("DedicatedPool", "taintward.io", "v1alpha1", "dedicatedpools"),
 ];
 

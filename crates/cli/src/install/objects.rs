@@ -9,6 +9,7 @@ mod access;
 mod fairness;
 mod hooks;
 mod network;
+mod pool_guard;
 mod workload;
 
 use super::sheet::{Entry, Sheet, field, map};
@@ -58,6 +59,7 @@ pub(crate) fn planned() -> Vec<Planned> {
     all.extend(workload::deployments());
     all.extend(workload::budgets());
     all.extend(network::policies());
+    all.extend(pool_guard::policies());
     all.extend(hooks::configurations());
     all
 }

@@ -60,6 +60,20 @@ impl<'a> Resource<'a> {
         if name.is_empty() { Ok(lease) } else { lease.object() }
     }
 
+    pub(crate) fn config_map(namespace: &'a str, name: &'a str) -> Result<Self, Refusal> {
+        segment(namespace)
+            .then_some(Self {
+                group: "",
+                version: "v1",
+                plural: "configmaps",
+                subresource: "",
+                namespace,
+                name,
+            })
+            .ok_or_else(|| no_name("namespace", namespace))?
+            .object()
+    }
+
     /// All objects of a kind, in one namespace or, if that is empty, in all.
     pub(crate) fn collection(
         group: &'static str,

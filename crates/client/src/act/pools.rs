@@ -1,5 +1,6 @@
 //! # Pools: the reads and writes of dedicated pools
-//! Room:     finalizer and status of a pool; the one write of a node; all nodes as they are now.
+//! Room:     finalizer and status of a pool; the one write of a node; all nodes as they are now, and the names of those
+//!           that are known.
 //! Comes in: pools as they were seen; a way to find out what a node is to be, asked with the node as it is now.
 //! Goes out: what was written, as the server answered; a [`Refusal`].
 //! Keeps:    nothing is put on a node for a pool that is not, at that moment, just as it was when that was decided: who
@@ -9,7 +10,7 @@
 use super::{Actor, Answer, Ask, Caution, JSON_PATCH, MANAGED, Refusal, Resource, quiet};
 use crate::decode::{Decoded, Fact, ObjectBody, SeenMember, SeenPool, object_from_body};
 use crate::pages::{Listing, pages};
-use crate::pools::{MemberObject, finalizer_patch};
+use crate::pools::{KNOWN_NODES, KnownNodes, MemberObject, finalizer_patch};
 use bytes::Bytes;
 use http::Method;
 use std::time::Duration;
@@ -118,6 +119,29 @@ impl Actor {
         let on = Resource::pool(name, "status")?;
         let answer = self.send(Method::PATCH, &on, MANAGED, merge(body)).await?;
         read(&on, &answer)
+    }
+
+    /// Brings the ConfigMap of known nodes in step, if there is one: `taintward install` makes it, with the policy that
+    /// reads it. Whether it is there.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; [`Failure::Conflict`] if somebody else writes it at the same moment.
+    pub async fn write_known_nodes(&self, namespace: &str, known: &KnownNodes) -> Result<bool, Refusal> {
+        let on = Resource::config_map(namespace, KNOWN_NODES)?;
+        self.as_one(&on, async {
+            let ask = Ask { caution: Caution::Absence, ..Ask::default() };
+            let answer = match self.send(Method::GET, &on, "", ask).await {
+                Ok(answer) => answer,
+                Err(Refusal { failure: Failure::NotFound, .. }) => return Ok(false),
+                Err(refusal) => return Err(refusal),
+            };
+            let body = known.patch(&answer.body).map_err(|why| Refusal::unreadable(&on, &why))?;
+            if let Some(body) = body {
+                self.send(Method::PATCH, &on, MANAGED, merge(body)).await?;
+            }
+            Ok(true)
+        })
+        .await
     }
 
     /// All nodes as they are now, page by page, past all caches of the server.

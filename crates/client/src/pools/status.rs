@@ -110,6 +110,8 @@ pub fn status_patch(seen: &SeenPool, told: &Told, past: &[Mark]) -> Option<Bytes
     let counts = &told.status;
     let status = json!({
         "observedGeneration": told.observed,
+        "standing": counts.standing.as_str(),
+        "nodeNames": counts.members,
         "nodes": counts.nodes,
         "conflicts": counts.conflicts,
         "pods": counts.pods,

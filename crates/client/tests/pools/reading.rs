@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use taintward_client::decode::{Decoded, Fact, ObjectBody, SeenPool, object_from_body};
 use taintward_core::admission::Selector;
 use taintward_core::admission::pool::{
-    Enforcement, Mark, Members, Placement, Pool, PoolLabel, PoolTaint, Reason, ServiceAccount, Standing,
-    Trust, Users, assess,
+    DaemonSets, Enforcement, Mark, Members, Placement, Pool, PoolLabel, PoolTaint, Reason, ServiceAccount,
+    Standing, Trust, Users, assess,
 };
 use taintward_core::names::{Uid, Version};
 use taintward_core::scheduling::{NodeOperator, NodeRequirement};
@@ -45,6 +45,7 @@ fn expected() -> Pool {
         },
         placement: Placement::Allowed,
         enforcement: Enforcement::Deny,
+        daemon_sets: DaemonSets::Allow,
         past: Vec::new(),
     }
 }
@@ -73,7 +74,7 @@ fn what_is_not_said_has_its_default() {
     let taint = PoolTaint { key: "a".into(), ..PoolTaint::default() };
     let created = expected().created;
     assert_eq!(read, Pool { name: "team-a".into(), created, leaving: true, taint, ..Pool::default() });
-    assert_eq!((read.placement, read.enforcement), (Placement::Exclusive, Enforcement::Warn));
+    assert_eq!((read.placement, read.enforcement), (Placement::Exclusive, Enforcement::Deny));
 }
 
 #[test]

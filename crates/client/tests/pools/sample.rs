@@ -53,6 +53,7 @@ pub(crate) fn pool() -> Value {
             },
             "placement": "Allowed",
             "enforcement": "Deny",
+            "daemonSets": "Allow",
         },
     })
 }

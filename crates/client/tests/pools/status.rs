@@ -5,7 +5,7 @@ use serde_json::Value;
 use taintward_client::decode::{SeenPool, Told};
 use taintward_client::pools::{status_patch, told};
 use taintward_core::admission::pool::{
-    Assessment, Mark, NodeFacts, Offender, PoolStatus, Reason, Trust, assess, remembered, status,
+    Assessment, Mark, NodeFacts, Offender, PoolStatus, Reason, Standing, Trust, assess, remembered, status,
 };
 use taintward_core::names::PodName;
 use taintward_core::taint::Effect;
@@ -17,6 +17,8 @@ fn counts() -> PoolStatus {
     let offender =
         Offender { pod: PodName::new("ns", "p"), node: "n1".into(), message: "toleration 0".into() };
     PoolStatus {
+        standing: Standing::Applied,
+        members: vec!["n1".into()],
         nodes: 1,
         conflicts: 2,
         pods: 3,
@@ -91,6 +93,7 @@ fn conditions_say_what_the_core_found() {
     assert_eq!(condition(&good, "Advised"), ("True", Reason::EverybodyMayUse.as_str()));
     let bad = of(&|object| object["spec"]["taint"]["key"] = "a/b/c".into());
     assert_eq!(condition(&bad, "Ready"), ("False", Reason::BadTaint.as_str()));
+    assert_eq!((good.status.standing, bad.status.standing), (Standing::Applied, Standing::Refused));
     let none = of(&|object| object["spec"]["nodes"] = serde_json::json!({"names": ["elsewhere"]}));
     assert_eq!(condition(&none, "Ready"), ("True", "Applied"));
     let leaving = of(&|object| object["metadata"]["deletionTimestamp"] = "2027-01-15T09:00:00Z".into());

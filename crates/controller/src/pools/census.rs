@@ -25,7 +25,11 @@ pub(super) fn census(judgement: &Judgement, world: &World) -> Vec<PoolStatus> {
     let nodes = judgement.settled_nodes();
     let residents = residents(judgement, &nodes, world);
     let exemptions = Exemptions::default();
-    status(&judgement.pools, &judgement.standing, &nodes, residents, &exemptions, Trust::Pools)
+    let mut all = status(&judgement.pools, &judgement.standing, &nodes, residents, &exemptions, Trust::Pools);
+    for (status, members) in all.iter_mut().zip(&judgement.members) {
+        status.members = members.iter().cloned().collect();
+    }
+    all
 }
 
 /// The pods that count for some pool: those on dedicated nodes, and those that have to be.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use taintward_client::act::{Actor, MemberNow, Refusal};
 use taintward_client::clock::Clock;
 use taintward_client::decode::SeenPool;
-use taintward_client::pools::status_patch;
+use taintward_client::pools::{KNOWN_NODES, KnownNodes, status_patch};
 use taintward_core::admission::pool::remembered;
 use taintward_core::effect::Failure;
 use taintward_core::names::NodeName;
@@ -42,6 +42,8 @@ pub(super) enum Errand {
     Release(SeenPool),
     /// Make a node what it is to be.
     Member(NodeName),
+    /// Tell the admission policy, in this namespace, which nodes are known.
+    Roster(Arc<str>, KnownNodes),
 }
 
 /// What the API server answered.
@@ -51,6 +53,8 @@ pub(super) enum Answer {
     Pool(Option<Box<SeenPool>>),
     /// The node afterwards.
     Node(Box<MemberNow>),
+    /// The names of known nodes are in step, if a policy reads them.
+    Roster,
 }
 
 /// What came of an errand.
@@ -80,6 +84,7 @@ impl Errand {
                 Key::Pool(pool.uid.clone())
             }
             Self::Member(node) => Key::Node(node.clone()),
+            Self::Roster(..) => Key::Roster,
         }
     }
 
@@ -89,6 +94,7 @@ impl Errand {
             Self::Hold(_) | Self::Release(_) => metrics::Effect::HoldPool,
             Self::Tell(..) | Self::Forget(_) => metrics::Effect::TellPool,
             Self::Member(_) => metrics::Effect::Dedicate,
+            Self::Roster(..) => metrics::Effect::ListNodes,
         }
     }
 
@@ -99,6 +105,7 @@ impl Errand {
                 &pool.pool.name
             }
             Self::Member(node) => node.as_str(),
+            Self::Roster(..) => KNOWN_NODES,
         }
     }
 }
@@ -190,6 +197,10 @@ impl Way {
             Errand::Member(node) => {
                 let written = actor.write_member(node, |live| judgement.intent(&live.node)).await?;
                 Ok(Answer::Node(Box::new(written)))
+            }
+            Errand::Roster(namespace, known) => {
+                actor.write_known_nodes(namespace, known).await?;
+                Ok(Answer::Roster)
             }
         }
     }

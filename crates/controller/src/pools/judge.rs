@@ -33,6 +33,8 @@ pub(super) struct Judgement {
     pub(super) todo: BTreeSet<NodeName>,
     /// Nodes that each pool should have and that are not yet as it wants them.
     pub(super) waiting: Vec<BTreeSet<NodeName>>,
+    /// The nodes that each pool has or takes next.
+    pub(super) members: Vec<BTreeSet<Box<str>>>,
     /// What each pool's status is to remember.
     pub(super) memory: Vec<Memory>,
 }
@@ -56,30 +58,45 @@ impl Judgement {
         let nodes = members(&world.nodes);
         let assessments = assess(&pools, Some(&nodes), Trust::Pools);
         let standing: Vec<Standing> = assessments.iter().map(|one| one.standing).collect();
-        let waiting = vec![BTreeSet::new(); seen.len()];
+        let (waiting, members) = (vec![BTreeSet::new(); seen.len()], vec![BTreeSet::new(); seen.len()]);
         let unreadable = world.pools.unreadable().map(Into::into).collect();
         let able = seen.iter().zip(&standing).map(|(seen, &standing)| able(seen, standing)).collect();
         let todo = BTreeSet::new();
         let memory = memories(&pools, &nodes);
-        let mut judgement =
-            Self { seen, pools, assessments, standing, able, unreadable, nodes, todo, waiting, memory };
+        let mut judgement = Self {
+            seen,
+            pools,
+            assessments,
+            standing,
+            able,
+            unreadable,
+            nodes,
+            todo,
+            waiting,
+            members,
+            memory,
+        };
         judgement.look_at_nodes();
         judgement
     }
 
     fn look_at_nodes(&mut self) {
         let (mut todo, mut waiting) = (BTreeSet::new(), std::mem::take(&mut self.waiting));
+        let mut members = std::mem::take(&mut self.members);
         for node in &self.nodes {
             let outcome = reconcile(&self.pools, &self.standing, node, Trust::Pools);
-            if let Some(pool) = outcome.pool.filter(|_| !outcome.edits.is_empty()) {
-                waiting[pool].insert(NodeName::new(&node.name));
+            if let Some(pool) = outcome.pool {
+                members[pool].insert(node.name.clone());
+                if !outcome.edits.is_empty() {
+                    waiting[pool].insert(NodeName::new(&node.name));
+                }
             }
             let is_idle = outcome.edits.is_empty() && self.able == self.standing;
             if !is_idle && !self.intent(node).edits.is_empty() {
                 todo.insert(NodeName::new(&node.name));
             }
         }
-        (self.todo, self.waiting) = (todo, waiting);
+        (self.todo, self.waiting, self.members) = (todo, waiting, members);
     }
 
     /// What a node is to be.

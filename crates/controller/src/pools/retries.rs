@@ -29,6 +29,8 @@ pub(super) enum Key {
     Pool(Uid),
     /// A node.
     Node(NodeName),
+    /// The names of known nodes.
+    Roster,
 }
 
 /// Something that failed.

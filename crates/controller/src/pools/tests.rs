@@ -208,7 +208,9 @@ fn a_pool_is_ready_when_its_nodes_are_written() {
     world.hear(self::pods(&pods));
     let judgement = Judgement::of(&world);
     let counts = census(&judgement, &world);
-    let expected = PoolStatus { nodes: 1, pods: 1, elsewhere: 1, offenders: 1, ..PoolStatus::default() };
+    let members = vec!["n1".into(), "n2".into()];
+    let expected =
+        PoolStatus { members, nodes: 1, pods: 1, elsewhere: 1, offenders: 1, ..PoolStatus::default() };
     assert_eq!(PoolStatus { named: Vec::new(), ..counts[0].clone() }, expected, "n2 is not written yet");
     let mut retries = Retries::new(1);
     let ready = |judgement: &Judgement, retries: &Retries| {

@@ -21,6 +21,7 @@ use core::fmt;
 mod affinity;
 mod assess;
 mod belongs;
+mod entry;
 mod fault;
 mod guard;
 mod node;
@@ -31,6 +32,7 @@ mod status;
 pub use affinity::{alternatives, narrowed};
 pub use assess::{Assessment, Standing, assess};
 pub use belongs::{Belongs, Exempt, Exemptions, Who, belongs};
+pub use entry::{Entry, entry, is_ordinary, might_tolerate};
 pub use fault::{Finding, Reason};
 pub use guard::{Gift, Trespass, gift, trespass};
 pub use node::{Conflict, NodeEdits, NodeFacts, NodeOutcome, RecordEdit, reconcile};
@@ -105,12 +107,22 @@ pub enum Placement {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Enforcement {
     /// They are refused.
+    #[default]
     Deny,
     /// Their authors are warned.
-    #[default]
     Warn,
     /// Nothing.
     Off,
+}
+
+/// What the pool is to pods that the DaemonSet controller makes, outside of exempt namespaces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DaemonSets {
+    /// They are as other pods: kept off its nodes, unless they are its own.
+    #[default]
+    Deny,
+    /// They may run on its nodes.
+    Allow,
 }
 
 /// A `DedicatedPool`.
@@ -134,6 +146,8 @@ pub struct Pool {
     pub placement: Placement,
     /// What becomes of others.
     pub enforcement: Enforcement,
+    /// What becomes of DaemonSets' pods.
+    pub daemon_sets: DaemonSets,
     /// What it has stood for and may be on nodes, as its status remembers it ([`remembered`]); see [`Trust::Pools`].
     pub past: Vec<Mark>,
 }
@@ -186,6 +200,11 @@ impl Pool {
         let taints =
             taints.map(|taint| Mark::Taint { key: taint.key, value: taint.value, effect: taint.effect });
         taints.chain([Mark::Label { key: label.key, value: label.value }]).collect()
+    }
+
+    /// Whether pods of others are refused.
+    pub fn keeps_out(&self) -> bool {
+        !self.leaving && self.enforcement == Enforcement::Deny
     }
 
     /// Whether it asks for a node of this name and with these labels, from which those that pools put there have been

@@ -9,7 +9,7 @@ use super::policy::{Asked, Policy};
 use super::pool::{Pool, Who};
 use super::restriction::NamespaceLists;
 use crate::fact::Owner;
-use crate::scheduling::{Labels, NodeTerm};
+use crate::scheduling::{Labels, NodeOperator, NodeRequirement, NodeTerm};
 use crate::toleration::Toleration;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -32,8 +32,9 @@ pub struct Requester {
     pub groups: Vec<Box<str>>,
 }
 
-/// The controllers of Kubernetes that make pods, by the accounts they use: who asks says nothing about for whom.
-const MAKERS: [&str; 6] = [
+/// The controllers of Kubernetes that make pods, by the accounts they use: who asks says nothing about for whom. The
+/// first two make those of DaemonSets.
+pub const MAKERS: [&str; 6] = [
     "system:kube-controller-manager",
     "system:serviceaccount:kube-system:daemon-set-controller",
     "system:serviceaccount:kube-system:replicaset-controller",
@@ -97,6 +98,8 @@ pub struct PodAsked {
     pub node: Option<Box<str>>,
     /// `spec.schedulingGates` is not empty: its affinity may still be narrowed.
     pub gated: bool,
+    /// `metadata.deletionTimestamp` is set: no scheduler looks at it any more.
+    pub leaving: bool,
     /// `spec.hostNetwork`.
     pub host_network: bool,
     /// Labelled `tier: control-plane`.
@@ -109,6 +112,15 @@ pub struct PodAsked {
     pub asked: Asked,
 }
 
+/// A pod before a change, as far as that matters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodBefore {
+    /// `spec.tolerations`.
+    pub tolerations: Vec<Toleration>,
+    /// `spec.schedulingGates` was not empty.
+    pub gated: bool,
+}
+
 /// A request for a pod, on the resource itself: no subresource asks any of these rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodRequest {
@@ -118,8 +130,8 @@ pub struct PodRequest {
     pub requester: Option<Requester>,
     /// The pod. To [`super::review::validate`] it is the final one.
     pub pod: PodAsked,
-    /// The tolerations it had before a change; `None` on creation.
-    pub old: Option<Vec<Toleration>>,
+    /// How it was before a change; `None` on creation.
+    pub old: Option<PodBefore>,
 }
 
 impl PodRequest {
@@ -138,8 +150,42 @@ impl PodRequest {
     pub(super) fn before(&self) -> Option<&[Toleration]> {
         match self.operation {
             Operation::Create => None,
-            Operation::Update => Some(self.old.as_deref().unwrap_or(&self.pod.tolerations)),
+            Operation::Update => {
+                Some(self.old.as_ref().map_or(&self.pod.tolerations, |old| &old.tolerations))
+            }
         }
+    }
+
+    /// The one node that a new pod can go to: the one it names, or the one that the DaemonSet controller made it for.
+    pub fn destination(&self) -> Option<&str> {
+        match self.operation {
+            Operation::Update => None,
+            Operation::Create => self.pod.node.as_deref().or_else(|| self.daemons_node()),
+        }
+    }
+
+    /// Made by the DaemonSet controller for a DaemonSet: anyone may write such an owner down.
+    pub fn is_daemon(&self) -> bool {
+        self.pod.identity.owner == Owner::DaemonSet
+            && self.requester.as_ref().is_some_and(Requester::makes_daemons)
+    }
+
+    /// The DaemonSet controller puts the same requirement on the node's name into each term of the affinity.
+    fn daemons_node(&self) -> Option<&str> {
+        let mut names = self.pod.required.iter().flatten().map(named_node);
+        let first = names.next().filter(|_| self.is_daemon())??;
+        names.all(|name| name == Some(first)).then_some(first)
+    }
+}
+
+/// The node of a term that one node alone can meet, by its name.
+fn named_node(term: &NodeTerm) -> Option<&str> {
+    match &term.fields[..] {
+        [NodeRequirement { key, operator: NodeOperator::In, values }] if **key == *"metadata.name" => {
+            let [name] = &values[..] else { return None };
+            Some(name)
+        }
+        _ => None,
     }
 }
 
@@ -154,10 +200,10 @@ pub struct NamespaceFacts {
     pub lists: NamespaceLists,
 }
 
-/// Which pool's node a pod names in `spec.nodeName`.
+/// Whose the node is that a pod can go to alone ([`PodRequest::destination`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NodePool<'s> {
-    /// The node is not known, or the pod names none.
+    /// There is no such node, as far as is known. It may be made later, as one of a pool.
     #[default]
     Unknown,
     /// The node is nobody's.
@@ -175,6 +221,6 @@ pub struct Surroundings<'s> {
     pub policies: Option<&'s [Policy]>,
     /// All pools that stand ([`super::pool::Standing`]); in the order of their names.
     pub pools: Option<&'s [Pool]>,
-    /// Whose the node is that the pod names.
+    /// Whose the pod's only node is, if there is only one.
     pub node_pool: NodePool<'s>,
 }

@@ -6,7 +6,7 @@ use crate::worlds::{World, any_world};
 use proptest::prelude::*;
 use taintward_core::admission::extended::extended_tolerations;
 use taintward_core::admission::policy::Upstream;
-use taintward_core::admission::request::{NodePool, PodRequest, Surroundings};
+use taintward_core::admission::request::{NodePool, PodBefore, PodRequest, Surroundings};
 use taintward_core::admission::restriction::{Merging, Restriction, is_superset};
 use taintward_core::admission::review::{Advice, Mutation, Settings, mutate, review, validate};
 use taintward_core::admission::{DefaultSeconds, default_tolerations};
@@ -114,7 +114,7 @@ proptest! {
         }
         // On update, not even of those that were there before.
         if let Some(old) = &world.request.old {
-            prop_assert!(old.iter().all(|one| made.tolerations.contains(one)));
+            prop_assert!(old.tolerations.iter().all(|one| made.tolerations.contains(one)));
         }
     }
 
@@ -202,7 +202,10 @@ proptest! {
     #[test]
     fn an_update_that_adds_nothing_is_never_refused(mut world in any_world(true)) {
         world.request.operation = taintward_core::admission::request::Operation::Update;
-        world.request.old = Some(world.request.pod.tolerations.clone());
+        world.request.old = Some(PodBefore {
+            tolerations: world.request.pod.tolerations.clone(),
+            gated: world.request.pod.gated,
+        });
         let ruling = validate(&world.request, &world.around(), &settings(Merging::KeepsOwn));
         prop_assert!(ruling.denial.is_none() && ruling.warnings.is_empty(), "{:?}", ruling);
     }

@@ -6,7 +6,9 @@ use proptest::sample::select;
 use taintward_core::admission::Selector;
 use taintward_core::admission::policy::{Asked, Bounds, Policy, Stay};
 use taintward_core::admission::pool::{Enforcement, Members, Placement, Pool, PoolLabel, PoolTaint, Users};
-use taintward_core::admission::request::{Identity, NamespaceFacts, Operation, PodAsked, PodRequest};
+use taintward_core::admission::request::{
+    Identity, NamespaceFacts, Operation, PodAsked, PodBefore, PodRequest,
+};
 use taintward_core::admission::restriction::{Listed, NamespaceLists};
 use taintward_core::scheduling::{Labels, NodeOperator, NodeRequirement, NodeTerm};
 use taintward_core::taint::{Effect, keys};
@@ -161,7 +163,8 @@ pub(crate) fn any_world(touching: bool) -> impl Strategy<Value = World> {
     let around = (team, any_asked(), defaults, whitelist);
     (any_pod(), any::<bool>(), 0..6_usize, around, vec(any_policy(), 0..2), vec(any_pool(), 0..3)).prop_map(
         |(pod, update, had, (labels, asked, defaults, whitelist), policies, pools)| {
-            let old = update.then(|| pod.tolerations[..had.min(pod.tolerations.len())].to_vec());
+            let had = pod.tolerations[..had.min(pod.tolerations.len())].to_vec();
+            let old = update.then(|| PodBefore { tolerations: had, gated: pod.gated });
             let operation = if update { Operation::Update } else { Operation::Create };
             let lists = NamespaceLists { defaults, whitelist };
             World {

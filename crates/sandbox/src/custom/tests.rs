@@ -125,7 +125,10 @@ fn what_is_left_out_is_filled_in_and_what_says_nothing_is_dropped() {
     let mut pool = json!({"spec": {"taint": {"key": "a", "value": null}, "label": null, "placement": null}});
     definition.fill(&mut pool);
     let taint = json!({"key": "a", "value": "", "effects": ["NoSchedule"]});
-    assert_eq!(pool, json!({"spec": {"taint": taint, "placement": "Exclusive", "enforcement": "Warn"}}));
+    assert_eq!(
+        pool,
+        json!({"spec": {"taint": taint, "placement": "Exclusive", "enforcement": "Deny", "daemonSets": "Deny"}})
+    );
     let mut faults = Vec::new();
     definition.judge(&pool, "", &mut faults);
     let kinds: Vec<(&str, Kind)> = faults.iter().map(|fault| (fault.field.as_str(), fault.kind)).collect();

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use shape::{NodeShape, OldPodShape, PodShape, RequirementShape, SpecShape, TermShape, TolerationShape};
 use taintward_core::admission::policy::Asked;
-use taintward_core::admission::request::{Identity, PodAsked};
+use taintward_core::admission::request::{Identity, PodAsked, PodBefore};
 use taintward_core::scheduling::{NodeOperator, NodeRequirement, NodeTerm};
 use taintward_core::taint::{Effect, Taint};
 use taintward_core::toleration::{Operator, Toleration};
@@ -83,6 +83,7 @@ pub(super) fn pod(raw: &RawValue) -> Result<Pod<'_>, Malformed> {
             .filter(|Text(name)| !name.is_empty())
             .map(|Text(name)| name.as_ref().into()),
         gated: !spec.scheduling_gates.as_ref().is_none_or(Vec::is_empty),
+        leaving: metadata.deletion_timestamp.is_some(),
         host_network: spec.host_network.unwrap_or(false),
         control_plane: metadata.labels.is_some_and(|labels| labels.control_plane),
         ..PodAsked::default()
@@ -133,10 +134,12 @@ fn tolerations(raw: Option<&RawValue>) -> Result<Vec<Toleration>, Malformed> {
     Ok(list(raw)?.into_iter().map(toleration).collect())
 }
 
-/// The tolerations a pod had.
-pub(super) fn tolerations_before(raw: &RawValue) -> Result<Vec<Toleration>, Malformed> {
+/// A pod as it was before a change.
+pub(super) fn pod_before(raw: &RawValue) -> Result<PodBefore, Malformed> {
     let pod: OldPodShape<'_> = object("request.oldObject", raw)?;
-    tolerations(pod.spec.and_then(|Fields(spec)| spec.tolerations))
+    let Some(Fields(spec)) = pod.spec else { return Ok(PodBefore::default()) };
+    let gated = !spec.scheduling_gates.as_ref().is_none_or(Vec::is_empty);
+    Ok(PodBefore { tolerations: tolerations(spec.tolerations)?, gated })
 }
 
 /// Reads a node.

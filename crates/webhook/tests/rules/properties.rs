@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use taintward_core::admission::policy::Asked;
 use taintward_core::admission::request::{
-    Identity, NodePool, Operation, PodAsked, PodRequest, Requester, Surroundings,
+    Identity, NodePool, Operation, PodAsked, PodBefore, PodRequest, Requester, Surroundings,
 };
 use taintward_core::admission::review::{Mutation, mutate};
 use taintward_core::scheduling::{NodeOperator, NodeRequirement, NodeTerm};
@@ -195,7 +195,7 @@ fn by_the_core(pod: &Value, namespace: &str, update: bool) -> Mutation {
     let operation = if update { Operation::Update } else { Operation::Create };
     let requester = Requester { user: "jane".into(), groups: vec!["system:authenticated".into()] };
     let asked = read(pod, namespace);
-    let old = update.then(|| asked.tolerations.clone());
+    let old = update.then(|| PodBefore { tolerations: asked.tolerations.clone(), gated: asked.gated });
     let request = PodRequest { operation, requester: Some(requester), pod: asked, old };
     let (namespaces, policies, pools) = (namespaces(), policies(), pools());
     let around = Surroundings {

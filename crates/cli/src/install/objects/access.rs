@@ -9,6 +9,7 @@
 use super::super::sheet::{Item, Sheet, field, item, list, map, maps, texts};
 use super::super::values::{Knob, When};
 use super::{CERTIFICATE, NAME, Planned, WEBHOOK, everywhere, labels, object, within};
+use taintward_client::pools::KNOWN_NODES;
 
 const FILE: &str = "rbac.yaml";
 const RBAC: &str = "rbac.authorization.k8s.io/v1";
@@ -123,8 +124,14 @@ fn pools() -> Vec<Planned> {
         rule(OURS, ["dedicatedpools"], list(read.into_iter().chain([finalizer]))),
         rule(OURS, ["dedicatedpools/status"], texts(["patch"])).when(When::Enforces),
     ]);
+    const ACTS: When = When::All(&[When::Controller, When::Pools, When::Enforces]);
+    let name = "taintward-controller-dedicated-pools";
     let note = "Nodes that belong to a DedicatedPool.";
-    granted(CONTROLLER, "taintward-controller-dedicated-pools", Scope::Everywhere, note, RUNS, rules)
+    let mut all = granted(CONTROLLER, name, Scope::Everywhere, note, RUNS, rules);
+    let nodes = list([named_rule("", "configmaps", KNOWN_NODES, texts(["get", "patch"]))]);
+    let note = "The names of all nodes, for the admission policy.";
+    all.extend(granted(CONTROLLER, name, Scope::Own, note, ACTS, nodes));
+    all
 }
 
 pub(super) fn webhook() -> Vec<Planned> {

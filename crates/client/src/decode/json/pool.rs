@@ -9,7 +9,7 @@ use super::shape::{Custom, Kept, MembersEntry, Object, PoolSpec, PoolTaintEntry,
 use super::{read, status, time, uid, version};
 use crate::decode::{Decoded, Fault, SeenPool, harmless};
 use taintward_core::admission::pool::{
-    Enforcement, Members, Placement, Pool, PoolLabel, PoolTaint, ServiceAccount, Users,
+    DaemonSets, Enforcement, Members, Placement, Pool, PoolLabel, PoolTaint, ServiceAccount, Users,
 };
 use taintward_core::taint::Effect;
 
@@ -34,6 +34,8 @@ pub(in crate::decode) fn pool(bytes: &[u8]) -> Result<Decoded<SeenPool>, Fault> 
         placement: word(spec.placement.as_ref(), &PLACEMENTS).map_err(|fault| fault.at("spec.placement"))?,
         enforcement: word(spec.enforcement.as_ref(), &ENFORCEMENTS)
             .map_err(|fault| fault.at("spec.enforcement"))?,
+        daemon_sets: word(spec.daemon_sets.as_ref(), &DAEMON_SETS)
+            .map_err(|fault| fault.at("spec.daemonSets"))?,
         past: object.status.map_or(Ok(Vec::new()), |raw| status::past(raw.get().as_bytes()))?,
     };
     let told = object.status.and_then(|raw| status::told(raw.get().as_bytes()));
@@ -47,6 +49,8 @@ const PLACEMENTS: [(&str, Placement); 2] =
 
 const ENFORCEMENTS: [(&str, Enforcement); 3] =
     [("Deny", Enforcement::Deny), ("Warn", Enforcement::Warn), ("Off", Enforcement::Off)];
+
+const DAEMON_SETS: [(&str, DaemonSets); 2] = [("Deny", DaemonSets::Deny), ("Allow", DaemonSets::Allow)];
 
 /// One of these words; the default where there is none.
 fn word<T: Copy + Default>(text: Option<&Text<'_>>, words: &[(&str, T)]) -> Result<T, Fault> {

@@ -8,7 +8,7 @@
 use super::shape::{MarkEntry, Object, PastStatus, Text, ToldStatus};
 use super::{read, time};
 use crate::decode::{Condition, Fault, Told, harmless};
-use taintward_core::admission::pool::{Mark, Offender, PoolStatus};
+use taintward_core::admission::pool::{Mark, Offender, PoolStatus, Standing};
 use taintward_core::names::PodName;
 use taintward_core::taint::Effect;
 
@@ -35,6 +35,8 @@ fn mark(entry: &MarkEntry<'_>) -> Result<Mark, Fault> {
         }
     }
 }
+
+const STANDINGS: [Standing; 3] = [Standing::Applied, Standing::Frozen, Standing::Refused];
 
 /// What is told of it.
 pub(super) fn told(bytes: &[u8]) -> Option<Told> {
@@ -63,6 +65,10 @@ pub(super) fn told(bytes: &[u8]) -> Option<Told> {
     Some(Told {
         observed: status.observed_generation,
         status: PoolStatus {
+            standing: STANDINGS
+                .into_iter()
+                .find(|one| one.as_str() == Text::or_empty(status.standing.as_ref()))?,
+            members: status.node_names.unwrap_or_default().0,
             nodes: status.nodes,
             conflicts: status.conflicts,
             pods: status.pods,

@@ -30,6 +30,17 @@ pub enum Standing {
     Refused,
 }
 
+impl Standing {
+    /// `Applied`
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Applied => "Applied",
+            Self::Frozen => "Frozen",
+            Self::Refused => "Refused",
+        }
+    }
+}
+
 /// How a pool stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assessment {

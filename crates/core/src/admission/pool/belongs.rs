@@ -2,13 +2,14 @@
 //! Room:     whether a pod is one of a pool's own; which pods no pool has a say in.
 //! Comes in: what is known of the pod and of who asks for it.
 //! Goes out: [`Belongs`], [`Exempt`].
-//! Keeps:    what cannot be known is neither yes nor no: nothing is given, and nobody is refused.
+//! Keeps:    what cannot be known is neither yes nor no.
 //! Not here: what follows (`guard.rs`).
 //!
 //! Most pods are made by controllers, and the one who asks for them is the controller's account: it says nothing about
-//! for whom. So namespace and service account of the pod decide for all pods; users and groups count only when a pod is
-//! created, and only if it is not one of those controllers who asks. Whoever may create pods in a namespace may choose
-//! any service account of it: naming accounts keeps no one of the same namespace out.
+//! for whom. So namespace and service account of the pod decide for all pods; users and groups count only where it is
+//! known who asks, and only if it is not one of those controllers. A change is judged by the one who makes it: what it
+//! brings is theirs. Whoever may create pods in a namespace may choose any service account of it: naming accounts keeps
+//! no one of the same namespace out.
 
 use super::{Pool, ServiceAccount};
 use crate::admission::request::{Identity, Operation, Requester};
@@ -49,15 +50,11 @@ pub fn belongs(pool: &Pool, who: Who<'_>) -> Belongs {
         return Belongs::Yes;
     }
     let maker_matters = !users.users.is_empty() || !users.groups.is_empty();
-    let maker_unknown = match who.operation {
-        Some(Operation::Create) => who.requester.is_none(),
-        Some(Operation::Update) | None => true,
-    };
     let namespace = users.namespaces.as_ref();
     match namespace.map(|selector| who.namespace.map(|labels| selector.selects(labels))) {
         Some(Some(true)) => Belongs::Yes,
         Some(None) => Belongs::Unknown,
-        _ if maker_matters && maker_unknown => Belongs::Unknown,
+        _ if maker_matters && who.requester.is_none() => Belongs::Unknown,
         _ => Belongs::No,
     }
 }
@@ -69,35 +66,32 @@ fn runs_as(identity: &Identity, account: &ServiceAccount) -> bool {
 
 fn made_by_user(pool: &Pool, who: Who<'_>) -> bool {
     let Some(requester) = who.requester else { return false };
-    who.operation == Some(Operation::Create)
-        && !requester.makes_pods_for_others()
+    !requester.makes_pods_for_others()
         && (pool.users.users.contains(&requester.user)
             || pool.users.groups.iter().any(|group| requester.is_in(group)))
 }
 
-/// Why no pool has a say in a pod: it gets nothing and is not refused.
+/// Why no pool has a say in a pod: it gets nothing and is not refused. Priority classes are no reason: anyone may use the
+/// system's where no quota says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Exempt {
-    /// A DaemonSet's: it belongs on every node that its template tolerates, and an affinity for some nodes would leave it
-    /// Pending on the others. Only if the DaemonSet controller asks for it: anybody may write such an owner down.
-    DaemonSet,
+    /// In an exempt namespace.
+    Namespace,
     /// The shadow of a static pod: it runs already. Only if a kubelet asks for it.
     Mirror,
-    /// In a namespace of the system.
-    SystemNamespace,
-    /// Of the priority class `system-node-critical` or `system-cluster-critical`. Who may use these is for quotas to
-    /// say.
-    SystemCritical,
+    /// A DaemonSet's: it gets nothing, because it belongs on every node that its template tolerates, and an affinity for
+    /// some nodes would leave it Pending on the others. Whether it is let in is for the pool to say
+    /// ([`DaemonSets`](super::DaemonSets)).
+    DaemonSet,
 }
 
 impl Exempt {
     /// `daemon-set`
     pub const fn name(self) -> &'static str {
         match self {
-            Self::DaemonSet => "daemon-set",
+            Self::Namespace => "exempt-namespace",
             Self::Mirror => "mirror",
-            Self::SystemNamespace => "system-namespace",
-            Self::SystemCritical => "system-critical",
+            Self::DaemonSet => "daemon-set",
         }
     }
 }
@@ -105,49 +99,32 @@ impl Exempt {
 /// Which pods are exempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exemptions {
-    /// The rules that hold.
-    pub rules: Vec<Exempt>,
-    /// The namespaces of the system.
+    /// The namespaces no pool has a say in: the system's, and those that the administrator trusts like them.
     pub namespaces: Vec<Box<str>>,
 }
 
 impl Default for Exemptions {
     fn default() -> Self {
-        Self {
-            rules: [Exempt::DaemonSet, Exempt::Mirror, Exempt::SystemNamespace, Exempt::SystemCritical]
-                .into(),
-            namespaces: ["kube-system".into()].into(),
-        }
+        Self { namespaces: ["kube-system".into()].into() }
     }
 }
 
-const CRITICAL: [&str; 2] = ["system-node-critical", "system-cluster-critical"];
-
 impl Exemptions {
-    /// Why this pod is not refused, if so. A DaemonSet's and a kubelet's are believed only from those who make them, or
-    /// where it is not known who asks.
+    /// Why this pod is not refused, if so. A mirror pod is believed only from a kubelet, or where it is not known who
+    /// asks.
     pub fn of(&self, who: Who<'_>) -> Option<Exempt> {
-        let is = |right: fn(&Requester) -> bool| who.requester.is_none_or(right);
-        let believed = |rule: Exempt| match rule {
-            Exempt::DaemonSet => is(Requester::makes_daemons),
-            Exempt::Mirror => is(Requester::is_kubelet),
-            Exempt::SystemNamespace | Exempt::SystemCritical => true,
-        };
-        self.claimed(who.identity).find(|&rule| believed(rule))
+        let by_kubelet = who.requester.is_none_or(Requester::is_kubelet);
+        match () {
+            () if self.namespaces.contains(&who.identity.namespace) => Some(Exempt::Namespace),
+            () if who.identity.mirror && by_kubelet => Some(Exempt::Mirror),
+            () => None,
+        }
     }
 
-    /// Why this pod gets nothing, if so: here it is believed without asking, because it gains nobody anything.
+    /// Why this pod gets nothing, if so: here it is believed without asking, because it gains nothing by it.
     pub fn as_claimed(&self, identity: &Identity) -> Option<Exempt> {
-        self.claimed(identity).next()
-    }
-
-    fn claimed<'a>(&'a self, identity: &'a Identity) -> impl Iterator<Item = Exempt> {
-        let holds = |rule: &Exempt| match rule {
-            Exempt::DaemonSet => identity.owner == Owner::DaemonSet,
-            Exempt::Mirror => identity.mirror,
-            Exempt::SystemNamespace => self.namespaces.contains(&identity.namespace),
-            Exempt::SystemCritical => CRITICAL.contains(&&*identity.priority_class),
-        };
-        self.rules.iter().copied().filter(holds)
+        let who = Who { identity, namespace: None, requester: None, operation: None };
+        let daemon = (identity.owner == Owner::DaemonSet).then_some(Exempt::DaemonSet);
+        self.of(who).or(daemon)
     }
 }

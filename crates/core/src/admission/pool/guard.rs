@@ -2,9 +2,9 @@
 //! Room:     the toleration and the node affinity to add; pods of others that would be let in.
 //! Comes in: the pools that stand, a pod and who asks for it.
 //! Goes out: [`Gift`], [`Trespass`]es.
-//! Keeps:    what is given twice is given once. On update only what is new is refused (VAL-6 lets nobody take back what
-//!           an old pod has, so the pod could never be changed again).
-//! Not here: whose a pod is (`belongs.rs`).
+//! Keeps:    what is given twice is given once. Where it is not known whose a pod is, nothing is given, and a pool that
+//!           denies keeps it out.
+//! Not here: whose a pod is (`belongs.rs`); whether it would be let in (`entry.rs`).
 //!
 //! **What is given when.** On creation: the toleration and, for [`Placement::Exclusive`], the affinity; only the
 //! toleration to a pod that names its node, because a kubelet refuses pods whose affinity does not fit. On update
@@ -16,11 +16,12 @@
 
 use super::affinity::{alternatives, narrowed};
 use super::belongs::{Belongs, Who, belongs};
-use super::{Enforcement, Placement, Pool};
-use crate::admission::request::{NodePool, Operation, PodAsked};
+use super::entry::{Entry, entry};
+use super::{DaemonSets, Enforcement, Placement, Pool};
+use crate::admission::request::{NodePool, Operation, PodAsked, PodRequest};
 use crate::admission::words::{few, text_of, toleration_of};
 use crate::matching::{Match, NumericOperators, tolerates};
-use crate::scheduling::NodeTerm;
+use crate::scheduling::{Labels, NodeTerm};
 use crate::toleration::Toleration;
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -50,6 +51,8 @@ pub fn gift(
     let mut exclusive = Vec::new();
     let update = who.operation != Some(Operation::Create);
     let bound = pod.node.is_some();
+    // Who changes a pod says nothing about for whom it was made: that gives it nothing.
+    let who = Who { requester: who.requester.filter(|_| !update), ..who };
     for pool in pools {
         match belongs(pool, who) {
             Belongs::No => continue,
@@ -87,52 +90,43 @@ fn narrow(pod: &PodAsked, exclusive: &[&Pool], update: bool) -> Option<Vec<NodeT
 pub struct Trespass {
     /// Position of the pool.
     pub pool: usize,
-    /// Positions of the tolerations that let it in; none if it names a node of the pool.
-    pub tolerations: Vec<usize>,
+    /// How.
+    pub entry: Entry,
     /// Which pool, which toleration, who may, what to do.
     pub message: String,
 }
 
-/// The pools that this pod would be let onto, and whose it is not. Those with [`Enforcement::Off`] and those of which it
-/// is not known whether it is one of theirs are left out; the number of the latter comes second.
+/// The pools that this pod would be let onto, and whose it is not. Those with [`Enforcement::Off`] are left out. Where
+/// it is not known whether it is one of a pool's own, a pool that keeps others out keeps it out; the number of other
+/// such pools comes second.
 pub fn trespass(
     pools: &[Pool],
-    pod: &PodAsked,
-    old: Option<&[Toleration]>,
-    node_pool: NodePool<'_>,
-    who: Who<'_>,
-    numeric: NumericOperators,
+    request: &PodRequest,
+    node: NodePool<'_>,
+    namespace: Option<&Labels>,
 ) -> (Vec<Trespass>, usize) {
     let (mut found, mut unknown) = (Vec::new(), 0);
+    let who = Who { namespace, ..request.who(None) };
     for (at, pool) in pools.iter().enumerate().filter(|(_, pool)| pool.enforcement != Enforcement::Off) {
-        let named = old.is_none() && node_pool == NodePool::Pool(&pool.name);
-        let let_in = keys_to(pool, &pod.tolerations, numeric);
-        let was_in = || old.is_some_and(|old| keys_to(pool, old, numeric).is_some());
-        let (tolerations, how) = match let_in {
-            Some(places) if !was_in() => {
-                let how = ways(&places, &pod.tolerations);
-                (places, how)
-            }
-            _ if named => (Vec::new(), names_node(pod)),
-            _ => continue,
-        };
-        match belongs(pool, who) {
-            Belongs::Yes => {}
-            Belongs::Unknown => unknown += 1,
-            Belongs::No => found.push(Trespass { pool: at, tolerations, message: sentence(pool, &how) }),
+        if pool.daemon_sets == DaemonSets::Allow && request.is_daemon() {
+            continue;
         }
+        let entry = entry(pool, request, node);
+        let message = match (&entry, belongs(pool, who)) {
+            (Entry::None, _) => continue,
+            // It is nobody's own on a node that nobody knows; once is enough to say so.
+            (Entry::UnknownNode, _) if pool.keeps_out() && found.is_empty() => unknown_node(request),
+            (Entry::UnknownNode, _) | (_, Belongs::Yes) => continue,
+            (_, Belongs::Unknown) if !pool.keeps_out() => {
+                unknown += 1;
+                continue;
+            }
+            (Entry::Tolerations(places), _) => sentence(pool, &ways(places, &request.pod.tolerations)),
+            (Entry::Node, _) => sentence(pool, &names_node(request)),
+        };
+        found.push(Trespass { pool: at, entry, message });
     }
     (found, unknown)
-}
-
-/// The tolerations that let a pod onto a pool's nodes, by position, if it is let; one is told for each taint. Nobody is
-/// let in by what is not understood, or where nothing keeps anybody off.
-fn keys_to(pool: &Pool, tolerations: &[Toleration], numeric: NumericOperators) -> Option<Vec<usize>> {
-    let first = |taint| tolerations.iter().position(|one| tolerates(one, taint, numeric) == Match::Yes);
-    let mut places: Vec<usize> = pool.barrier().iter().map(first).collect::<Option<_>>()?;
-    places.sort_unstable();
-    places.dedup();
-    (!places.is_empty()).then_some(places)
 }
 
 fn ways(places: &[usize], tolerations: &[Toleration]) -> String {
@@ -147,9 +141,22 @@ fn ways(places: &[usize], tolerations: &[Toleration]) -> String {
     format!("{} {verb} this pod onto them: {out}", each.join(" and "))
 }
 
-fn names_node(pod: &PodAsked) -> String {
-    let node = text_of(pod.node.as_deref().unwrap_or_default());
+fn names_node(request: &PodRequest) -> String {
+    let node = text_of(request.destination().unwrap_or_default());
+    if request.pod.node.is_none() {
+        return format!(
+            "this pod of a DaemonSet is for {node}, which is one of them: take the toleration out of the template"
+        );
+    }
     format!("spec.nodeName puts this pod on {node}, which is one of them: leave it out")
+}
+
+fn unknown_node(request: &PodRequest) -> String {
+    let node = text_of(request.destination().unwrap_or_default());
+    format!(
+        "this pod can only go to node {node}, which is not known and may become one of a dedicated pool's: try again when it \
+         is there, or let the scheduler choose"
+    )
 }
 
 fn sentence(pool: &Pool, how: &str) -> String {

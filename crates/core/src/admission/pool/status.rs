@@ -6,10 +6,10 @@
 //! Not here: findings about the pool itself (`assess.rs`).
 
 use super::assess::Standing;
-use super::belongs::{Belongs, Exemptions, Who, belongs};
+use super::belongs::{Belongs, Exempt, Exemptions, Who, belongs};
 use super::node::{NodeFacts, reconcile};
 use super::record::{Mark, Record, Trust};
-use super::{Placement, Pool};
+use super::{DaemonSets, Placement, Pool};
 use crate::admission::request::Identity;
 use crate::admission::words::{text_of, toleration_of};
 use crate::matching::{Match, NumericOperators, tolerates};
@@ -20,7 +20,6 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
-use alloc::vec;
 use alloc::vec::Vec;
 
 /// So many offenders are named.
@@ -55,6 +54,11 @@ pub struct Offender {
 /// How a pool is doing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolStatus {
+    /// What it may do: the admission policy keeps pods out for pools that are not refused.
+    pub standing: Standing,
+    /// The names of its nodes and of those it takes next, in order: the admission policy refuses pods of others that
+    /// name one. Whoever counts fills it in.
+    pub members: Vec<Box<str>>,
     /// Nodes it has.
     pub nodes: u32,
     /// Nodes it should have, where something of somebody else's is in the way.
@@ -83,7 +87,9 @@ pub fn status(
     exemptions: &Exemptions,
     trust: Trust,
 ) -> Vec<PoolStatus> {
-    let mut all = vec![PoolStatus::default(); pools.len()];
+    let standing_of = |at: usize| standing.get(at).copied().unwrap_or_default();
+    let new = |at| PoolStatus { standing: standing_of(at), ..PoolStatus::default() };
+    let mut all: Vec<PoolStatus> = (0..pools.len()).map(new).collect();
     let mut pool_of: BTreeMap<&str, usize> = BTreeMap::new();
     for node in nodes {
         let outcome = reconcile(pools, standing, node, trust);
@@ -97,11 +103,13 @@ pub fn status(
     residents.sort_by_key(|resident| (resident.node, resident.name));
     for resident in &residents {
         let place = pool_of.get(resident.node).copied();
-        let exempt = exemptions.as_claimed(resident.identity).is_some();
+        let exempt = exemptions.as_claimed(resident.identity);
         if let Some(at) = place {
-            count_on_node(&pools[at], resident, exempt, &mut all[at]);
+            let daemon = exempt == Some(Exempt::DaemonSet);
+            let stays = exempt.is_some() && (!daemon || pools[at].daemon_sets == DaemonSets::Allow);
+            count_on_node(&pools[at], resident, stays, &mut all[at]);
         }
-        if !exempt {
+        if exempt.is_none() {
             count_elsewhere(pools, resident, place, &mut all);
         }
     }

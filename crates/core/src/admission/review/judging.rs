@@ -7,7 +7,7 @@
 
 use super::advice::{WARNINGS_MOST, of_pod};
 use super::{Act, Deed, Missing, Rule, Ruling, Settings, Unknown};
-use crate::admission::pool::{Enforcement, trespass};
+use crate::admission::pool::trespass;
 use crate::admission::request::{PodRequest, Surroundings};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -46,20 +46,20 @@ fn pools(request: &PodRequest, around: &Surroundings<'_>, settings: &Settings, r
     let Some(pools) = around.pools else {
         return ruling.unknown.push(Unknown { rule: Rule::Pools, missing: Missing::Pools });
     };
-    let who = request.who(around.namespace);
-    let (found, unknown) =
-        trespass(pools, &request.pod, request.before(), around.node_pool, who, settings.numeric);
+    let namespace = around.namespace.map(|namespace| &namespace.labels);
+    let (found, unknown) = trespass(pools, request, around.node_pool, namespace);
     if found.is_empty() && unknown == 0 {
         return;
     }
-    if let Some(exempt) = settings.exemptions.of(who) {
+    if let Some(exempt) = settings.exemptions.of(request.who(around.namespace)) {
         return ruling.acts.push(Act { rule: Rule::Pools, deed: Deed::Exempted(exempt) });
     }
-    if unknown > 0 {
+    if namespace.is_none() {
+        ruling.unknown.push(Unknown { rule: Rule::Pools, missing: Missing::Namespace });
+    } else if unknown > 0 {
         ruling.unknown.push(Unknown { rule: Rule::Pools, missing: Missing::Membership });
     }
-    let (denied, warned): (Vec<_>, Vec<_>) =
-        found.into_iter().partition(|one| pools[one.pool].enforcement == Enforcement::Deny);
+    let (denied, warned): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| pools[one.pool].keeps_out());
     ruling.warn(Rule::Pools, warned.into_iter().map(|one| one.message).take(WARNINGS_MOST).collect());
     if !denied.is_empty() {
         let messages: Vec<String> = denied.into_iter().map(|one| one.message).take(REASONS_MOST).collect();

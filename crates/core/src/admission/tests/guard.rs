@@ -8,8 +8,6 @@ use crate::fact::Owner;
 use crate::matching::NumericOperators;
 use crate::scheduling::{Labels, NodeOperator, NodeRequirement, NodeTerm};
 use crate::taint::Effect;
-use crate::toleration::Toleration;
-use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -60,10 +58,10 @@ fn whose_a_pod_is() {
         assert_eq!(belongs(by_maker, who(&web, None, Some(&maker))), No);
         assert_eq!(belongs(by_maker, who(&web, None, Some(&requester("bob", &[])))), No);
         assert_eq!(belongs(by_maker, who(&web, None, None)), Unknown);
-        // Who changes a pod says nothing about who made it.
-        for operation in [Some(Operation::Update), None] {
-            assert_eq!(belongs(by_maker, Who { operation, ..who(&web, None, Some(&ann)) }), Unknown);
-        }
+        // What a change brings is theirs who make it.
+        let change = |asks| Who { operation: Some(Operation::Update), ..who(&web, None, Some(asks)) };
+        assert_eq!(belongs(by_maker, change(&ann)), Yes);
+        assert_eq!(belongs(by_maker, change(&requester("bob", &[]))), No);
     }
     assert_eq!(belongs(&users(Users::default()), who(&web, None, None)), No);
 }
@@ -79,13 +77,12 @@ fn what_is_exempt_and_who_is_believed() {
     let makes = requester("system:serviceaccount:kube-system:daemon-set-controller", &[]);
     let kubelet = requester("system:node:n", &["system:nodes"]);
     for (identity, asks, expected) in [
-        (&daemon, Some(&makes), Some(Exempt::DaemonSet)),
-        (&daemon, None, Some(Exempt::DaemonSet)),
-        (&daemon, Some(&ann), None),
+        (&daemon, Some(&makes), None),
         (&mirror, Some(&kubelet), Some(Exempt::Mirror)),
+        (&mirror, None, Some(Exempt::Mirror)),
         (&mirror, Some(&ann), None),
-        (&critical, Some(&ann), Some(Exempt::SystemCritical)),
-        (&system, Some(&ann), Some(Exempt::SystemNamespace)),
+        (&critical, Some(&ann), None),
+        (&system, Some(&ann), Some(Exempt::Namespace)),
         (&identity("shop", ""), Some(&makes), None),
     ] {
         for operation in [Operation::Create, Operation::Update] {
@@ -94,11 +91,10 @@ fn what_is_exempt_and_who_is_believed() {
         }
     }
     assert_eq!(rules.as_claimed(&daemon), Some(Exempt::DaemonSet));
-    assert_eq!(rules.as_claimed(&identity("shop", "")), None);
-    let fewer = Exemptions { rules: vec![Exempt::DaemonSet], namespaces: Vec::new() };
-    assert_eq!(fewer.as_claimed(&critical), None);
-    let names = rules.rules.iter().map(|rule| rule.name()).collect::<Vec<_>>();
-    assert_eq!(names, ["daemon-set", "mirror", "system-namespace", "system-critical"]);
+    assert_eq!(rules.as_claimed(&critical), None);
+    let more = Exemptions { namespaces: vec!["shop".into()] };
+    assert_eq!(more.as_claimed(&critical), Some(Exempt::Namespace));
+    assert_eq!(more.as_claimed(&system), None);
 }
 
 fn given(pools: &[Pool], pod: &PodAsked, operation: Operation) -> Gift {
@@ -202,13 +198,28 @@ fn terms_are_narrowed_one_by_one() {
     assert_eq!(narrowed(None, &[]), None);
 }
 
-fn caught(pool: &Pool, now: &str, old: Option<&str>) -> (Vec<Trespass>, usize) {
-    let (identity, namespace) = (identity("shop", ""), labels("team=b"));
-    let pod = PodAsked { tolerations: tolerations(now), ..PodAsked::default() };
-    let old: Option<Vec<Toleration>> = old.map(tolerations);
-    let operation = Some(if old.is_some() { Operation::Update } else { Operation::Create });
-    let who = Who { operation, ..who(&identity, Some(&namespace), None) };
-    trespass(core::slice::from_ref(pool), &pod, old.as_deref(), NodePool::Unknown, who, OFF)
+/// Somebody of another team asks for a pod, or changes one.
+fn asked(pod: PodAsked, old: Option<PodBefore>) -> PodRequest {
+    let operation = if old.is_some() { Operation::Update } else { Operation::Create };
+    let pod = PodAsked { identity: identity("shop", ""), ..pod };
+    PodRequest { operation, requester: Some(requester("bob", &["team-b"])), pod, old }
+}
+
+fn before(text: &str) -> PodBefore {
+    PodBefore { tolerations: tolerations(text), gated: false }
+}
+
+fn bearing(text: &str) -> PodAsked {
+    PodAsked { tolerations: tolerations(text), ..PodAsked::default() }
+}
+
+fn judged(pool: &Pool, request: &PodRequest, node: NodePool<'_>) -> Vec<Trespass> {
+    let namespace = labels("team=b");
+    trespass(core::slice::from_ref(pool), request, node, Some(&namespace)).0
+}
+
+fn caught(pool: &Pool, now: &str) -> Vec<Trespass> {
+    judged(pool, &asked(bearing(now), None), NodePool::Unknown)
 }
 
 #[test]
@@ -221,25 +232,28 @@ fn others_are_told_which_toleration_lets_them_in() {
         (&pool("a", 1), "dedicated Equal b | dedicated Exists", Some(vec![1])),
         (&pool("a", 1), "- Exists", Some(vec![0])),
         (&pool("a", 1), "- Exists - NoExecute", None),
-        (&pool("a", 1), "dedicated Like a", None),
+        (&pool("a", 1), "dedicated Like a", Some(vec![0])),
+        (&pool("a", 1), "dedicated Gt 5 | dedicated Equal b", Some(vec![0])),
+        (&pool("a", 1), "dedicated Exists - Sometimes", Some(vec![0])),
+        (&pool("a", 1), "other Like a", None),
         (&hard, "dedicated Equal a NoSchedule", None),
         (&hard, "dedicated Equal a NoSchedule | - Exists - NoExecute 5", Some(vec![0, 1])),
         (&hard, "dedicated Equal a", Some(vec![0])),
     ] {
-        let (found, unknown) = caught(pool, own, None);
-        assert_eq!((found.first().map(|one| one.tolerations.clone()), unknown), (places, 0), "{own}");
+        let found = caught(pool, own).first().map(|one| one.entry.clone());
+        assert_eq!(found, places.map(Entry::Tolerations), "{own}");
     }
     let soft =
         Pool { taint: PoolTaint { effects: vec![Effect::PreferNoSchedule], ..hard.taint }, ..pool("a", 1) };
-    assert_eq!(caught(&soft, "- Exists", None).0, []);
+    assert_eq!(caught(&soft, "- Exists"), []);
     let off = Pool { enforcement: Enforcement::Off, ..pool("a", 1) };
-    assert_eq!(caught(&off, "- Exists", None).0, []);
+    assert_eq!(caught(&off, "- Exists"), []);
 }
 
 #[test]
 fn the_sentence_says_which_pool_who_may_and_what_to_do() {
     let mut one = pool("a", 1);
-    let said = |pool: &Pool| caught(pool, "x Exists | - Exists", None).0.remove(0).message;
+    let said = |pool: &Pool| caught(pool, "x Exists | - Exists").remove(0).message;
     assert_eq!(
         said(&one),
         "the nodes of pool a are for pods in namespaces with team=a; toleration 1 (every taint) lets this pod onto them: \
@@ -248,50 +262,129 @@ fn the_sentence_says_which_pool_who_may_and_what_to_do() {
     let account = |name: &str| ServiceAccount { namespace: "s".into(), name: name.into() };
     one.users.service_accounts = ["1", "2", "3", "4"].map(account).into();
     one.users.groups = vec!["system:masters".into()];
-    let (found, unknown) = caught(&one, "- Exists", None);
-    assert_eq!((found.len(), unknown), (0, 1));
-    let (identity, namespace, ann) = (identity("shop", ""), labels("team=b"), requester("ann", &[]));
-    let pod = PodAsked { tolerations: tolerations("- Exists"), ..PodAsked::default() };
-    let asks = who(&identity, Some(&namespace), Some(&ann));
-    let (found, _) = trespass(core::slice::from_ref(&one), &pod, None, NodePool::Unknown, asks, OFF);
     let who_may = "pods in namespaces with team=a, or of service account s/1, s/2, s/3 and 1 more, or made by group \
                    system:masters";
-    assert!(found[0].message.contains(who_may), "{}", found[0].message);
+    assert!(said(&one).contains(who_may), "{}", said(&one));
     one.users = Users::default();
     assert!(said(&one).contains("are for nobody"));
 }
 
 #[test]
-fn an_old_pod_stays_updatable() {
+fn who_cannot_be_known_is_kept_out_and_not_warned_of() {
+    let request = asked(bearing("- Exists"), None);
+    let deny = pool("a", 1);
+    let warn = Pool { enforcement: Enforcement::Warn, ..deny.clone() };
+    let of = |pool: &Pool| trespass(core::slice::from_ref(pool), &request, NodePool::Unknown, None);
+    let (found, unknown) = of(&deny);
+    assert_eq!((found.len(), unknown), (1, 0));
+    assert_eq!(of(&warn), (Vec::new(), 1));
+    let harmless = asked(bearing("x Exists"), None);
+    let none = trespass(&[deny], &harmless, NodePool::Unknown, None);
+    assert_eq!(none, (Vec::new(), 0));
+}
+
+#[test]
+fn what_a_change_brings_is_judged_and_what_an_old_pod_has_is_not() {
     let one = pool("a", 1);
-    for (now, old, refused) in [
-        ("- Exists", Some("- Exists"), false),
-        ("- Exists | x Exists", Some("- Exists"), false),
-        ("dedicated Exists | - Exists", Some("- Exists"), false),
-        ("x Exists | - Exists", Some("x Exists"), true),
-        ("", Some(""), false),
-    ] {
-        assert_eq!(!caught(&one, now, old).0.is_empty(), refused, "{now}");
+    for (now, old, refused) in
+        [("- Exists", "- Exists", false), ("x Exists | - Exists", "x Exists", true), ("", "", false)]
+    {
+        let bound = PodAsked { node: Some("n1".into()), ..bearing(now) };
+        for pod in [bearing(now), bound] {
+            let found = judged(&one, &asked(pod, Some(before(old))), NodePool::Pool("a"));
+            assert_eq!(!found.is_empty(), refused, "{now}");
+        }
+    }
+    // One more toleration: the whole pod is judged while it has no node, and while a scheduler looks at it.
+    let more = bearing("- Exists | x Exists");
+    let bound = PodAsked { node: Some("n1".into()), ..more.clone() };
+    let leaving = PodAsked { leaving: true, ..more.clone() };
+    for (pod, refused) in [(more, true), (bound, false), (leaving, false)] {
+        let found = judged(&one, &asked(pod, Some(before("- Exists"))), NodePool::Unknown);
+        assert_eq!(!found.is_empty(), refused);
+    }
+}
+
+#[test]
+fn a_pod_that_is_let_go_is_judged_whole() {
+    let one = pool("a", 1);
+    for (was_gated, gated, refused) in [(true, false, true), (true, true, false), (false, false, false)] {
+        let old = PodBefore { gated: was_gated, ..before("- Exists") };
+        let request = asked(PodAsked { gated, ..bearing("- Exists") }, Some(old));
+        assert_eq!(!judged(&one, &request, NodePool::Unknown).is_empty(), refused, "{was_gated} {gated}");
+        let own = trespass(&[pool("a", 1)], &request, NodePool::Unknown, Some(&labels("team=a"))).0;
+        assert_eq!(own, []);
     }
 }
 
 #[test]
 fn a_pod_that_names_a_node_of_the_pool_needs_no_toleration_to_get_there() {
     let one = pool("a", 1);
-    let (own, namespace) = (identity("shop", ""), labels("team=b"));
-    let pod = PodAsked { node: Some("n1".into()), ..PodAsked::default() };
-    let said = |node_pool, old: Option<&[Toleration]>, team: &Labels| -> Vec<String> {
-        let who = who(&own, Some(team), None);
-        let (found, _) = trespass(core::slice::from_ref(&one), &pod, old, node_pool, who, OFF);
-        found.into_iter().map(|found| found.message).collect()
+    let request = asked(PodAsked { node: Some("n1".into()), ..PodAsked::default() }, None);
+    let told = judged(&one, &request, NodePool::Pool("a"));
+    assert!(told[0].message.contains("spec.nodeName puts this pod on n1"), "{told:?}");
+    assert_eq!(judged(&one, &request, NodePool::Pool("b")), []);
+    assert_eq!(judged(&one, &request, NodePool::Nobody), []);
+    // What it bears matters only where the scheduler chooses.
+    let bearing = asked(PodAsked { node: Some("n1".into()), ..bearing("- Exists") }, None);
+    assert_eq!(judged(&one, &bearing, NodePool::Nobody), []);
+    let own = trespass(&[one], &request, NodePool::Pool("a"), Some(&labels("team=a"))).0;
+    assert_eq!(own, []);
+}
+
+#[test]
+fn a_node_that_is_not_known_may_become_one_of_the_pools() {
+    let one = pool("a", 1);
+    let request = asked(PodAsked { node: Some("n9".into()), ..PodAsked::default() }, None);
+    let told = judged(&one, &request, NodePool::Unknown);
+    assert_eq!(told[0].entry, Entry::UnknownNode);
+    assert!(told[0].message.contains("node n9, which is not known"), "{told:?}");
+    // It would be another pool's as well as its own.
+    let (own, _) =
+        trespass(&[pool("b", 2), one.clone()], &request, NodePool::Unknown, Some(&labels("team=a")));
+    assert_eq!(own.len(), 1);
+    let warn = Pool { enforcement: Enforcement::Warn, ..one };
+    assert_eq!(judged(&warn, &request, NodePool::Unknown), []);
+}
+
+#[test]
+fn a_daemon_is_judged_by_the_node_it_was_made_for() {
+    let one = pool("a", 1);
+    let pin = |name: &str| {
+        let named = NodeRequirement {
+            key: "metadata.name".into(),
+            operator: NodeOperator::In,
+            values: vec![name.into()],
+        };
+        NodeTerm { expressions: Vec::new(), fields: vec![named] }
     };
-    let told = said(NodePool::Pool("a"), None, &namespace);
-    assert!(told[0].contains("spec.nodeName puts this pod on n1"), "{told:?}");
-    assert_eq!(said(NodePool::Pool("b"), None, &namespace), Vec::<String>::new());
-    assert_eq!(said(NodePool::Nobody, None, &namespace), Vec::<String>::new());
-    assert_eq!(said(NodePool::Unknown, None, &namespace), Vec::<String>::new());
-    assert_eq!(said(NodePool::Pool("a"), Some(&[]), &namespace), Vec::<String>::new());
-    assert_eq!(said(NodePool::Pool("a"), None, &labels("team=a")), Vec::<String>::new());
+    let daemon = |text: &str, terms: Vec<NodeTerm>| {
+        let mut request = asked(PodAsked { required: Some(terms), ..bearing(text) }, None);
+        request.pod.identity.owner = Owner::DaemonSet;
+        request.requester = Some(requester("system:serviceaccount:kube-system:daemon-set-controller", &[]));
+        request
+    };
+    let made = daemon("- Exists", vec![pin("n1"), pin("n1")]);
+    assert_eq!(made.destination(), Some("n1"));
+    let told = judged(&one, &made, NodePool::Pool("a"));
+    assert!(told[0].message.contains("this pod of a DaemonSet is for n1"), "{told:?}");
+    assert_eq!(judged(&one, &made, NodePool::Nobody), []);
+    assert_eq!(judged(&one, &made, NodePool::Unknown)[0].entry, Entry::UnknownNode);
+    let allows = Pool { daemon_sets: DaemonSets::Allow, ..one.clone() };
+    assert_eq!(judged(&allows, &made, NodePool::Pool("a")), []);
+    // Without a toleration it does not get there.
+    let plain = daemon("node.kubernetes.io/not-ready Exists - NoExecute", vec![pin("n1")]);
+    assert_eq!(judged(&one, &plain, NodePool::Pool("a")), []);
+    assert_eq!(judged(&one, &plain, NodePool::Unknown), []);
+    // Where it may go elsewhere, or somebody else writes the same, its tolerations decide.
+    for terms in [vec![], vec![pin("n1"), pin("n2")], vec![NodeTerm::default()]] {
+        let request = daemon("- Exists", terms);
+        assert_eq!(request.destination(), None);
+        assert_eq!(judged(&one, &request, NodePool::Nobody).len(), 1);
+    }
+    let forged = PodRequest { requester: Some(requester("bob", &[])), ..made };
+    assert_eq!(judged(&one, &forged, NodePool::Nobody).len(), 1);
+    assert_eq!(judged(&allows, &forged, NodePool::Nobody).len(), 1);
 }
 
 #[test]
@@ -299,11 +392,13 @@ fn a_hostile_pod_before_many_pools_is_judged_in_time() {
     let pools: Vec<Pool> = (0..100).map(|at| pool(&alloc::format!("p{at}"), at)).collect();
     let one = |at: usize| tolerations(&alloc::format!("k{at} Equal v NoExecute")).remove(0);
     let pod = PodAsked { tolerations: (0..50_000).map(one).collect(), ..PodAsked::default() };
-    let (own, namespace) = (identity("shop", ""), labels("team=p7"));
-    let asks = who(&own, Some(&namespace), None);
-    assert_eq!(trespass(&pools, &pod, None, NodePool::Unknown, asks, OFF), (Vec::new(), 0));
+    let namespace = labels("team=p7");
+    let request = asked(pod, None);
+    assert_eq!(trespass(&pools, &request, NodePool::Unknown, Some(&namespace)), (Vec::new(), 0));
+    let (own, asks) = (identity("shop", ""), requester("bob", &[]));
+    let asks = who(&own, Some(&namespace), Some(&asks));
     assert_eq!(
-        gift(&pools, &pod, &pod.tolerations, asks, OFF).tolerations,
+        gift(&pools, &request.pod, &request.pod.tolerations, asks, OFF).tolerations,
         tolerations("dedicated Equal p7")
     );
 }

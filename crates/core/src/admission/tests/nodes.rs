@@ -228,7 +228,10 @@ fn resident(name: &str, node: &str) -> ResidentFact {
 
 #[test]
 fn a_status_counts_and_names_some() {
-    let pools = [pool("a", 1), Pool { placement: Placement::Allowed, ..pool("b", 2) }];
+    let pools = [
+        Pool { daemon_sets: DaemonSets::Allow, ..pool("a", 1) },
+        Pool { placement: Placement::Allowed, ..pool("b", 2) },
+    ];
     let mut nodes = vec![node("a1", "pool=a", ""), node("b1", "pool=b", ""), node("free", "", "")];
     nodes.push(node("a2", "pool=a dedicated=x", ""));
     let nodes: Vec<&NodeFacts> = nodes.iter().collect();
@@ -239,7 +242,8 @@ fn a_status_counts_and_names_some() {
         (resident("astray", "free"), Some(&a)),
         (resident("allowed", "free"), Some(&b)),
         (resident("unknown", "a1"), None),
-        (ResidentFact { identity: daemon, ..resident("agent", "a1") }, Some(&other)),
+        (ResidentFact { identity: daemon.clone(), ..resident("agent", "a1") }, Some(&other)),
+        (ResidentFact { identity: daemon, ..resident("zealot", "b1") }, Some(&other)),
         (
             ResidentFact { tolerations: super::tolerations("- Exists"), ..resident("smuggled", "b1") },
             Some(&other),
@@ -261,7 +265,7 @@ fn a_status_counts_and_names_some() {
         [one.nodes, one.conflicts, one.pods, one.elsewhere, one.exempt, one.unknown, one.offenders]
     };
     assert_eq!(counts(&told[0]), [1, 1, 1, 1, 1, 1, 12]);
-    assert_eq!(counts(&told[1]), [1, 0, 0, 0, 0, 0, 1]);
+    assert_eq!(counts(&told[1]), [1, 0, 0, 0, 0, 0, 2]);
     assert_eq!((told[0].named.len(), told[0].named[0].pod.name()), (OFFENDERS_MOST, "other-00"));
     assert!(told[0].named[0].message.contains("before the taint"));
     assert!(told[1].named[0].message.contains("toleration 0 (every taint)"), "{:?}", told[1].named);

@@ -29,6 +29,10 @@ fn created(pod: PodAsked) -> PodRequest {
     PodRequest { operation: Operation::Create, requester: Some(requester("ann", &[])), pod, old: None }
 }
 
+fn as_it_was(pod: &PodAsked) -> PodBefore {
+    PodBefore { tolerations: pod.tolerations.clone(), gated: pod.gated }
+}
+
 fn namespace(team: &str) -> NamespaceFacts {
     NamespaceFacts { labels: labels(team), ..NamespaceFacts::default() }
 }
@@ -87,7 +91,9 @@ fn ad_12_what_is_not_known_is_left_out_and_said() {
     let pools = [Pool { enforcement: Enforcement::Deny, ..pool("a", 1) }];
     let lacking = |around: Surroundings<'_>| {
         let done = review(created(pod.clone()), &around, &Settings { advice: None, ..all_on() });
-        assert_eq!((done.mutation.tolerations, done.ruling.denial), (pod.tolerations.clone(), None));
+        assert_eq!(done.mutation.tolerations, pod.tolerations);
+        // A pool that denies keeps out what it does not know.
+        assert_eq!(done.ruling.denial.is_some(), around.pools.is_some_and(|pools| !pools.is_empty()));
         let names = |unknown: &[Unknown]| -> Vec<String> {
             unknown.iter().map(|one| alloc::format!("{} {}", one.rule.name(), one.missing.name())).collect()
         };
@@ -101,7 +107,7 @@ fn ad_12_what_is_not_known_is_left_out_and_said() {
     assert_eq!(judged, ["toleration-restriction namespace", "dedicated-pools pools"]);
     let (given, judged) = lacking(Surroundings { pools: Some(&pools), ..Surroundings::default() });
     assert_eq!(given[2..], ["dedicated-pools membership"]);
-    assert_eq!(judged[1..], ["dedicated-pools membership"]);
+    assert_eq!(judged[1..], ["dedicated-pools namespace"]);
     let shop = namespace("");
     let (given, _) = lacking(Surroundings { policies: None, ..around(&shop, &[]) });
     assert_eq!(given, ["default-tolerations policies"]);
@@ -112,7 +118,11 @@ fn ad_11_a_refusal_and_the_first_rule_to_refuse() {
     let lists =
         NamespaceLists { whitelist: Listed::Present(tolerations("w Exists")), ..NamespaceLists::default() };
     let strict = NamespaceFacts { lists, ..namespace("team=b") };
-    let pools = [Pool { enforcement: Enforcement::Deny, ..pool("a", 1) }, pool("b", 2), pool("c", 3)];
+    let pools = [
+        Pool { enforcement: Enforcement::Deny, ..pool("a", 1) },
+        pool("b", 2),
+        Pool { enforcement: Enforcement::Warn, ..pool("c", 3) },
+    ];
     let pod = PodAsked { tolerations: tolerations("- Exists"), ..PodAsked::default() };
     let ruling = validate(&created(pod.clone()), &around(&strict, &pools), &all_on());
     assert_eq!(ruling.denial.as_ref().map(|denial| denial.rule), Some(Rule::Restriction));
@@ -128,29 +138,29 @@ fn ad_11_a_refusal_and_the_first_rule_to_refuse() {
         [(Rule::Pools, Deed::Warned(1)), (Rule::Pools, Deed::Refused), (Rule::Advice, Deed::Warned(1))];
     assert_eq!(acts, expected);
     // An old pod can be changed.
-    let update =
-        PodRequest { operation: Operation::Update, old: Some(pod.tolerations.clone()), ..created(pod) };
+    let update = PodRequest { operation: Operation::Update, old: Some(as_it_was(&pod)), ..created(pod) };
     assert_eq!(validate(&update, &around(&strict, &pools), &all_on()), Ruling::default());
 }
 
 #[test]
 fn who_is_exempt_is_counted_as_such_and_gets_nothing() {
     let pools = [Pool { enforcement: Enforcement::Deny, ..pool("a", 1) }];
-    let daemon = PodAsked {
-        identity: Identity { owner: Owner::DaemonSet, ..Identity::default() },
+    let mirror = PodAsked {
+        identity: Identity { mirror: true, ..Identity::default() },
         tolerations: tolerations("- Exists"),
         ..PodAsked::default()
     };
-    let maker = requester("system:serviceaccount:kube-system:daemon-set-controller", &[]);
-    let by_maker = PodRequest { requester: Some(maker), ..created(daemon.clone()) };
+    let kubelet = requester("system:node:n1", &["system:nodes"]);
+    let by_kubelet = PodRequest { requester: Some(kubelet), ..created(mirror.clone()) };
     let settings = Settings { advice: None, ..Settings::default() };
-    let done = review(by_maker, &around(&namespace("team=b"), &pools), &settings);
+    let done = review(by_kubelet, &around(&namespace("team=b"), &pools), &settings);
     assert_eq!(done.ruling.denial, None);
-    assert_eq!(done.ruling.acts, [Act { rule: Rule::Pools, deed: Deed::Exempted(Exempt::DaemonSet) }]);
-    // Somebody else who writes such an owner down is not believed.
-    let forged = review(created(daemon.clone()), &around(&namespace("team=b"), &pools), &settings);
+    assert_eq!(done.ruling.acts, [Act { rule: Rule::Pools, deed: Deed::Exempted(Exempt::Mirror) }]);
+    // Another requester that writes such an annotation down is not believed.
+    let forged = review(created(mirror), &around(&namespace("team=b"), &pools), &settings);
     assert!(forged.ruling.denial.is_some());
-    let own = PodAsked { tolerations: Vec::new(), ..daemon };
+    let daemon = Identity { owner: Owner::DaemonSet, ..Identity::default() };
+    let own = PodAsked { identity: daemon, ..PodAsked::default() };
     let done = mutate(&created(own), &around(&namespace("team=a"), &pools), &settings);
     assert_eq!((done.tolerations, done.required), (Vec::new(), None));
 }
@@ -179,8 +189,7 @@ fn advice_is_lints_and_not_about_what_a_pool_gives() {
     assert_eq!(said(&many, &[], &all_on()).len(), 8);
     // Nothing is said again of a pod whose tolerations stay as they are.
     let pod = PodAsked { tolerations: tolerations(misspelt), ..PodAsked::default() };
-    let update =
-        PodRequest { operation: Operation::Update, old: Some(pod.tolerations.clone()), ..created(pod) };
+    let update = PodRequest { operation: Operation::Update, old: Some(as_it_was(&pod)), ..created(pod) };
     assert_eq!(validate(&update, &around(&namespace("team=a"), &[]), &all_on()), Ruling::default());
 }
 

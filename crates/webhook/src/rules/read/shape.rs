@@ -31,6 +31,7 @@ pub(super) struct MetadataShape {
     pub(super) labels: Option<Marks>,
     pub(super) annotations: Option<Annotations>,
     pub(super) owner_references: Option<Controller>,
+    pub(super) deletion_timestamp: Option<IgnoredAny>,
 }
 
 #[derive(Default, Deserialize)]
@@ -136,9 +137,11 @@ pub(super) struct OldPodShape<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct OldSpecShape<'a> {
     #[serde(borrow)]
     pub(super) tolerations: Option<&'a RawValue>,
+    pub(super) scheduling_gates: Option<Vec<IgnoredAny>>,
 }
 
 #[derive(Deserialize)]

@@ -47,6 +47,8 @@ pub(in crate::decode::json) struct PoolSpec<'a> {
     pub(in crate::decode::json) placement: Option<Text<'a>>,
     #[serde(borrow)]
     pub(in crate::decode::json) enforcement: Option<Text<'a>>,
+    #[serde(borrow, rename = "daemonSets")]
+    pub(in crate::decode::json) daemon_sets: Option<Text<'a>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -120,6 +122,9 @@ pub(in crate::decode::json) struct MarkEntry<'a> {
 #[serde(rename_all = "camelCase")]
 pub(in crate::decode::json) struct ToldStatus<'a> {
     pub(in crate::decode::json) observed_generation: i64,
+    #[serde(borrow)]
+    pub(in crate::decode::json) standing: Option<Text<'a>>,
+    pub(in crate::decode::json) node_names: Option<Texts>,
     #[serde(default)]
     pub(in crate::decode::json) nodes: u32,
     #[serde(default)]

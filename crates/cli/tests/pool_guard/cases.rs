@@ -1,0 +1,262 @@
+//! # Cases: pods that are asked for, and changes of pods, of all kinds, always the same
+//! Room:     tolerations of every operator and effect, nodes by name and by affinity, owners, gates, who asks.
+//! Comes in: how many.
+//! Goes out: [`Creation`]s, pods that stand there already ([`OldPod`]), [`Change`]s of them.
+//! Not here: what becomes of them.
+
+use super::pools::{KNOWN, NAMESPACES, VALUE, plots};
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy};
+use proptest::sample::select;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
+use proptest::{option, prop_oneof};
+use serde_json::{Value, json};
+use std::fmt;
+
+/// A user and its groups.
+pub(crate) type By = (&'static str, &'static [&'static str]);
+
+const ANN: By = ("ann", &["devs"]);
+const BOB: By = ("bob", &["ops"]);
+const EVE: By = ("eve", &[]);
+const KUBELET: By = ("system:node:open-1", &["system:nodes"]);
+const REPLICAS: By = ("system:serviceaccount:kube-system:replicaset-controller", &["system:serviceaccounts"]);
+const DAEMONS: By = ("system:serviceaccount:kube-system:daemon-set-controller", &["system:serviceaccounts"]);
+const CONTROLLER: By = ("system:kube-controller-manager", &[]);
+const OTHER: By = ("system:serviceaccount:queue:controller", &["system:serviceaccounts"]);
+
+/// All that ask.
+pub(crate) const ALL_BY: [By; 8] = [ANN, BOB, EVE, KUBELET, REPLICAS, DAEMONS, CONTROLLER, OTHER];
+
+/// A pod that is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Creation {
+    pub(crate) by: By,
+    pub(crate) namespace: &'static str,
+    pub(crate) pod: Value,
+}
+
+/// A pod that stands there before anything is refused.
+#[derive(Clone, Debug)]
+pub(crate) struct OldPod {
+    pub(crate) namespace: &'static str,
+    pub(crate) pod: Value,
+    /// It is being deleted.
+    pub(crate) leaving: bool,
+}
+
+/// What is done to a pod.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    Tolerations(Vec<Value>),
+    Ungate,
+    Label,
+    /// An ephemeral container, by the subresource.
+    Ephemeral,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) by: By,
+    pub(crate) old: OldPod,
+    pub(crate) step: Step,
+}
+
+impl fmt::Display for Creation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a pod in {} by {}: {}", self.namespace, self.by.0, self.pod)
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OldPod { namespace, pod, leaving } = &self.old;
+        write!(f, "a pod in {namespace} (leaving: {leaving}) by {}, {:?}: {pod}", self.by.0, self.step)
+    }
+}
+
+fn any_toleration() -> impl Strategy<Value = Value> {
+    let keys: Vec<String> = plots().iter().map(|plot| format!("example.com/{}", plot.name)).collect();
+    let key = prop_oneof![
+        8 => select(keys),
+        1 => Just("example.com/other".to_owned()),
+        1 => Just(String::new()),
+        1 => Just("node.kubernetes.io/not-ready".to_owned()),
+    ];
+    let operator = select(vec!["Exists", "Exists", "Equal", "Equal", "", "Gt", "Lt"]);
+    let effect = select(vec!["", "", "NoSchedule", "NoExecute", "PreferNoSchedule"]);
+    let value = select(vec![VALUE, VALUE, "7", ""]);
+    (key, operator, effect, value, option::of(0..600_i64)).prop_map(
+        |(key, operator, effect, value, seconds)| {
+            let operator = if key.is_empty() { "Exists" } else { operator };
+            let mut one = json!({});
+            for (name, text) in [("key", &*key), ("operator", operator), ("effect", effect)] {
+                if !text.is_empty() {
+                    one[name] = json!(text);
+                }
+            }
+            if operator != "Exists" {
+                let value = if value.is_empty() && ["Gt", "Lt"].contains(&operator) { "0" } else { value };
+                one["value"] = json!(value);
+            }
+            if let Some(seconds) = seconds.filter(|_| effect == "NoExecute") {
+                one["tolerationSeconds"] = json!(seconds);
+            }
+            one
+        },
+    )
+}
+
+fn any_node() -> impl Strategy<Value = String> {
+    let mut nodes: Vec<String> = plots().iter().map(|plot| format!("{}-1", plot.name)).collect();
+    nodes.extend(KNOWN.map(Into::into));
+    prop_oneof![3 => select(nodes), 1 => Just("ghost".to_owned())]
+}
+
+/// Terms as the DaemonSet controller writes them, or others.
+fn any_terms() -> impl Strategy<Value = Vec<Value>> {
+    let pin = |name: &String| json!({"key": "metadata.name", "operator": "In", "values": [name]});
+    let pinned = (any_node(), 1..3_usize).prop_map(move |(name, count)| {
+        let term =
+            json!({"matchFields": [pin(&name)], "matchExpressions": [{"key": "zone", "operator": "Exists"}]});
+        vec![term; count]
+    });
+    let apart = vec(any_node(), 2)
+        .prop_map(move |names| names.iter().map(|name| json!({"matchFields": [pin(name)]})).collect());
+    let other = Just(vec![json!({"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]})]);
+    let odd = any_node().prop_map(|name| {
+        vec![json!({"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": [name]}]})]
+    });
+    prop_oneof![5 => pinned, 1 => apart, 1 => other, 1 => odd]
+}
+
+/// What a pod is besides its tolerations.
+#[derive(Clone, Debug)]
+enum Form {
+    Plain,
+    Named(String),
+    Gated,
+    Daemon(Vec<Value>),
+    /// The same as a DaemonSet's, and nobody's.
+    Pinned(Vec<Value>),
+    Mirror(String),
+}
+
+fn any_form() -> impl Strategy<Value = Form> {
+    prop_oneof![
+        6 => Just(Form::Plain),
+        3 => any_node().prop_map(Form::Named),
+        1 => Just(Form::Gated),
+        4 => any_terms().prop_map(Form::Daemon),
+        1 => any_terms().prop_map(Form::Pinned),
+        1 => any_node().prop_map(Form::Mirror),
+    ]
+}
+
+fn any_pod() -> impl Strategy<Value = Value> {
+    let account = select(vec!["", "", "runner", "default", "other"]);
+    let class = select(vec!["", "", "", "system-node-critical"]);
+    (vec(any_toleration(), 0..4), any_form(), account, class).prop_map(
+        |(tolerations, form, account, class)| {
+            let mut pod = json!({"metadata": {}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+            if !tolerations.is_empty() {
+                pod["spec"]["tolerations"] = json!(tolerations);
+            }
+            if !account.is_empty() {
+                pod["spec"]["serviceAccountName"] = json!(account);
+            }
+            if !class.is_empty() {
+                pod["spec"]["priorityClassName"] = json!(class);
+            }
+            let terms = |terms: &[Value]| {
+                json!({"nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}})
+            };
+            match form {
+                Form::Plain => {}
+                Form::Named(node) => pod["spec"]["nodeName"] = json!(node),
+                Form::Gated => pod["spec"]["schedulingGates"] = json!([{"name": "example.com/wait"}]),
+                Form::Daemon(own) => {
+                    pod["spec"]["affinity"] = terms(&own);
+                    pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "DaemonSet",
+                    "name": "d", "uid": "5b0e0e0c-0000-4000-8000-000000000000", "controller": true}]);
+                }
+                Form::Pinned(own) => pod["spec"]["affinity"] = terms(&own),
+                Form::Mirror(node) => {
+                    pod["metadata"]["annotations"] = json!({"kubernetes.io/config.mirror": "m"});
+                    pod["spec"]["nodeName"] = json!(node);
+                }
+            }
+            pod
+        },
+    )
+}
+
+fn any_namespace() -> impl Strategy<Value = &'static str> {
+    let names: Vec<&'static str> = NAMESPACES.iter().map(|(name, _)| *name).collect();
+    let others: Vec<&'static str> = names[..4].to_vec();
+    prop_oneof![12 => select(others), 1 => Just(names[4])]
+}
+
+fn drawn<T>(strategy: impl Strategy<Value = T>, count: usize) -> Vec<T> {
+    let mut runner = TestRunner::deterministic();
+    (0..count).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
+}
+
+pub(crate) fn creations(count: usize) -> Vec<Creation> {
+    let creation = (any_namespace(), any_pod(), select(ALL_BY.to_vec()), 0..3_u8);
+    let cases = drawn(creation, count).into_iter().enumerate();
+    let one = |(at, (namespace, mut pod, by, luck)): (usize, (&'static str, Value, By, u8))| {
+        pod["metadata"]["name"] = json!(format!("new-{at}"));
+        // What only its own maker is believed is mostly asked for by that one.
+        let metadata = &pod["metadata"];
+        let by = match () {
+            () if luck > 0 && metadata.get("ownerReferences").is_some() => DAEMONS,
+            () if luck > 0 && metadata.get("annotations").is_some() => KUBELET,
+            () => by,
+        };
+        Creation { by, namespace, pod }
+    };
+    cases.map(one).collect()
+}
+
+pub(crate) fn old_pods(count: usize) -> Vec<OldPod> {
+    let form = prop_oneof![
+        3 => Just(Form::Gated),
+        2 => Just(Form::Plain),
+        2 => any_node().prop_map(Form::Named),
+    ];
+    let old = (any_namespace(), any_pod(), form, 0..5_u8);
+    let cases = drawn(old, count).into_iter().enumerate();
+    let one = |(at, (namespace, mut pod, form, leaving)): (usize, (&'static str, Value, Form, u8))| {
+        let spec = pod["spec"].as_object_mut().unwrap();
+        for field in ["affinity", "nodeName", "schedulingGates", "priorityClassName"] {
+            spec.remove(field);
+        }
+        match form {
+            Form::Gated => _ = spec.insert("schedulingGates".into(), json!([{"name": "example.com/wait"}])),
+            Form::Named(node) => _ = spec.insert("nodeName".into(), json!(node)),
+            _ => {}
+        }
+        pod["metadata"] = json!({"name": format!("old-{at}"), "finalizers": ["example.com/keep"]});
+        OldPod { namespace, pod, leaving: leaving == 0 }
+    };
+    cases.map(one).collect()
+}
+
+/// Several of each pod.
+pub(crate) fn changes(old: &[OldPod]) -> Vec<Change> {
+    let step = prop_oneof![
+        3 => vec(any_toleration(), 1..3).prop_map(Step::Tolerations),
+        2 => Just(Step::Ungate),
+        1 => Just(Step::Label),
+        1 => Just(Step::Ephemeral),
+    ];
+    let drawn = drawn((step, select(ALL_BY.to_vec())), old.len() * 5);
+    let fits = |old: &OldPod, step: &Step| {
+        !matches!(step, Step::Ungate) || old.pod["spec"].get("schedulingGates").is_some()
+    };
+    let pairs = old.iter().cycle().zip(drawn).filter(|(old, (step, _))| fits(old, step));
+    pairs.map(|(old, (step, by))| Change { by, old: old.clone(), step }).collect()
+}

@@ -1,0 +1,112 @@
+//! # Pools: one of each kind
+//! Room:     pools that differ in one thing each; the namespaces and nodes they are about.
+//! Comes in: nothing.
+//! Goes out: objects for a server.
+//! Keeps:    each pool has a key of its own, so that it is seen which one refuses.
+//! Not here: pods.
+
+use serde_json::{Value, json};
+
+/// Namespaces, and their labels.
+pub(crate) const NAMESPACES: [(&str, &[(&str, &str)]); 5] = [
+    ("a", &[("team", "a"), ("tier", "gold")]),
+    ("b", &[("team", "b")]),
+    ("ab", &[("team", "a"), ("tier", "silver")]),
+    ("none", &[]),
+    ("kube-system", &[]),
+];
+
+/// Nodes that are no pool's.
+pub(crate) const KNOWN: [&str; 2] = ["open-1", "open-2"];
+
+/// How a pool stands that is not as the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lot {
+    Applied,
+    /// It is being deleted.
+    Leaving,
+    /// It has the taint of an older one.
+    Refused,
+}
+
+/// A pool: its name is the last part of its taint's key.
+#[derive(Clone, Debug)]
+pub(crate) struct Plot {
+    pub(crate) name: &'static str,
+    pub(crate) spec: Value,
+    pub(crate) lot: Lot,
+}
+
+/// `team=a`.
+fn team(name: &str) -> Value {
+    json!({"namespaceSelector": {"matchLabels": {"team": name}}})
+}
+
+fn expression(key: &str, operator: &str, values: &[&str]) -> Value {
+    let mut one = json!({"key": key, "operator": operator});
+    if !values.is_empty() {
+        one["values"] = json!(values);
+    }
+    json!({"namespaceSelector": {"matchExpressions": [one]}})
+}
+
+/// The value of the taint of each pool that has one.
+pub(crate) const VALUE: &str = "5";
+
+pub(crate) fn plots() -> Vec<Plot> {
+    let accounts = json!({"serviceAccounts": [{"namespace": "b", "name": "runner"}, {"namespace": "none", "name": "default"}]});
+    let both = json!({"namespaceSelector": {
+        "matchLabels": {"team": "a"},
+        "matchExpressions": [{"key": "tier", "operator": "NotIn", "values": ["gold"]}],
+    }});
+    let plot = |name: &'static str, users: Value, more: Value| {
+        let mut spec = json!({
+            "taint": {"key": format!("example.com/{name}"), "value": VALUE},
+            "nodes": {"names": [format!("{name}-1"), format!("{name}-2")]},
+            "users": users,
+        });
+        for (key, value) in more.as_object().unwrap() {
+            spec[key] = value.clone();
+        }
+        if let Some(effects) = spec.as_object_mut().unwrap().remove("effects") {
+            spec["taint"]["effects"] = effects;
+        }
+        Plot { name, spec, lot: Lot::Applied }
+    };
+    let mut all = vec![
+        plot("labels", team("a"), json!({})),
+        plot(
+            "in",
+            expression("tier", "In", &["gold", "silver"]),
+            json!({"effects": ["NoSchedule", "NoExecute"]}),
+        ),
+        plot("not-in", expression("team", "NotIn", &["b"]), json!({"effects": ["NoExecute"]})),
+        plot(
+            "exists",
+            expression("team", "Exists", &[]),
+            json!({"effects": ["PreferNoSchedule", "NoSchedule"]}),
+        ),
+        plot("not-there", expression("tier", "DoesNotExist", &[]), json!({"placement": "Allowed"})),
+        plot("both", both, json!({})),
+        plot("accounts", accounts, json!({})),
+        plot("users", json!({"users": ["ann"]}), json!({})),
+        plot("groups", json!({"groups": ["ops", "system:serviceaccounts"]}), json!({"daemonSets": "Allow"})),
+        plot("warned", team("a"), json!({"enforcement": "Warn"})),
+        plot("off", team("a"), json!({"enforcement": "Off"})),
+        plot("soft", team("a"), json!({"effects": ["PreferNoSchedule"]})),
+        Plot { lot: Lot::Leaving, ..plot("leaving", team("a"), json!({})) },
+    ];
+    let mut twin = plot("twin", team("b"), json!({}));
+    twin.spec["taint"]["key"] = json!("example.com/labels");
+    all.push(Plot { lot: Lot::Refused, ..twin });
+    all
+}
+
+/// The names of the pools that keep others out.
+pub(crate) fn deniers() -> Vec<&'static str> {
+    let denies = |plot: &Plot| {
+        let soft = plot.spec["taint"]["effects"] == json!(["PreferNoSchedule"]);
+        plot.lot == Lot::Applied && plot.spec.get("enforcement").is_none() && !soft
+    };
+    plots().into_iter().filter(denies).map(|plot| plot.name).collect()
+}

@@ -1,0 +1,86 @@
+//! # Reader: a request as the core sees it
+//! Room:     pods out of JSON, by another reader than those that are shipped.
+//! Comes in: creations and changes.
+//! Goes out: what the core is asked.
+//! Not here: what it says.
+
+use super::cases::{Change, Creation, Step};
+use serde_json::Value;
+use taintward_core::admission::request::{Identity, Operation, PodAsked, PodBefore, PodRequest, Requester};
+use taintward_core::fact::Owner;
+use taintward_core::scheduling::{NodeOperator, NodeRequirement, NodeTerm};
+use taintward_core::taint::Effect;
+use taintward_core::toleration::{Operator, Toleration};
+
+pub(crate) fn creation(case: &Creation) -> PodRequest {
+    let pod = pod(&case.pod, case.namespace);
+    PodRequest { operation: Operation::Create, requester: Some(requester(case.by)), pod, old: None }
+}
+
+pub(crate) fn change(case: &Change) -> PodRequest {
+    let old = pod(&case.old.pod, case.old.namespace);
+    let mut new = old.clone();
+    new.leaving = case.old.leaving;
+    match &case.step {
+        Step::Tolerations(added) => new.tolerations.extend(added.iter().map(toleration)),
+        Step::Ungate => new.gated = false,
+        Step::Label | Step::Ephemeral => {}
+    }
+    let old = Some(PodBefore { tolerations: old.tolerations, gated: old.gated });
+    PodRequest { operation: Operation::Update, requester: Some(requester(case.by)), pod: new, old }
+}
+
+fn requester((user, groups): (&str, &[&str])) -> Requester {
+    let all = groups.iter().chain(&["system:authenticated"]);
+    Requester { user: user.into(), groups: all.map(|&group| group.into()).collect() }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+fn pod(pod: &Value, namespace: &str) -> PodAsked {
+    let (metadata, spec) = (&pod["metadata"], &pod["spec"]);
+    let daemon = list(&metadata["ownerReferences"]).any(|owner| owner["kind"] == "DaemonSet");
+    let required = &spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    PodAsked {
+        identity: Identity {
+            namespace: namespace.into(),
+            service_account: text(&spec["serviceAccountName"]).into(),
+            priority_class: text(&spec["priorityClassName"]).into(),
+            owner: if daemon { Owner::DaemonSet } else { Owner::Other },
+            mirror: metadata["annotations"].get("kubernetes.io/config.mirror").is_some(),
+        },
+        tolerations: list(&spec["tolerations"]).map(toleration).collect(),
+        required: required.is_object().then(|| list(&required["nodeSelectorTerms"]).map(term).collect()),
+        node: spec["nodeName"].as_str().map(Into::into),
+        gated: list(&spec["schedulingGates"]).next().is_some(),
+        ..PodAsked::default()
+    }
+}
+
+fn toleration(one: &Value) -> Toleration {
+    Toleration {
+        key: text(&one["key"]).into(),
+        operator: Operator::new(text(&one["operator"])),
+        value: text(&one["value"]).into(),
+        effect: one["effect"].as_str().map(Effect::new),
+        seconds: one["tolerationSeconds"].as_i64(),
+    }
+}
+
+fn term(one: &Value) -> NodeTerm {
+    let all = |value: &Value| {
+        let one = |one: &Value| NodeRequirement {
+            key: text(&one["key"]).into(),
+            operator: NodeOperator::new(text(&one["operator"])),
+            values: list(&one["values"]).map(|value| text(value).into()).collect(),
+        };
+        list(value).map(one).collect()
+    };
+    NodeTerm { expressions: all(&one["matchExpressions"]), fields: all(&one["matchFields"]) }
+}

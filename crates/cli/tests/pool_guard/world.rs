@@ -1,0 +1,275 @@
+//! # World: a real API server with the policies as they are installed
+//! Room:     namespaces, pools and their status, the policies; requests by any user.
+//! Comes in: pods.
+//! Goes out: whether they are let in.
+//! Keeps:    nothing that is asked for is kept: every question is a dry run.
+//! Not here: what is expected.
+
+use super::cases::{ALL_BY, By, Change, Creation, OldPod, Step};
+use super::pools::{KNOWN, Lot, NAMESPACES, plots};
+use futures::StreamExt as _;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+use taintward_client::decode::{Decoded, Fact, SeenPool};
+use taintward_client::pools::{KNOWN_NODES, UNKNOWN_NODES};
+use taintward_cluster::api::Patch;
+use taintward_cluster::{Account, Api, ApiError, Audit, Cluster, Options, Tools, wait};
+use taintward_core::admission::pool::Pool;
+use taintward_core::scheduling::Labels;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
+
+/// What came of a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Answer {
+    LetIn,
+    /// By a policy of ours.
+    Refused(String),
+    /// No API server takes it.
+    Invalid(#[allow(dead_code, reason = "shown where a test fails")] String),
+}
+
+pub(crate) struct World {
+    /// Runs as long as this is kept.
+    _cluster: Cluster,
+    admin: Api,
+    users: BTreeMap<&'static str, Api>,
+    labels: BTreeMap<&'static str, Labels>,
+    pools: Vec<Pool>,
+}
+
+impl World {
+    /// Without policies.
+    pub(crate) async fn start(tools: &Tools) -> Self {
+        let gates = "TaintTolerationComparisonOperators=true".to_owned();
+        let options = Options { audit: Audit::Off, feature_gates: gates, ..Options::default() };
+        let cluster = Cluster::start(tools, options).await.unwrap();
+        let admin = cluster.api(Account::Admin).await.unwrap();
+        for (name, labels) in NAMESPACES.into_iter().chain([("taintward-system", &[][..])]) {
+            let labels: BTreeMap<_, _> = labels.iter().copied().collect();
+            let namespace = json!({"metadata": {"name": name, "labels": labels}});
+            match admin.create("/api/v1/namespaces", &namespace).await {
+                Err(error) if error.code() != Some(409) => panic!("{error}"),
+                _ => {}
+            }
+        }
+        let everyone = json!({
+            "metadata": {"name": "everyone"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:authenticated"}],
+        });
+        admin.create("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &everyone).await.unwrap();
+        let mut users = BTreeMap::new();
+        for by in ALL_BY {
+            users.insert(by.0, user(&cluster, by).await);
+        }
+        let labels = NAMESPACES.map(|(name, labels)| {
+            let own = [("kubernetes.io/metadata.name", name)];
+            let all = labels.iter().copied().chain(own);
+            (name, all.map(|(key, value)| (key.into(), value.into())).collect())
+        });
+        Self { _cluster: cluster, admin, users, labels: labels.into(), pools: pools() }
+    }
+
+    pub(crate) fn labels(&self, namespace: &str) -> &Labels {
+        &self.labels[namespace]
+    }
+
+    /// Those that have a say, as the core sees them.
+    pub(crate) fn pools(&self) -> &[Pool] {
+        &self.pools
+    }
+
+    /// Puts pods there before anything is refused.
+    pub(crate) async fn stand_there(&self, old: &[OldPod]) {
+        let one = |old: &OldPod| {
+            let (path, old) = (pods(old.namespace), old.clone());
+            async move {
+                self.admin.create(&path, &old.pod).await.unwrap();
+                if old.leaving {
+                    let name = old.pod["metadata"]["name"].as_str().unwrap();
+                    let now = json!({"gracePeriodSeconds": 0});
+                    self.admin.delete(&format!("{path}/{name}"), &now).await.unwrap();
+                }
+            }
+        };
+        futures::stream::iter(old.iter().map(one)).for_each_concurrent(8, |work| work).await;
+    }
+
+    /// Makes the pools, and installs the policies that keep pods off them.
+    pub(crate) async fn switch_on(&self) {
+        let printed =
+            Command::new(env!("CARGO_BIN_EXE_taintward")).args(["install", "-o", "json"]).output().unwrap();
+        let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
+        let objects: Vec<&Value> = printed["items"].as_array().unwrap().iter().collect();
+        let of =
+            |kind: &str| objects.iter().filter(|object| object["kind"] == kind).copied().collect::<Vec<_>>();
+        for definition in of("CustomResourceDefinition") {
+            let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+            self.admin.create(path, definition).await.unwrap();
+        }
+        wait::until("pools to be served", PATIENCE, async || Ok(self.admin.get(POOLS).await.ok()))
+            .await
+            .unwrap();
+        self.make_pools().await;
+        for (kind, plural) in [
+            ("ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
+            ("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
+        ] {
+            let path = format!("/apis/admissionregistration.k8s.io/v1/{plural}");
+            let all = of(kind);
+            assert!(!all.is_empty(), "no {kind} is printed");
+            for object in all.into_iter().filter(|one| is_of_pools(one)) {
+                self.admin.create(&path, object).await.unwrap();
+            }
+        }
+        let nodes: BTreeMap<String, &str> = plots()
+            .iter()
+            .flat_map(|plot| [1, 2].map(|at| format!("{}-{at}", plot.name)))
+            .chain(KNOWN.map(Into::into))
+            .map(|name| (name, ""))
+            .collect();
+        let map = json!({
+            "metadata": {"name": KNOWN_NODES, "labels": {UNKNOWN_NODES: "Deny"}}, "data": nodes,
+        });
+        self.admin.create("/api/v1/namespaces/taintward-system/configmaps", &map).await.unwrap();
+        self.settle().await;
+    }
+
+    async fn make_pools(&self) {
+        for plot in plots() {
+            let object = json!({
+                "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool",
+                "metadata": {"name": plot.name, "finalizers": ["example.com/keep"]}, "spec": plot.spec,
+            });
+            self.admin.create(POOLS, &object).await.unwrap();
+            let standing = if plot.lot == Lot::Refused { "Refused" } else { "Applied" };
+            let status = json!({"status": {"standing": standing, "nodeNames": plot.spec["nodes"]["names"]}});
+            let path = format!("{POOLS}/{}", plot.name);
+            self.admin.patch(&format!("{path}/status"), Patch::Merge, &status.to_string()).await.unwrap();
+            if plot.lot == Lot::Leaving {
+                self.admin.delete(&path, &json!({})).await.unwrap();
+            }
+        }
+    }
+
+    /// Waits until the server knows policies, pools and nodes: each pool refuses what only it refuses.
+    async fn settle(&self) {
+        let nobody = |spec: Value| Creation {
+            by: ("eve", &[]),
+            namespace: "none",
+            pod: json!({"metadata": {"name": "probe"}, "spec": spec}),
+        };
+        let spec = |more: Value| {
+            let mut spec =
+                json!({"containers": [{"name": "c", "image": "i"}], "serviceAccountName": "other"});
+            spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            spec
+        };
+        let bears = |name: &str| {
+            spec(json!({"tolerations": [{"key": format!("example.com/{name}"), "operator": "Exists"}]}))
+        };
+        let mut probes: Vec<Creation> = super::pools::deniers()
+            .into_iter()
+            .filter(|name| !["not-in", "not-there"].contains(name))
+            .map(|name| nobody(bears(name)))
+            .collect();
+        probes.extend(["not-in", "not-there"].map(|name| Creation { namespace: "b", ..nobody(bears(name)) }));
+        probes.retain(|probe| probe.namespace != "b" || !probe.pod.to_string().contains("not-there"));
+        probes.push(nobody(spec(json!({"nodeName": "ghost"}))));
+        for probe in probes {
+            wait::until("the policies to refuse", PATIENCE, async || {
+                Ok(matches!(self.created(&probe).await, Answer::Refused(_)).then_some(()))
+            })
+            .await
+            .unwrap_or_else(|why| panic!("{why}: {probe}"));
+        }
+        let open = nobody(spec(json!({"nodeName": "open-1"})));
+        wait::until("nodes to be known", PATIENCE, async || {
+            Ok(matches!(self.created(&open).await, Answer::LetIn).then_some(()))
+        })
+        .await
+        .unwrap();
+    }
+
+    pub(crate) async fn created(&self, case: &Creation) -> Answer {
+        let path = format!("{}?dryRun=All", pods(case.namespace));
+        answer(self.users[case.by.0].create(&path, &case.pod).await)
+    }
+
+    pub(crate) async fn changed(&self, case: &Change) -> Answer {
+        let name = case.old.pod["metadata"]["name"].as_str().unwrap();
+        let path = format!("{}/{name}", pods(case.old.namespace));
+        let user = &self.users[case.by.0];
+        let (sub, patch, kind) = match &case.step {
+            Step::Label => ("", json!({"metadata": {"labels": {"a": "b"}}}), Patch::Merge),
+            Step::Ungate => ("", json!({"spec": {"schedulingGates": null}}), Patch::Merge),
+            Step::Tolerations(added) => {
+                let live = self.admin.get(&path).await.unwrap();
+                let mut all = live["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
+                all.extend(added.iter().cloned());
+                ("", json!({"spec": {"tolerations": all}}), Patch::Merge)
+            }
+            Step::Ephemeral => {
+                let container = json!({"name": "e", "image": "i", "targetContainerName": "c"});
+                (
+                    "/ephemeralcontainers",
+                    json!({"spec": {"ephemeralContainers": [container]}}),
+                    Patch::Strategic,
+                )
+            }
+        };
+        answer(user.patch(&format!("{path}{sub}?dryRun=All"), kind, &patch.to_string()).await)
+    }
+}
+
+fn is_of_pools(object: &Value) -> bool {
+    let name = object["metadata"]["name"].as_str().unwrap();
+    ["taintward-dedicated-pools", "taintward-unknown-nodes"].contains(&name)
+}
+
+fn pods(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/pods")
+}
+
+fn answer(told: Result<Value, ApiError>) -> Answer {
+    match told {
+        Ok(_) => Answer::LetIn,
+        Err(error) if error.to_string().contains("ValidatingAdmissionPolicy") => {
+            let text = error.to_string();
+            // An expression that cannot be evaluated refuses as well, and is no answer.
+            assert!(!text.contains("expression") && error.code() == Some(403), "{text}");
+            Answer::Refused(text)
+        }
+        Err(error) if error.code() == Some(422) => Answer::Invalid(error.to_string()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The pools of which the policies hold, out of their objects.
+fn pools() -> Vec<Pool> {
+    let said = plots().into_iter().filter(|plot| plot.lot != Lot::Refused).map(|plot| {
+        let object = json!({"metadata": {"name": plot.name, "uid": plot.name}, "spec": plot.spec});
+        let bytes = object.to_string();
+        let Decoded::Fact(seen) = SeenPool::from_json(bytes.as_bytes()) else { panic!("{bytes}") };
+        Pool { leaving: plot.lot == Lot::Leaving, ..seen.pool }
+    });
+    said.collect()
+}
+
+/// The admin, on behalf of a user.
+async fn user(cluster: &Cluster, (name, groups): By) -> Api {
+    let mut kubeconfig: Value =
+        serde_saphyr::from_str(&std::fs::read_to_string(cluster.kubeconfig(Account::Admin, 0)).unwrap())
+            .unwrap();
+    let user = &mut kubeconfig["users"][0]["user"];
+    user["as"] = json!(name);
+    user["as-groups"] = json!(groups.iter().chain(&["system:authenticated"]).collect::<Vec<_>>());
+    let file = cluster.folder().join(format!("{}.kubeconfig", name.replace(':', "-")));
+    std::fs::write(&file, kubeconfig.to_string()).unwrap();
+    Api::from_kubeconfig(Path::new(&file)).await.unwrap()
+}

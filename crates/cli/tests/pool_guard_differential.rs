@@ -1,0 +1,149 @@
+//! The policies that `taintward install` ships and the core's rule for dedicated pools, asked about the same pods: over a
+//! thousand creations and changes on a real API server, by users, controllers and kubelets. Both let the same ones in.
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+mod pool_guard {
+    pub(crate) mod cases;
+    pub(crate) mod pools;
+    pub(crate) mod reader;
+    pub(crate) mod world;
+}
+
+use futures::StreamExt as _;
+use futures::stream;
+use pool_guard::cases::{Change, Creation, changes, creations, old_pods};
+use pool_guard::pools::deniers;
+use pool_guard::reader::{change, creation};
+use pool_guard::world::{Answer, World};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use taintward_cluster::tools;
+use taintward_core::admission::pool::{Entry, Exemptions, Trespass, trespass};
+use taintward_core::admission::request::{NodePool, PodRequest};
+
+/// How many pods are made up.
+const CREATIONS: usize = 900;
+/// How many pods stand there before the policies are installed; each is changed in several ways.
+const OLD_PODS: usize = 80;
+/// So many requests have to be judged, and so many of them let in and refused.
+const JUDGED_LEAST: usize = 1_000;
+const EACH_LEAST: usize = 200;
+/// Requests at the same time.
+const AT_ONCE: usize = 12;
+/// All of it; on a machine to itself it takes half a minute.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+#[test]
+fn the_policies_say_what_the_core_says() {
+    let Some(tools) = tools::for_test("pool_guard_differential") else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let all = async {
+            let world = World::start(&tools).await;
+            let old = old_pods(OLD_PODS);
+            world.stand_there(&old).await;
+            world.switch_on().await;
+            let (mut tally, world) = (Tally::default(), &world);
+            let one = |case: Creation| async move {
+                (world.created(&case).await, creation(&case), case.to_string())
+            };
+            let told: Vec<_> =
+                stream::iter(creations(CREATIONS)).map(one).buffer_unordered(AT_ONCE).collect().await;
+            tally.take("creation", world, told);
+            let one =
+                |case: Change| async move { (world.changed(&case).await, change(&case), case.to_string()) };
+            let told: Vec<_> = stream::iter(changes(&old)).map(one).buffer_unordered(AT_ONCE).collect().await;
+            tally.take("change", world, told);
+            tally.settle();
+        };
+        tokio::time::timeout(PATIENCE, all).await.expect("done in time");
+    });
+}
+
+/// What both said.
+#[derive(Default)]
+struct Tally {
+    let_in: usize,
+    refused: usize,
+    /// What an API server does not take at all.
+    invalid: usize,
+    /// How often each pool, and each way of getting in, was the reason.
+    reasons: BTreeMap<String, usize>,
+    odd: Vec<String>,
+}
+
+impl Tally {
+    fn take(&mut self, step: &str, world: &World, told: Vec<(Answer, PodRequest, String)>) {
+        for (answer, request, text) in told {
+            let found = judged(world, &request);
+            match (&answer, found.is_empty()) {
+                (Answer::Invalid(_), _) => self.invalid += 1,
+                (Answer::LetIn, true) => self.let_in += 1,
+                (Answer::Refused(message), false) if names_one(message, world, &found) => {
+                    self.refused += 1;
+                    *self.reasons.entry(reason(world, &found[0], step)).or_default() += 1;
+                }
+                _ => {
+                    self.odd.push(format!("{step} of {text}\n    policies: {answer:?}\n    core: {found:?}"))
+                }
+            }
+        }
+    }
+
+    fn settle(&self) {
+        println!("let in {}, refused {}, invalid {}", self.let_in, self.refused, self.invalid);
+        for (reason, count) in &self.reasons {
+            println!("    {count:>4} {reason}");
+        }
+        let odd = self.odd.iter().take(10).map(String::as_str).collect::<Vec<_>>().join("\n");
+        assert!(self.odd.is_empty(), "{} are told otherwise:\n{odd}", self.odd.len());
+        assert!(self.let_in + self.refused >= JUDGED_LEAST && self.let_in.min(self.refused) >= EACH_LEAST);
+        for pool in deniers() {
+            let named = self.reasons.keys().any(|reason| reason.contains(&format!(" {pool} ")));
+            assert!(named, "nothing was refused for {pool}");
+        }
+        for way in ["creation Node", "creation UnknownNode", "creation Tolerations", "change Tolerations"] {
+            let seen = self.reasons.keys().any(|reason| reason.ends_with(way));
+            assert!(seen, "nothing was refused by {way}");
+        }
+    }
+}
+
+/// What the core refuses.
+fn judged(world: &World, request: &PodRequest) -> Vec<Trespass> {
+    let namespace = world.labels(&request.pod.identity.namespace);
+    if Exemptions::default().of(request.who(None)).is_some() {
+        return Vec::new();
+    }
+    let pools = world.pools();
+    let owner = |node: &str| pools.iter().find(|pool| pool.members.names.iter().any(|own| **own == *node));
+    let node = match request.destination() {
+        Some(node) => match owner(node) {
+            Some(pool) => NodePool::Pool(&pool.name),
+            None if node == "ghost" => NodePool::Unknown,
+            None => NodePool::Nobody,
+        },
+        None => NodePool::Unknown,
+    };
+    let mut found = trespass(pools, request, node, Some(namespace)).0;
+    found.retain(|one| pools[one.pool].keeps_out());
+    found
+}
+
+/// The first policy to refuse gives the reason, whichever that is.
+fn names_one(message: &str, world: &World, found: &[Trespass]) -> bool {
+    found.iter().any(|one| match one.entry {
+        Entry::UnknownNode => message.contains("is not known"),
+        _ => message.contains(&format!("pool {} ", world.pools()[one.pool].name)),
+    })
+}
+
+fn reason(world: &World, one: &Trespass, step: &str) -> String {
+    let way = match one.entry {
+        Entry::None => "None",
+        Entry::Tolerations(_) => "Tolerations",
+        Entry::Node => "Node",
+        Entry::UnknownNode => "UnknownNode",
+    };
+    format!("for {} by {step} {way}", world.pools()[one.pool].name)
+}
