@@ -106,6 +106,16 @@ pub static RESOURCES: &[Resource] = &[
     ),
     extension(
         ("admissionregistration.k8s.io", "v1"),
+        (
+            "validatingadmissionpolicybindings",
+            "validatingadmissionpolicybinding",
+            "ValidatingAdmissionPolicyBinding",
+        ),
+        NONE,
+        &[],
+    ),
+    extension(
+        ("admissionregistration.k8s.io", "v1"),
         ("mutatingwebhookconfigurations", "mutatingwebhookconfiguration", "MutatingWebhookConfiguration"),
         NONE,
         &[],
