@@ -112,7 +112,7 @@ impl Webhooks {
         Ok(Some(StoredSecret { version: object.metadata.resource_version, data }))
     }
 
-    /// Writes a Secret of type `kubernetes.io/tls` over what was read, or a new one.
+    /// Writes the data of a Secret over what was read, and nothing else of it; or a new one, of type `kubernetes.io/tls`.
     ///
     /// # Errors
     /// A [`Refusal`]; [`Failure::Conflict`] if somebody else has written it since.
@@ -124,22 +124,24 @@ impl Webhooks {
     ) -> Result<(), Refusal> {
         let data: BTreeMap<&str, ByteString> =
             data.iter().map(|(key, text)| (*key, ByteString(text.as_bytes().to_vec()))).collect();
-        let mut object = json!({
-            "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
-            "metadata": {
-                "name": name, "namespace": namespace,
-                "labels": { "app.kubernetes.io/name": "taintward", "app.kubernetes.io/component": "webhook" },
-            },
-            "data": data,
-        });
-        let (method, on) = match over {
-            Some(read) => {
-                object["metadata"]["resourceVersion"] = json!(read.version);
-                (Method::PUT, Resource::named("", "secrets", namespace, name)?)
-            }
-            None => (Method::POST, Resource::collection("", "secrets", namespace)?),
+        let Some(read) = over else {
+            let object = json!({
+                "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
+                "metadata": {
+                    "name": name, "namespace": namespace,
+                    "labels": { "app.kubernetes.io/name": "taintward", "app.kubernetes.io/component": "webhook" },
+                },
+                "data": data,
+            });
+            let on = Resource::collection("", "secrets", namespace)?;
+            return self.write(&Method::POST, &on, Bytes::from(object.to_string()), "application/json").await;
         };
-        self.write(&method, &on, Bytes::from(object.to_string()), "application/json").await
+        let on = Resource::named("", "secrets", namespace, name)?;
+        let steps = json!([
+            { "op": "test", "path": "/metadata/resourceVersion", "value": read.version },
+            { "op": "add", "path": "/data", "value": data },
+        ]);
+        self.write(&Method::PATCH, &on, Bytes::from(steps.to_string()), JSON_PATCH).await
     }
 
     /// Reads the configurations of a name, those of the two that exist.

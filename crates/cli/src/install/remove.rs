@@ -7,7 +7,7 @@
 //! Not here: the way there (`apply.rs`).
 
 use super::kinds::{POLICIES, POOLS, called, place};
-use super::objects::{self, CERTIFICATE, NAME, Object};
+use super::objects::{self, NAME, Object};
 use super::values::{Parts, RULES, Values};
 use super::{Leftovers, Try, text};
 use crate::output::{self, PrintError};
@@ -47,11 +47,9 @@ pub(super) enum RemoveError {
 fn doomed(values: &Values, leftovers: Leftovers) -> Vec<Value> {
     let mut all: Vec<Value> =
         objects::objects(&everything(values)).into_iter().map(|object| object.value).collect();
-    // What the processes themselves have written; behind the accounts that write it.
-    for (kind, api, name) in [("Secret", "v1", CERTIFICATE), ("Lease", "coordination.k8s.io/v1", NAME)] {
-        let metadata = json!({"name": name, "namespace": values.namespace});
-        all.insert(0, json!({"apiVersion": api, "kind": kind, "metadata": metadata}));
-    }
+    // What the processes themselves have made; behind the accounts that make it.
+    let metadata = json!({"name": NAME, "namespace": values.namespace});
+    all.insert(0, json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}));
     all.reverse();
     if leftovers != Leftovers::Delete {
         all.retain(|object| object["kind"] != "CustomResourceDefinition");
@@ -117,7 +115,6 @@ fn word(value: &Value) -> String {
 fn goes(object: &Value, values: &Values) -> bool {
     let shared = matches!(object["kind"].as_str(), Some("Namespace" | "CustomResourceDefinition"));
     let part = match object["kind"].as_str() {
-        Some("Secret") => values.parts.webhook,
         Some("Lease") => values.parts.controller,
         _ => true,
     };

@@ -1,5 +1,5 @@
 //! # Account: what the webhook may do
-//! Room:     its service account, with the rights that `taintward install` grants it and no others.
+//! Room:     its service account, with the rights that `taintward install` grants it and the limits it sets.
 //! Comes in: the built program's manifests.
 //! Goes out: a kubeconfig with a token.
 //! Not here: whether the rights are those they should be (the security checklist, `install_real.rs`).
@@ -18,10 +18,17 @@ const NAME: &str = "taintward-webhook";
 /// The Secret of its certificate.
 pub(crate) const SECRET: &str = "taintward-webhook-certificate";
 
-/// Where objects of the kinds are that make up an account, and the configurations.
-const PLACES: [(&str, &str, &str); 8] = [
+/// Where objects of the kinds are that make up an account and limit it, and the configurations.
+const PLACES: [(&str, &str, &str); 11] = [
     ("Namespace", "/api/v1", "namespaces"),
     ("ServiceAccount", "/api/v1", "serviceaccounts"),
+    ("Secret", "/api/v1", "secrets"),
+    ("ValidatingAdmissionPolicy", "/apis/admissionregistration.k8s.io/v1", "validatingadmissionpolicies"),
+    (
+        "ValidatingAdmissionPolicyBinding",
+        "/apis/admissionregistration.k8s.io/v1",
+        "validatingadmissionpolicybindings",
+    ),
     ("ClusterRole", "/apis/rbac.authorization.k8s.io/v1", "clusterroles"),
     ("ClusterRoleBinding", "/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings"),
     ("Role", "/apis/rbac.authorization.k8s.io/v1", "roles"),
@@ -39,7 +46,7 @@ const PLACES: [(&str, &str, &str); 8] = [
 ];
 
 /// So many of them make up an account.
-const OF_AN_ACCOUNT: usize = 6;
+const OF_AN_ACCOUNT: usize = 9;
 
 /// What `taintward install` prints.
 pub(crate) fn manifests(flags: &[&str]) -> Vec<Value> {
@@ -60,15 +67,25 @@ pub(crate) fn collection(object: &Value) -> String {
     }
 }
 
+async fn apply(admin: &Api, object: &Value) {
+    let name = object["metadata"]["name"].as_str().unwrap();
+    let path = format!("{}/{name}?fieldManager=tests&force=true", collection(object));
+    admin.patch(&path, Patch::Apply, &object.to_string()).await.unwrap();
+}
+
+/// Makes the Secret again, as whoever installs again would: its account cannot.
+pub(crate) async fn make_secret(admin: &Api) {
+    let all = manifests(&["--parts=webhook"]);
+    apply(admin, all.iter().find(|object| object["kind"] == "Secret").unwrap()).await;
+}
+
 /// Makes the namespace and the account.
 pub(crate) async fn make(cluster: &Cluster) -> PathBuf {
     let admin = cluster.api(Account::Admin).await.unwrap();
     let of_account =
         |object: &Value| PLACES[..OF_AN_ACCOUNT].iter().any(|(kind, _, _)| object["kind"] == *kind);
     for object in manifests(&["--parts=webhook"]).iter().filter(|object| of_account(object)) {
-        let name = object["metadata"]["name"].as_str().unwrap();
-        let path = format!("{}/{name}?fieldManager=tests&force=true", collection(object));
-        admin.patch(&path, Patch::Apply, &object.to_string()).await.unwrap();
+        apply(&admin, object).await;
     }
     let asked = json!({"spec": {"expirationSeconds": 3600}});
     let token = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{NAME}/token");

@@ -5,7 +5,7 @@
 //! Not here: renewals over the years (the webhook's own tests).
 
 use super::super::Stage;
-use super::super::admission::account::{NAMESPACE, SECRET};
+use super::super::admission::account::{NAMESPACE, SECRET, make_secret};
 use super::super::admission::client::{Client, believing};
 use super::super::admission::hook::{Hook, PATIENCE, free_port};
 use super::super::admission::load::Load;
@@ -48,7 +48,7 @@ pub(crate) async fn two_replicas(stage: &Stage) {
     let loads = [Load::default(), Load::default()];
     let loss = async {
         loads[0].goes_on(50).await;
-        lose(stage).await;
+        lose(stage, &one).await;
         let after = another(stage, &before).await;
         for bundle in bundles(&stage.api, "taintward").await {
             let both = [&before, &after].map(|kept| bundle.contains(kept.authority.trim()));
@@ -101,15 +101,22 @@ impl Kept {
             String::from_utf8(bytes).ok()
         };
         let memory = serde_json::from_str(&text("rotation.json")?).unwrap();
-        assert_eq!(object["type"], "kubernetes.io/tls");
+        assert_eq!(object["type"], "Opaque", "as it was installed");
         let authority = text("ca.crt")?;
         Some(Self { object, authority, memory })
     }
 }
 
-/// Somebody deletes the Secret.
-async fn lose(stage: &Stage) {
+/// Somebody deletes the Secret. The account may make none, and what is shown stays, until somebody installs again.
+async fn lose(stage: &Stage, hook: &Hook) {
     stage.api.delete(&place(), &json!({})).await.unwrap();
+    wait::until("the loss to be told", PATIENCE, async || {
+        Ok(hook.output().contains("the certificate cannot be looked after").then_some(()))
+    })
+    .await
+    .unwrap();
+    assert!(stage.api.find(&place()).await.unwrap().is_none());
+    make_secret(&stage.api).await;
 }
 
 /// Another Secret, whose authority all configurations are seen to trust.

@@ -2,9 +2,9 @@
 //! Room:     accounts, roles and bindings of the controller, the webhook, and of people who look.
 //! Comes in: which controllers run, whether they write, who looks after the webhook's certificate.
 //! Goes out: [`Planned`] objects.
-//! Keeps:    nobody may read Secrets but the webhook, and it only its own; nobody may create pods or grant rights; no
-//!           wildcards. A create cannot be limited to a name, and a patch not to single fields.
-//! Not here: whether it is enough, which the API server says (`taintward run` at its start).
+//! Keeps:    nobody may read Secrets but the webhook, and it only its own; nobody may create Secrets or pods, or grant
+//!           rights; no wildcards. A create cannot be limited to a name, and a patch not to single fields.
+//! Not here: single fields (`bounds.rs`); whether it is enough, which the API server says (`taintward run` at its start).
 
 use super::super::sheet::{Item, Sheet, field, item, list, map, maps, texts};
 use super::super::values::{Knob, When};
@@ -153,11 +153,13 @@ pub(super) fn webhook() -> Vec<Planned> {
     )]);
     let note = "caBundle of its own two webhook configurations, kept in step with its certificate.";
     all.extend(granted(HOOK, "taintward-webhook-certificate", Scope::Everywhere, note, SIGNS, rules));
-    let rules = list([
-        rule("", ["secrets"], texts(["create"])),
-        named_rule("", "secrets", CERTIFICATE, texts(["get", "update"])),
-    ]);
-    let note = "Its own certificate, in which all replicas share.";
+    // With nothing in it, and of no type that means something: whoever applies this again takes nothing out of it. The
+    // account may write it and make none: a token of another account comes in a Secret that one may make.
+    let note = "Its own certificate, in which all replicas share, and which it fills in.";
+    let sheet = object(within("v1", "Secret", CERTIFICATE, HOOK.component), [field("type", "Opaque")]);
+    all.push(Planned { file: FILE, note, when: SIGNS, sheet });
+    let rules = list([named_rule("", "secrets", CERTIFICATE, texts(["get", "patch"]))]);
+    let note = "Its own certificate.";
     all.extend(granted(HOOK, "taintward-webhook-certificate", Scope::Own, note, SIGNS, rules));
     all
 }
