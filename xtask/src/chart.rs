@@ -1,24 +1,53 @@
 //! # Chart: what `taintward install` makes, kept in the checkout
 //! Room:     runs the program and keeps what it writes.
 //! Comes in: the checkout.
-//! Goes out: deploy/chart, deploy/install.yaml. A test fails when they are not what the program makes.
+//! Goes out: deploy/chart, deploy/install.yaml, deploy/bounds.yaml. A test fails when they are not what the program makes.
 //! Not here: the objects (`crates/cli/src/install`).
 
 use crate::sources;
 use anyhow::{Result, bail};
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 pub(crate) fn run() -> Result<()> {
     let program = sources::build_taintward(false)?;
     let deploy = sources::root().join("deploy");
     sources::run(Command::new(&program).args(["install", "--chart"]).arg(deploy.join("chart")))?;
-    let output = Command::new(&program).arg("install").stderr(Stdio::inherit()).output()?;
+    let installed = printed(&program, &[])?;
+    let bounds = printed(&program, &BOUNDS)?;
+    for (name, text) in [("install.yaml", installed), ("bounds.yaml", by_hand(&bounds))] {
+        let file = deploy.join(name);
+        fs::write(&file, text)?;
+        println!("the manifests: {}", file.display());
+    }
+    Ok(())
+}
+
+/// The policies alone, under names of their own, as the roles of deploy/rbac*.yaml have them: an installation beside
+/// them is another one. Labels would make them a part of it.
+fn by_hand(manifests: &str) -> String {
+    let policies = manifests.split("---\n").filter(|one| one.contains("kind: ValidatingAdmissionPolicy"));
+    let is_label = |line: &str| line == "  labels:" || line.starts_with("    app.kubernetes.io/");
+    let lines = |one: &str| -> String {
+        one.lines().filter(|line| !is_label(line)).map(|line| format!("{line}\n")).collect()
+    };
+    let all: Vec<String> = policies.map(lines).collect();
+    all.join("---\n").replace("taintward-controller-", "taintward-")
+}
+
+/// What limits the account of deploy/rbac*.yaml, whichever of them is applied.
+const BOUNDS: [&str; 4] = [
+    "--namespace=kube-system",
+    "--parts=controller",
+    "--controllers=*,node-lifecycle-controller,dedicated-pool-controller",
+    "--stamp-taints",
+];
+
+fn printed(program: &Path, flags: &[&str]) -> Result<String> {
+    let output = Command::new(program).arg("install").args(flags).stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
         bail!("{} install failed ({})", program.display(), output.status);
     }
-    let file = deploy.join("install.yaml");
-    fs::write(&file, output.stdout)?;
-    println!("the manifests: {}", file.display());
-    Ok(())
+    Ok(String::from_utf8(output.stdout)?)
 }

@@ -223,6 +223,15 @@ fn deploy_holds_what_the_program_makes() {
         assert!(made == kept, "deploy/chart/{} is another; {anew}", name.display());
     }
     assert!(printed(&[]) == read(&deploy("install.yaml")), "deploy/install.yaml is another; {anew}");
+    let controllers = "--controllers=*,node-lifecycle-controller,dedicated-pool-controller";
+    let flags = ["--namespace=kube-system", "--parts=controller", "--stamp-taints", controllers];
+    let by_hand = printed(&flags).replace("taintward-controller-", "taintward-");
+    let mut bounds = documents(&by_hand);
+    bounds.retain(|object| object["kind"].as_str().unwrap().starts_with("ValidatingAdmissionPolicy"));
+    for object in &mut bounds {
+        object["metadata"].as_object_mut().unwrap().remove("labels");
+    }
+    assert_eq!(bounds, documents(&read(&deploy("bounds.yaml"))), "deploy/bounds.yaml is another; {anew}");
 }
 
 /// Each rule of a role, in an order of its own.

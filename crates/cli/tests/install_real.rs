@@ -103,6 +103,11 @@ fn nobody_can_escalate(there: &Installed<'_>) {
         "create serviceaccounts --subresource=token",
         "patch clusterroles",
         "create mutatingwebhookconfigurations",
+        "delete mutatingwebhookconfigurations/taintward",
+        "patch validatingadmissionpolicies",
+        "delete validatingadmissionpolicybindings",
+        "create nodes",
+        "delete nodes",
     ];
     for account in ["taintward", "taintward-webhook"] {
         for what in never {

@@ -75,6 +75,7 @@ async fn item(number: &str, what: &str, check: impl Future<Output = Found>) -> b
 
 async fn checklist(ground: &mut Ground) -> usize {
     let done = [
+        item("4", "policies bound both accounts to single fields", manifests::bounds()).await,
         item("5", "the webhook's account", rights::what_the_account_may_do(ground)).await,
         item("6", "its token", manifests::tokens()).await,
         item("8", "pods cannot reach it", manifests::network()).await,

@@ -1,6 +1,6 @@
 //! # Access: what our account may do
-//! Room:     applies deploy/rbac.yaml as it is shipped, and takes single verbs away again for tests.
-//! Comes in: the manifest; an admin's [`Api`].
+//! Room:     applies deploy/rbac.yaml and deploy/bounds.yaml as they are shipped, and takes single verbs away again for tests.
+//! Comes in: the manifests; an admin's [`Api`].
 //! Goes out: rights of the account `taintward`.
 //! Not here: certificates (`certificates.rs`).
 
@@ -14,13 +14,17 @@ const MANIFEST: &str = include_str!("../../../deploy/rbac.yaml");
 const STAMP_MANIFEST: &str = include_str!("../../../deploy/rbac-stamp-taints.yaml");
 const NODE_LIFECYCLE_MANIFEST: &str = include_str!("../../../deploy/rbac-node-lifecycle.yaml");
 
+/// What of an object our account may change, whatever it is granted.
+const BOUNDS_MANIFEST: &str = include_str!("../../../deploy/bounds.yaml");
+
 const DEDICATED_POOLS_MANIFEST: &str = include_str!("../../../deploy/rbac-dedicated-pools.yaml");
 
 /// The ClusterRole that deploy/rbac.yaml grants to our account.
 const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/taintward";
 
-/// Grants what deploy/rbac.yaml says, and nothing else; also after [`revoke`].
+/// Grants what deploy/rbac.yaml says, and nothing else; also after [`revoke`]. Within what deploy/bounds.yaml says.
 pub async fn grant(admin: &Api) -> Result<()> {
+    apply(admin, BOUNDS_MANIFEST).await?;
     apply(admin, MANIFEST).await
 }
 
@@ -88,6 +92,12 @@ fn path_of(document: &str) -> Result<String> {
         "ClusterRoleBinding" => ("/apis/rbac.authorization.k8s.io/v1", "clusterrolebindings"),
         "Role" => ("/apis/rbac.authorization.k8s.io/v1", "roles"),
         "RoleBinding" => ("/apis/rbac.authorization.k8s.io/v1", "rolebindings"),
+        "ValidatingAdmissionPolicy" => {
+            ("/apis/admissionregistration.k8s.io/v1", "validatingadmissionpolicies")
+        }
+        "ValidatingAdmissionPolicyBinding" => {
+            ("/apis/admissionregistration.k8s.io/v1", "validatingadmissionpolicybindings")
+        }
         other => bail!("no way known to apply a {other}"),
     };
     Ok(match field("  namespace:") {

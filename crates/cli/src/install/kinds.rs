@@ -24,10 +24,10 @@ const KINDS: [(&str, &str, &str, &str); 20] = [
     ("Deployment", "apps", "v1", "deployments"),
     ("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets"),
     ("NetworkPolicy", "networking.k8s.io", "v1", "networkpolicies"),
-    ("MutatingWebhookConfiguration", ADMISSION, "v1", "mutatingwebhookconfigurations"),
-    ("ValidatingWebhookConfiguration", ADMISSION, "v1", "validatingwebhookconfigurations"),
     ("ValidatingAdmissionPolicy", ADMISSION, "v1", "validatingadmissionpolicies"),
     ("ValidatingAdmissionPolicyBinding", ADMISSION, "v1", "validatingadmissionpolicybindings"),
+    ("MutatingWebhookConfiguration", ADMISSION, "v1", "mutatingwebhookconfigurations"),
+    ("ValidatingWebhookConfiguration", ADMISSION, "v1", "validatingwebhookconfigurations"),
     ("DedicatedPool", "taintward.io", "v1alpha1", "dedicatedpools"),
 ];
 

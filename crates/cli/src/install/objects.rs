@@ -6,6 +6,7 @@
 //! Not here: the definitions of custom resources, which are files of their own (`deploy/crds`).
 
 mod access;
+mod bounds;
 mod fairness;
 mod hooks;
 mod network;
@@ -51,6 +52,7 @@ pub(crate) struct Object {
 /// All that may be wanted, but for the definitions; they belong behind the first, which is the namespace.
 pub(crate) fn planned() -> Vec<Planned> {
     let mut all = vec![namespace()];
+    all.extend(bounds::bounds());
     all.extend(access::controller());
     all.extend(access::webhook());
     all.push(access::viewer());

@@ -14,6 +14,8 @@ pub(crate) enum Sheet {
     Bool(bool),
     Number(i64),
     Text(&'static str),
+    /// A text on lines of its own, which are one where it is read; as CEL is written.
+    Block(&'static str),
     /// A text that is put together.
     Line(Vec<Bit>),
     /// A choice, and nothing else.
@@ -144,6 +146,7 @@ impl Sheet {
             Self::Bool(truth) => Value::Bool(*truth),
             Self::Number(number) => Value::from(*number),
             Self::Text(text) => Value::from(*text),
+            Self::Block(lines) => Value::from(lines.lines().collect::<Vec<_>>().join(" ")),
             Self::Line(bits) => Value::from(joined(bits, values, this)),
             Self::Knob(knob) => knob.value(values, this),
             Self::Map(entries) => {

@@ -88,6 +88,10 @@ impl Page<'_> {
                     items.iter().for_each(|item| self.item(item, indent, this));
                 }
             },
+            Sheet::Block(lines) if lines.contains('\n') => {
+                self.line(indent, &format!("{key}: >-"));
+                lines.lines().for_each(|line| self.line(indent + 2, line));
+            }
             single => {
                 let written = self.scalar(single, this);
                 self.line(indent, &format!("{key}: {written}"));
@@ -130,7 +134,7 @@ impl Page<'_> {
         match (value, self.ink) {
             (Sheet::Bool(truth), _) => truth.to_string(),
             (Sheet::Number(number), _) => number.to_string(),
-            (Sheet::Text(text), _) => quoted(text),
+            (Sheet::Text(text) | Sheet::Block(text), _) => quoted(text),
             (Sheet::Line(bits), Ink::Filled(values)) => quoted(&joined(bits, values, this)),
             (Sheet::Knob(knob), Ink::Filled(values)) => match knob.value(values, this) {
                 serde_json::Value::String(text) => quoted(&text),

@@ -1,4 +1,4 @@
-//! # Manifests: items 6, 8 and 13
+//! # Manifests: items 4, 6, 8 and 13
 //! Room:     what `taintward install` prints, where a kubelet or a network of pods would be needed.
 //! Comes in: the built program.
 //! Goes out: findings.
@@ -6,7 +6,7 @@
 
 use super::ground::{Found, Ground, demand};
 use crate::admission::account::{collection, manifests};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// An hour.
 const TOKEN_MOST: i64 = 3600;
@@ -36,6 +36,26 @@ fn with_flags(
 
 fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// What they say is tried by `install_bounds.rs`.
+pub(crate) async fn bounds() -> Found {
+    let policies = by_manifest(&["ValidatingAdmissionPolicy"], 5, |object| {
+        let spec = &object["spec"];
+        demand(spec["failurePolicy"] == "Fail", "what fails passes")?;
+        let account = spec["matchConditions"][0]["expression"].as_str().unwrap_or_default();
+        let ours = account
+            .starts_with("request.userInfo.username == 'system:serviceaccount:taintward-system:taintward");
+        demand(ours && list(&spec["matchConditions"]).len() == 1, "it is about somebody else")?;
+        demand(list(&spec["validations"]).len() > 2, "it demands nothing")
+    })?;
+    let bindings = by_manifest(&["ValidatingAdmissionPolicyBinding"], 5, |object| {
+        let spec = &object["spec"];
+        demand(spec["validationActions"] == json!(["Deny"]), "nothing is refused")?;
+        demand(spec["policyName"] == object["metadata"]["name"], "it binds another")?;
+        demand(spec["matchResources"].is_null() && spec["paramRef"].is_null(), "it does not hold everywhere")
+    })?;
+    Ok(format!("{policies}; {bindings}"))
 }
 
 pub(crate) async fn tokens() -> Found {
@@ -100,7 +120,7 @@ fn webhook(one: &Value) -> Result<(), String> {
         "it may take too long",
     )?;
     demand(one["sideEffects"] == "None", "sideEffects is not None")?;
-    demand(one["admissionReviewVersions"] == serde_json::json!(["v1"]), "not v1 alone")?;
+    demand(one["admissionReviewVersions"] == json!(["v1"]), "not v1 alone")?;
     for rule in list(&one["rules"]) {
         let wide = |field: &str| list(&rule[field]).iter().any(|one| one == "*");
         demand(
@@ -110,7 +130,7 @@ fn webhook(one: &Value) -> Result<(), String> {
     }
     demand(!list(&one["rules"]).is_empty(), "there is no rule")?;
     let selector = one["namespaceSelector"].to_string();
-    let of_nodes = list(&one["rules"]).iter().all(|rule| rule["resources"] == serde_json::json!(["nodes"]));
+    let of_nodes = list(&one["rules"]).iter().all(|rule| rule["resources"] == json!(["nodes"]));
     let excluded = ["kube-system", "taintward-system"].iter().all(|name| selector.contains(name));
     demand(of_nodes || (excluded && selector.contains("NotIn")), "its own namespace is not left out")?;
     demand(of_nodes || !list(&one["matchConditions"]).is_empty(), "there are no matchConditions")

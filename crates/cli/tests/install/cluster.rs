@@ -122,7 +122,7 @@ impl<'c> Installed<'c> {
     pub(crate) fn leftovers(&self) -> Vec<String> {
         let kinds = "namespaces,serviceaccounts,clusterroles,clusterrolebindings,roles,rolebindings,flowschemas,services,\
                      deployments,poddisruptionbudgets,networkpolicies,mutatingwebhookconfigurations,\
-                     validatingwebhookconfigurations";
+                     validatingwebhookconfigurations,validatingadmissionpolicies,validatingadmissionpolicybindings";
         let labelled = self.json(&format!("get {kinds} -l app.kubernetes.io/name=taintward"));
         let written = self.json("get secrets,leases");
         let defined = self.json("get customresourcedefinitions");

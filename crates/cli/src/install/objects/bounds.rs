@@ -1,0 +1,139 @@
+//! # Bounds: what of an object each account may change
+//! Room:     policies that an API server evaluates by itself (ValidatingAdmissionPolicy, v1 since Kubernetes 1.30), for
+//!           requests of our two accounts alone; a binding for each.
+//! Comes in: which controllers run, and whether they write.
+//! Goes out: [`Planned`] objects; they come before the rights that they limit, and go after them.
+//! Keeps:    what no part of ours writes is refused, even if a role grants it; whoever else asks is not looked at. An
+//!           expression that fails refuses, as everything that is not understood does. Deleting a pod is not limited
+//!           any further, so that nothing here delays an eviction, or lets one happen.
+//! Not here: which verbs are granted on what (`access.rs`); the expressions (`bounds/nodes.rs`, `bounds/others.rs`).
+
+/// That two maps are the same but for some keys; which keys there may be need not be known.
+macro_rules! same {
+    ($is:literal, $was:literal, $but:literal) => {
+        concat!(
+            "(",
+            $is,
+            ".map(k, k) + ",
+            $was,
+            ".map(k, k)).all(k,\nk in ",
+            $but,
+            " || ",
+            $is,
+            "[?k] == ",
+            $was,
+            "[?k])"
+        )
+    };
+}
+
+mod nodes;
+mod others;
+
+use super::super::sheet::{Bit, Item, Sheet, field, item, list, map, maps, texts};
+use super::super::values::{Knob, When};
+use super::{NAME, Planned, WEBHOOK, everywhere, object};
+
+const API: &str = "admissionregistration.k8s.io/v1";
+const FILE: &str = "bounds.yaml";
+
+/// Of metadata, what an API server writes by itself may differ.
+const METADATA: &str = same!(
+    "variables.is.metadata",
+    "variables.was.metadata",
+    "['managedFields', 'resourceVersion', 'generation']"
+);
+
+/// Whose requests are looked at, and which.
+struct Bound {
+    name: &'static str,
+    /// The account has the name of its part's Deployment.
+    account: &'static str,
+    component: &'static str,
+    when: When,
+    note: &'static str,
+    rules: Sheet,
+    variables: Vec<Item>,
+    /// An expression that must be true, and what is said otherwise.
+    demands: Vec<(Sheet, &'static str)>,
+}
+
+pub(super) fn bounds() -> Vec<Planned> {
+    let all = [nodes::nodes(), others::pods(), others::pools(), others::configurations(), others::secrets()];
+    all.into_iter().flat_map(Bound::planned).collect()
+}
+
+impl Bound {
+    fn of_controller(name: &'static str, note: &'static str, rules: Sheet) -> Self {
+        let (account, component, when) = (NAME, "controller", When::Controller);
+        Self { name, account, component, when, note, rules, variables: Vec::new(), demands: Vec::new() }
+    }
+
+    fn of_webhook(name: &'static str, note: &'static str, rules: Sheet) -> Self {
+        let (account, component, when) = (WEBHOOK, "webhook", When::Webhook);
+        Self { name, account, component, when, note, rules, variables: Vec::new(), demands: Vec::new() }
+    }
+
+    /// The policy, and that it holds.
+    fn planned(self) -> [Planned; 2] {
+        let Self { name, component, when, .. } = self;
+        let user = Sheet::Line(vec![
+            Bit::Text("request.userInfo.username == 'system:serviceaccount:"),
+            Bit::Knob(Knob::Namespace),
+            Bit::Text(":"),
+            Bit::Text(self.account),
+            Bit::Text("'"),
+        ]);
+        let account = [[field("name", "account"), field("expression", user)]];
+        let either = [variable("is", "dyn(object)"), variable("was", "dyn(oldObject)")];
+        let validations = self.demands.into_iter().map(|(expression, message)| {
+            item(map([
+                field("expression", expression),
+                field("message", message),
+                // The default, Invalid, would be taken for a conflict and tried again.
+                field("reason", "Forbidden"),
+            ]))
+        });
+        let spec = map([
+            field("failurePolicy", "Fail"),
+            field("matchConstraints", map([field("resourceRules", self.rules)])),
+            field("matchConditions", maps(account)),
+            field("variables", list(either.into_iter().chain(self.variables))),
+            field("validations", list(validations)),
+        ]);
+        let policy = everywhere(API, "ValidatingAdmissionPolicy", name, component);
+        let binding = everywhere(API, "ValidatingAdmissionPolicyBinding", name, component);
+        let bound = map([field("policyName", name), field("validationActions", texts(["Deny"]))]);
+        let sheets = [
+            (self.note, object(policy, [field("spec", spec)])),
+            ("", object(binding, [field("spec", bound)])),
+        ];
+        sheets.map(|(note, sheet)| Planned { file: FILE, note, when, sheet })
+    }
+}
+
+fn variable(name: &'static str, expression: &'static str) -> Item {
+    item(map([field("name", name), field("expression", Sheet::Block(expression))]))
+}
+
+/// A variable that says whether something was chosen.
+fn chosen(name: &'static str, when: When, otherwise: When) -> [Item; 2] {
+    [(when, "true"), (otherwise, "false")].map(|(when, truth)| variable(name, truth).when(when))
+}
+
+/// Which requests are looked at: all that write these resources, and nothing that reads.
+fn requests<const N: usize, const M: usize>(
+    group: &'static str,
+    version: &'static str,
+    resources: [&'static str; N],
+    operations: [&'static str; M],
+) -> Sheet {
+    maps([[
+        field("apiGroups", texts([group])),
+        field("apiVersions", texts([version])),
+        field("operations", texts(operations)),
+        field("resources", texts(resources)),
+    ]])
+}
+
+const ALL: [&str; 4] = ["CREATE", "UPDATE", "DELETE", "CONNECT"];

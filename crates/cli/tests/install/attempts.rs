@@ -1,0 +1,305 @@
+//! # Attempts: what a stolen token would be good for, and what the parts themselves write
+//! Room:     requests of both accounts, each with what a policy says of it.
+//! Comes in: nothing.
+//! Goes out: [`Attempt`]s.
+//! Not here: who makes them (`scene.rs`).
+
+use super::scene::{CONTROLLER, NAMESPACE, WEBHOOK};
+use serde_json::{Value, json};
+use taintward_cluster::api::Patch;
+
+#[derive(Clone, Debug)]
+pub(crate) enum How {
+    Patch(Patch),
+    Create,
+    Delete,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt {
+    pub(crate) what: &'static str,
+    pub(crate) how: How,
+    pub(crate) path: String,
+    pub(crate) body: Value,
+    /// Words of the refusal.
+    pub(crate) said: &'static str,
+}
+
+const NODE: &str = "/api/v1/nodes/n1";
+const POD: &str = "/api/v1/namespaces/default/pods/p1";
+const POOL: &str = "/apis/taintward.io/v1alpha1/dedicatedpools/gpu";
+const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/taintward";
+const VALIDATING: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/taintward";
+const BUNDLE: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1BPT0KLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=";
+
+fn secret(name: &str) -> String {
+    format!("/api/v1/namespaces/{NAMESPACE}/secrets/{name}")
+}
+
+/// A JSON Patch of one step.
+fn step(what: &'static str, on: &str, (op, at, value): (&str, &str, Value), said: &'static str) -> Attempt {
+    let body = json!([{"op": op, "path": at, "value": value}]);
+    Attempt { what, how: How::Patch(Patch::Json), path: on.to_owned(), body, said }
+}
+
+fn merge(what: &'static str, on: &str, body: Value, said: &'static str) -> Attempt {
+    Attempt { what, how: How::Patch(Patch::Merge), path: on.to_owned(), body, said }
+}
+
+fn strategic(what: &'static str, on: &str, body: Value, said: &'static str) -> Attempt {
+    Attempt { what, how: How::Patch(Patch::Strategic), path: on.to_owned(), body, said }
+}
+
+fn taint(key: &str, effect: &str) -> Value {
+    json!({"key": key, "effect": effect})
+}
+
+/// With the rights that it has.
+pub(crate) fn of_controller() -> Vec<Attempt> {
+    let (status, pod_status, pool_status) =
+        (format!("{NODE}/status"), format!("{POD}/status"), format!("{POOL}/status"));
+    let label = |key: &str, value: Value| json!({"metadata": {"labels": {key: value}}});
+    let condition =
+        |kind: &str, status: &str| json!({"status": {"conditions": [{"type": kind, "status": status}]}});
+    let labels = "it writes labels that pools may have";
+    let taints = "it writes taints that pools may have";
+    let conditions = "of conditions of nodes";
+    let spec = "of the spec of nodes it writes taints only";
+    let of_node = "of the metadata of nodes";
+    let of_pod = "of pods it writes no metadata";
+    let of_status = "of the status of pods it writes conditions only";
+    let of_pool = "what a pool is to be is not for it to say";
+    vec![
+        merge("cordon", NODE, json!({"spec": {"unschedulable": true}}), spec),
+        merge("providerID", NODE, json!({"spec": {"providerID": "aws:///theirs"}}), spec),
+        merge("control-plane", NODE, label("node-role.kubernetes.io/control-plane", json!("")), labels),
+        merge("master", NODE, label("node-role.kubernetes.io/master", json!("")), labels),
+        merge("hostname", NODE, label("kubernetes.io/hostname", json!("n2")), labels),
+        merge("no hostname", NODE, label("kubernetes.io/hostname", Value::Null), labels),
+        merge("a zone", NODE, label("topology.kubernetes.io/zone", json!("a")), labels),
+        merge("a label of a subdomain", NODE, label("a.k8s.io/b", json!("")), labels),
+        merge("a label by way of the status", &status, label("kubernetes.io/hostname", json!("n2")), labels),
+        merge("an annotation", NODE, json!({"metadata": {"annotations": {"theirs": "2"}}}), "no annotation of nodes but"),
+        merge("no annotation", NODE, json!({"metadata": {"annotations": {"theirs": null}}}), "no annotation of nodes but"),
+        merge("a finalizer", NODE, json!({"metadata": {"finalizers": ["example.com/stay"]}}), of_node),
+        merge(
+            "an owner",
+            NODE,
+            json!({"metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "p1", "uid": "u"}]}}),
+            of_node,
+        ),
+        step("open control-plane", NODE, ("remove", "/spec/taints/1", Value::Null), taints),
+        step("an uninitialized node", NODE, ("remove", "/spec/taints/2", Value::Null), taints),
+        step("another value of a taint", NODE, ("replace", "/spec/taints/2/value", json!("x")), taints),
+        step("another effect", NODE, ("replace", "/spec/taints/1/effect", json!("NoExecute")), taints),
+        step("a foreign taint", NODE, ("add", "/spec/taints/-", taint("a.kubernetes.io/b", "NoExecute")), taints),
+        step(
+            "a taint of node health with another effect",
+            NODE,
+            ("add", "/spec/taints/-", taint("node.kubernetes.io/memory-pressure", "NoExecute")),
+            taints,
+        ),
+        strategic("a node that is ready", &status, condition("Ready", "False"), conditions),
+        strategic("a network that is not there", &status, condition("NetworkUnavailable", "Unknown"), conditions),
+        strategic("a condition of its own", &status, condition("Theirs", "Unknown"), conditions),
+        step("no conditions", &status, ("remove", "/status/conditions/0", Value::Null), conditions),
+        merge("another address", &status, json!({"status": {"addresses": []}}), "of the status of nodes"),
+        merge("more room", &status, json!({"status": {"capacity": {"cpu": "1000"}}}), "of the status of nodes"),
+        merge("podIP", &pod_status, json!({"status": {"podIP": "10.6.6.6", "podIPs": [{"ip": "10.6.6.6"}]}}), of_status),
+        merge("phase", &pod_status, json!({"status": {"phase": "Succeeded"}}), of_status),
+        merge("a message", &pod_status, json!({"status": {"message": "theirs"}}), of_status),
+        merge("a pod's label", &pod_status, json!({"metadata": {"labels": {"app": "theirs"}}}), of_pod),
+        strategic("a pod that is ready", &pod_status, condition("Ready", "Unknown"), "of conditions of pods"),
+        strategic("a gate", &pod_status, condition("example.com/gate", "True"), "of conditions of pods"),
+        step("a condition less", &pod_status, ("remove", "/status/conditions/1", Value::Null), "of conditions of pods"),
+        merge("enforcement Off", POOL, json!({"spec": {"enforcement": "Off"}}), of_pool),
+        merge("other users", POOL, json!({"spec": {"users": {"groups": ["theirs"]}}}), of_pool),
+        merge("other nodes", POOL, json!({"spec": {"nodes": {"names": ["n2"]}}}), of_pool),
+        merge("a pool's label", POOL, json!({"metadata": {"labels": {"a": "b"}}}), "of the metadata of pools"),
+        merge("their finalizer", POOL, json!({"metadata": {"finalizers": null}}), "no finalizer but taintward.io/pool"),
+        merge(
+            "another finalizer",
+            POOL,
+            json!({"metadata": {"finalizers": ["example.com/theirs", "example.com/more"]}}),
+            "no finalizer but taintward.io/pool",
+        ),
+    ]
+    .into_iter()
+    .inspect(|one| assert_ne!(one.path, pool_status))
+    .collect()
+}
+
+/// What it writes when it does its work. The first word names the controller.
+pub(crate) fn writes_of_controller() -> Vec<Attempt> {
+    let (status, pod_status) = (format!("{NODE}/status"), format!("{POD}/status"));
+    let mark = json!({"type": "DisruptionTarget", "status": "True", "reason": "DeletionByTaintManager"});
+    let time = "2026-01-01T00:00:00Z";
+    let lost = |kind: &str| json!({"type": kind, "status": "Unknown", "reason": "NodeStatusUnknown"});
+    let stamped = json!([{"op": "add", "path": "/spec/taints/3/timeAdded", "value": time}]);
+    vec![
+        strategic("evicts: marks", &pod_status, json!({"status": {"conditions": [mark]}}), ""),
+        merge("stamps: timeAdded", NODE, Value::Null, "").with(stamped),
+        strategic(
+            "health: unknown",
+            &status,
+            json!({"status": {"conditions": [lost("Ready"), lost("DiskPressure")]}}),
+            "",
+        ),
+        strategic(
+            "health: pods are not ready",
+            &pod_status,
+            json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}}),
+            "",
+        ),
+        step(
+            "health: a taint",
+            NODE,
+            (
+                "add",
+                "/spec/taints/-",
+                json!({"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": time}),
+            ),
+            "",
+        ),
+        step(
+            "health: another",
+            NODE,
+            ("add", "/spec/taints/-", taint("node.kubernetes.io/pid-pressure", "NoSchedule")),
+            "",
+        ),
+        merge(
+            "health: labels",
+            NODE,
+            json!({"metadata": {"labels": {"beta.kubernetes.io/os": "linux"}}}),
+            "",
+        ),
+        merge("pools: a record", NODE, json!({"metadata": {"annotations": {"taintward.io/pool": "{}"}}}), ""),
+        merge(
+            "pools: a label",
+            NODE,
+            json!({"metadata": {"labels": {"node-restriction.kubernetes.io/pool.gpu": ""}}}),
+            "",
+        ),
+        merge("pools: no label", NODE, json!({"metadata": {"labels": {"example.com/gpu": null}}}), ""),
+        step("pools: a taint", NODE, ("add", "/spec/taints/-", taint("example.com/gpu", "NoSchedule")), ""),
+        step("pools: no taint", NODE, ("remove", "/spec/taints/0", Value::Null), ""),
+    ]
+}
+
+impl Attempt {
+    /// As a JSON Patch.
+    fn with(self, body: Value) -> Self {
+        Self { how: How::Patch(Patch::Json), body, ..self }
+    }
+}
+
+/// With the rights that it has.
+pub(crate) fn of_webhook() -> Vec<Attempt> {
+    let own = "of webhook configurations it writes webhooks[].clientConfig.caBundle only";
+    let wide = json!([{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*/*"]}]);
+    let away = json!({"url": "https://192.0.2.6:443/", "caBundle": BUNDLE});
+    let service = json!({"name": "theirs", "namespace": "default", "path": "/", "port": 443});
+    let one = json!({
+        "name": "a.example.com", "clientConfig": away, "rules": wide, "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    });
+    let no_metadata = "of webhook configurations it writes no metadata";
+    let secret = &secret("taintward-webhook-certificate");
+    let of_secret = "of its Secret it writes no metadata";
+    vec![
+        step("a url", MUTATING, ("replace", "/webhooks/0/clientConfig", away), own),
+        step("another service", MUTATING, ("replace", "/webhooks/0/clientConfig/service", service), own),
+        step(
+            "another path",
+            VALIDATING,
+            ("replace", "/webhooks/0/clientConfig/service/path", json!("/mutate")),
+            own,
+        ),
+        step("all rules", MUTATING, ("replace", "/webhooks/0/rules", wide), own),
+        step(
+            "more operations",
+            VALIDATING,
+            ("add", "/webhooks/0/rules/0/operations/-", json!("DELETE")),
+            own,
+        ),
+        step("all namespaces", MUTATING, ("replace", "/webhooks/0/namespaceSelector", json!({})), own),
+        step(
+            "no namespace",
+            MUTATING,
+            ("replace", "/webhooks/0/objectSelector", json!({"matchLabels": {"a": "b"}})),
+            own,
+        ),
+        step("kubelets", MUTATING, ("remove", "/webhooks/0/matchConditions/0", Value::Null), own),
+        step("Fail", VALIDATING, ("replace", "/webhooks/1/failurePolicy", json!("Fail")), own),
+        step("patience", MUTATING, ("replace", "/webhooks/0/timeoutSeconds", json!(30)), own),
+        step("a webhook more", MUTATING, ("add", "/webhooks/-", one), own),
+        step("a webhook less", VALIDATING, ("remove", "/webhooks/1", Value::Null), own),
+        step("another order", VALIDATING, ("move", "/webhooks/1", Value::Null), own).moved("/webhooks/0"),
+        merge("a label", MUTATING, json!({"metadata": {"labels": {"a": "b"}}}), no_metadata),
+        merge("an owner", VALIDATING, json!({"metadata": {"finalizers": ["example.com/a"]}}), no_metadata),
+        merge(
+            "of an account",
+            secret,
+            json!({"metadata": {"annotations": {
+            "kubernetes.io/service-account.name": "taintward"}}}),
+            of_secret,
+        ),
+        merge("a Secret's label", secret, json!({"metadata": {"labels": {"a": "b"}}}), of_secret),
+        merge("for ever", secret, json!({"immutable": true}), "of its Secret it writes the data only"),
+    ]
+}
+
+impl Attempt {
+    fn moved(mut self, from: &str) -> Self {
+        self.body[0]["from"] = from.into();
+        self
+    }
+}
+
+pub(crate) fn writes_of_webhook() -> Vec<Attempt> {
+    let secret = &secret("taintward-webhook-certificate");
+    vec![
+        step("whom to believe", MUTATING, ("add", "/webhooks/0/clientConfig/caBundle", json!(BUNDLE)), ""),
+        step("and of nodes", VALIDATING, ("add", "/webhooks/1/clientConfig/caBundle", json!(BUNDLE)), ""),
+        step("the certificate", secret, ("add", "/data", json!({"tls.crt": "QQ==", "tls.key": "QQ=="})), ""),
+    ]
+}
+
+/// What no role of theirs grants, and no policy would let pass.
+pub(crate) fn beyond_roles() -> Vec<(&'static str, Attempt)> {
+    let create =
+        |what, path: &str, body| Attempt { what, how: How::Create, path: path.to_owned(), body, said: "" };
+    let delete = |what, path: &str| Attempt {
+        what,
+        how: How::Delete,
+        path: path.to_owned(),
+        body: json!({}),
+        said: "",
+    };
+    let token = json!({
+        "metadata": {"name": "token", "annotations": {"kubernetes.io/service-account.name": CONTROLLER}},
+        "type": "kubernetes.io/service-account-token",
+    });
+    let pod = json!({"metadata": {"name": "p2"}, "spec": {"containers": [{"name": "a", "image": "registry.invalid/a"}]}});
+    let hooks = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+    let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p1"}});
+    let elsewhere = merge(
+        "Secrets of others",
+        "/api/v1/namespaces/kube-system/secrets/theirs",
+        json!({"data": {"a": "QQ=="}}),
+        "",
+    );
+    vec![
+        (WEBHOOK, create("a Secret", &format!("/api/v1/namespaces/{NAMESPACE}/secrets"), token)),
+        (WEBHOOK, elsewhere),
+        (WEBHOOK, delete("its Secret", &secret("taintward-webhook-certificate"))),
+        (WEBHOOK, create("a configuration", hooks, json!({"metadata": {"name": "theirs"}, "webhooks": []}))),
+        (WEBHOOK, delete("its configuration", MUTATING)),
+        (CONTROLLER, create("a pod", "/api/v1/namespaces/default/pods", pod)),
+        (CONTROLLER, create("an eviction", &format!("{POD}/eviction"), eviction)),
+        (CONTROLLER, merge("a pod's image", POD, json!({"spec": {"activeDeadlineSeconds": 5}}), "")),
+        (CONTROLLER, create("a node", "/api/v1/nodes", json!({"metadata": {"name": "n2"}}))),
+        (CONTROLLER, delete("a node less", NODE)),
+        (CONTROLLER, delete("a pool less", POOL)),
+    ]
+}

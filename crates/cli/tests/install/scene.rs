@@ -1,0 +1,219 @@
+//! # Scene: a cluster with an installation, and what an account tries there
+//! Room:     objects that are worth an attack; tokens of accounts; requests, none of which is kept.
+//! Comes in: the control plane's programs; [`Attempt`]s.
+//! Goes out: assertions about who refused.
+//! Not here: what is tried (`attempts.rs`).
+
+use super::attempts::{Attempt, How};
+use super::objects::install;
+use serde_json::{Value, json};
+use std::time::Duration;
+use taintward_cluster::api::{ApiError, Patch};
+use taintward_cluster::{Account, Api, Cluster, Options, Tools, wait};
+
+pub(crate) const CONTROLLER: &str = "taintward";
+pub(crate) const WEBHOOK: &str = "taintward-webhook";
+pub(crate) const NAMESPACE: &str = "taintward-system";
+
+/// A policy holds a moment after it was written; on a busy machine, longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
+
+pub(crate) struct Scene {
+    cluster: Cluster,
+    admin: Api,
+}
+
+impl Scene {
+    /// Everything is installed and switched on; there are a node, a pod, a pool, and Secrets.
+    pub(crate) async fn set(tools: &Tools) -> Self {
+        let cluster = Cluster::start(tools, Options::default()).await.unwrap();
+        let admin = cluster.api(Account::Admin).await.unwrap();
+        let scene = Self { cluster, admin };
+        scene.apply(&[
+            "--controllers=*,node-lifecycle-controller,dedicated-pool-controller",
+            "--stamp-taints",
+            "--rules=*,brake",
+        ]);
+        let objects = [
+            (
+                "/api/v1/nodes",
+                json!({"metadata": {"name": "n1",
+                "labels": {"kubernetes.io/hostname": "n1", "example.com/gpu": "", "theirs": "1"},
+                "annotations": {"theirs": "1"}},
+                "spec": {"podCIDR": "10.1.0.0/24", "podCIDRs": ["10.1.0.0/24"], "taints": [
+                    {"key": "example.com/out", "effect": "NoExecute"},
+                    {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"},
+                    {"key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule"},
+                    {"key": "node.kubernetes.io/out-of-service", "value": "down", "effect": "NoExecute"}]}}),
+            ),
+            (
+                "/api/v1/namespaces/default/pods",
+                json!({"metadata": {"name": "p1", "labels": {"app": "p"}},
+                "spec": {"nodeName": "n1", "containers": [{"name": "main", "image": "registry.invalid/main"}]}}),
+            ),
+            (
+                "/apis/taintward.io/v1alpha1/dedicatedpools",
+                json!({
+                "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool",
+                "metadata": {"name": "gpu", "finalizers": ["example.com/theirs"]},
+                "spec": {"taint": {"key": "example.com/gpu"}, "nodes": {"names": ["n1"]},
+                    "users": {"groups": ["a"]}, "enforcement": "Deny"}}),
+            ),
+            ("/api/v1/namespaces/kube-system/secrets", json!({"metadata": {"name": "theirs"}, "data": {}})),
+        ];
+        for (path, object) in &objects {
+            wait::until("the kind to be served", PATIENCE, async || {
+                match scene.admin.create(path, object).await {
+                    Ok(_) => Ok(Some(())),
+                    Err(error) if matches!(error.code(), Some(403 | 404 | 429)) => Ok(None),
+                    Err(error) => Err(error.into()),
+                }
+            })
+            .await
+            .unwrap();
+        }
+        let node = json!({"status": {"conditions": [
+            {"type": "Ready", "status": "True", "reason": "KubeletReady"},
+            {"type": "NetworkUnavailable", "status": "False", "reason": "RouteCreated"}],
+            "addresses": [{"type": "InternalIP", "address": "192.0.2.1"}]}});
+        let pod = json!({"status": {"phase": "Running", "podIP": "10.1.0.9", "podIPs": [{"ip": "10.1.0.9"}],
+            "conditions": [{"type": "Ready", "status": "True"}, {"type": "Initialized", "status": "True"}]}});
+        for (path, status) in [("/api/v1/nodes/n1", node), ("/api/v1/namespaces/default/pods/p1", pod)] {
+            scene
+                .admin
+                .patch(&format!("{path}/status"), Patch::Strategic, &status.to_string())
+                .await
+                .unwrap();
+        }
+        scene
+    }
+
+    pub(crate) fn apply(&self, flags: &[&str]) {
+        let mut command =
+            install(&["--apply", "--image=registry.example.com/taintward:1", "--force-conflicts"]);
+        command.args(flags).env("KUBECONFIG", self.cluster.kubeconfig(Account::Admin, 0));
+        let done = command.output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    /// As somebody who has stolen its token.
+    pub(crate) async fn account(&self, name: &str) -> Api {
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{name}/token");
+        let token = self.admin.create(&path, &json!({"spec": {"expirationSeconds": 3600}})).await.unwrap();
+        let config = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {
+                "server": format!("https://127.0.0.1:{}", self.cluster.port(0)),
+                "certificate-authority": self.cluster.folder().join("ca.crt"),
+            }}],
+            "users": [{"name": "c", "user": {"token": token["status"]["token"]}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+        });
+        let file = self.cluster.folder().join(format!("{name}.kubeconfig"));
+        std::fs::write(&file, config.to_string()).unwrap();
+        Api::from_kubeconfig(&file).await.unwrap()
+    }
+
+    /// Tries it; nothing is kept.
+    async fn tried(&self, who: &Api, Attempt { how, path, body, .. }: &Attempt) -> Result<Value, ApiError> {
+        let path = format!("{path}?dryRun=All");
+        match how {
+            How::Patch(patch) => who.patch(&path, *patch, &body.to_string()).await,
+            How::Create => who.create(&path, body).await,
+            How::Delete => who.delete(&path, body).await,
+        }
+    }
+
+    fn by_policy(answer: &Result<Value, ApiError>) -> bool {
+        matches!(answer, Err(ApiError::Refused { code: 403, message, .. })
+            if message.contains("ValidatingAdmissionPolicy 'taintward-"))
+    }
+
+    /// Until the policy refuses it, or does not any more.
+    pub(crate) async fn until(&self, who: &Api, one: &Attempt, passes: bool) {
+        let what = format!("{}: {}", one.what, if passes { "taken" } else { "refused by a policy" });
+        wait::until(&what, PATIENCE, async || {
+            let answer = self.tried(who, one).await;
+            Ok((answer.is_ok() == passes && Self::by_policy(&answer) != passes).then_some(()))
+        })
+        .await
+        .unwrap();
+    }
+
+    pub(crate) async fn until_it_holds(&self, who: &Api, one: &Attempt) {
+        self.until(who, one, false).await;
+    }
+
+    pub(crate) async fn refused(&self, who: &Api, all: &[Attempt]) {
+        for one in all {
+            let answer = self.tried(who, one).await;
+            let said = answer.as_ref().err().map(ToString::to_string).unwrap_or_default();
+            assert!(Self::by_policy(&answer) && said.contains(one.said), "{}: {answer:?}", one.what);
+            assert!(!said.contains("resulted in error"), "{}: {said}", one.what);
+        }
+    }
+
+    pub(crate) async fn taken(&self, who: &Api, all: &[Attempt]) {
+        for one in all {
+            self.tried(who, one).await.unwrap_or_else(|why| panic!("{}: {why}", one.what));
+        }
+    }
+
+    /// An administrator does the very same.
+    pub(crate) async fn others_are_not_hindered<'a>(&self, all: impl Iterator<Item = &'a Attempt>) {
+        for one in all {
+            self.tried(&self.admin, one).await.unwrap_or_else(|why| panic!("{}: {why}", one.what));
+        }
+    }
+
+    /// Both accounts may do everything, as far as roles say.
+    pub(crate) async fn everything_is_granted(&self) {
+        let subject = |name| json!({"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE});
+        let binding = json!({
+            "metadata": {"name": "too-much"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [subject(CONTROLLER), subject(WEBHOOK)],
+        });
+        let path = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+        self.admin.create(path, &binding).await.unwrap();
+    }
+
+    /// Each attempt of the controller, then of the webhook.
+    pub(crate) async fn whatever_roles_grant(
+        &self,
+        controller: &Api,
+        webhook: &Api,
+        all: &[(&'static str, Attempt)],
+    ) {
+        for (account, one) in all {
+            let who = if *account == CONTROLLER { controller } else { webhook };
+            let said = self.tried(who, one).await.err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(
+                said.contains("is forbidden: User"),
+                "{account}: {}: roles do not grant it: {said}",
+                one.what
+            );
+        }
+        self.everything_is_granted().await;
+        for (account, one) in all {
+            self.until(if *account == CONTROLLER { controller } else { webhook }, one, false).await;
+        }
+    }
+
+    /// The opposite: without the bindings the account could.
+    pub(crate) async fn without_policies_it_would_pass(&self, who: &Api, all: &[Attempt]) {
+        let list = self
+            .admin
+            .get(&format!("{POLICIES}?labelSelector=app.kubernetes.io/name%3Dtaintward"))
+            .await
+            .unwrap();
+        for binding in list["items"].as_array().unwrap() {
+            let name = binding["metadata"]["name"].as_str().unwrap();
+            self.admin.delete(&format!("{POLICIES}/{name}"), &json!({})).await.unwrap();
+        }
+        for one in all {
+            self.until(who, one, true).await;
+        }
+    }
+}

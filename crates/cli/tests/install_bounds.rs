@@ -1,0 +1,70 @@
+//! # Install, bounds: what each account can change, tried on a real API server
+//! Room:     both accounts with their own tokens; everything a stolen one would be good for, and what the parts write.
+//! Comes in: the built program, an API server.
+//! Goes out: nothing but pass or fail. That it is the policies that refuse is shown twice: with them an account refuses
+//!           even as cluster-admin; without them the same requests pass.
+//! Not here: the parts at work under these policies (`real_server.rs`, `lifecycle.rs`, `pools_live.rs`, `webhook_real.rs`,
+//!           and the stories); which verbs are granted (`install_real.rs`).
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+#[allow(dead_code, reason = "each test binary uses some of it")]
+mod install {
+    pub(crate) mod attempts;
+    pub(crate) mod objects;
+    pub(crate) mod scene;
+}
+
+use install::attempts::{beyond_roles, of_controller, of_webhook, writes_of_controller, writes_of_webhook};
+use install::scene::{CONTROLLER, Scene, WEBHOOK};
+use taintward_cluster::tools;
+
+#[test]
+fn accounts_change_what_their_parts_write_and_nothing_else() {
+    let Some(tools) = tools::for_test("accounts_change_what_their_parts_write_and_nothing_else") else {
+        return;
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let scene = Scene::set(&tools).await;
+        let (controller, webhook) = (scene.account(CONTROLLER).await, scene.account(WEBHOOK).await);
+        let (stolen, snatched) = (of_controller(), of_webhook());
+        scene.until_it_holds(&controller, &stolen[0]).await;
+        scene.until_it_holds(&webhook, &snatched[0]).await;
+        scene.refused(&controller, &stolen).await;
+        scene.refused(&webhook, &snatched).await;
+        scene.taken(&controller, &writes_of_controller()).await;
+        scene.taken(&webhook, &writes_of_webhook()).await;
+        scene.others_are_not_hindered(stolen.iter().chain(&snatched)).await;
+        scene.whatever_roles_grant(&controller, &webhook, &beyond_roles()).await;
+        scene.without_policies_it_would_pass(&controller, &stolen).await;
+        scene.without_policies_it_would_pass(&webhook, &snatched).await;
+    });
+}
+
+/// Who does not run may not write: each controller that is off takes its part of the bounds with it.
+#[test]
+fn bounds_are_as_narrow_as_what_runs() {
+    let Some(tools) = tools::for_test("bounds_are_as_narrow_as_what_runs") else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let scene = Scene::set(&tools).await;
+        scene.everything_is_granted().await;
+        let controller = scene.account(CONTROLLER).await;
+        let writes = writes_of_controller();
+        for (flags, runs) in [
+            (&["--controllers=dedicated-pool-controller"][..], &["pools"][..]),
+            (&["--controllers=taint-eviction-controller"], &["evicts"]),
+            (&["--controllers=taint-eviction-controller", "--stamp-taints"], &["evicts", "stamps"]),
+            (&["--controllers=node-lifecycle-controller"], &["health"]),
+            (&["--controllers=*,node-lifecycle-controller", "--mode=observe"], &[]),
+        ] {
+            scene.apply(flags);
+            let (may, not): (Vec<_>, Vec<_>) =
+                writes.iter().cloned().partition(|one| runs.iter().any(|part| one.what.starts_with(part)));
+            assert_eq!(may.is_empty(), runs.is_empty(), "{flags:?}");
+            for (one, passes) in may.iter().map(|one| (one, true)).chain(not.iter().map(|one| (one, false))) {
+                scene.until(&controller, one, passes).await;
+            }
+        }
+    });
+}
