@@ -144,6 +144,12 @@ fn pods_keep_to_the_restricted_level(there: &Installed<'_>) {
     assert_eq!(namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"], "restricted");
     for name in ["taintward", "taintward-webhook"] {
         let template = there.json(&format!("get deployment {name}"))["spec"]["template"].clone();
+        let preferred = &template["spec"]["affinity"]["nodeAffinity"];
+        let preferred = &preferred["preferredDuringSchedulingIgnoredDuringExecution"][0]["preference"];
+        let role = "node-role.kubernetes.io/control-plane";
+        assert_eq!(preferred["matchExpressions"][0], serde_json::json!({"key": role, "operator": "Exists"}));
+        let borne = template["spec"]["tolerations"].as_array().unwrap().iter();
+        assert!(borne.clone().any(|one| one["key"] == role && one["effect"] == "NoSchedule"), "{template:#}");
         let (said, warned) = there.pod(&template);
         assert!(said.contains("created (server dry run)") && warned.is_empty(), "{name}: {said}{warned}");
         let mut loose = template.clone();

@@ -135,6 +135,7 @@ fn pod(part: &Part) -> Sheet {
         field("automountServiceAccountToken", false),
         field("priorityClassName", Knob::PriorityClass),
         field("terminationGracePeriodSeconds", 30),
+        field("affinity", map([field("nodeAffinity", at_the_control_plane())])),
         field("tolerations", tolerations()),
         field("topologySpreadConstraints", spread(part.component)),
         field(
@@ -225,6 +226,15 @@ fn tolerations() -> Sheet {
         field("effect", "NoSchedule"),
     ]);
     list([item(control_plane), gone("node.kubernetes.io/not-ready"), gone("node.kubernetes.io/unreachable")])
+}
+
+/// Whoever is root on a node has the tokens of the pods there: nodes that run the control plane are to be trusted anyway.
+/// Where there are none to be seen, as on managed clusters, any other will do.
+fn at_the_control_plane() -> Sheet {
+    let role = [field("key", "node-role.kubernetes.io/control-plane"), field("operator", "Exists")];
+    let preference = map([field("matchExpressions", maps([role]))]);
+    let term = [field("weight", 100), field("preference", preference)];
+    map([field("preferredDuringSchedulingIgnoredDuringExecution", maps([term]))])
 }
 
 /// Nodes whose taints keep the pods away do not count; where there is one node, both are on it.
