@@ -14,6 +14,7 @@ mod remove;
 mod sheet;
 mod text;
 mod values;
+mod whole;
 
 pub(crate) use values::{Certificate, Parts, RULES, Values, contradiction};
 

@@ -30,6 +30,7 @@ fn an_installation_on_a_real_server_and_its_end() {
     configurations_stand_in_nobodys_way(&there);
     lists_come_along_with_the_pods(&there, &cluster.folder().join("lists.yaml"));
     what_others_changed_is_theirs(&there);
+    what_was_tampered_with_is_put_back(&there);
     it_goes_when_pools_are_gone(&there);
 }
 
@@ -247,6 +248,52 @@ fn what_others_changed_is_theirs(there: &Installed<'_>) {
     let said = there.done(&["--apply", IMAGE, "--force-conflicts"]);
     assert!(said.contains("deployment.apps/taintward configured\n"), "{said}");
     assert_eq!(there.json("get deployment taintward")["spec"]["replicas"], 2);
+}
+
+/// As the webhook's account could, where nothing limits it: another address, which is asked about everything.
+fn what_was_tampered_with_is_put_back(there: &Installed<'_>) {
+    let kind = "mutatingwebhookconfiguration";
+    let spec = || there.json(&format!("get {kind} taintward"))["webhooks"].clone();
+    let good = spec();
+    let url = r#"{"op":"replace","path":"/webhooks/0/clientConfig","value":{"url":"https://192.0.2.6/"}}"#;
+    let more = r#"{"op":"copy","from":"/webhooks/0","path":"/webhooks/-"},
+        {"op":"replace","path":"/webhooks/1/name","value":"a.example.com"}"#;
+    let nothing = r#"{"op":"replace","path":"/webhooks/0/objectSelector","value":{"matchLabels":{"a":"b"}}}"#;
+    let deaf =
+        r#"{"op":"add","path":"/webhooks/0/matchConditions/-","value":{"name":"no","expression":"false"}}"#;
+    for tampered in [url, more, nothing, deaf] {
+        there.patch(&format!("{kind}/taintward"), &format!("[{tampered}]"));
+        assert_ne!(spec(), good, "{tampered}");
+        let said = there.done(&["--apply", IMAGE]);
+        assert!(
+            said.contains(&format!("{kind}.admissionregistration.k8s.io/taintward configured\n")),
+            "{said}"
+        );
+        let mut now = spec();
+        // The authority of another address is not believed; the webhook writes its own.
+        now[0]["clientConfig"]["caBundle"] = good[0]["clientConfig"]["caBundle"].clone();
+        assert_eq!(now, good, "{tampered}");
+    }
+    // What is ours and somebody else's now is told first, as of every object.
+    let rules = r#"[{"op":"replace","path":"/webhooks/0/rules/0/resources","value":["*/*"]}]"#;
+    there.patch(&format!("{kind}/taintward"), rules);
+    let (_, refused) = there.failed(&["--apply", IMAGE]);
+    assert!(refused.contains("--force-conflicts") && refused.contains("rules"), "{refused}");
+    there.done(&["--apply", IMAGE, "--force-conflicts"]);
+    assert_eq!(spec()[0]["rules"], good[0]["rules"]);
+    // A policy that looks at nobody any more.
+    let policy = "validatingadmissionpolicy/taintward-webhook-configurations";
+    let never =
+        r#"[{"op":"add","path":"/spec/matchConditions/-","value":{"name":"no","expression":"false"}}]"#;
+    there.patch(policy, never);
+    there.done(&["--apply", IMAGE]);
+    let conditions = there.json(&format!("get {policy}"))["spec"]["matchConditions"].clone();
+    assert_eq!(conditions.as_array().map(Vec::len), Some(1), "{conditions}");
+    let again = there.done(&["--apply", IMAGE]);
+    assert!(again.lines().all(|line| line.ends_with(" unchanged")), "{again}");
+    // What an installation has put back is its own: the next one may change it.
+    there.done(&["--apply", IMAGE, "--rules=*,brake"]);
+    there.done(&["--apply", IMAGE]);
 }
 
 fn it_goes_when_pools_are_gone(there: &Installed<'_>) {

@@ -1,5 +1,5 @@
 //! # Objects: any object by its place, for people's commands
-//! Room:     reads, server-side apply, deletion; what the server says, in its own words.
+//! Room:     reads, server-side apply, replacement, deletion; what the server says, in its own words.
 //! Comes in: a [`Place`]; a whole object as JSON.
 //! Goes out: the object as it is then, or a [`Complaint`].
 //! Not here: which objects, in which order, and what they mean (whoever asks); retries (nobody).
@@ -87,19 +87,19 @@ impl Objects {
         force: bool,
     ) -> Result<Told, Complaint> {
         let on = place.resource()?;
-        let mut uri = on.path() + "?fieldManager=";
-        push_encoded(&mut uri, &how.field_manager);
-        if !how.field_validation.is_empty() {
-            uri = uri + "&fieldValidation=" + how.field_validation;
-        }
-        if how.dry_run {
-            uri += "&dryRun=All";
-        }
-        if force {
-            uri += "&force=true";
-        }
+        let uri = written(&on, how) + if force { "&force=true" } else { "" };
         self.send(Method::PATCH, &on, uri, Ask { content: APPLY, body: Bytes::from(body), ..Ask::default() })
             .await
+    }
+
+    /// Puts `body` in the place of the whole object, as it was at the version that it names.
+    ///
+    /// # Errors
+    /// A [`Complaint`]; [`Complaint::is_conflict`] if it is not at that version any more.
+    pub async fn replace(&self, place: Place<'_>, body: String, how: &Writing) -> Result<Told, Complaint> {
+        let on = place.resource()?;
+        let uri = written(&on, how);
+        self.send(Method::PUT, &on, uri, Ask { body: Bytes::from(body), ..Ask::default() }).await
     }
 
     /// Deletes the object; `false` if there was none. With finalizers it is gone only later.
@@ -129,6 +129,18 @@ impl Objects {
             false => Err(Complaint::Said(Box::new(said(&heard)))),
         }
     }
+}
+
+fn written(on: &Resource<'_>, how: &Writing) -> String {
+    let mut uri = on.path() + "?fieldManager=";
+    push_encoded(&mut uri, &how.field_manager);
+    if !how.field_validation.is_empty() {
+        uri = uri + "&fieldValidation=" + how.field_validation;
+    }
+    if how.dry_run {
+        uri += "&dryRun=All";
+    }
+    uri
 }
 
 /// What is not there is no failure.

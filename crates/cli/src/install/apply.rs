@@ -4,10 +4,11 @@
 //! Goes out: a line for each: created, configured, unchanged.
 //! Keeps:    the first object that is refused ends it, so that the webhook configurations, which are last, never name a
 //!           webhook that could not be installed. Asked again, it goes on from there.
-//! Not here: which objects.
+//! Not here: which objects; those that are replaced as a whole (`whole.rs`).
 
 use super::kinds::{called, place};
 use super::objects::Object;
+use super::whole::{is_whole, put};
 use super::{Conflicts, Try, remark};
 use crate::output::{self, PrintError};
 use serde_json::Value;
@@ -16,7 +17,7 @@ use taintward_client::nodes::{Complaint, Writing};
 use taintward_client::objects::Objects;
 
 /// Who is named in `managedFields`.
-const MANAGER: &str = "taintward-install";
+pub(super) const MANAGER: &str = "taintward-install";
 
 /// The kind of what defines a kind.
 const DEFINITION: &str = "CustomResourceDefinition";
@@ -114,9 +115,12 @@ async fn one(
         field_validation: "Strict",
         dry_run: tried == Try::Server,
     };
-    let body = object.to_string();
-    let told =
-        server.apply(place(object), body, &how, conflicts == Conflicts::Take).await.map_err(refused)?;
+    let take = conflicts == Conflicts::Take;
+    let told = match &before {
+        Some(before) if is_whole(object) => put(server, object, before, &how, take).await,
+        _ => server.apply(place(object), object.to_string(), &how, take).await,
+    };
+    let told = told.map_err(refused)?;
     for warning in &told.warnings {
         remark(&format!("Warning: {}: {warning}", called(object)));
     }
@@ -133,6 +137,7 @@ fn meaning(body: &[u8]) -> Value {
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.remove("managedFields");
         metadata.remove("resourceVersion");
+        metadata.remove("generation");
     }
     if let Some(fields) = object.as_object_mut() {
         fields.remove("status");

@@ -1,0 +1,167 @@
+//! # Whole: objects in which nobody else has a say
+//! Room:     webhook configurations, and policies with their bindings, put back as a whole.
+//! Comes in: an object as it should be.
+//! Goes out: the object as it is then.
+//! Keeps:    what somebody has put into them does not stay: an apply leaves what it does not name, such as a webhook more or
+//!           a selector that excludes everything, and cannot make a `service` of a `url`. They are replaced, not deleted
+//!           and made anew: there is no moment at which nobody is asked, and the authority that the webhook has written
+//!           is still there. Metadata of others, such as notes of Helm or cert-manager, stays.
+//! Not here: all other objects (`apply.rs`).
+
+use super::apply::MANAGER;
+use super::kinds::place;
+use serde_json::Value;
+use taintward_client::nodes::{Complaint, Said, Told, Writing};
+use taintward_client::objects::Objects;
+
+/// How often somebody else may be faster: the webhook, which writes its authority.
+const TRIES: usize = 5;
+
+const KINDS: [&str; 4] = [
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+];
+
+/// Whether nobody else has a say in it.
+pub(super) fn is_whole(object: &Value) -> bool {
+    object["kind"].as_str().is_some_and(|kind| KINDS.contains(&kind))
+}
+
+/// Puts it in the place of what is there. Fields that others have changed are told as for all other objects, if they are not to
+/// be taken.
+pub(super) async fn put(
+    server: &Objects,
+    object: &Value,
+    before: &Told,
+    how: &Writing,
+    take: bool,
+) -> Result<Told, Complaint> {
+    if !take {
+        let tried = Writing { dry_run: true, ..how.clone() };
+        match server.apply(place(object), object.to_string(), &tried, false).await {
+            Err(Complaint::Said(said)) if said.code == 409 && !is_own(&said) => {
+                return Err(Complaint::Said(said));
+            }
+            // What cannot go together with what is there is just what is replaced.
+            _ => {}
+        }
+    }
+    let mut last = server.replace(place(object), replacement(object, &before.body), how).await;
+    for _ in 1..TRIES {
+        if !last.as_ref().is_err_and(is_late) {
+            break;
+        }
+        let Some(now) = server.read(place(object)).await? else { break };
+        last = server.replace(place(object), replacement(object, &now.body), how).await;
+    }
+    last
+}
+
+fn is_late(why: &Complaint) -> bool {
+    matches!(why, Complaint::Said(said) if said.code == 409)
+}
+
+/// A conflict with what an earlier installation has replaced is none.
+fn is_own(said: &Said) -> bool {
+    let own = format!("conflict with \"{MANAGER}\"");
+    !said.causes.is_empty() && said.causes.iter().all(|(_, message)| message.starts_with(&own))
+}
+
+/// The object, over what was read.
+fn replacement(object: &Value, read: &[u8]) -> String {
+    let read: Value = serde_json::from_slice(read).unwrap_or_default();
+    let mut new = object.clone();
+    let mut metadata = read["metadata"].clone();
+    for (key, value) in object["metadata"]["labels"].as_object().into_iter().flatten() {
+        metadata["labels"][key] = value.clone();
+    }
+    if let Some(fields) = metadata.as_object_mut() {
+        fields.remove("managedFields");
+    }
+    new["metadata"] = metadata;
+    let webhooks = new.get_mut("webhooks").and_then(Value::as_array_mut);
+    for webhook in webhooks.into_iter().flatten() {
+        let same = |one: &&Value| one["name"] == webhook["name"] && asks_ours(one, webhook);
+        let old = read["webhooks"].as_array().into_iter().flatten().find(same);
+        let bundle = old.map(|old| old["clientConfig"]["caBundle"].clone()).unwrap_or_default();
+        if bundle.is_string() && webhook["clientConfig"]["caBundle"].is_null() {
+            webhook["clientConfig"]["caBundle"] = bundle;
+        }
+    }
+    new.to_string()
+}
+
+/// Whether it leads to the same Service: of another address, nothing is believed.
+fn asks_ours(one: &Value, ours: &Value) -> bool {
+    ["name", "namespace"]
+        .iter()
+        .all(|field| one["clientConfig"]["service"][field] == ours["clientConfig"]["service"][field])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn authority_and_metadata_of_others_stay_and_nothing_else() {
+        let service = json!({"name": "taintward-webhook", "namespace": "t", "path": "/mutate", "port": 443});
+        let ours = json!({
+            "kind": "MutatingWebhookConfiguration",
+            "metadata": {"name": "taintward", "labels": {"ours": "1"}},
+            "webhooks": [
+                {"name": "a", "clientConfig": {"service": service}},
+                {"name": "b", "clientConfig": {"service": service}},
+            ],
+        });
+        let there = json!({
+            "metadata": {"name": "taintward", "labels": {"theirs": "1"}, "annotations": {"n": "1"},
+                "resourceVersion": "7", "managedFields": [{}]},
+            "webhooks": [
+                {"name": "a", "objectSelector": {"matchLabels": {"x": "y"}},
+                    "clientConfig": {"service": service, "caBundle": "QQ=="}},
+                {"name": "b", "clientConfig": {"url": "https://theirs", "caBundle": "Qg=="}},
+                {"name": "c", "clientConfig": {"service": service, "caBundle": "Qw=="}},
+            ],
+        });
+        let new: Value = serde_json::from_str(&replacement(&ours, there.to_string().as_bytes())).unwrap();
+        let believed = json!({"service": service, "caBundle": "QQ=="});
+        assert_eq!(
+            new["webhooks"],
+            json!([{"name": "a", "clientConfig": believed}, {"name": "b", "clientConfig": {"service": service}}])
+        );
+        assert_eq!(
+            new["metadata"],
+            json!({"name": "taintward", "labels": {"ours": "1", "theirs": "1"}, "annotations": {"n": "1"},
+                "resourceVersion": "7"})
+        );
+    }
+
+    #[test]
+    fn a_policy_gets_nothing_that_it_has_not() {
+        let ours = json!({"kind": "ValidatingAdmissionPolicy", "metadata": {"name": "a"}, "spec": {"validations": []}});
+        let there =
+            json!({"metadata": {"name": "a", "resourceVersion": "7"}, "spec": {"matchConditions": []}});
+        let new: Value = serde_json::from_str(&replacement(&ours, there.to_string().as_bytes())).unwrap();
+        let mut expected = ours;
+        expected["metadata"]["resourceVersion"] = "7".into();
+        assert_eq!(new, expected);
+    }
+
+    #[test]
+    fn what_an_installation_has_replaced_is_its_own() {
+        let said = |managers: &[&str]| Said {
+            code: 409,
+            causes: managers
+                .iter()
+                .map(|manager| (".spec".to_owned(), format!("conflict with \"{manager}\" using v1")))
+                .collect(),
+            ..Said::default()
+        };
+        assert!(is_own(&said(&[MANAGER, MANAGER])));
+        assert!(!is_own(&said(&[MANAGER, "kubectl-edit"])));
+        assert!(!is_own(&said(&[])));
+    }
+}
