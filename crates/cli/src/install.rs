@@ -6,6 +6,7 @@
 //! Keeps:    one source: what is printed, applied, taken away, and in the chart is the same.
 //! Not here: the flags (`args/install.rs`), the objects (`objects`), requests (`taintward_client::objects`).
 
+mod addresses;
 mod apply;
 mod chart;
 mod kinds;
@@ -130,18 +131,53 @@ fn remark(text: &str) {
 fn carry_out(plan: &InstallPlan) -> Result<(), InstallError> {
     let values = &plan.values;
     match &plan.what {
-        What::Print => print(&manifests(&objects::objects(values), plan.json)),
+        What::Print => {
+            if nobody_said(values) {
+                remark(&format!("warning: {OPEN}; name the networks of API servers with --api-server-cidr"));
+            }
+            print(&manifests(&objects::objects(values), plan.json))
+        }
         What::PrintRemoval(leftovers) => {
             print(&manifests(&remove::identities(values, *leftovers), plan.json))
         }
         What::Chart(folder) => print(&chart::write(folder)?),
         What::Apply(tried, conflicts) => asking(plan, async |server| {
-            let all = objects::objects(values);
+            let found = if nobody_said(values) { networks(server).await } else { Vec::new() };
+            let all = objects::objects(&Values { found, ..values.clone() });
             Ok(apply::all(server, &values.namespace, &all, *tried, *conflicts, plan.patience).await?)
         }),
         What::Remove(tried, leftovers) => asking(plan, async |server| {
             Ok(remove::all(server, values, *tried, *leftovers, plan.patience).await?)
         }),
+    }
+}
+
+/// What it is without a network.
+const OPEN: &str = "the webhook's port is open to all pods of the cluster";
+
+/// Whether it is for us to say from where the webhook may be asked.
+fn nobody_said(values: &Values) -> bool {
+    values.parts.webhook && values.api_servers.is_empty()
+}
+
+/// From where API servers ask, as far as the cluster shows.
+async fn networks(server: &Objects) -> Vec<String> {
+    match addresses::found(server).await {
+        Ok(found) => {
+            remark(&format!(
+                "API servers ask from {}, and only they reach the webhook; apply again if that changes, or name other \
+                 networks with --api-server-cidr",
+                found.join(", ")
+            ));
+            found
+        }
+        Err(why) => {
+            remark(&format!(
+                "warning: {OPEN}: where API servers ask from cannot be seen, because {why}; name their networks with \
+                 --api-server-cidr"
+            ));
+            Vec::new()
+        }
     }
 }
 

@@ -31,6 +31,7 @@ fn an_installation_on_a_real_server_and_its_end() {
     lists_come_along_with_the_pods(&there, &cluster.folder().join("lists.yaml"));
     what_others_changed_is_theirs(&there);
     what_was_tampered_with_is_put_back(&there);
+    networks_of_api_servers_are_found(&there);
     it_goes_when_pools_are_gone(&there);
 }
 
@@ -294,6 +295,40 @@ fn what_was_tampered_with_is_put_back(there: &Installed<'_>) {
     // What an installation has put back is its own: the next one may change it.
     there.done(&["--apply", IMAGE, "--rules=*,brake"]);
     there.done(&["--apply", IMAGE]);
+}
+
+/// Here the API server runs beside the nodes, until one has its address.
+fn networks_of_api_servers_are_found(there: &Installed<'_>) {
+    let from = || {
+        let policy = there.json("get networkpolicy taintward-webhook")["spec"].clone();
+        [&policy["ingress"][0]["from"], &policy["egress"][0]["to"]].map(Value::to_string)
+    };
+    let (_, warned) = there.told(&["--apply", IMAGE]);
+    assert!(
+        warned.starts_with("warning: the webhook's port is open to all pods of the cluster: "),
+        "{warned}"
+    );
+    assert!(warned.contains("--api-server-cidr") && from()[0].contains("0.0.0.0/0"), "{warned}");
+    // An API server that listens on loopback has no endpoint.
+    let address = "192.0.2.1";
+    let slice = serde_json::json!({
+        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+        "metadata": {"name": "here", "namespace": "default", "labels": {"kubernetes.io/service-name": "kubernetes"}},
+        "endpoints": [{"addresses": [address]}], "ports": [{"name": "https", "port": 6443}],
+    });
+    assert!(there.create(&slice).0.contains("created"));
+    let (_, warned) = there.told(&["--apply", IMAGE]);
+    assert!(warned.contains("they listen at 192.0.2.1, which are no nodes of the control plane"), "{warned}");
+    there.kubectl("label node n1 node-role.kubernetes.io/control-plane=");
+    let status = serde_json::json!({"status": {"addresses": [{"type": "InternalIP", "address": address}]}});
+    there.kubectl(&format!("patch node n1 --subresource=status --type=merge --patch={status}"));
+    let (_, told) = there.told(&["--apply", IMAGE]);
+    assert!(told.starts_with(&format!("API servers ask from {address}/32, and only they reach")), "{told}");
+    let [ingress, egress] = from();
+    assert_eq!(ingress, format!("[{{\"ipBlock\":{{\"cidr\":\"{address}/32\"}}}}]"));
+    assert!(egress.contains("0.0.0.0/0"), "a controller must find the next API server: {egress}");
+    there.done(&["--apply", IMAGE]);
+    assert!(from()[0].contains("0.0.0.0/0"), "what is said counts");
 }
 
 fn it_goes_when_pools_are_gone(there: &Installed<'_>) {

@@ -67,6 +67,20 @@ fn the_page_leads_from_nothing_to_a_pool_and_back() {
     }
 }
 
+/// A node that API servers run on, and their endpoint, which one on loopback does not have. Nobody runs pods there.
+const CONTROL_PLANE: &str = "apiVersion: v1
+kind: Node
+metadata: {name: cp1, labels: {node-role.kubernetes.io/control-plane: \"\"}}
+spec: {unschedulable: true}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: cp1, namespace: default, labels: {kubernetes.io/service-name: kubernetes}}
+addressType: IPv4
+endpoints: [{addresses: [192.0.2.10]}]
+ports: [{name: https, port: 6443}]
+";
+
 /// A folder with the checkout's `deploy` in it, and a path with the programs of the page.
 struct Desk<'p> {
     place: &'p Place,
@@ -87,7 +101,13 @@ impl<'p> Desk<'p> {
             symlink(path, programs.join(name)).unwrap();
         }
         symlink(here("../../deploy").canonicalize().unwrap(), place.folder.join("deploy")).unwrap();
-        Self { place, tools, runtime, installed: None, elsewhere: 0 }
+        let desk = Self { place, tools, runtime, installed: None, elsewhere: 0 };
+        fs::write(place.folder.join("control-plane.yaml"), CONTROL_PLANE).unwrap();
+        desk.must("kubectl create -f control-plane.yaml", &place.kubeconfig);
+        let status = r#"{"status":{"addresses":[{"type":"InternalIP","address":"192.0.2.10"}]}}"#;
+        let patch = format!("kubectl patch node cp1 --subresource=status --type=merge --patch='{status}'");
+        desk.must(&patch, &place.kubeconfig);
+        desk
     }
 
     /// What a shell makes of it, which gives up at the first command that fails.

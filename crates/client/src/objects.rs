@@ -74,6 +74,19 @@ impl Objects {
         present(self.send(Method::GET, &on, on.path(), Ask { most: LIST_MOST, ..Ask::default() }).await)
     }
 
+    /// The objects of the place's kind that have these labels.
+    ///
+    /// # Errors
+    /// A [`Complaint`].
+    pub async fn labelled(&self, place: Place<'_>, selector: &str) -> Result<Option<Told>, Complaint> {
+        let Place { group, version, plural, namespace, .. } = place;
+        let on = Resource::collection(group, plural, namespace).map_err(Complaint::Silent)?;
+        let on = Resource { version, ..on };
+        let mut uri = on.path() + "?labelSelector=";
+        push_encoded(&mut uri, selector);
+        present(self.send(Method::GET, &on, uri, Ask { most: LIST_MOST, ..Ask::default() }).await)
+    }
+
     /// Makes the fields of `body` what they are there, whatever else the object has. `force` takes fields from others who
     /// hold them; without it that is a 409 that names them.
     ///

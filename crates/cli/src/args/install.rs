@@ -83,8 +83,9 @@ struct InstalledArgs {
     /// The priority of the pods
     #[arg(long, value_name = "NAME", default_value = "system-cluster-critical", value_parser = names::object)]
     priority_class: String,
-    /// Where API servers are: only they reach the webhook, and our pods reach only them; may be repeated
-    #[arg(long, value_name = "NETWORK", value_delimiter = ',', default_values = ["0.0.0.0/0", "::/0"], value_parser = network)]
+    /// Where API servers are: only they reach the webhook, and our pods reach only them; may be repeated. Without it both is
+    /// open, but --apply looks for them, and lets only them reach the webhook if it can tell
+    #[arg(long, value_name = "NETWORK", value_delimiter = ',', value_parser = network)]
     api_server_cidr: Vec<String>,
 }
 
@@ -196,6 +197,7 @@ impl InstallArgs {
             rules: webhook.rules,
             failure_policy: webhook.failure_policy,
             webhook_args: webhook.webhook_arg,
+            found: Vec::new(),
         };
         Ok(InstallPlan { values, what, json, server: server.settle(), patience })
     }

@@ -6,6 +6,7 @@
 //! Not here: flags (`args/install.rs`), values.yaml (`chart.rs`).
 
 use serde_json::Value;
+use std::sync::LazyLock;
 
 /// The controllers that can be named, and whether `*` means them too.
 pub(crate) const CONTROLLERS: [(&str, bool); 3] = [
@@ -63,8 +64,10 @@ pub(crate) struct Values {
     pub(crate) certificate: Option<Certificate>,
     /// Further flags of `taintward webhook`.
     pub(crate) webhook_args: Vec<String>,
-    /// Where API servers are, as networks.
+    /// Where API servers are, as networks; empty if nobody has said.
     pub(crate) api_servers: Vec<String>,
+    /// From where they were found to ask; counts if nobody has said.
+    pub(crate) found: Vec<String>,
 }
 
 /// What is installed.
@@ -105,7 +108,8 @@ impl Default for Values {
             failure_policy: "Ignore".to_owned(),
             certificate: None,
             webhook_args: Vec::new(),
-            api_servers: vec!["0.0.0.0/0".to_owned(), "::/0".to_owned()],
+            api_servers: Vec::new(),
+            found: Vec::new(),
         }
     }
 }
@@ -177,7 +181,19 @@ pub(crate) enum Many {
     PullSecrets,
     ControllerArgs,
     WebhookArgs,
+    /// Networks our pods may reach. Those that were found are not among them: they change with the control plane, and a
+    /// controller that does not reach it does nothing.
     ApiServers,
+    /// Networks from which the webhook may be asked.
+    Askers,
+}
+
+/// All there are.
+static EVERYWHERE: LazyLock<[String; 2]> = LazyLock::new(|| ["0.0.0.0/0", "::/0"].map(str::to_owned));
+
+/// The first that says anything.
+fn said<'v>(all: &[&'v [String]]) -> &'v [String] {
+    all.iter().find(|one| !one.is_empty()).copied().unwrap_or(&*EVERYWHERE)
 }
 
 impl Many {
@@ -186,7 +202,8 @@ impl Many {
             Self::PullSecrets => &values.pull_secrets,
             Self::ControllerArgs => &values.controller_args,
             Self::WebhookArgs => &values.webhook_args,
-            Self::ApiServers => &values.api_servers,
+            Self::ApiServers => said(&[&values.api_servers]),
+            Self::Askers => said(&[&values.api_servers, &values.found]),
         }
     }
 
@@ -196,7 +213,7 @@ impl Many {
             Self::PullSecrets => "$.Values.image.pullSecrets",
             Self::ControllerArgs => "$.Values.controller.extraArgs",
             Self::WebhookArgs => "$.Values.webhook.extraArgs",
-            Self::ApiServers => "$.Values.apiServerCidrs",
+            Self::ApiServers | Self::Askers => "$.Values.apiServerCidrs",
         }
     }
 }

@@ -2,7 +2,7 @@
 //! Room:     the webhook's Service; a NetworkPolicy for each part.
 //! Comes in: where API servers are.
 //! Goes out: [`Planned`] objects.
-//! Keeps:    the webhook's port is open to API servers only, as far as they are named: they are no pods and have the
+//! Keeps:    the webhook's port is open to API servers only, as far as they are known: they are no pods and have the
 //!           addresses of their hosts, so that no selector finds them. Kubelets reach pods on their own node anyway.
 //! Not here: TLS (`crates/webhook`).
 
@@ -37,14 +37,14 @@ pub(super) fn policies() -> [Planned; 2] {
             "webhook",
             "Reviews, for API servers; out to the API server.",
             When::Webhook,
-            ("https", api_servers()),
+            ("https", api_servers(Many::Askers)),
         ),
     ]
 }
 
-fn api_servers() -> Sheet {
+fn api_servers(networks: Many) -> Sheet {
     let block = map([field("cidr", Knob::This)]);
-    list([item(map([field("ipBlock", block)])).each(Many::ApiServers)])
+    list([item(map([field("ipBlock", block)])).each(networks)])
 }
 
 fn policy(
@@ -55,7 +55,8 @@ fn policy(
     (port, from): (&'static str, Sheet),
 ) -> Planned {
     let ports = maps([[field("protocol", "TCP"), field("port", port)]]);
-    let egress = [field("to", api_servers()), field("ports", maps([[field("protocol", "TCP")]]))];
+    let egress =
+        [field("to", api_servers(Many::ApiServers)), field("ports", maps([[field("protocol", "TCP")]]))];
     let spec = map([
         field("podSelector", map([field("matchLabels", labels(component))])),
         field("policyTypes", texts(["Ingress", "Egress"])),

@@ -1,0 +1,142 @@
+//! # Addresses: from where API servers ask
+//! Room:     networks for the webhook's NetworkPolicy, as far as a cluster shows them.
+//! Comes in: the Service `kubernetes`, and nodes of the control plane.
+//! Goes out: networks; or why nothing can be said, in a sentence.
+//! Keeps:    a network is named only if all API servers run on nodes that can be seen. Then everything that such a node may
+//!           have for its own address counts: in overlay networks its questions come from its range of pods, or from a
+//!           tunnel. Whoever guesses here shuts API servers out, and the webhook is not asked any more.
+//! Not here: the policy (`objects/network.rs`).
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use taintward_client::nodes::Complaint;
+use taintward_client::objects::{Objects, Place};
+
+const SLICES: Place<'static> = Place {
+    group: "discovery.k8s.io",
+    version: "v1",
+    plural: "endpointslices",
+    namespace: "default",
+    name: "",
+};
+const NODES: Place<'static> = Place { group: "", version: "v1", plural: "nodes", namespace: "", name: "" };
+const PODS: Place<'static> =
+    Place { group: "", version: "v1", plural: "pods", namespace: "kube-system", name: "" };
+
+/// Where overlay networks note the address of a node's tunnel.
+const TUNNELS: &str = "projectcalico.org/";
+
+/// The networks from which API servers ask.
+pub(super) async fn found(server: &Objects) -> Result<Vec<String>, String> {
+    let listed = async |place, selector| {
+        let told = server.labelled(place, selector).await?;
+        let list: Value = told.and_then(|told| serde_json::from_slice(&told.body).ok()).unwrap_or_default();
+        Ok(list["items"].as_array().cloned().unwrap_or_default())
+    };
+    let all = async {
+        let slices = listed(SLICES, "kubernetes.io/service-name=kubernetes").await?;
+        let nodes = listed(NODES, "node-role.kubernetes.io/control-plane").await?;
+        let agents = listed(PODS, "k8s-app=konnectivity-agent").await?;
+        Ok((slices, nodes, agents))
+    };
+    match all.await {
+        Ok((slices, nodes, agents)) => networks(&slices, &nodes, agents.len()),
+        Err(why) => {
+            let why: Complaint = why;
+            Err(format!("their addresses cannot be read ({why})"))
+        }
+    }
+}
+
+fn networks(slices: &[Value], nodes: &[Value], agents: usize) -> Result<Vec<String>, String> {
+    let servers: BTreeSet<IpAddr> = slices.iter().flat_map(endpoints).collect();
+    let hosts: BTreeSet<IpAddr> = nodes.iter().flat_map(addresses).collect();
+    let listed: Vec<String> = servers.iter().map(ToString::to_string).collect();
+    let listed = listed.join(", ");
+    if agents > 0 {
+        return Err("they ask by way of konnectivity agents, whose addresses change".to_owned());
+    }
+    if servers.is_empty() {
+        return Err("the Service kubernetes has no endpoints".to_owned());
+    }
+    if !servers.is_subset(&hosts) {
+        return Err(format!("they listen at {listed}, which are no nodes of the control plane"));
+    }
+    let mut all: Vec<String> = hosts.into_iter().map(alone).collect();
+    for node in nodes {
+        let ranges = list(&node["spec"]["podCIDRs"]).iter().filter_map(Value::as_str);
+        all.extend(ranges.map(str::to_owned));
+        let notes = node["metadata"]["annotations"].as_object().into_iter().flatten();
+        let tunnels = notes.filter(|(key, _)| key.starts_with(TUNNELS));
+        let address = |(_, value): (&String, &Value)| value.as_str()?.split('/').next()?.parse().ok();
+        all.extend(tunnels.filter_map(address).map(alone));
+    }
+    all.sort();
+    all.dedup();
+    Ok(all)
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn endpoints(slice: &Value) -> Vec<IpAddr> {
+    let all = list(&slice["endpoints"]).iter().flat_map(|one| list(&one["addresses"]));
+    all.filter_map(|address| address.as_str()?.parse().ok()).collect()
+}
+
+fn addresses(node: &Value) -> Vec<IpAddr> {
+    let all = list(&node["status"]["addresses"]).iter();
+    all.filter_map(|one| one["address"].as_str()?.parse().ok()).collect()
+}
+
+/// A network of one address.
+fn alone(address: IpAddr) -> String {
+    format!("{address}/{}", if address.is_ipv4() { 32 } else { 128 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn slice(addresses: &[&str]) -> Value {
+        json!({"endpoints": [{"addresses": addresses}]})
+    }
+
+    fn node(addresses: &[&str], ranges: &[&str], tunnel: &str) -> Value {
+        let addresses: Vec<Value> = addresses.iter().map(|one| json!({"address": one})).collect();
+        json!({
+            "metadata": {"annotations": {
+                "projectcalico.org/IPv4IPIPTunnelAddr": tunnel, "projectcalico.org/IPv4Address": "192.0.2.1/24",
+                "other": "192.0.2.99"}},
+            "spec": {"podCIDRs": ranges},
+            "status": {"addresses": addresses},
+        })
+    }
+
+    #[test]
+    fn nodes_of_the_control_plane_ask_from_all_their_addresses() {
+        let nodes = [
+            node(&["192.0.2.1", "cp1"], &["10.1.0.0/24", "fd00:1::/64"], "10.1.9.1"),
+            node(&["192.0.2.2", "fd00::2"], &[], ""),
+        ];
+        let all = networks(&[slice(&["192.0.2.1"]), slice(&["fd00::2"])], &nodes, 0).unwrap();
+        assert_eq!(
+            all,
+            ["10.1.0.0/24", "10.1.9.1/32", "192.0.2.1/32", "192.0.2.2/32", "fd00:1::/64", "fd00::2/128"]
+        );
+    }
+
+    #[test]
+    fn nothing_is_guessed() {
+        let nodes = [node(&["192.0.2.1"], &[], "")];
+        let why = |slices: &[Value], nodes: &[Value], agents| networks(slices, nodes, agents).unwrap_err();
+        assert!(why(&[slice(&["192.0.2.1", "192.0.2.7"])], &nodes, 0).contains("192.0.2.7"));
+        assert!(why(&[slice(&["192.0.2.1"])], &[], 0).contains("no nodes of the control plane"));
+        assert!(why(&[], &nodes, 0).contains("no endpoints"));
+        assert!(why(&[slice(&["192.0.2.1"])], &nodes, 1).contains("konnectivity"));
+        assert!(networks(&[slice(&["192.0.2.1"])], &nodes, 0).is_ok());
+    }
+}
