@@ -146,6 +146,10 @@ fn pods_keep_to_the_restricted_level(there: &Installed<'_>) {
     assert_eq!(namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"], "restricted");
     for name in ["taintward", "taintward-webhook"] {
         let template = there.json(&format!("get deployment {name}"))["spec"]["template"].clone();
+        for probe in ["livenessProbe", "readinessProbe"] {
+            let port = &template["spec"]["containers"][0][probe]["httpGet"]["port"];
+            assert_eq!(port, "metrics", "{name}: not where questions come in");
+        }
         let preferred = &template["spec"]["affinity"]["nodeAffinity"];
         let preferred = &preferred["preferredDuringSchedulingIgnoredDuringExecution"][0]["preference"];
         let role = "node-role.kubernetes.io/control-plane";

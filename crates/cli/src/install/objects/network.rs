@@ -10,7 +10,7 @@ use super::super::sheet::{Sheet, field, item, list, map, maps, texts};
 use super::super::values::{Knob, Many, When};
 use super::{NAME, Planned, WEBHOOK, labels, object, within};
 
-/// Namespaces with this label may read the controller's metrics.
+/// Namespaces with this label may read metrics.
 const METRICS: &str = "taintward.io/metrics";
 
 pub(super) fn service() -> Planned {
@@ -30,14 +30,14 @@ pub(super) fn policies() -> [Planned; 2] {
             "controller",
             "Metrics, for pods of namespaces with the label taintward.io/metrics=allowed; out to the API server.",
             When::Controller,
-            ("metrics", readers),
+            vec![("metrics", readers.clone())],
         ),
         policy(
             WEBHOOK,
             "webhook",
-            "Reviews, for API servers; out to the API server.",
+            "Reviews, for API servers; metrics as above; out to the API server.",
             When::Webhook,
-            ("https", api_servers(Many::Askers)),
+            vec![("https", api_servers(Many::Askers)), ("metrics", readers)],
         ),
     ]
 }
@@ -52,15 +52,18 @@ fn policy(
     component: &'static str,
     note: &'static str,
     when: When,
-    (port, from): (&'static str, Sheet),
+    open: Vec<(&'static str, Sheet)>,
 ) -> Planned {
-    let ports = maps([[field("protocol", "TCP"), field("port", port)]]);
+    let ingress = open.into_iter().map(|(port, from)| {
+        let ports = maps([[field("protocol", "TCP"), field("port", port)]]);
+        item(map([field("from", from), field("ports", ports)]))
+    });
     let egress =
         [field("to", api_servers(Many::ApiServers)), field("ports", maps([[field("protocol", "TCP")]]))];
     let spec = map([
         field("podSelector", map([field("matchLabels", labels(component))])),
         field("policyTypes", texts(["Ingress", "Egress"])),
-        field("ingress", maps([[field("from", from), field("ports", ports)]])),
+        field("ingress", list(ingress)),
         field("egress", maps([egress])),
     ]);
     let beginning = within("networking.k8s.io/v1", "NetworkPolicy", name, component);

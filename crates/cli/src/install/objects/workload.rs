@@ -14,6 +14,8 @@ use super::{NAME, Planned, WEBHOOK, labels, object, within};
 const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const TLS: &str = "/etc/taintward/tls";
 const LISTS: &str = "/etc/taintward/lists";
+/// The port of probes and of readers of metrics.
+const METRICS: &str = "metrics";
 const GIVEN: When = When::Not(&When::SelfSigned);
 
 /// One of the two.
@@ -22,8 +24,8 @@ struct Part {
     component: &'static str,
     when: When,
     arguments: Sheet,
-    port: (&'static str, i64),
-    scheme: &'static str,
+    /// Metrics and health are the last, over plain HTTP.
+    ports: Vec<(&'static str, i64)>,
     memory: &'static str,
     /// Annotations of the pods.
     notes: Option<Entry>,
@@ -67,8 +69,7 @@ fn controller() -> Part {
         component: "controller",
         when: When::Controller,
         arguments,
-        port: ("metrics", 10357),
-        scheme: "HTTP",
+        ports: vec![(METRICS, 10357)],
         memory: "256Mi",
         notes: None,
         files: Vec::new(),
@@ -80,6 +81,8 @@ fn webhook() -> Part {
         item("webhook"),
         item("--bind-address=0.0.0.0"),
         item("--secure-port=9443"),
+        // Not where questions come in: whoever floods that port keeps no kubelet from hearing that the pod is alive.
+        item("--metrics-port=10358"),
         item(line("--rules=", Knob::Rules)),
         item("--self-signed").when(When::SelfSigned),
         item(line("--namespace=", Knob::Namespace)).when(When::SelfSigned),
@@ -102,8 +105,7 @@ fn webhook() -> Part {
         component: "webhook",
         when: When::Webhook,
         arguments,
-        port: ("https", 9443),
-        scheme: "HTTPS",
+        ports: vec![("https", 9443), (METRICS, 10358)],
         memory: "128Mi",
         notes: Some(field("annotations", text).when(When::Lists)),
         files: vec![certificate, lists],
@@ -155,15 +157,17 @@ fn pod(part: &Part) -> Sheet {
 }
 
 fn container(part: &Part) -> Sheet {
-    let (name, number) = part.port;
     let further = part.files.iter().map(|(mount, _)| mount.clone());
     let account = map([field("name", "account"), field("mountPath", ACCOUNT), field("readOnly", true)]);
     let probe = |path: &'static str, more: Vec<Entry>| {
-        let get = [field("path", path), field("port", name), field("scheme", part.scheme)];
+        let get = [field("path", path), field("port", METRICS), field("scheme", "HTTP")];
         map([field("httpGet", map(get))].into_iter().chain(more))
     };
     let alive =
         vec![field("initialDelaySeconds", 15), field("periodSeconds", 10), field("failureThreshold", 3)];
+    let ports = part.ports.iter().map(|(name, number)| {
+        item(map([field("name", *name), field("containerPort", *number), field("protocol", "TCP")]))
+    });
     let resources = map([
         field("requests", map([field("cpu", "10m"), field("memory", "32Mi")])),
         field("limits", map([field("memory", part.memory)])),
@@ -172,10 +176,7 @@ fn container(part: &Part) -> Sheet {
         field("name", NAME),
         field("image", Knob::Image),
         field("args", part.arguments.clone()),
-        field(
-            "ports",
-            maps([[field("name", name), field("containerPort", number), field("protocol", "TCP")]]),
-        ),
+        field("ports", list(ports)),
         field("livenessProbe", probe("/livez", alive)),
         field("readinessProbe", probe("/readyz", vec![field("periodSeconds", 5)])),
         field("resources", resources),
