@@ -17,7 +17,7 @@ mod text;
 mod values;
 mod whole;
 
-pub(crate) use values::{Certificate, Parts, RULES, Values, contradiction};
+pub(crate) use values::{Certificate, Clients, Parts, RULES, Values, contradiction};
 
 use crate::kube_args::Server;
 use crate::output::{self, PrintError};

@@ -20,7 +20,7 @@ use std::process::{Command, Output};
 use taintward_cluster::tools;
 
 /// Choices, as flags and as a chart's values.
-const CHOICES: [(&[&str], &[&str]); 11] = [
+const CHOICES: [(&[&str], &[&str]); 12] = [
     (&[], &[]),
     (
         &["--namespace=taints", "--image=registry.example.com/a/taintward:v9", "--replicas=3"],
@@ -84,6 +84,7 @@ const CHOICES: [(&[&str], &[&str]); 11] = [
             "webhook.restrictionConfig=LISTS",
         ],
     ),
+    (&["--client-ca-config-map=front-proxy"], &["webhook.clients.configMap=front-proxy"]),
     (
         &["--rules=default-tolerations,extended-resources", "--parts=webhook"],
         &[
@@ -92,6 +93,12 @@ const CHOICES: [(&[&str], &[&str]); 11] = [
         ],
     ),
 ];
+
+/// One that takes a flag of `taintward webhook` which may be newer than this program.
+const NAMED: (&[&str], &[&str]) = (
+    &["--client-ca-secret=front-proxy", "--client-allowed-names=kube-apiserver,b"],
+    &["webhook.clients.secret=front-proxy,webhook.clients.allowedNames={kube-apiserver,b}"],
+);
 
 const CA: &str = "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n";
 const BUNDLE: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tClFVSkQKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=";
@@ -150,7 +157,7 @@ fn the_chart_renders_to_what_is_printed() {
     let Some(helm) = tools::helm_for_test("the_chart_renders_to_what_is_printed") else { return };
     let folder = Folder::named("install-helm");
     let chart = deploy("chart");
-    for (choice, sets) in CHOICES {
+    for (choice, sets) in CHOICES.into_iter().chain([NAMED]) {
         let flags = flags(choice, &folder);
         let ours = for_helm(chosen(&flags));
         let namespace = if choice.contains(&"--namespace=taints") { "taints" } else { "taintward-system" };
@@ -180,6 +187,8 @@ fn the_chart_refuses_what_the_flags_refuse() {
         "replicas=0",
         "apiServerCidrs={10.0.0.1}",
         "webhook.certificate.secret=mine",
+        "webhook.clients.allowedNames={a}",
+        "webhook.clients.configMap=a,webhook.clients.secret=b",
         "image.repository=",
         "unknown=1",
     ];

@@ -6,7 +6,7 @@
 
 use super::names;
 use crate::install::{
-    Certificate, Conflicts, InstallPlan, Leftovers, Parts, RULES, Try, Values, What, contradiction,
+    Certificate, Clients, Conflicts, InstallPlan, Leftovers, Parts, RULES, Try, Values, What, contradiction,
 };
 use crate::kube_args::ServerArgs;
 use crate::webhook::{ListsError, checked};
@@ -126,6 +126,16 @@ struct WebhookArgs {
     /// With --cert-secret: what API servers are to trust, PEM
     #[arg(long, value_name = "FILE", requires = "cert_secret")]
     ca_bundle: Option<PathBuf>,
+    /// A ConfigMap in whose ca.crt are authorities: only clients that show a certificate of one of them are let in. API servers show
+    /// one if their AdmissionConfiguration names it
+    #[arg(long, value_name = "NAME", conflicts_with = "client_ca_secret", value_parser = names::object)]
+    client_ca_config_map: Option<String>,
+    /// The same, in a Secret
+    #[arg(long, value_name = "NAME", value_parser = names::object)]
+    client_ca_secret: Option<String>,
+    /// Of these clients only those with one of these common names
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = common_name)]
+    client_allowed_names: Vec<String>,
     /// A further flag of `taintward webhook`; may be repeated
     #[arg(long, value_name = "FLAG", allow_hyphen_values = true, value_parser = flag)]
     webhook_arg: Vec<String>,
@@ -161,6 +171,11 @@ pub(super) enum InstallFault {
         "--restriction-config is given, but the rule that reads it does not hold: add toleration-restriction to --rules"
     )]
     NobodyReads,
+    #[error(
+        "--client-allowed-names is given, but not who has signed the certificates: add --client-ca-config-map or \
+         --client-ca-secret"
+    )]
+    NobodySigns,
     #[error(transparent)]
     Lists(#[from] ListsError),
 }
@@ -196,6 +211,11 @@ impl InstallArgs {
             lists: lists(webhook.restriction_config, &webhook.rules)?,
             rules: webhook.rules,
             failure_policy: webhook.failure_policy,
+            clients: clients(
+                webhook.client_ca_config_map,
+                webhook.client_ca_secret,
+                webhook.client_allowed_names,
+            )?,
             webhook_args: webhook.webhook_arg,
             found: Vec::new(),
         };
@@ -233,6 +253,19 @@ fn certificate(secret: Option<String>, file: Option<PathBuf>) -> Result<Option<C
     Ok(Some(Certificate { secret, ca_bundle: STANDARD.encode(pem) }))
 }
 
+fn clients(
+    map: Option<String>,
+    secret: Option<String>,
+    names: Vec<String>,
+) -> Result<Option<Clients>, InstallFault> {
+    let is_secret = secret.is_some();
+    match map.or(secret) {
+        Some(holder) => Ok(Some(Clients { holder, is_secret, names })),
+        None if names.is_empty() => Ok(None),
+        None => Err(InstallFault::NobodySigns),
+    }
+}
+
 /// The text of the file, if the webhook will understand it.
 fn lists(file: Option<PathBuf>, rules: &str) -> Result<Option<String>, InstallFault> {
     let Some(file) = file else { return Ok(None) };
@@ -260,6 +293,15 @@ fn image(text: &str) -> Result<String, &'static str> {
     match fits && text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
         true => Ok(text.to_owned()),
         false => Err("expected an image, as in registry.example.com/taintward:0.1.0"),
+    }
+}
+
+/// Letters that need no quotes anywhere; no comma.
+fn common_name(text: &str) -> Result<String, &'static str> {
+    let fits = text.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-:@/".contains(&c));
+    match fits && !text.is_empty() {
+        true => Ok(text.to_owned()),
+        false => Err("expected the common name of a client's certificate, as in kube-apiserver"),
     }
 }
 

@@ -71,6 +71,7 @@ fn is_hook(kind: &str) -> bool {
 fn everything(values: &Values) -> Values {
     Values {
         certificate: None,
+        clients: None,
         controllers: "*,node-lifecycle-controller,dedicated-pool-controller".to_owned(),
         mode: "enforce".to_owned(),
         rules: RULES.join(","),

@@ -62,6 +62,8 @@ pub(crate) struct Values {
     pub(crate) failure_policy: String,
     /// A Secret with the webhook's certificate; without it the webhook makes its own.
     pub(crate) certificate: Option<Certificate>,
+    /// Who may ask the webhook; without it, whoever reaches it.
+    pub(crate) clients: Option<Clients>,
     /// Further flags of `taintward webhook`.
     pub(crate) webhook_args: Vec<String>,
     /// Where API servers are, as networks; empty if nobody has said.
@@ -87,6 +89,16 @@ pub(crate) struct Certificate {
     pub(crate) ca_bundle: String,
 }
 
+/// Clients that show a certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Clients {
+    /// What holds the authority, as `ca.crt`: its name, and whether it is a Secret and no ConfigMap.
+    pub(crate) holder: String,
+    pub(crate) is_secret: bool,
+    /// Common names; without any, everybody whom the authority knows.
+    pub(crate) names: Vec<String>,
+}
+
 /// The image that nobody has pushed: what manifests hold until one is named.
 pub(crate) const NO_IMAGE: &str = "registry.invalid/taintward";
 
@@ -107,6 +119,7 @@ impl Default for Values {
             lists: None,
             failure_policy: "Ignore".to_owned(),
             certificate: None,
+            clients: None,
             webhook_args: Vec::new(),
             api_servers: Vec::new(),
             found: Vec::new(),
@@ -128,6 +141,9 @@ pub(crate) enum Knob {
     FailurePolicy,
     CertificateSecret,
     CaBundle,
+    ClientConfigMap,
+    ClientSecret,
+    ClientNames,
     /// The one of a list that it is about.
     This,
 }
@@ -135,6 +151,7 @@ pub(crate) enum Knob {
 impl Knob {
     pub(super) fn value(self, values: &Values, this: &str) -> Value {
         let certificate = values.certificate.as_ref();
+        let clients = values.clients.as_ref();
         Value::from(match self {
             Self::Replicas => return Value::from(values.replicas),
             Self::Namespace => values.namespace.as_str(),
@@ -147,6 +164,8 @@ impl Knob {
             Self::FailurePolicy => &values.failure_policy,
             Self::CertificateSecret => certificate.map_or("", |certificate| &certificate.secret),
             Self::CaBundle => certificate.map_or("", |certificate| &certificate.ca_bundle),
+            Self::ClientConfigMap | Self::ClientSecret => clients.map_or("", |clients| &clients.holder),
+            Self::ClientNames => return clients.map(|clients| clients.names.join(",")).into(),
             Self::This => this,
         })
     }
@@ -165,6 +184,9 @@ impl Knob {
             Self::FailurePolicy => "$.Values.webhook.failurePolicy",
             Self::CertificateSecret => "$.Values.webhook.certificate.secret",
             Self::CaBundle => "$.Values.webhook.certificate.caBundle",
+            Self::ClientConfigMap => "$.Values.webhook.clients.configMap",
+            Self::ClientSecret => "$.Values.webhook.clients.secret",
+            Self::ClientNames => "(join \",\" $.Values.webhook.clients.allowedNames)",
             Self::This => ".",
         }
     }
@@ -249,6 +271,12 @@ pub(crate) enum When {
     EveryPod,
     /// There are lists for namespaces that have none of their own.
     Lists,
+    /// Only clients with a certificate are let in.
+    Clients,
+    /// Their authority is in a Secret.
+    ClientSecret,
+    /// And of them only some.
+    ClientNames,
     Not(&'static Self),
     All(&'static [Self]),
 }
@@ -272,6 +300,9 @@ impl When {
             Self::NodeRules => names_one_of(values, NODE_RULES),
             Self::EveryPod => names_one_of(values, EVERY_POD),
             Self::Lists => values.lists.is_some(),
+            Self::Clients => values.clients.is_some(),
+            Self::ClientSecret => values.clients.as_ref().is_some_and(|clients| clients.is_secret),
+            Self::ClientNames => values.clients.as_ref().is_some_and(|clients| !clients.names.is_empty()),
             Self::Not(other) => !other.holds(values),
             Self::All(all) => all.iter().all(|one| one.holds(values)),
         }
@@ -299,6 +330,11 @@ impl When {
             Self::NodeRules => names_one_of_expression(NODE_RULES),
             Self::EveryPod => names_one_of_expression(EVERY_POD),
             Self::Lists => "$.Values.webhook.restrictionConfig".to_owned(),
+            Self::Clients => {
+                "(or $.Values.webhook.clients.configMap $.Values.webhook.clients.secret)".to_owned()
+            }
+            Self::ClientSecret => "$.Values.webhook.clients.secret".to_owned(),
+            Self::ClientNames => "$.Values.webhook.clients.allowedNames".to_owned(),
             Self::Not(other) => format!("(not {})", other.expression()),
             Self::All(all) => {
                 let all: Vec<String> = all.iter().map(|one| one.expression()).collect();

@@ -14,6 +14,7 @@ use super::{NAME, Planned, WEBHOOK, labels, object, within};
 const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const TLS: &str = "/etc/taintward/tls";
 const LISTS: &str = "/etc/taintward/lists";
+const CLIENTS: &str = "/etc/taintward/clients";
 /// The port of probes and of readers of metrics.
 const METRICS: &str = "metrics";
 const GIVEN: When = When::Not(&When::SelfSigned);
@@ -92,12 +93,22 @@ fn webhook() -> Part {
         item("--tls-cert-file=/etc/taintward/tls/tls.crt").when(GIVEN),
         item("--tls-private-key-file=/etc/taintward/tls/tls.key").when(GIVEN),
         item("--restriction-config=/etc/taintward/lists/config.yaml").when(When::Lists),
+        item("--client-ca-file=/etc/taintward/clients/ca.crt").when(When::Clients),
+        item(line("--client-allowed-names=", Knob::ClientNames)).when(When::ClientNames),
         item(Knob::This).each(Many::WebhookArgs),
     ]);
     let mount = |name, path| map([field("name", name), field("mountPath", path), field("readOnly", true)]);
     let secret = map([field("secretName", Knob::CertificateSecret)]);
     let volume = map([field("name", "tls"), field("secret", secret)]);
     let certificate = (item(mount("tls", TLS)).when(GIVEN), item(volume).when(GIVEN));
+    let (reference, secret) =
+        (map([field("name", Knob::ClientConfigMap)]), map([field("secretName", Knob::ClientSecret)]));
+    let volume = map([
+        field("name", "clients"),
+        field("configMap", reference).when(When::Not(&When::ClientSecret)),
+        field("secret", secret).when(When::ClientSecret),
+    ]);
+    let clients = (item(mount("clients", CLIENTS)).when(When::Clients), item(volume).when(When::Clients));
     let lists = (item(mount("lists", LISTS)).when(When::Lists), item(lists()).when(When::Lists));
     let text = map([field("taintward.io/restriction-config", Knob::Lists)]);
     Part {
@@ -108,7 +119,7 @@ fn webhook() -> Part {
         ports: vec![("https", 9443), (METRICS, 10358)],
         memory: "128Mi",
         notes: Some(field("annotations", text).when(When::Lists)),
-        files: vec![certificate, lists],
+        files: vec![certificate, lists, clients],
     }
 }
 
@@ -270,6 +281,7 @@ mod tests {
         assert!(
             has(format!("--tls-cert-file={TLS}/tls.crt"))
                 && has(format!("--tls-private-key-file={TLS}/tls.key"))
+                && has(format!("--client-ca-file={CLIENTS}/ca.crt"))
         );
     }
 }
