@@ -45,6 +45,8 @@ pub(super) struct Keeper {
 enum Trouble {
     #[error(transparent)]
     Refused(#[from] Refusal),
+    #[error("{0}; `taintward install --apply` makes the Secret, with nothing in it")]
+    NoSecret(Refusal),
     #[error(transparent)]
     Mint(#[from] MintError),
     #[error(transparent)]
@@ -92,7 +94,12 @@ impl Keeper {
         let seen = Seen { stored: stored.as_ref(), configured: &configured };
         match step(seen, self.clock.now().wall, plan, &mut RealMint)? {
             Step::Write(better) => {
-                self.webhooks.write_secret((namespace, secret), read.as_ref(), &better.to_data()).await?;
+                let written =
+                    self.webhooks.write_secret((namespace, secret), read.as_ref(), &better.to_data()).await;
+                written.map_err(|refusal| match (&read, refusal.failure) {
+                    (None, Failure::Forbidden) => Trouble::NoSecret(refusal),
+                    _ => Trouble::Refused(refusal),
+                })?;
                 tracing::info!(secret, "the certificate's Secret was written");
                 Ok(Next::Again)
             }
