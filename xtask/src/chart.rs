@@ -24,10 +24,16 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// The policies alone, under names of their own, as the roles of deploy/rbac*.yaml have them: an installation beside
-/// them is another one. Labels would make them a part of it.
+/// The policies that bound the account, under names of their own, as the roles of deploy/rbac*.yaml have them: an
+/// installation beside them is another one. Labels would make them a part of it. The policies with parameters are about
+/// pods, and need the definition of pools.
 fn by_hand(manifests: &str) -> String {
-    let policies = manifests.split("---\n").filter(|one| one.contains("kind: ValidatingAdmissionPolicy"));
+    let bounds = |one: &&str| {
+        one.contains("kind: ValidatingAdmissionPolicy")
+            && !one.contains("  paramKind:")
+            && !one.contains("  paramRef:")
+    };
+    let policies = manifests.split("---\n").filter(bounds);
     let is_label = |line: &str| line == "  labels:" || line.starts_with("    app.kubernetes.io/");
     let lines = |one: &str| -> String {
         one.lines().filter(|line| !is_label(line)).map(|line| format!("{line}\n")).collect()

@@ -93,15 +93,20 @@ impl<'c> Scene<'c> {
             create_node(&admin, name, &[]).await.unwrap();
             label(&admin, name, hardware).await;
         }
-        for (user, namespace) in [("bob", "evil"), ("ann", "evil"), (DAEMONS, "evil")] {
-            let binding = json!({
-                "metadata": {"generateName": "admin-"},
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "admin"},
-                "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
-            });
-            let path = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings");
-            admin.create(&path, &binding).await.unwrap();
-        }
+        // What the role `admin` grants where a controller aggregates it.
+        let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/evil";
+        let role = json!({
+            "metadata": {"name": "admin"},
+            "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["create", "get", "patch", "update"]}],
+        });
+        admin.create(&format!("{rbac}/roles"), &role).await.unwrap();
+        let subject = |name| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name});
+        let binding = json!({
+            "metadata": {"name": "admins"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "admin"},
+            "subjects": [subject("bob"), subject("ann"), subject(DAEMONS)],
+        });
+        admin.create(&format!("{rbac}/rolebindings"), &binding).await.unwrap();
         let bob = as_user(cluster, "bob").await;
         let (ann, daemons) = (as_user(cluster, "ann").await, as_user(cluster, DAEMONS).await);
         for object in printed(&["CustomResourceDefinition"]) {
@@ -118,7 +123,11 @@ impl<'c> Scene<'c> {
         let mut gated = pod("gated", everything());
         gated["spec"]["schedulingGates"] = gate["schedulingGates"].clone();
         for (name, pod) in [("gated", gated), ("bare", pod("bare", json!({})))] {
-            wait::until(name, PATIENCE, async || Ok(self.bob.create(EVIL, &pod).await.ok())).await.unwrap();
+            wait::until(name, PATIENCE, async || {
+                Ok(self.bob.create(EVIL, &pod).await.map_err(|e| eprintln!("{e}")).ok())
+            })
+            .await
+            .unwrap();
         }
         vec!["gated", "bare"]
     }
@@ -162,12 +171,14 @@ impl<'c> Scene<'c> {
         taintward.ready().await;
         // The policies work once a server has read them, and the pools; nodes are known once the controller has told.
         let probe = format!("{EVIL}?dryRun=All");
-        for (what, more) in [("pools", everything()), ("a node of the pool", json!({"nodeName": "gpu"}))] {
-            wait::until(what, PATIENCE, async || {
-                Ok(self.bob.create(&probe, &pod("probe", more.clone())).await.is_err().then_some(()))
-            })
-            .await
-            .unwrap();
+        let refused = async |more: Value| {
+            let told = self.bob.create(&probe, &pod("probe", more)).await;
+            told.err().filter(|error| error.to_string().contains("pool teams"))
+        };
+        for more in [everything(), json!({"nodeName": "gpu"})] {
+            wait::until("the pool to refuse", PATIENCE, async || Ok(refused(more.clone()).await))
+                .await
+                .unwrap();
         }
         wait::until("unknown nodes to be refused", PATIENCE, async || {
             let ghost = self.bob.create(&probe, &pod("probe", json!({"nodeName": "ghost"}))).await;
