@@ -10,6 +10,7 @@
 
 pub mod admin;
 pub mod certificate;
+pub mod crowd;
 pub mod escape;
 pub mod metrics;
 pub mod patience;
