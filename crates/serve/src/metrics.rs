@@ -6,12 +6,14 @@
 //! Keeps:    a series is there from the start, at zero; only closed labels.
 //! Not here: which series there are (each program has its own).
 
+mod cached;
 mod exposition;
 mod labels;
 mod moment;
 mod process;
 mod shelf;
 
+pub use cached::Cached;
 pub use exposition::{Described, Exposition, describe};
 pub use labels::Closed;
 pub use moment::{Direction, Moment};
