@@ -1,15 +1,19 @@
 //! # Clients: whom a TLS port lets in
-//! Room:     who must have signed a client's certificate.
-//! Comes in: a PEM file of authorities.
+//! Room:     who must have signed a client's certificate, and for whom.
+//! Comes in: a PEM file of authorities; common names.
 //! Goes out: what a TLS configuration asks of clients.
 //! Not here: what a client that is let in may do.
 
-use super::{CertificateError, provider};
-use rustls::pki_types::CertificateDer;
+use super::provider;
+use super::validity::common_name;
+use crate::escape::escaped;
+use rustls::client::danger::HandshakeSignatureValid;
 use rustls::pki_types::pem::{self, PemObject as _};
-use rustls::server::danger::ClientCertVerifier;
+use rustls::pki_types::{CertificateDer, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::server::{NoClientAuth, VerifierBuilderError, WebPkiClientVerifier};
-use rustls::{OtherError, RootCertStore};
+use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName};
+use rustls::{OtherError, RootCertStore, SignatureScheme};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -28,8 +32,8 @@ impl Clients {
     ///
     /// # Errors
     /// If the file cannot be read, or holds no authority.
-    pub fn signed_by(authorities: &Path, flag: &'static str) -> Result<Self, CertificateError> {
-        let unusable = |source| CertificateError::File {
+    pub fn signed_by(authorities: &Path, flag: &'static str) -> Result<Self, super::CertificateError> {
+        let unusable = |source| super::CertificateError::File {
             what: "the authority of clients",
             path: authorities.to_owned(),
             flag,
@@ -41,7 +45,7 @@ impl Clients {
         if read.is_empty() {
             return Err(unusable(pem::Error::NoItemsFound));
         }
-        let odd = |source| CertificateError::Authority { path: authorities.to_owned(), flag, source };
+        let odd = |source| super::CertificateError::Authority { path: authorities.to_owned(), flag, source };
         let mut roots = RootCertStore::empty();
         for authority in read {
             roots.add(authority).map_err(odd)?;
@@ -51,7 +55,73 @@ impl Clients {
         Ok(Self(verifier.build().map_err(general)?))
     }
 
+    /// Of those only clients whose certificate has one of these common names, as `--requestheader-allowed-names` of an API
+    /// server; without a name, all of them.
+    #[must_use]
+    pub fn named(self, names: impl IntoIterator<Item = String>) -> Self {
+        let names: Vec<String> = names.into_iter().collect();
+        if names.is_empty() { self } else { Self(Arc::new(Named { inner: self.0, names })) }
+    }
+
     pub(super) fn verifier(&self) -> Arc<dyn ClientCertVerifier> {
         Arc::clone(&self.0)
+    }
+}
+
+/// Demands a common name beside what another verifier demands.
+#[derive(Debug)]
+struct Named {
+    inner: Arc<dyn ClientCertVerifier>,
+    names: Vec<String>,
+}
+
+impl ClientCertVerifier for Named {
+    fn offer_client_auth(&self) -> bool {
+        self.inner.offer_client_auth()
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        self.inner.client_auth_mandatory()
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.inner.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        let verified = self.inner.verify_client_cert(certificate, intermediates, now)?;
+        let name = common_name(certificate).unwrap_or_default();
+        if self.names.contains(&name) {
+            return Ok(verified);
+        }
+        tracing::debug!(name = &*escaped(&name), "a client's certificate has a name that is not let in");
+        Err(CertificateError::ApplicationVerificationFailure.into())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.inner.verify_tls12_signature(message, certificate, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.inner.verify_tls13_signature(message, certificate, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.inner.supported_verify_schemes()
     }
 }

@@ -1,7 +1,7 @@
 //! # Validity: from when to when a certificate is to be believed
-//! Room:     the two times and the serial number in a certificate.
-//! Comes in: a certificate in DER, from a file that the operator chose.
-//! Goes out: times; nothing if the bytes are no certificate.
+//! Room:     the two times in a certificate, and the common name after them.
+//! Comes in: a certificate in DER, from a file that the operator chose, or from a client whose certificate was verified.
+//! Goes out: times, a name; nothing if the bytes are no certificate.
 //! Keeps:    every length is checked; nothing is read twice.
 //! Not here: whether anybody trusts it; everything else a certificate says.
 
@@ -12,6 +12,12 @@ const INTEGER: u8 = 0x02;
 const VERSION: u8 = 0xa0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
+const SET: u8 = 0x31;
+const OBJECT_ID: u8 = 0x06;
+const UTF8: u8 = 0x0c;
+const PRINTABLE: u8 = 0x13;
+/// 2.5.4.3
+const COMMON_NAME: [u8; 3] = [0x55, 0x04, 0x03];
 
 /// From when to when, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,16 +31,7 @@ pub struct Validity {
 impl Validity {
     /// What a certificate says.
     pub fn of(certificate: &[u8]) -> Option<Self> {
-        let (whole, _) = take(certificate, SEQUENCE)?;
-        let (mut signed, _) = take(whole, SEQUENCE)?;
-        if let Some((_, rest)) = take(signed, VERSION) {
-            signed = rest;
-        }
-        // Serial number, algorithm, issuer.
-        for tag in [INTEGER, SEQUENCE, SEQUENCE] {
-            signed = take(signed, tag)?.1;
-        }
-        let (times, _) = take(signed, SEQUENCE)?;
+        let (times, _) = times_and_subject(certificate)?;
         let (from, rest) = time(times)?;
         let (until, _) = time(rest)?;
         Some(Self { from, until })
@@ -50,6 +47,41 @@ impl Validity {
         let lifetime = self.until.as_micros().saturating_sub(self.from.as_micros());
         self.from.plus(Span::from_micros(lifetime / 3 * 2))
     }
+}
+
+/// What stands between the times, and what follows them: the subject first.
+fn times_and_subject(certificate: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (whole, _) = take(certificate, SEQUENCE)?;
+    let (mut signed, _) = take(whole, SEQUENCE)?;
+    if let Some((_, rest)) = take(signed, VERSION) {
+        signed = rest;
+    }
+    // Serial number, algorithm, issuer.
+    for tag in [INTEGER, SEQUENCE, SEQUENCE] {
+        signed = take(signed, tag)?.1;
+    }
+    take(signed, SEQUENCE)
+}
+
+/// The subject's common name, the last if there are several, as in Go; in the two forms that anybody writes it.
+pub(super) fn common_name(certificate: &[u8]) -> Option<String> {
+    let (_, rest) = times_and_subject(certificate)?;
+    let (mut names, _) = take(rest, SEQUENCE)?;
+    let mut found = None;
+    while !names.is_empty() {
+        let (mut set, rest) = take(names, SET)?;
+        names = rest;
+        while !set.is_empty() {
+            let (one, rest) = take(set, SEQUENCE)?;
+            set = rest;
+            let (kind, text) = take(one, OBJECT_ID)?;
+            if kind == COMMON_NAME {
+                let (text, _) = take(text, UTF8).or_else(|| take(text, PRINTABLE))?;
+                found = Some(std::str::from_utf8(text).ok()?.to_owned());
+            }
+        }
+    }
+    found
 }
 
 /// One element of this kind: what is in it, and what follows it.
