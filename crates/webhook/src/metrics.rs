@@ -59,8 +59,10 @@ closed_label! {
         Handshake => "handshake",
         /// Nothing was asked for too long.
         Mute => "mute",
-        /// Somebody else came and there were too many; it had been silent for the longest.
+        /// Somebody else came and there were too many; it had been silent for the longest, or its address had the most.
         Displaced => "displaced",
+        /// It came when there were too many, its address had the most, and all of those had just come.
+        Refused => "refused",
         /// There is no certificate to show yet.
         NoCertificate => "no_certificate",
     }

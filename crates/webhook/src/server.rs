@@ -2,30 +2,30 @@
 //! Room:     the sockets, from the first to the last connection.
 //! Comes in: settings, what is to be served, the request to stop.
 //! Goes out: answers over HTTP/1.1, with TLS.
-//! Keeps:    good clients are answered whatever others do: at most so many connections, and who was silent for the longest
-//!           goes first; what is in hand when the server stops is finished.
+//! Keeps:    good clients are answered whatever others do: at most so many connections, and who has the most, asks nothing
+//!           that makes sense, or was silent for the longest goes first; what is in hand when the server stops is finished.
 //! Not here: one connection (`connection`), one request (`route`), the answer (`review`).
 
 mod body;
 mod connection;
-mod crowd;
 mod room;
 mod route;
 
 use crate::certificate::{Follow, Shown};
-use crate::metrics::Metrics;
+use crate::metrics::{Ended, Metrics};
 use crate::review::Reviewer;
-use crate::settings::{Certificate, Limits, Settings};
-use crowd::Crowd;
+use crate::settings::{Authorities, Certificate, Limits, Settings};
 use room::Room;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use taintward_core::time::Wall;
 use taintward_serve::admin::{self, Admin, Check, ListenError, Scope};
 use taintward_serve::certificate::{CertificateError, Clients};
+use taintward_serve::crowd::Crowd;
+use taintward_serve::metrics::Cached;
 use taintward_serve::patience::keep_alive;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -34,6 +34,9 @@ use tokio::time::{sleep, timeout};
 
 /// The pause after the operating system refused to accept a connection (for lack of file descriptors, say).
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How old the page of metrics may be: whoever asks for it all the time does not have it made each time.
+const METRICS_AGE: Duration = Duration::from_secs(1);
 
 /// Reads the wall clock.
 pub type WallClock = Arc<dyn Fn() -> Wall + Send + Sync>;
@@ -86,7 +89,8 @@ pub struct Listening {
 struct Common {
     reviewer: Arc<dyn Reviewer>,
     metrics: Arc<Metrics>,
-    admin: Arc<Admin>,
+    /// Metrics and health, where they have no port of their own.
+    admin: Option<Arc<Admin>>,
     limits: Limits,
     room: Arc<Room>,
 }
@@ -97,8 +101,10 @@ impl Listening {
     /// # Errors
     /// If a socket cannot be had, or the certificate cannot be used.
     pub async fn open(settings: &Settings, clock: WallClock) -> Result<Self, OpenError> {
-        let clients = match &settings.client_authorities {
-            Some(file) => Clients::signed_by(file, "--client-ca-file")?,
+        let clients = match &settings.clients {
+            Some(Authorities { file, names }) => {
+                Clients::signed_by(file, "--client-ca-file")?.named(names.iter().cloned())
+            }
             None => Clients::everybody(),
         };
         let shown = Arc::new(Shown::to(clients));
@@ -144,10 +150,12 @@ impl Listening {
         let mut checks = service.checks;
         checks.push(Check::new("stopping", Scope::Ready, is_going_on(&stopping)));
         checks.push(Check::new("certificate", Scope::Ready, has_certificate(&shown, clock)));
-        let admin = Arc::new(Admin { metrics: service.metrics.clone(), checks });
+        let page = Arc::new(Cached::new(service.metrics.clone(), METRICS_AGE));
+        let admin = Arc::new(Admin { metrics: page, checks });
         let mut beside = JoinSet::new();
+        let mut here = Some(Arc::clone(&admin));
         if let Some(listener) = metrics {
-            let admin = Arc::clone(&admin);
+            here = None;
             beside.spawn(async move { match admin::Listening::plain(listener).serve(admin).await {} });
         }
         if let Some(follow) = follow {
@@ -156,7 +164,7 @@ impl Listening {
         }
         let (reviewer, metrics) = (service.reviewer, service.metrics);
         let room = Arc::new(Room::new(limits.bodies_bytes));
-        let common = Arc::new(Common { reviewer, metrics, admin, limits, room });
+        let common = Arc::new(Common { reviewer, metrics, admin: here, limits, room });
         let ending = async {
             stop.await;
             stopping.store(true, Ordering::Relaxed);
@@ -176,9 +184,12 @@ async fn accept(listener: TcpListener, common: &Arc<Common>, shown: &Shown, end:
         tokio::select! {
             () = &mut end => break,
             Some(_) = connections.join_next() => {}
-            stream = next(&listener, common.limits) => {
+            (stream, from) = next(&listener, common.limits) => {
                 common.metrics.accepted.inc();
-                let place = crowd.enter();
+                let Some(place) = crowd.enter(from) else {
+                    common.metrics.ended.of(Ended::Refused).inc();
+                    continue;
+                };
                 let work = connection::serve(stream, shown.acceptor(), place, Arc::clone(common), closes.clone());
                 connections.spawn(work);
             }
@@ -192,14 +203,14 @@ async fn accept(listener: TcpListener, common: &Arc<Common>, shown: &Shown, end:
     }
 }
 
-async fn next(listener: &TcpListener, limits: Limits) -> TcpStream {
+async fn next(listener: &TcpListener, limits: Limits) -> (TcpStream, IpAddr) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
+            Ok((stream, from)) => {
                 // Without them a connection only is slower, or is noticed later to be gone.
                 let _ = stream.set_nodelay(true);
                 let _ = keep_alive(&stream, limits.silence);
-                return stream;
+                return (stream, from.ip());
             }
             Err(error) => {
                 tracing::warn!(err = &error as &dyn std::error::Error, "cannot accept a connection");

@@ -17,10 +17,19 @@ pub struct Settings {
     pub metrics: Option<SocketAddr>,
     /// Which certificate is shown.
     pub certificate: Certificate,
-    /// A PEM file: only clients with a certificate that one of these authorities has signed are let in. `None`: everybody.
-    pub client_authorities: Option<PathBuf>,
+    /// Whose certificate clients must show; `None`: everybody is let in.
+    pub clients: Option<Authorities>,
     /// What clients may cost.
     pub limits: Limits,
+}
+
+/// Only clients are let in that show a certificate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Authorities {
+    /// A PEM file: one of these has signed it.
+    pub file: PathBuf,
+    /// Its common name is one of these; empty: any.
+    pub names: Vec<String>,
 }
 
 /// Which certificate is shown.
@@ -45,7 +54,7 @@ pub enum Certificate {
 /// What clients may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at the same time; with one more, that which was silent for the longest goes.
+    /// Connections at the same time; with one more, somebody goes, or it is turned away (`taintward_serve::crowd`).
     pub connections: usize,
     /// Until a connection has asked something, TLS included.
     pub head: Duration,
@@ -71,7 +80,8 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections: 1000,
+            // So many that those which come in half a second, a thousand a second, have room.
+            connections: 512,
             head: Duration::from_secs(10),
             // An API server gives a webhook 10 s, and ours 2 s.
             body: Duration::from_secs(10),

@@ -22,7 +22,7 @@ use taintward_core::admission::restriction::{Merging, Restriction};
 use taintward_core::admission::review::{self, Advice, Rule};
 use taintward_core::matching::NumericOperators;
 use taintward_webhook::rules::UntilReady;
-use taintward_webhook::settings::{Certificate, Limits, Settings as Server};
+use taintward_webhook::settings::{Authorities, Certificate, Limits, Settings as Server};
 
 /// How often certificate files are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -108,11 +108,12 @@ struct ServingArgs {
     #[arg(long, value_name = "IP", default_value = "0.0.0.0")]
     #[arg(env = "TAINTWARD_BIND_ADDRESS", hide_env = true)]
     bind_address: IpAddr,
-    /// The port for HTTPS: /mutate, /validate, /healthz, /livez, /readyz and /metrics
+    /// The port for HTTPS: /mutate and /validate; without --metrics-port also /healthz, /livez, /readyz and /metrics
     #[arg(long, value_name = "PORT", default_value = "9443")]
     #[arg(env = "TAINTWARD_SECURE_PORT", hide_env = true)]
     secure_port: u16,
-    /// A port for plain HTTP with /metrics and health only; 0 switches it off
+    /// A port of their own for /metrics and health, plain HTTP: who asks there takes no place from API servers; 0 switches
+    /// it off
     #[arg(long, value_name = "PORT", default_value = "0")]
     #[arg(env = "TAINTWARD_METRICS_PORT", hide_env = true)]
     metrics_port: u16,
@@ -144,6 +145,11 @@ struct CertificateArgs {
     /// let them ask there
     #[arg(long, value_name = "FILE", env = "TAINTWARD_CLIENT_CA_FILE", hide_env = true)]
     client_ca_file: Option<PathBuf>,
+    /// Of those only clients whose certificate has one of these common names, as --requestheader-allowed-names of an API
+    /// server; without this flag all of them
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "client_ca_file")]
+    #[arg(env = "TAINTWARD_CLIENT_ALLOWED_NAMES", hide_env = true)]
+    client_allowed_names: Vec<String>,
     /// Makes a certificate, keeps it in a Secret, renews it, and writes into the webhook configurations who has signed it
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = super::switch::parse)]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
@@ -271,9 +277,10 @@ impl WebhookArgs {
             return Err(Complaint::SamePort(self.serving.secure_port));
         }
         let metrics = metrics.map(|port| SocketAddr::new(self.serving.bind_address, port.get()));
-        let client_authorities = self.certificate.client_ca_file.clone();
+        let names: Vec<String> = self.certificate.client_allowed_names.clone();
+        let clients = self.certificate.client_ca_file.clone().map(|file| Authorities { file, names });
         let (certificate, keeping) = self.certificate.settle()?;
-        let server = Server { address, metrics, certificate, client_authorities, limits: Limits::default() };
+        let server = Server { address, metrics, certificate, clients, limits: Limits::default() };
         let relist_every = Some(self.cluster.relist_interval).filter(|interval| !interval.is_zero());
         let (kubeconfig, context) = (self.cluster.kubeconfig, self.cluster.context);
         let cluster = Cluster { kubeconfig, context, relist_every, ..Cluster::default() };

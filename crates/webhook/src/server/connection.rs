@@ -4,10 +4,10 @@
 //! Goes out: answers (`route`).
 //! Keeps:    a client that sends nothing, sends slowly, does not read or is gone costs a place for a while, and that place
 //!           goes to the next who needs it.
-//! Not here: bodies (`body`), who is told to leave (`crowd`).
+//! Not here: bodies (`body`), who is told to leave (`taintward_serve::crowd`).
 
 use super::Common;
-use super::crowd::Place;
+use super::room::BUFFER;
 use super::route;
 use crate::metrics::Ended;
 use crate::settings::Limits;
@@ -20,7 +20,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use taintward_serve::crowd::Place;
 use taintward_serve::patience::Patient;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -28,12 +30,17 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// What hyper may read ahead, and have waiting to be written.
-const BUFFER_MAX: usize = 64 << 10;
 /// For somebody who must leave to take the answer he waits for.
 const LEAVE_MAX: Duration = Duration::from_secs(1);
 
 type Stream = TokioIo<TlsStream<Patient<TcpStream>>>;
+
+/// A connection that got through its handshake.
+struct Seat {
+    place: Place,
+    /// Whether anything was ever asked here.
+    asked: AtomicBool,
+}
 
 /// Serves one connection to its end.
 pub(super) async fn serve(
@@ -60,24 +67,29 @@ async fn converse(
     let limits = common.limits;
     let acceptor = acceptor.ok_or(Ended::NoCertificate)?;
     let stream = Patient::new(stream, limits.stall);
-    let handshake = timeout(limits.head, acceptor.accept(stream));
+    let narrow = |tls: &mut rustls::ServerConnection| tls.set_buffer_limit(Some(BUFFER));
+    let handshake = timeout(limits.head, acceptor.accept_with(stream, narrow));
     let stream = tokio::select! {
         done = handshake => done.ok().and_then(Result::ok).ok_or(Ended::Handshake)?,
         () = place.is_needed() => return Err(Ended::Displaced),
     };
-    let (stream, place) = (TokioIo::new(stream), Arc::new(place));
-    let (here, shared) = (Arc::clone(&place), Arc::clone(common));
+    place.is_shaken();
+    let (stream, seat) = (TokioIo::new(stream), Arc::new(Seat { place, asked: AtomicBool::new(false) }));
+    let (here, shared) = (Arc::clone(&seat), Arc::clone(common));
     let service = service_fn(move |request| {
-        let (place, common) = (Arc::clone(&here), Arc::clone(&shared));
-        async move { Ok::<_, Infallible>(route::answer(request, &common, &place).await) }
+        let (seat, common) = (Arc::clone(&here), Arc::clone(&shared));
+        async move {
+            seat.asked.store(true, Ordering::Relaxed);
+            Ok::<_, Infallible>(route::answer(request, &common, &seat.place).await)
+        }
     });
-    watched(http_of(&limits).serve_connection(stream, service), &place, limits, closes).await
+    watched(http_of(&limits).serve_connection(stream, service), &seat, limits, closes).await
 }
 
 /// A conversation until it ends, by itself or for a reason of ours.
 async fn watched<S>(
     conversation: http1::Connection<Stream, S>,
-    place: &Place,
+    seat: &Seat,
     limits: Limits,
     mut closes: watch::Receiver<bool>,
 ) -> Result<(), Ended>
@@ -87,7 +99,7 @@ where
     let mut conversation = pin!(conversation);
     let mute = async {
         sleep(limits.head).await;
-        if place.is_of_use() {
+        if seat.asked.load(Ordering::Relaxed) {
             std::future::pending().await
         }
     };
@@ -95,7 +107,7 @@ where
         // How it ends is the client's affair.
         _ = &mut conversation => return Ok(()),
         () = mute => return Err(Ended::Mute),
-        () = place.is_needed() => Err(Ended::Displaced),
+        () = seat.place.is_needed() => Err(Ended::Displaced),
         // An error says that the server is gone, which is the same.
         _ = closes.wait_for(|&closes| closes) => Ok(()),
     };
@@ -109,6 +121,6 @@ where
 fn http_of(limits: &Limits) -> http1::Builder {
     let mut builder = http1::Builder::new();
     // This limit counts from the last answer on, so it is also that of silence between questions.
-    builder.timer(TokioTimer::new()).header_read_timeout(limits.idle).max_buf_size(BUFFER_MAX);
+    builder.timer(TokioTimer::new()).header_read_timeout(limits.idle).max_buf_size(BUFFER);
     builder
 }

@@ -13,6 +13,9 @@ use tokio::sync::Notify;
 /// What is reckoned for a body before anything of it has come.
 pub(super) const FLOOR: usize = 4 << 10;
 
+/// What hyper may read ahead, and as much have waiting to be written; what waits encrypted.
+pub(super) const BUFFER: usize = 16 << 10;
+
 /// The memory there is.
 pub(super) struct Room {
     limit: usize,

@@ -6,7 +6,6 @@
 
 use super::Common;
 use super::body::{Lacking, read, throw_away};
-use super::crowd::Place;
 use crate::metrics::{Outcome, Refused};
 use crate::review::{Half, judge};
 use bytes::Bytes;
@@ -16,6 +15,7 @@ use http_body::Body;
 use http_body_util::Full;
 use std::time::{Duration, Instant};
 use taintward_serve::admin::{Answer, respond};
+use taintward_serve::crowd::Place;
 
 const PLAIN: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
@@ -25,15 +25,21 @@ pub(super) async fn answer<B>(request: Request<B>, common: &Common, place: &Plac
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    place.was_of_use();
     let half = match request.uri().path() {
         "/mutate" => Half::Mutate,
         "/validate" => Half::Validate,
         _ => {
-            if let Some(known) = common.admin.answer_known(&request) {
+            if let Some(known) = common.admin.as_ref().and_then(|admin| admin.answer_known(&request)) {
                 return known;
             }
-            let text = "not found: there are /mutate, /validate, /healthz, /livez, /readyz and /metrics\n";
+            let text = match common.admin {
+                Some(_) => {
+                    "not found: there are /mutate, /validate, /healthz, /livez, /readyz and /metrics\n"
+                }
+                None => {
+                    "not found: there are /mutate and /validate; health and metrics are on --metrics-port\n"
+                }
+            };
             return refuse(common, request, Refused::Path, StatusCode::NOT_FOUND, text.into()).await;
         }
     };
@@ -54,7 +60,7 @@ where
     }
     let (head, mut body) = request.into_parts();
     match read(&mut body, &common.limits, &common.room).await {
-        Ok(bytes) => review(half, &bytes, common).await,
+        Ok(bytes) => review(half, &bytes, common, place).await,
         Err(reason) => lacking(common, Request::from_parts(head, body), reason).await,
     }
 }
@@ -65,7 +71,7 @@ const NEWS_LATE: Duration = Duration::from_millis(500);
 const NEWS_LOOK: Duration = Duration::from_millis(10);
 
 /// A question that is there as a whole.
-async fn review(half: Half, body: &[u8], common: &Common) -> Answer {
+async fn review(half: Half, body: &[u8], common: &Common, place: &Place) -> Answer {
     let arrived = Instant::now();
     let (judged, took) = loop {
         let began = Instant::now();
@@ -79,6 +85,7 @@ async fn review(half: Half, body: &[u8], common: &Common) -> Answer {
     };
     match judged {
         Ok(judged) => {
+            place.was_of_use();
             common.metrics.reviewed(half, judged.outcome, &judged.notes, took);
             let mut response = Response::new(Full::new(Bytes::from(judged.answer)));
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));

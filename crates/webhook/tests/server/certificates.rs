@@ -107,7 +107,7 @@ async fn a_server_does_not_start_with_a_certificate_that_is_no_use() {
             address: "127.0.0.1:0".parse().unwrap(),
             metrics: None,
             certificate: Certificate::Files { certificate, key, every: PATIENCE },
-            client_authorities: None,
+            clients: None,
             limits: limits(),
         };
         Listening::open(&settings, clock).await.map(drop).map_err(|error| error.to_string())

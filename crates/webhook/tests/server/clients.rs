@@ -2,7 +2,7 @@
 
 use super::stage::{BOTH, Files, Identity, PATIENCE, Stage, connect_as, limits};
 use taintward_webhook::server::Listening;
-use taintward_webhook::settings::{Certificate, Settings};
+use taintward_webhook::settings::{Authorities, Certificate, Settings};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
@@ -17,8 +17,20 @@ fn authority(name: &str) -> (String, rcgen::Issuer<'static, rcgen::KeyPair>) {
 }
 
 fn signed(by: &rcgen::Issuer<'static, rcgen::KeyPair>, purpose: rcgen::ExtendedKeyUsagePurpose) -> Identity {
+    signed_for(&["rcgen self signed cert"], by, purpose)
+}
+
+/// The same for somebody of these common names.
+fn signed_for(
+    names: &[&str],
+    by: &rcgen::Issuer<'static, rcgen::KeyPair>,
+    purpose: rcgen::ExtendedKeyUsagePurpose,
+) -> Identity {
     let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
     params.extended_key_usages = vec![purpose];
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(rcgen::DnType::OrganizationName, "system:masters");
+    names.iter().for_each(|name| params.distinguished_name.push(rcgen::DnType::CommonName, *name));
     let key = rcgen::KeyPair::generate().unwrap();
     (params.signed_by(&key, by).unwrap().der().to_vec(), key.serialize_der())
 }
@@ -42,7 +54,7 @@ async fn only_those_are_let_in_whom_the_authority_has_signed() {
     let files = Files::new("authorities");
     let file = files.0.join("clients.crt");
     std::fs::write(&file, pem).unwrap();
-    let mut stage = Stage::demanding(limits(), Some(file)).await;
+    let mut stage = Stage::demanding(limits(), Authorities { file, names: Vec::new() }).await;
     let client = rcgen::ExtendedKeyUsagePurpose::ClientAuth;
     let known = signed(&ours, client.clone());
     let answer = asked(&stage, Some(&known)).await;
@@ -59,6 +71,30 @@ async fn only_those_are_let_in_whom_the_authority_has_signed() {
     stage.reaches("taintward_webhook_certificate_reloads_total", 2.0).await;
     assert_eq!(asked(&stage, None).await, "");
     assert!(asked(&stage, Some(&known)).await.starts_with("HTTP/1.1 200 OK"));
+}
+
+#[tokio::test]
+async fn of_those_only_the_ones_with_a_name_that_is_allowed() {
+    let (pem, ours) = authority("ours");
+    let files = Files::new("names");
+    let file = files.0.join("clients.crt");
+    std::fs::write(&file, pem).unwrap();
+    let names = vec!["kube-apiserver".to_owned(), "front-proxy-client".to_owned()];
+    let stage = Stage::demanding(limits(), Authorities { file, names }).await;
+    let client = rcgen::ExtendedKeyUsagePurpose::ClientAuth;
+    for (names, is_let_in) in [
+        (&["kube-apiserver"][..], true),
+        (&["front-proxy-client"], true),
+        (&["kube-apiserver2"], false),
+        (&["random-user"], false),
+        (&["system:masters"], false),
+        (&[], false),
+    ] {
+        let who = signed_for(names, &ours, client.clone());
+        let answer = asked(&stage, Some(&who)).await;
+        assert_eq!(answer.starts_with("HTTP/1.1 200 OK"), is_let_in, "{names:?}: {answer}");
+    }
+    assert_eq!(asked(&stage, None).await, "");
 }
 
 #[tokio::test]
@@ -80,7 +116,7 @@ async fn without_a_file_everybody_is_let_in_and_a_file_of_no_use_is_an_error() {
                 key: files.key(),
                 every: PATIENCE,
             },
-            client_authorities: Some(file),
+            clients: Some(Authorities { file, names: Vec::new() }),
             limits: limits(),
         };
         let clock = std::sync::Arc::new(|| taintward_core::time::Wall::from_secs(1_800_000_000));

@@ -5,6 +5,7 @@ mod bodies;
 mod certificates;
 mod clients;
 mod ending;
+mod flood;
 mod hostile;
 mod requests;
 mod stage;

@@ -62,29 +62,39 @@ async fn what_a_client_does_wrong_is_said_in_one_line() {
 }
 
 #[tokio::test]
-async fn health_and_metrics_are_told_on_both_ports() {
-    let mut stage = Stage::set(limits()).await;
-    let mut client = Client::connect(&stage).await;
-    for path in ["/healthz", "/livez", "/readyz", "/readyz/certificate"] {
-        assert_eq!(client.get(path).await, (200, "ok".into()), "{path}");
+async fn health_and_metrics_have_a_port_of_their_own_or_share_that_of_the_questions() {
+    for own in [true, false] {
+        let mut stage = if own { Stage::with_metrics(limits()).await } else { Stage::set(limits()).await };
+        let mut client = Client::connect(&stage).await;
+        let mut get = async |path: &str| match stage.metrics_address {
+            Some(address) => plain(address, path).await,
+            None => client.get(path).await,
+        };
+        for path in ["/healthz", "/livez", "/readyz", "/readyz/certificate"] {
+            assert_eq!(get(path).await, (200, "ok".into()), "{path}");
+        }
+        let (status, text) = get("/metrics").await;
+        assert!(status == 200 && text.contains("\ntaintward_webhook_reviews_total"), "{status} {text}");
+        let until = format!(
+            "\ntaintward_webhook_certificate_expiration_timestamp_seconds {}\n",
+            1_800_000_000 + 90 * 86_400
+        );
+        assert!(text.contains(&until), "{text}");
+        // The certificate ends: traffic is no use any more, a restart neither.
+        stage.now.store(1_800_000_000 + 91 * 86_400, std::sync::atomic::Ordering::Relaxed);
+        let (status, said) = get("/readyz").await;
+        assert_eq!(status, 500);
+        assert!(said.contains("[-]certificate failed: the one on show is not valid now\n"), "{said}");
+        assert_eq!(get("/livez").await.0, 200);
+        if own {
+            for path in ["/healthz", "/livez", "/readyz", "/metrics"] {
+                let (status, said) = client.get(path).await;
+                assert_eq!((status, said.matches("--metrics-port").count()), (404, 1), "{path}: {said}");
+            }
+            assert_eq!(client.post("/mutate", question("a", 1)).await.0, 200);
+        }
+        stage.ask_to_stop();
     }
-    let (status, text) = client.get("/metrics").await;
-    assert!(status == 200 && text.contains("\ntaintward_webhook_reviews_total"), "{status} {text}");
-    let text = plain(stage.metrics_address, "/metrics").await;
-    assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
-    let until = format!(
-        "\ntaintward_webhook_certificate_expiration_timestamp_seconds {}\n",
-        1_800_000_000 + 90 * 86_400
-    );
-    assert!(text.contains(&until), "{text}");
-    assert!(plain(stage.metrics_address, "/readyz").await.ends_with("\r\n\r\nok"));
-    // The certificate ends: traffic is no use any more, a restart neither.
-    stage.now.store(1_800_000_000 + 91 * 86_400, std::sync::atomic::Ordering::Relaxed);
-    let (status, said) = client.get("/readyz").await;
-    assert_eq!(status, 500);
-    assert!(said.contains("[-]certificate failed: the one on show is not valid now\n"), "{said}");
-    assert_eq!(client.get("/livez").await.0, 200);
-    stage.ask_to_stop();
 }
 
 /// AD-12: a pod may be asked about before the news of its namespace is here.
@@ -102,12 +112,13 @@ async fn a_question_that_is_ahead_of_the_news_waits_for_it_and_not_for_ever() {
     stage.ask_to_stop();
 }
 
-async fn plain(address: SocketAddr, path: &str) -> String {
+async fn plain(address: SocketAddr, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
-    answer
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head[9..12].parse().unwrap(), body.to_owned())
 }
 
 #[tokio::test]

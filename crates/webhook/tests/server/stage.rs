@@ -6,7 +6,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
@@ -16,9 +16,9 @@ use taintward_serve::metrics::Exposition;
 use taintward_webhook::metrics::Metrics;
 use taintward_webhook::review::{Did, Malformed, Note, Patch, Request, Reviewer, Toleration, Verdict};
 use taintward_webhook::server::{Listening, Service, WallClock};
-use taintward_webhook::settings::{Certificate, Limits, Settings};
+use taintward_webhook::settings::{Authorities, Certificate, Limits, Settings};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -114,7 +114,7 @@ impl Drop for Files {
 /// A running server.
 pub(crate) struct Stage {
     pub(crate) address: SocketAddr,
-    pub(crate) metrics_address: SocketAddr,
+    pub(crate) metrics_address: Option<SocketAddr>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) files: Files,
     pub(crate) root: Vec<u8>,
@@ -126,11 +126,20 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) async fn set(limits: Limits) -> Self {
-        Self::demanding(limits, None).await
+        Self::of(limits, None, None).await
     }
 
-    /// One that lets only those in whose certificate was signed by an authority in this file.
-    pub(crate) async fn demanding(limits: Limits, client_authorities: Option<PathBuf>) -> Self {
+    /// One that lets only those in who show such a certificate.
+    pub(crate) async fn demanding(limits: Limits, clients: Authorities) -> Self {
+        Self::of(limits, Some(clients), None).await
+    }
+
+    /// One with a port of their own for metrics and health.
+    pub(crate) async fn with_metrics(limits: Limits) -> Self {
+        Self::of(limits, None, Some("127.0.0.1:0".parse().unwrap())).await
+    }
+
+    async fn of(limits: Limits, clients: Option<Authorities>, metrics: Option<SocketAddr>) -> Self {
         static STAGES: AtomicU64 = AtomicU64::new(0);
         let files = Files::new(&format!("stage{}", STAGES.fetch_add(1, Ordering::Relaxed)));
         let root = files.renew(1, 90);
@@ -139,17 +148,17 @@ impl Stage {
         let clock: WallClock = Arc::new(move || Wall::from_secs(reading.load(Ordering::Relaxed)));
         let settings = Settings {
             address: "127.0.0.1:0".parse().unwrap(),
-            metrics: Some("127.0.0.1:0".parse().unwrap()),
+            metrics,
             certificate: Certificate::Files {
                 certificate: files.certificate(),
                 key: files.key(),
                 every: Duration::from_millis(20),
             },
-            client_authorities,
+            clients,
             limits,
         };
         let listening = Listening::open(&settings, clock).await.unwrap();
-        let (address, metrics_address) = (listening.address().unwrap(), listening.metrics_address().unwrap());
+        let (address, metrics_address) = (listening.address().unwrap(), listening.metrics_address());
         let started = Wall::from_secs(NOW);
         let metrics = Arc::new(Metrics::new(Arc::new(|| Mono::from_secs(0)), "0", started, &["pool"]));
         let service = Service {
@@ -239,6 +248,12 @@ pub(crate) async fn connect_as(
     protocols: &[&[u8]],
     identity: Option<&Identity>,
 ) -> std::io::Result<TlsStream<TcpStream>> {
+    let config = config_of(root, protocols, identity);
+    let stream = TcpStream::connect(address).await?;
+    TlsConnector::from(Arc::new(config)).connect(ServerName::try_from("localhost").unwrap(), stream).await
+}
+
+fn config_of(root: &[u8], protocols: &[&[u8]], identity: Option<&Identity>) -> ClientConfig {
     let mut roots = RootCertStore::empty();
     roots.add(root.to_vec().into()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -260,8 +275,20 @@ pub(crate) async fn connect_as(
         }
     };
     config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-    let stream = TcpStream::connect(address).await?;
-    TlsConnector::from(Arc::new(config)).connect(ServerName::try_from("localhost").unwrap(), stream).await
+    config
+}
+
+/// TLS over a connection that is there.
+pub(crate) async fn tls_over(stream: TcpStream, root: &[u8]) -> std::io::Result<TlsStream<TcpStream>> {
+    let connector = TlsConnector::from(Arc::new(config_of(root, &BOTH, None)));
+    connector.connect(ServerName::try_from("localhost").unwrap(), stream).await
+}
+
+/// A connection from another address of this machine: `127.0.0.9` for 9.
+pub(crate) async fn tcp_from(last: u8, to: SocketAddr) -> std::io::Result<TcpStream> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((Ipv4Addr::new(127, 0, 0, last), 0).into())?;
+    socket.connect(to).await
 }
 
 /// Verifies as of the test's own time.

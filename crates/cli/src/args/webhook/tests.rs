@@ -32,11 +32,17 @@ fn what_a_namespaces_default_covers_stays_unless_the_plugins_way_is_asked_for() 
 }
 
 #[test]
-fn clients_are_measured_by_a_file_if_there_is_one() {
-    let authorities = |flags: &str| parse(flags).unwrap().settings.server.client_authorities;
-    assert_eq!(authorities("--self-signed"), None);
+fn clients_are_measured_by_a_file_if_there_is_one_and_by_their_names() {
+    let clients = |flags: &str| parse(flags).unwrap().settings.server.clients;
+    assert_eq!(clients("--self-signed"), None);
     let files = "--tls-cert-file=c --tls-private-key-file=k";
     for with in ["--self-signed", files] {
-        assert_eq!(authorities(&format!("{with} --client-ca-file=a.crt")), Some("a.crt".into()));
+        let any = Authorities { file: "a.crt".into(), names: Vec::new() };
+        assert_eq!(clients(&format!("{with} --client-ca-file=a.crt")), Some(any.clone()));
+        let names = vec!["front-proxy-client".to_owned(), "b".to_owned()];
+        let flags = format!("{with} --client-ca-file=a.crt --client-allowed-names=front-proxy-client,b");
+        assert_eq!(clients(&flags), Some(Authorities { names, ..any }));
     }
+    let said = parse("--self-signed --client-allowed-names=a").unwrap_err();
+    assert!(said.contains("--client-ca-file"), "{said}");
 }
