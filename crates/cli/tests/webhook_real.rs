@@ -20,6 +20,7 @@ mod real {
 mod webhook {
     pub(crate) mod absent;
     pub(crate) mod files;
+    pub(crate) mod hidden;
     pub(crate) mod killed;
     pub(crate) mod self_signed;
     pub(crate) mod silent;
@@ -73,6 +74,7 @@ async fn all(stage: &Stage) {
     futures::join!(files, own);
     told("killed under load", webhook::killed::pods_still_come(stage)).await;
     told("a replica falls silent", webhook::silent::others_are_asked(stage)).await;
+    told("hidden", webhook::hidden::nobody_gets_past_by_being_hard_to_read(stage)).await;
     told("words", webhook::words::kubectl_shows_them(stage)).await;
 }
 

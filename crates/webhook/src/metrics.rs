@@ -27,6 +27,8 @@ closed_label! {
         Denied => "denied",
         /// A rule broke down; the object came in as it was.
         Panicked => "panicked",
+        /// The object could not be judged: it was kept out where a pool or the brake does so, else it came in as it was.
+        Unjudged => "unjudged",
         /// It was no question that can be answered.
         Malformed => "malformed",
     }

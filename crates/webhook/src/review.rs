@@ -7,18 +7,18 @@
 
 mod answer;
 mod decode;
-mod nesting;
 mod patch;
 mod request;
 mod shape;
+mod sieve;
 mod verdict;
 
 pub(crate) use decode::shown;
 pub use decode::{Malformed, decode};
-pub use nesting::NESTING_MAX;
 pub use patch::{Affinity, Expressions, Patch, Requirement, Term, Toleration};
 pub use request::{Kind, Operation, Request, Resource, User};
 pub(crate) use shape::{Fields, Text};
+pub use sieve::{KEPT_MAX, Sieve, Sifted, VALUES_MAX};
 pub use verdict::{Denial, Did, Note, Verdict, WARNING_MAX, WARNINGS_MAX};
 
 use crate::metrics::Outcome;
@@ -50,6 +50,11 @@ pub trait Reviewer: Send + Sync {
     /// # Errors
     /// As [`Reviewer::mutate`].
     fn validate(&self, request: &Request<'_>) -> Result<Verdict, Malformed>;
+
+    /// Why an object that cannot be judged is kept out; `None`: it comes in. Of the request there is all but its objects.
+    fn keeps_out(&self, _: &Request<'_>) -> Option<&'static str> {
+        None
+    }
 }
 
 /// An answer and what it came from.
@@ -73,14 +78,24 @@ pub struct Judged {
 /// # Errors
 /// If it is no AdmissionReview of `admission.k8s.io/v1` that can be answered; the reason is one line.
 pub fn judge(half: Half, body: &[u8], reviewer: &dyn Reviewer) -> Result<Judged, Malformed> {
-    let request = decode(body)?;
+    judge_sifted(half, &sift(body)?, reviewer)
+}
+
+/// The same for a question that came through a sieve.
+///
+/// # Errors
+/// As [`judge`].
+pub fn judge_sifted(half: Half, sifted: &Sifted, reviewer: &dyn Reviewer) -> Result<Judged, Malformed> {
+    let request = decode::decode_sifted(sifted)?;
     let asked = catch_unwind(AssertUnwindSafe(|| match half {
+        _ if sifted.left_out => Err(too_much()),
         Half::Mutate => reviewer.mutate(&request),
         Half::Validate => {
             reviewer.validate(&request).map(|verdict| Verdict { patch: Patch::default(), ..verdict })
         }
     }));
     let (verdict, outcome) = match asked {
+        Ok(Err(why)) if why.is_of_object() => (unjudged(half, &request, &why, reviewer), Outcome::Unjudged),
         Ok(verdict) => {
             let verdict = verdict?;
             let outcome = outcome(&verdict);
@@ -99,6 +114,38 @@ pub fn judge(half: Half, body: &[u8], reviewer: &dyn Reviewer) -> Result<Judged,
     let answer = answer::encode(&request.uid, &verdict);
     let Verdict { notes, is_early, .. } = verdict;
     Ok(Judged { answer, outcome, notes, is_early })
+}
+
+/// The answer that lets an object in as it is, where there is no memory for a longer one.
+///
+/// # Errors
+/// As [`judge`].
+pub fn unchanged(sifted: &Sifted) -> Result<Vec<u8>, Malformed> {
+    Ok(answer::encode(&decode::decode_sifted(sifted)?.uid, &Verdict::allow()))
+}
+
+fn sift(body: &[u8]) -> Result<Sifted, Malformed> {
+    let mut sieve = Sieve::default();
+    sieve.push(body)?;
+    sieve.finish()
+}
+
+fn too_much() -> Malformed {
+    Malformed::object(format!(
+        "it did not come as a whole, or its tolerations, node affinity, resources and what else the rules ask about have \
+         more than {KEPT_MAX} bytes or {VALUES_MAX} values"
+    ))
+}
+
+/// An error would let the object in where the API server ignores errors: so it is an answer, whatever the object is like.
+fn unjudged(half: Half, request: &Request<'_>, why: &Malformed, reviewer: &dyn Reviewer) -> Verdict {
+    match reviewer.keeps_out(request).filter(|_| half == Half::Validate) {
+        None => Verdict::allow(),
+        Some(because) => {
+            let kind = shown(Some(&request.kind.kind));
+            Verdict::deny(format!("this {kind} cannot be judged: {why}; {because}: send less of it"))
+        }
+    }
 }
 
 fn outcome(verdict: &Verdict) -> Outcome {
@@ -145,7 +192,8 @@ pub fn fuzz_entry(bytes: &[u8]) -> usize {
     for half in [Half::Mutate, Half::Validate] {
         let Ok(judged) = judge(half, bytes, &Busy) else { continue };
         let answer: serde_json::Value = serde_json::from_slice(&judged.answer).expect("an answer is JSON");
-        let uid = decode(bytes).expect("it was understood a moment ago").uid;
+        let sifted = sift(bytes).expect("it was understood a moment ago");
+        let uid = decode::decode_sifted(&sifted).expect("so was this").uid;
         assert_eq!(answer["response"]["uid"].as_str(), Some(&*uid), "the uid is echoed");
         operations += usize::from(answer["response"]["patch"].is_string());
     }

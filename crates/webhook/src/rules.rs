@@ -152,6 +152,19 @@ impl Reviewer for Rules {
             Subject::Nothing => Ok(Verdict::allow()),
         }
     }
+
+    /// A pod that nobody understands may be about to let itself in somewhere, a node to be tainted.
+    fn keeps_out(&self, request: &Request<'_>) -> Option<&'static str> {
+        match subject(request) {
+            Ok(Subject::Pod(_)) if self.settings.pools && self.around.view().may_deny() => Some(
+                "while a DedicatedPool has `enforcement: Deny`, and before the pools are known, such pods are kept out",
+            ),
+            Ok(Subject::Node(_)) if self.settings.brake.is_some() => {
+                Some("while the brake is on, such nodes are not changed")
+            }
+            _ => None,
+        }
+    }
 }
 
 /// What a question is about.
@@ -175,7 +188,7 @@ fn subject(request: &Request<'_>) -> Result<Subject, Malformed> {
         ("", "v1", "pods") => (Subject::Pod, "Pod"),
         ("", "v1", "nodes") => (Subject::Node, "Node"),
         (group, version, resource) => {
-            return Err(Malformed(format!(
+            return Err(Malformed::question(format!(
                 "expected pods or nodes of v1, got {} of {}: correct the rules of the webhook configuration",
                 shown(Some(resource)),
                 shown(Some(&group_version(group, version)))
@@ -185,7 +198,7 @@ fn subject(request: &Request<'_>) -> Result<Subject, Malformed> {
     match operation {
         Some(operation) if request.subresource.is_empty() => match kind {
             ("", "v1", kind) if kind == expected => Ok(of(operation)),
-            (group, version, kind) => Err(Malformed(format!(
+            (group, version, kind) => Err(Malformed::question(format!(
                 "expected a {expected} of v1, got {} of {}",
                 shown(Some(kind)),
                 shown(Some(&group_version(group, version)))
@@ -200,7 +213,7 @@ fn group_version(group: &str, version: &str) -> String {
 }
 
 fn demanded<'a>(request: &Request<'a>) -> Result<&'a serde_json::value::RawValue, Malformed> {
-    request.object.ok_or_else(|| Malformed("request.object is missing".into()))
+    request.object.ok_or_else(|| Malformed::question("request.object is missing".into()))
 }
 
 /// The pod and who asks for it. What an update does not say of the pod before it is not known.

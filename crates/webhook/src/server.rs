@@ -28,7 +28,7 @@ use taintward_serve::crowd::Crowd;
 use taintward_serve::metrics::Cached;
 use taintward_serve::patience::keep_alive;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -92,7 +92,12 @@ struct Common {
     /// Metrics and health, where they have no port of their own.
     admin: Option<Arc<Admin>>,
     limits: Limits,
+    /// For bodies.
     room: Arc<Room>,
+    /// For long answers.
+    answers: Arc<Room>,
+    /// Long questions are judged one after the other, so that between any two of them everybody else has a turn.
+    long: Semaphore,
 }
 
 impl Listening {
@@ -163,14 +168,16 @@ impl Listening {
             beside.spawn(async move { match follow.go_on(&metrics).await {} });
         }
         let (reviewer, metrics) = (service.reviewer, service.metrics);
-        let room = Arc::new(Room::new(limits.bodies_bytes));
-        let common = Arc::new(Common { reviewer, metrics, admin: here, limits, room });
+        let (room, answers) = (Room::new(limits.bodies_bytes), Room::new(limits.answers_bytes));
+        let (room, answers) = (Arc::new(room), Arc::new(answers));
+        let long = Semaphore::new(1);
+        let common = Common { reviewer, metrics, admin: here, limits, room, answers, long };
         let ending = async {
             stop.await;
             stopping.store(true, Ordering::Relaxed);
             sleep(limits.farewell).await;
         };
-        accept(listener, &common, &shown, ending).await;
+        accept(listener, &Arc::new(common), &shown, ending).await;
     }
 }
 

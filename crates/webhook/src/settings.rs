@@ -62,8 +62,11 @@ pub struct Limits {
     pub body: Duration,
     /// The longest body, in bytes.
     pub body_bytes: usize,
-    /// All bodies on their way together, in bytes; with more, that which is on its way for the longest is given up.
+    /// What is kept of all bodies on their way together, in bytes; with more, that which is on its way for the longest is
+    /// given up.
     pub bodies_bytes: usize,
+    /// Long answers on their way together, in bytes; with more, nothing is added to the pod.
+    pub answers_bytes: usize,
     /// While a client takes nothing of what it is sent.
     pub stall: Duration,
     /// While a client that has asked before asks nothing. Above the 90 s after which API servers close it themselves, so
@@ -77,22 +80,30 @@ pub struct Limits {
     pub drain: Duration,
 }
 
+impl Limits {
+    /// For the memory that `taintward install` gives (`server::room` reckons it).
+    pub const STANDARD: Self = Self {
+        // With `server::room`, which reckons the memory, so many that those which come in half a second, a thousand a
+        // second, have room.
+        connections: 512,
+        head: Duration::from_secs(10),
+        // An API server gives a webhook 10 s, and ours 2 s.
+        body: Duration::from_secs(10),
+        // An object and the old one, 3 MiB each at most, every character written as six (`\u003c`), and something
+        // around them. It is read as it comes, and little of it is kept.
+        body_bytes: 37 << 20,
+        bodies_bytes: 16 << 20,
+        answers_bytes: 8 << 20,
+        stall: Duration::from_secs(10),
+        idle: Duration::from_secs(120),
+        silence: Duration::from_secs(30),
+        farewell: Duration::from_secs(3),
+        drain: Duration::from_secs(10),
+    };
+}
+
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            // So many that those which come in half a second, a thousand a second, have room.
-            connections: 512,
-            head: Duration::from_secs(10),
-            // An API server gives a webhook 10 s, and ours 2 s.
-            body: Duration::from_secs(10),
-            // An object and the old one, 3 MiB each at most, and something around them.
-            body_bytes: 8 << 20,
-            bodies_bytes: 64 << 20,
-            stall: Duration::from_secs(10),
-            idle: Duration::from_secs(120),
-            silence: Duration::from_secs(30),
-            farewell: Duration::from_secs(3),
-            drain: Duration::from_secs(10),
-        }
+        Self::STANDARD
     }
 }

@@ -3,12 +3,13 @@
 //! Comes in: bytes from anybody.
 //! Goes out: a question that can be answered, or one line that says what is wrong with it.
 //! Keeps:    nothing is copied that has no escapes in it; nothing recurses with the input; fields that are not known may
-//!           come with new API servers and do not matter.
+//!           come with new API servers and do not matter. Who may be answered is: an object that cannot be judged is not
+//!           an error, if the question itself makes sense.
 //! Not here: what the object says (whoever judges it).
 
-use super::nesting::{NESTING_MAX, is_too_deep};
 use super::request::{Kind, Operation, Request, Resource, User};
 use super::shape::{Fields, Text};
+use super::sieve::Sifted;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use taintward_serve::escape::escaped;
@@ -22,33 +23,62 @@ const UID_MAX: usize = 256;
 /// The most of a stranger's text that is shown to him again, in characters.
 const SHOWN_MAX: usize = 80;
 
-/// A question that makes no sense: what is wrong with it, in one line.
+/// What makes no sense: what is wrong with it, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Malformed(pub(crate) String);
+#[error("{reason}")]
+pub struct Malformed {
+    reason: String,
+    of_object: bool,
+}
+
+impl Malformed {
+    /// The question makes no sense, so that there is nothing to be answered.
+    pub(crate) fn question(reason: String) -> Self {
+        Self { reason, of_object: false }
+    }
+
+    /// The object in a question that can be answered.
+    pub(crate) fn object(reason: String) -> Self {
+        Self { reason, of_object: true }
+    }
+
+    pub(super) fn is_of_object(&self) -> bool {
+        self.of_object
+    }
+}
 
 /// Reads an AdmissionReview of `admission.k8s.io/v1`.
 ///
 /// # Errors
 /// If it is none, or lacks what an answer needs.
 pub fn decode(body: &[u8]) -> Result<Request<'_>, Malformed> {
+    asked(body)?.check(true)
+}
+
+/// The same from what a sieve has kept; objects that were left out are missing.
+pub(super) fn decode_sifted(sifted: &Sifted) -> Result<Request<'_>, Malformed> {
+    asked(&sifted.text)?.check(!sifted.left_out)
+}
+
+fn asked(body: &[u8]) -> Result<Asked<'_>, Malformed> {
     let text = std::str::from_utf8(body)
-        .map_err(|error| Malformed(format!("not UTF-8 at byte {}", error.valid_up_to())))?;
+        .map_err(|error| Malformed::question(format!("not UTF-8 at byte {}", error.valid_up_to())))?;
     let Fields(review): Fields<Review<'_>> = serde_json::from_str(text).map_err(|error| no_review(&error))?;
     for (what, is, wanted) in [("apiVersion", &review.api_version, API_VERSION), ("kind", &review.kind, KIND)]
     {
         let is = is.as_ref().map(|text| &*text.0);
         if is != Some(wanted) {
-            return Err(Malformed(format!("{what} must be {wanted}, not {}", shown(is))));
+            return Err(Malformed::question(format!("{what} must be {wanted}, not {}", shown(is))));
         }
     }
-    let Fields(asked) = review.request.ok_or_else(|| Malformed("there is no request in it".into()))?;
-    asked.check()
+    let Fields(asked) =
+        review.request.ok_or_else(|| Malformed::question("there is no request in it".into()))?;
+    Ok(asked)
 }
 
 fn no_review(error: &serde_json::Error) -> Malformed {
     let reason: String = error.to_string().chars().take(4 * SHOWN_MAX).collect();
-    Malformed(format!("no {KIND} of {API_VERSION}: {}", escaped(&reason)))
+    Malformed::question(format!("no {KIND} of {API_VERSION}: {}", escaped(&reason)))
 }
 
 /// A stranger's text, short and harmless.
@@ -121,10 +151,13 @@ struct Asking<'a> {
 }
 
 impl<'a> Asked<'a> {
-    fn check(self) -> Result<Request<'a>, Malformed> {
+    fn check(self, whole: bool) -> Result<Request<'a>, Malformed> {
         let uid = demanded("request.uid", self.uid)?;
         if uid.len() > UID_MAX {
-            return Err(Malformed(format!("request.uid has {} bytes, {UID_MAX} at most", uid.len())));
+            return Err(Malformed::question(format!(
+                "request.uid has {} bytes, {UID_MAX} at most",
+                uid.len()
+            )));
         }
         let operation = operation(&text(self.operation))?;
         let Fields(kind) = self.kind.ok_or_else(|| missing("request.kind"))?;
@@ -132,10 +165,10 @@ impl<'a> Asked<'a> {
         let old_object = object("request.oldObject", self.old_object)?;
         let object = object("request.object", self.object)?;
         match operation {
-            Operation::Create | Operation::Update if object.is_none() => {
+            Operation::Create | Operation::Update if whole && object.is_none() => {
                 return Err(missing("request.object"));
             }
-            Operation::Update if old_object.is_none() => return Err(missing("request.oldObject")),
+            Operation::Update if whole && old_object.is_none() => return Err(missing("request.oldObject")),
             _ => {}
         }
         Ok(Request {
@@ -174,7 +207,7 @@ fn text(text: Option<Text<'_>>) -> Cow<'_, str> {
 }
 
 fn missing(field: &str) -> Malformed {
-    Malformed(format!("{field} is missing"))
+    Malformed::question(format!("{field} is missing"))
 }
 
 fn demanded<'a>(field: &str, value: Option<Text<'a>>) -> Result<Cow<'a, str>, Malformed> {
@@ -184,18 +217,15 @@ fn demanded<'a>(field: &str, value: Option<Text<'a>>) -> Result<Cow<'a, str>, Ma
 fn operation(text: &str) -> Result<Operation, Malformed> {
     Operation::ALL.into_iter().find(|each| each.as_str() == text).ok_or_else(|| {
         let known = Operation::ALL.map(Operation::as_str).join(", ");
-        Malformed(format!("request.operation must be one of {known}, not {}", shown(Some(text))))
+        Malformed::question(format!("request.operation must be one of {known}, not {}", shown(Some(text))))
     })
 }
 
-/// An object, if there is one, that a reader can follow.
+/// An object, if there is one.
 fn object<'a>(field: &str, raw: Option<&'a RawValue>) -> Result<Option<&'a RawValue>, Malformed> {
     let Some(raw) = raw else { return Ok(None) };
     if !raw.get().starts_with('{') {
-        return Err(Malformed(format!("{field} must be an object")));
-    }
-    if is_too_deep(raw.get()) {
-        return Err(Malformed(format!("{field} is nested more than {NESTING_MAX} deep")));
+        return Err(Malformed::question(format!("{field} must be an object")));
     }
     Ok(Some(raw))
 }

@@ -30,10 +30,9 @@ pub struct Request<'a> {
     pub user: User<'a>,
     /// Whether nothing will come of it.
     pub dry_run: bool,
-    /// The object as it is going to be; a JSON object, not nested deeper than [`NESTING_MAX`](super::NESTING_MAX).
-    /// There for [`Operation::Create`] and [`Operation::Update`].
+    /// The object as it is going to be: a JSON object, as deep as somebody cared to nest it. There for [`Operation::Create`] and [`Operation::Update`].
     pub object: Option<&'a RawValue>,
-    /// The object as it is, under the same bound. There for [`Operation::Update`], most often for [`Operation::Delete`].
+    /// The object as it is. There for [`Operation::Update`], most often for [`Operation::Delete`].
     pub old_object: Option<&'a RawValue>,
 }
 

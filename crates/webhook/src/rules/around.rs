@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 use taintward_core::admission::brake::Fleet;
 use taintward_core::admission::policy::Policy;
-use taintward_core::admission::pool::{NodeFacts, Pool, Standing, Trust, assess, reconcile};
+use taintward_core::admission::pool::{Enforcement, NodeFacts, Pool, Standing, Trust, assess, reconcile};
 use taintward_core::admission::request::{NamespaceFacts, NodePool};
 use taintward_core::admission::review::Settings;
 use taintward_core::taint::{Effect, Taint};
@@ -199,6 +199,12 @@ impl View<'_> {
 
     pub(super) fn pools(&self) -> Option<&[Pool]> {
         self.known.pools.as_ref().map(|pools| &pools.valid[..])
+    }
+
+    /// Whether a pool keeps others out, for all that is known.
+    pub(super) fn may_deny(&self) -> bool {
+        let lenient = |pool: &Pool| matches!(pool.enforcement, Enforcement::Warn | Enforcement::Off);
+        self.pools().is_none_or(|pools| !pools.iter().all(lenient))
     }
 
     /// The taints of pools.

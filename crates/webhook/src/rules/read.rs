@@ -1,9 +1,9 @@
 //! # Read: what the rules want to know of an object
 //! Room:     pods and nodes out of JSON.
-//! Comes in: an object that is well-formed JSON and not too deep.
+//! Comes in: an object that is well-formed JSON.
 //! Goes out: the core's types; how much of a patch's target there is.
-//! Keeps:    one pass over the text; only what a rule asks for is kept. An object whose fields are of the wrong form makes
-//!           the question senseless: no API server sends one.
+//! Keeps:    one pass over the text; only what a rule asks for is kept; nothing recurses with it. An object whose fields
+//!           are of the wrong form cannot be judged: no API server sends one.
 //! Not here: which fields there are (`read/shape.rs`); any rule.
 
 mod shape;
@@ -61,7 +61,7 @@ fn object<'a, T: Deserialize<'a>>(what: &str, raw: &'a RawValue) -> Result<T, Ma
 
 fn odd(what: &str, error: &serde_json::Error) -> Malformed {
     let reason: String = error.to_string().chars().take(REASON_MAX).collect();
-    Malformed(format!("{what} is not as an API server writes it: {}", escaped(&reason)))
+    Malformed::object(format!("{what} is not as an API server writes it: {}", escaped(&reason)))
 }
 
 /// Reads a pod.

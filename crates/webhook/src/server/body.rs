@@ -1,12 +1,13 @@
 //! # Body: what a request brings
 //! Room:     reading a body within its time, its length and the room there is; throwing one away.
 //! Comes in: a body, piece by piece.
-//! Goes out: its bytes, or why they are not to be had.
-//! Keeps:    a body that comes in one piece is not copied; memory follows what has come, not what was announced.
-//! Not here: what the bytes say (`review`).
+//! Goes out: what matters of it, or why that is not to be had.
+//! Keeps:    memory follows what is kept, not what has come or was announced.
+//! Not here: what matters (`review`).
 
 use super::room::{GivenUp, Room, Share};
 use crate::metrics::Refused;
+use crate::review::{Malformed, Sieve, Sifted};
 use crate::settings::Limits;
 use bytes::Bytes;
 use http_body::Body;
@@ -17,98 +18,117 @@ use std::sync::Arc;
 use std::task::Poll;
 use tokio::time::timeout;
 
-/// The least memory that is asked for at a time.
-const STEP: usize = 16 << 10;
-
 /// How much of a body that nobody wants is read and thrown away, so that its sender gets to read the answer.
 const UNWANTED_MAX: u64 = 16 << 20;
 
-/// Why there are no bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why there is no question; with what it has said before, if that is enough to answer.
+#[derive(Debug)]
 pub(super) enum Lacking {
-    TooLarge,
-    Late,
-    Crowded,
+    TooLarge(Option<Sifted>),
+    Late(Option<Sifted>),
+    Crowded(Option<Sifted>),
     Broken,
+    Malformed(Malformed),
 }
 
 impl From<GivenUp> for Lacking {
     fn from(_: GivenUp) -> Self {
-        Self::Crowded
+        Self::Crowded(None)
     }
 }
 
-impl From<Lacking> for Refused {
-    fn from(lacking: Lacking) -> Self {
+impl From<Malformed> for Lacking {
+    fn from(malformed: Malformed) -> Self {
+        Self::Malformed(malformed)
+    }
+}
+
+impl From<&Lacking> for Refused {
+    fn from(lacking: &Lacking) -> Self {
         match lacking {
-            Lacking::TooLarge => Self::TooLarge,
-            Lacking::Late => Self::Late,
-            Lacking::Crowded => Self::Crowded,
-            Lacking::Broken => Self::Broken,
+            Lacking::TooLarge(_) => Self::TooLarge,
+            Lacking::Late(_) => Self::Late,
+            Lacking::Crowded(_) => Self::Crowded,
+            Lacking::Broken | Lacking::Malformed(_) => Self::Broken,
+        }
+    }
+}
+
+/// What came, and the memory it takes.
+pub(super) struct Question {
+    pub(super) sifted: Sifted,
+    share: Option<Share>,
+}
+
+impl Question {
+    /// Waits until its memory is wanted for others; of a short one never.
+    pub(super) async fn is_given_up(&self) {
+        match &self.share {
+            Some(share) => share.is_given_up().await,
+            None => std::future::pending().await,
         }
     }
 }
 
 /// Reads a body to its end.
-pub(super) async fn read<B>(body: &mut B, limits: &Limits, room: &Arc<Room>) -> Result<Bytes, Lacking>
+pub(super) async fn read<B>(body: &mut B, limits: &Limits, room: &Arc<Room>) -> Result<Question, Lacking>
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let mut begun = Vec::new();
+    let mut reading = Reading { sieve: Sieve::default(), read: 0, most: limits.body_bytes };
     // Most bodies are there as soon as their head is.
     if let Poll::Ready(frame) = poll_fn(|cx| Poll::Ready(Pin::new(&mut *body).poll_frame(cx))).await {
         match frame {
-            None => return Ok(Bytes::new()),
+            None => return Ok(Question { sifted: reading.sieve.finish()?, share: None }),
             Some(Err(_)) => return Err(Lacking::Broken),
             Some(Ok(frame)) => {
-                let data = frame.into_data().unwrap_or_default();
-                if data.len() > limits.body_bytes {
-                    return Err(Lacking::TooLarge);
-                }
+                reading.goes_on(&frame.into_data().unwrap_or_default())?;
                 if body.is_end_stream() {
-                    return Ok(data);
+                    return Ok(Question { sifted: reading.sieve.finish()?, share: None });
                 }
-                begun.push(data);
             }
         }
     }
     let share = room.begin()?;
-    tokio::select! {
-        read = timeout(limits.body, collect(body, begun, limits.body_bytes, &share)) => read.unwrap_or(Err(Lacking::Late)),
-        () = share.is_given_up() => Err(Lacking::Crowded),
+    let ended = tokio::select! {
+        ended = timeout(limits.body, reading.until_the_end(body, &share)) => ended.unwrap_or(Err(Lacking::Late(None))),
+        () = share.is_given_up() => Err(Lacking::Crowded(None)),
+    };
+    match ended {
+        Ok(()) => Ok(Question { sifted: reading.sieve.finish()?, share: Some(share) }),
+        Err(Lacking::Late(_)) => Err(Lacking::Late(reading.sieve.broken_off())),
+        Err(Lacking::Crowded(_)) => Err(Lacking::Crowded(reading.sieve.broken_off())),
+        Err(other) => Err(other),
     }
 }
 
-async fn collect<B>(body: &mut B, begun: Vec<Bytes>, most: usize, share: &Share) -> Result<Bytes, Lacking>
-where
-    B: Body<Data = Bytes> + Unpin,
-{
-    // What is announced is the most that is ever needed, and nothing to rely on.
-    let announced = body.size_hint().exact().and_then(|more| usize::try_from(more).ok());
-    let enough = announced.map_or(most, |more| more.saturating_add(begun.iter().map(Bytes::len).sum()));
-    let mut whole = Vec::new();
-    for data in begun {
-        put(&mut whole, &data, enough, share)?;
-    }
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| Lacking::Broken)?.into_data() else { continue };
-        if whole.len() + data.len() > most {
-            return Err(Lacking::TooLarge);
+struct Reading {
+    sieve: Sieve,
+    read: usize,
+    most: usize,
+}
+
+impl Reading {
+    fn goes_on(&mut self, data: &[u8]) -> Result<(), Lacking> {
+        self.read += data.len();
+        if self.read > self.most {
+            let sieve = std::mem::take(&mut self.sieve);
+            return Err(Lacking::TooLarge(sieve.broken_off()));
         }
-        put(&mut whole, &data, enough, share)?;
+        Ok(self.sieve.push(data)?)
     }
-    Ok(whole.into())
-}
 
-fn put(whole: &mut Vec<u8>, data: &[u8], enough: usize, share: &Share) -> Result<(), GivenUp> {
-    let needed = whole.len() + data.len();
-    if needed > whole.capacity() {
-        let wanted = needed.max(STEP).max(whole.capacity() * 2).min(enough.max(needed));
-        share.grow(wanted - whole.capacity())?;
-        whole.reserve_exact(wanted - whole.len());
+    async fn until_the_end<B>(&mut self, body: &mut B, share: &Share) -> Result<(), Lacking>
+    where
+        B: Body<Data = Bytes> + Unpin,
+    {
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame.map_err(|_| Lacking::Broken)?.into_data() else { continue };
+            self.goes_on(&data)?;
+            share.hold(self.sieve.memory())?;
+        }
+        Ok(())
     }
-    whole.extend_from_slice(data);
-    Ok(())
 }
 
 /// Reads a body that nobody wants and keeps nothing of it. A sender that is answered while it still sends may never see

@@ -1,11 +1,14 @@
-//! # Room: memory for bodies that are on their way
-//! Room:     how much of unfinished bodies is in memory, whoever sends them.
+//! # Room: memory for what is on its way
+//! Room:     how much memory clients may take, whoever they are; how much of it bodies have that are not complete, and answers
+//!           that nobody has taken yet.
 //! Comes in: bodies that begin, grow and end.
 //! Goes out: leave to grow; the word that a body is given up.
 //! Keeps:    never more than the limit. Nobody waits for room: the body that is on its way for the longest is given up, so
 //!           slow ones cannot hold up quick ones.
 //! Not here: reading a body (`body`).
 
+use crate::review::{KEPT_MAX, VALUES_MAX};
+use crate::settings::Limits;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -16,13 +19,32 @@ pub(super) const FLOOR: usize = 4 << 10;
 /// What hyper may read ahead, and as much have waiting to be written; what waits encrypted.
 pub(super) const BUFFER: usize = 16 << 10;
 
+/// A connection: both of hyper's buffers, what waits encrypted, what is decrypted and not read, a record that is not
+/// complete, and the state of all that.
+const CONNECTION: usize = 5 * BUFFER + (8 << 10);
+
+/// What is made of one question while it is judged, of which there is one at a time: its values, each a few hundred bytes
+/// at most with a list that grows; its texts twice; and its answer.
+const JUDGING: usize = VALUES_MAX * 320 + 4 * KEPT_MAX;
+
+/// What `taintward install` gives the program, and what it has when nobody asks (20 MB in a cluster of 1000 nodes).
+const CONTAINER: usize = 128 << 20;
+const IDLE: usize = 24 << 20;
+
+/// Whatever clients do, they take no more memory than there is.
+const _: () = {
+    let Limits { connections, bodies_bytes, answers_bytes, .. } = Limits::STANDARD;
+    assert!(IDLE + connections * CONNECTION + bodies_bytes + answers_bytes + JUDGING < CONTAINER);
+};
+
 /// The memory there is.
+#[derive(Debug)]
 pub(super) struct Room {
     limit: usize,
     state: Mutex<State>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct State {
     used: usize,
     next: u64,
@@ -30,12 +52,16 @@ struct State {
     bodies: BTreeMap<u64, Taken>,
 }
 
+#[derive(Debug)]
 struct Taken {
     bytes: usize,
+    /// It is complete, and stays.
+    settled: bool,
     given_up: Arc<Notify>,
 }
 
 /// The memory of one body; given back when dropped.
+#[derive(Debug)]
 pub(super) struct Share {
     room: Arc<Room>,
     number: u64,
@@ -57,7 +83,7 @@ impl Room {
         let mut state = self.lock();
         let number = state.next;
         state.next += 1;
-        state.bodies.insert(number, Taken { bytes: 0, given_up: Arc::clone(&given_up) });
+        state.bodies.insert(number, Taken { bytes: 0, settled: false, given_up: Arc::clone(&given_up) });
         drop(state);
         let share = Share { room: Arc::clone(self), number, given_up };
         share.grow(FLOOR).map(|()| share)
@@ -89,7 +115,8 @@ impl Share {
     pub(super) fn grow(&self, bytes: usize) -> Result<(), GivenUp> {
         let mut state = self.room.lock();
         while state.used.saturating_add(bytes) > self.room.limit {
-            let Some((&oldest, _)) = state.bodies.first_key_value() else { return Err(GivenUp) };
+            let oldest = state.bodies.iter().find(|(_, taken)| !taken.settled).map(|(number, _)| *number);
+            let Some(oldest) = oldest else { return Err(GivenUp) };
             if let Some(taken) = state.remove(oldest) {
                 taken.given_up.notify_one();
             }
@@ -98,6 +125,22 @@ impl Share {
         taken.bytes += bytes;
         state.used += bytes;
         Ok(())
+    }
+
+    /// Room for so many bytes in all.
+    ///
+    /// # Errors
+    /// As [`Share::grow`].
+    pub(super) fn hold(&self, bytes: usize) -> Result<(), GivenUp> {
+        let has = self.room.lock().bodies.get(&self.number).map(|taken| taken.bytes).ok_or(GivenUp)?;
+        if bytes > has { self.grow(bytes - has) } else { Ok(()) }
+    }
+
+    /// From now on nobody else's body takes this room.
+    pub(super) fn settle(&self) {
+        if let Some(taken) = self.room.lock().bodies.get_mut(&self.number) {
+            taken.settled = true;
+        }
     }
 
     /// Waits until this body is given up.
@@ -128,6 +171,20 @@ mod tests {
         drop(old);
         assert_eq!(room.used(), 3 * FLOOR, "it has nothing to give back any more");
         drop(young);
+        assert_eq!(room.used(), 0);
+    }
+
+    #[test]
+    fn what_is_settled_stays() {
+        let room = Arc::new(Room::new(3 * FLOOR));
+        let settled = room.begin().unwrap();
+        settled.hold(2 * FLOOR).unwrap();
+        settled.settle();
+        let young = room.begin().unwrap();
+        assert_eq!(young.hold(2 * FLOOR), Err(GivenUp));
+        assert_eq!(room.used(), 2 * FLOOR);
+        assert_eq!(settled.hold(FLOOR), Ok(()), "it has that already");
+        drop(settled);
         assert_eq!(room.used(), 0);
     }
 

@@ -5,9 +5,10 @@
 //! Not here: connections (`connection`), what is in a question (`review`).
 
 use super::Common;
-use super::body::{Lacking, read, throw_away};
+use super::body::{Lacking, Question, read, throw_away};
+use super::room::{BUFFER, GivenUp, Share};
 use crate::metrics::{Outcome, Refused};
-use crate::review::{Half, judge};
+use crate::review::{Half, Judged, Malformed, Sifted, judge_sifted, unchanged};
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
@@ -54,14 +55,34 @@ where
         let text = "only Content-Type: application/json, without Content-Encoding\n".into();
         return refuse(common, request, Refused::MediaType, StatusCode::UNSUPPORTED_MEDIA_TYPE, text).await;
     }
-    let most = common.limits.body_bytes;
-    if request.body().size_hint().lower() > most as u64 {
-        return lacking(common, request, Lacking::TooLarge).await;
+    let announced = request.body().size_hint().lower();
+    if announced > common.limits.body_bytes as u64 && request.headers().contains_key(EXPECT) {
+        return lacking(common, request, Lacking::TooLarge(None)).await;
     }
     let (head, mut body) = request.into_parts();
-    match read(&mut body, &common.limits, &common.room).await {
-        Ok(bytes) => review(half, &bytes, common, place).await,
-        Err(reason) => lacking(common, Request::from_parts(head, body), reason).await,
+    let reason = match read(&mut body, &common.limits, &common.room).await {
+        Ok(question) => match review(half, question, common, place).await {
+            Ok(answer) => return answer,
+            Err(reason) => reason,
+        },
+        Err(reason) => reason,
+    };
+    if matches!(reason, Lacking::TooLarge(_) | Lacking::Malformed(_)) {
+        throw_away(&mut body, &common.limits).await;
+    }
+    let refused = Refused::from(&reason);
+    match reason {
+        Lacking::TooLarge(Some(begun)) | Lacking::Late(Some(begun)) | Lacking::Crowded(Some(begun)) => {
+            // Nothing of it can be judged, and whoever waits for the answer is told so if it says who that is.
+            let (judged, took) = judge_now(half, &begun, common);
+            common.metrics.refused.of(refused).inc();
+            match judged {
+                Ok(judged) => shown(half, judged, took, &begun, common),
+                Err(malformed) => makes_no_sense(half, &malformed, took, common),
+            }
+        }
+        Lacking::Malformed(malformed) => makes_no_sense(half, &malformed, Duration::ZERO, common),
+        reason => lacking(common, Request::from_parts(head, body), reason).await,
     }
 }
 
@@ -70,31 +91,87 @@ where
 const NEWS_LATE: Duration = Duration::from_millis(500);
 const NEWS_LOOK: Duration = Duration::from_millis(10);
 
+/// A question of which more is kept takes its turn: it may take milliseconds to judge.
+const LONG: usize = 32 << 10;
+
 /// A question that is there as a whole.
-async fn review(half: Half, body: &[u8], common: &Common, place: &Place) -> Answer {
+async fn review(half: Half, question: Question, common: &Common, place: &Place) -> Result<Answer, Lacking> {
     let arrived = Instant::now();
     let (judged, took) = loop {
-        let began = Instant::now();
-        let judged = judge(half, body, &*common.reviewer);
-        let took = began.elapsed();
+        let (judged, took) = if question.sifted.length() > LONG {
+            let turn = tokio::select! {
+                turn = common.long.acquire() => turn,
+                () = question.is_given_up() => return Err(Lacking::Crowded(Some(question.sifted.given_up()))),
+            };
+            let judged = judge_now(half, &question.sifted, common);
+            tokio::task::yield_now().await;
+            drop(turn);
+            judged
+        } else {
+            judge_now(half, &question.sifted, common)
+        };
         let is_early = judged.as_ref().is_ok_and(|judged| judged.is_early);
         if !is_early || arrived.elapsed() > NEWS_LATE {
             break (judged, took);
         }
-        tokio::time::sleep(NEWS_LOOK).await;
+        tokio::select! {
+            () = tokio::time::sleep(NEWS_LOOK) => {}
+            () = question.is_given_up() => return Err(Lacking::Crowded(Some(question.sifted.given_up()))),
+        }
     };
-    match judged {
+    Ok(match judged {
         Ok(judged) => {
             place.was_of_use();
-            common.metrics.reviewed(half, judged.outcome, &judged.notes, took);
-            let mut response = Response::new(Full::new(Bytes::from(judged.answer)));
-            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-            response
+            shown(half, judged, took, &question.sifted, common)
         }
-        Err(malformed) => {
-            common.metrics.reviewed(half, Outcome::Malformed, &[], took);
-            respond(StatusCode::BAD_REQUEST, PLAIN, format!("{malformed}\n"))
+        Err(malformed) => makes_no_sense(half, &malformed, took, common),
+    })
+}
+
+fn judge_now(half: Half, sifted: &Sifted, common: &Common) -> (Result<Judged, Malformed>, Duration) {
+    let began = Instant::now();
+    let judged = judge_sifted(half, sifted, &*common.reviewer);
+    (judged, began.elapsed())
+}
+
+fn makes_no_sense(half: Half, malformed: &Malformed, took: Duration, common: &Common) -> Answer {
+    common.metrics.reviewed(half, Outcome::Malformed, &[], took);
+    respond(StatusCode::BAD_REQUEST, PLAIN, format!("{malformed}\n"))
+}
+
+/// An answer on its way. A long patch has its memory reckoned until its reader has it; where there is none left, the pod
+/// comes in as it is. Everything else is short.
+fn shown(half: Half, judged: Judged, took: Duration, sifted: &Sifted, common: &Common) -> Answer {
+    let Judged { answer, mut outcome, notes, .. } = judged;
+    let answer = if outcome != Outcome::Patched || answer.len() <= BUFFER {
+        Bytes::from(answer)
+    } else {
+        match common.answers.begin().and_then(|share| share.hold(answer.len()).map(|()| share)) {
+            Ok(share) => {
+                share.settle();
+                Bytes::from_owner(Long { answer, _share: share })
+            }
+            Err(GivenUp) => {
+                outcome = Outcome::Unjudged;
+                Bytes::from(unchanged(sifted).unwrap_or(answer))
+            }
         }
+    };
+    common.metrics.reviewed(half, outcome, &notes, took);
+    let mut response = Response::new(Full::new(answer));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+    response
+}
+
+/// A long answer, which gives its memory back when nobody needs it any more.
+struct Long {
+    answer: Vec<u8>,
+    _share: Share,
+}
+
+impl AsRef<[u8]> for Long {
+    fn as_ref(&self) -> &[u8] {
+        &self.answer
     }
 }
 
@@ -103,20 +180,21 @@ where
     B: Body<Data = Bytes> + Unpin,
 {
     let (status, text) = match lacking {
-        Lacking::TooLarge => {
+        Lacking::TooLarge(_) => {
             let most = common.limits.body_bytes;
             (StatusCode::PAYLOAD_TOO_LARGE, format!("the body has more than {most} bytes\n"))
         }
-        Lacking::Late => {
+        Lacking::Late(_) => {
             let limit = common.limits.body;
             (StatusCode::REQUEST_TIMEOUT, format!("the body did not arrive within {limit:?}\n"))
         }
-        Lacking::Crowded => {
+        Lacking::Crowded(_) => {
             (StatusCode::SERVICE_UNAVAILABLE, "too much is on its way, and this was slow\n".into())
         }
         Lacking::Broken => (StatusCode::BAD_REQUEST, "the body broke off\n".into()),
+        Lacking::Malformed(ref malformed) => (StatusCode::BAD_REQUEST, format!("{malformed}\n")),
     };
-    refuse(common, request, lacking.into(), status, text).await
+    refuse(common, request, Refused::from(&lacking), status, text).await
 }
 
 /// A refusal, when its reader has sent what it had to send.

@@ -6,4 +6,5 @@ mod patched;
 mod pods;
 mod properties;
 mod questions;
+mod unjudged;
 mod world;

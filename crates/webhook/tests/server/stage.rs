@@ -47,7 +47,7 @@ pub(crate) fn limits() -> Limits {
     }
 }
 
-/// Adds a toleration, names a rule that does not know; breaks on the pod `breaks`, refuses the pod `refused`. Of
+/// Adds a toleration, names a rule that does not know; breaks on the pod `breaks`, refuses the pod `refused`, and `unjudged` where it cannot be judged. Of
 /// `young-3` it hears the third time it is asked, of `young-for-ever` never.
 #[derive(Default)]
 struct Rules {
@@ -64,6 +64,10 @@ impl Reviewer for Rules {
         let mut patch = Patch::default();
         patch.add_tolerations(None, &[Toleration { key: "k", operator: "Exists", ..Toleration::default() }]);
         Ok(Verdict { patch, notes: vec![Note { rule: "pool", did: Did::Unknown }], ..Verdict::default() })
+    }
+
+    fn keeps_out(&self, request: &Request<'_>) -> Option<&'static str> {
+        (request.name == "unjudged").then_some("told to")
     }
 
     fn validate(&self, request: &Request<'_>) -> Result<Verdict, Malformed> {

@@ -1,0 +1,85 @@
+//! # Hidden: pods that are made so that nobody looks at them
+//! Room:     a pool that denies, `failurePolicy: Ignore` as an installation has it, and pods that an API server passes on as
+//!           they are: nested deeper than parsers like it, and longer than a body used to be.
+//! Comes in: the stage.
+//! Goes out: failed assertions.
+//! Not here: what the rules say of a pod (the webhook's own tests).
+
+use super::super::Stage;
+use super::super::admission::hook::{Files, Hook, PATIENCE, all};
+use super::super::admission::register::{Registered, asks, namespace, plain_pod, pods, refusal, register_as};
+use serde_json::{Value, json};
+use taintward_cluster::api::Patch;
+use taintward_cluster::wait;
+
+const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
+const PLACE: &str = "hidden";
+/// Of these characters an API server writes six for each: a pod that is stored, and a question of more than 8 MiB.
+const ESCAPED: usize = 1_420_000;
+
+fn pool() -> Value {
+    json!({
+        "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": "hidden"},
+        "spec": {
+            "taint": {"key": "example.com/hidden", "value": "pool"}, "nodes": {"names": ["nobody"]},
+            "users": {"namespaceSelector": {"matchLabels": {"team": "hidden"}}}, "enforcement": "Deny",
+        },
+    })
+}
+
+/// One that would be let onto the nodes of every pool.
+fn smuggler(name: &str) -> Value {
+    let mut pod = plain_pod(name);
+    pod["spec"]["tolerations"] = json!([{"operator": "Exists"}]);
+    pod
+}
+
+fn deep(mut pod: Value, depth: usize) -> Value {
+    let fields = (0..depth).fold(json!({}), |fields, level| json!({format!("f:a{level}"): fields}));
+    pod["metadata"]["managedFields"] = json!([{
+        "manager": "x", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": fields,
+    }]);
+    pod
+}
+
+fn escaped(mut pod: Value) -> Value {
+    pod["spec"]["containers"][0]["args"] = json!(["<".repeat(ESCAPED)]);
+    pod
+}
+
+pub(crate) async fn nobody_gets_past_by_being_hard_to_read(stage: &Stage) {
+    let api = &stage.api;
+    let files = Files::new(&stage.cluster, PLACE, &stage.authority).flags();
+    let hook = Hook::start(&stage.cluster, &stage.account, &all(&files, &[])).ready().await;
+    namespace(api, PLACE, PLACE, json!({})).await;
+    let told =
+        Registered { policy: "Ignore", ..Registered::strict(&hook, PLACE, &stage.authority.certificate) };
+    register_as(api, PLACE, &[told]).await;
+    asks(api, &hook, PLACE).await;
+    api.create(POOLS, &pool()).await.unwrap();
+    let path = pods(PLACE);
+    let refused = async |what: &str, pod: &Value| match api.create(&path, pod).await {
+        Ok(_) => panic!("{what}: it got in; the webhook says {}", hook.output()),
+        Err(error) => {
+            let (code, message) = refusal(error);
+            assert!(code == 403 && message.contains("hidden"), "{what}: {code} {message}");
+        }
+    };
+    let dry = format!("{path}?dryRun=All");
+    let known = async || Ok(api.create(&dry, &smuggler("probe")).await.is_err().then_some(()));
+    wait::until("the pool to be heard of", PATIENCE, known).await.unwrap();
+    refused("plain", &smuggler("plain")).await;
+    for depth in [110, 300, 1000] {
+        refused(&format!("{depth} deep"), &deep(smuggler("deep"), depth)).await;
+    }
+    refused("escaped", &escaped(smuggler("escaped"))).await;
+    // A toleration for later, to a pod that is as long and deep already.
+    let ordinary = deep(escaped(plain_pod("ordinary")), 110);
+    api.create(&path, &ordinary).await.unwrap_or_else(|why| panic!("an ordinary pod is refused: {why:?}"));
+    let more =
+        json!([{"op": "add", "path": "/spec/tolerations/-", "value": {"operator": "Exists"}}]).to_string();
+    let patched = api.patch(&format!("{path}/ordinary"), Patch::Json, &more).await;
+    assert_eq!(patched.map_err(refusal).unwrap_err().0, 403);
+    assert_eq!(hook.metric("taintward_webhook_reviews_total", "outcome=\"malformed\""), 0.0);
+    api.delete(&format!("{POOLS}/hidden"), &json!({})).await.unwrap();
+}

@@ -1,0 +1,94 @@
+//! # Wanted: what is kept of a question
+//! Room:     every field of an AdmissionReview, a pod and a node that anybody reads.
+//! Goes out: to `sieve`, which leaves out everything else.
+//! Not here: who reads them (`decode`, `rules/read`). A field that is read there has to stand here: a test compares both.
+
+use taintward_core::admission::brake::ALLOW;
+use taintward_core::admission::policy::{NOT_READY_SECONDS, UNREACHABLE_SECONDS};
+
+/// What is kept of a value.
+#[derive(Debug)]
+pub(super) enum Want {
+    /// All of it, as it is written.
+    All,
+    /// Nothing, its key neither.
+    Nothing,
+    /// These fields of an object.
+    Fields(&'static [(&'static str, Self)]),
+    /// Every entry of a list, and this of each.
+    Each(&'static Self),
+}
+
+use Want::{All, Each, Fields};
+
+pub(super) static NOTHING: Want = Want::Nothing;
+
+/// An AdmissionReview. Values directly in `request` are kept as a whole or not at all ([`super::Sieve`]).
+pub(super) static REVIEW: Want = Fields(&[
+    ("apiVersion", All),
+    ("kind", All),
+    (
+        "request",
+        Fields(&[
+            ("uid", All),
+            ("kind", NAMED),
+            ("resource", NAMED),
+            ("subResource", All),
+            ("name", All),
+            ("namespace", All),
+            ("operation", All),
+            ("userInfo", Fields(&[("username", All), ("groups", All)])),
+            ("object", OBJECT),
+            ("oldObject", OBJECT),
+            ("dryRun", All),
+        ]),
+    ),
+]);
+
+const NAMED: Want = Fields(&[("group", All), ("version", All), ("kind", All), ("resource", All)]);
+
+/// A pod or a node: neither has a field that means something else in the other.
+const OBJECT: Want = Fields(&[("metadata", METADATA), ("spec", SPEC), ("status", STATUS)]);
+
+const METADATA: Want = Fields(&[
+    ("labels", Fields(&[("tier", All)])),
+    (
+        "annotations",
+        Fields(&[
+            ("kubernetes.io/config.mirror", All),
+            (NOT_READY_SECONDS, All),
+            (UNREACHABLE_SECONDS, All),
+            (ALLOW, All),
+        ]),
+    ),
+    ("ownerReferences", Each(&Fields(&[("apiVersion", All), ("kind", All), ("controller", All)]))),
+]);
+
+const SPEC: Want = Fields(&[
+    ("tolerations", All),
+    ("nodeSelector", All),
+    ("affinity", Fields(&[("nodeAffinity", NODE_AFFINITY)])),
+    ("nodeName", All),
+    ("schedulingGates", Each(&PRESENCE)),
+    ("hostNetwork", All),
+    ("serviceAccountName", All),
+    ("priorityClassName", All),
+    ("containers", Each(&CONTAINER)),
+    ("initContainers", Each(&CONTAINER)),
+    ("resources", RESOURCES),
+    ("taints", All),
+]);
+
+const NODE_AFFINITY: Want = Fields(&[
+    ("requiredDuringSchedulingIgnoredDuringExecution", Fields(&[("nodeSelectorTerms", All)])),
+    ("preferredDuringSchedulingIgnoredDuringExecution", Each(&PRESENCE)),
+]);
+
+const CONTAINER: Want = Fields(&[("resources", RESOURCES)]);
+
+const RESOURCES: Want = Fields(&[("requests", All), ("limits", All)]);
+
+const STATUS: Want = Fields(&[("conditions", Each(&Fields(&[("type", All), ("status", All)])))]);
+
+/// That it is there, and no more.
+const PRESENCE: Want = Fields(&[]);
