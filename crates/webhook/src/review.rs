@@ -57,6 +57,16 @@ pub trait Reviewer: Send + Sync {
     }
 }
 
+/// Where a question comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// Whoever reaches the address: what it tells of the cluster may be made up.
+    #[default]
+    Anybody,
+    /// A client that has shown the certificate of an API server.
+    ApiServer,
+}
+
 /// An answer and what it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
@@ -78,15 +88,20 @@ pub struct Judged {
 /// # Errors
 /// If it is no AdmissionReview of `admission.k8s.io/v1` that can be answered; the reason is one line.
 pub fn judge(half: Half, body: &[u8], reviewer: &dyn Reviewer) -> Result<Judged, Malformed> {
-    judge_sifted(half, &sift(body)?, reviewer)
+    judge_sifted(half, &sift(body)?, Origin::Anybody, reviewer)
 }
 
-/// The same for a question that came through a sieve.
+/// The same for a question that came through a sieve, and of which it is known where it comes from.
 ///
 /// # Errors
 /// As [`judge`].
-pub fn judge_sifted(half: Half, sifted: &Sifted, reviewer: &dyn Reviewer) -> Result<Judged, Malformed> {
-    let request = decode::decode_sifted(sifted)?;
+pub fn judge_sifted(
+    half: Half,
+    sifted: &Sifted,
+    origin: Origin,
+    reviewer: &dyn Reviewer,
+) -> Result<Judged, Malformed> {
+    let request = Request { origin, ..decode::decode_sifted(sifted)? };
     let asked = catch_unwind(AssertUnwindSafe(|| match half {
         _ if sifted.left_out => Err(too_much()),
         Half::Mutate => reviewer.mutate(&request),

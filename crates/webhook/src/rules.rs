@@ -13,7 +13,7 @@ mod write;
 
 pub use around::{Around, NodeSeen, Tidings};
 
-use crate::review::{Denial, Malformed, Operation, Request, Reviewer, Verdict, shown};
+use crate::review::{Denial, Malformed, Operation, Origin, Request, Reviewer, Verdict, shown};
 use around::View;
 use read::{Pod, pod, pod_before};
 use std::sync::Arc;
@@ -116,6 +116,8 @@ impl Rules {
             _ => None,
         };
         let requester = requester(request);
+        let view = self.around.view();
+        let own = view.own_taints(&request.name);
         let change = NodeChange {
             name: &request.name,
             old: old.as_ref().map(|old| &old.taints[..]),
@@ -123,14 +125,17 @@ impl Rules {
             allow: node.allow.as_deref(),
             ready: old.as_ref().map_or(node.ready, |old| old.ready),
             requester: Some(&requester),
+            own: &own,
         };
-        let view = self.around.view();
         let fleet = self.settings.brake.as_ref().filter(|_| change.old != Some(change.new));
         let fleet = fleet.and_then(|_| view.fleet(&request.name));
         let ruling = review::change_of_node(&change, view.dedicated(), fleet, &self.settings);
         let early = self.too_early(&ruling.unknown, &view);
         drop(view);
-        if early.is_none() && ruling.denial.is_none() && !request.dry_run {
+        // Anybody can make up a question about a node: those count that an API server has asked, and of the others what
+        // the watch tells.
+        let is_real = request.origin == Origin::ApiServer && !request.dry_run;
+        if early.is_none() && ruling.denial.is_none() && is_real {
             self.around.allowed(&request.name, change.old, change.new);
         }
         Ok(early.unwrap_or_else(|| verdict(ruling)))

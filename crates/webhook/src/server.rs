@@ -13,7 +13,7 @@ mod route;
 
 use crate::certificate::{Follow, Shown};
 use crate::metrics::{Ended, Metrics};
-use crate::review::Reviewer;
+use crate::review::{Origin, Reviewer};
 use crate::settings::{Authorities, Certificate, Limits, Settings};
 use room::Room;
 use std::io;
@@ -80,6 +80,7 @@ pub struct Listening {
     listener: TcpListener,
     metrics: Option<TcpListener>,
     limits: Limits,
+    origin: Origin,
     shown: Arc<Shown>,
     follow: Option<Follow>,
     clock: WallClock,
@@ -92,6 +93,7 @@ struct Common {
     /// Metrics and health, where they have no port of their own.
     admin: Option<Arc<Admin>>,
     limits: Limits,
+    origin: Origin,
     /// For bodies.
     room: Arc<Room>,
     /// For long answers.
@@ -112,6 +114,7 @@ impl Listening {
             }
             None => Clients::everybody(),
         };
+        let origin = if settings.clients.is_some() { Origin::ApiServer } else { Origin::Anybody };
         let shown = Arc::new(Shown::to(clients));
         let follow = match &settings.certificate {
             Certificate::SelfSigned { .. } => None,
@@ -126,7 +129,7 @@ impl Listening {
             Some(address) => Some(admin::bind(address, "--metrics-port").await?),
             None => None,
         };
-        Ok(Self { listener, metrics, limits: settings.limits, shown, follow, clock })
+        Ok(Self { listener, metrics, limits: settings.limits, origin, shown, follow, clock })
     }
 
     /// Where questions are answered.
@@ -149,7 +152,7 @@ impl Listening {
 
     /// Answers until `stop`, and then until everything in hand is answered.
     pub async fn serve(self, service: Service, stop: impl Future<Output = ()>) {
-        let Self { listener, metrics, limits, shown, follow, clock } = self;
+        let Self { listener, metrics, limits, origin, shown, follow, clock } = self;
         shown.report_to(&service.metrics);
         let stopping = Arc::new(AtomicBool::new(false));
         let mut checks = service.checks;
@@ -171,7 +174,7 @@ impl Listening {
         let (room, answers) = (Room::new(limits.bodies_bytes), Room::new(limits.answers_bytes));
         let (room, answers) = (Arc::new(room), Arc::new(answers));
         let long = Semaphore::new(1);
-        let common = Common { reviewer, metrics, admin: here, limits, room, answers, long };
+        let common = Common { reviewer, metrics, admin: here, limits, origin, room, answers, long };
         let ending = async {
             stop.await;
             stopping.store(true, Ordering::Relaxed);

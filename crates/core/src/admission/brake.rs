@@ -53,6 +53,8 @@ pub struct NodeChange<'c> {
     pub ready: Option<bool>,
     /// Who asks.
     pub requester: Option<&'c Requester>,
+    /// The taints of the pool whose node it is.
+    pub own: &'c [Taint],
 }
 
 /// How many nodes are well.
@@ -60,19 +62,20 @@ pub struct NodeChange<'c> {
 pub struct Fleet {
     /// All nodes.
     pub total: u32,
-    /// Those that are ready and have no NoExecute taint, but for those of pools.
+    /// Those that are ready and have no NoExecute taint, but for those of the pool whose they are.
     pub healthy: u32,
-    /// Those that have a NoExecute taint, but for those of pools.
+    /// Those that have a NoExecute taint, but for those of the pool whose they are.
     pub tainted: u32,
     /// Healthy nodes whose tainting was allowed and is not in these numbers yet.
     pub underway: u32,
 }
 
 impl Fleet {
-    /// Counts nodes: whether each is ready, and its taints. `dedicated` are the taints of pools.
-    pub fn count<'n>(nodes: impl IntoIterator<Item = (bool, &'n [Taint])>, dedicated: &[Taint]) -> Self {
+    /// Counts nodes: whether each is ready, its taints, and those of the pool whose node it is. The taint of a pool on a
+    /// node of nobody's is like any other: somebody has put it there by hand.
+    pub fn count<'n>(nodes: impl IntoIterator<Item = (bool, &'n [Taint], &'n [Taint])>) -> Self {
         let mut fleet = Self::default();
-        for (ready, taints) in nodes {
+        for (ready, taints, dedicated) in nodes {
             let tainted = sends_away(taints, dedicated);
             fleet.total += 1;
             fleet.healthy += u32::from(ready && !tainted);
@@ -117,7 +120,7 @@ pub enum Braked {
 }
 
 impl Brake {
-    /// Whether a change goes through. `dedicated` are the taints of pools; `fleet` is the cluster before it.
+    /// Whether a change goes through. `dedicated` are the taints of all pools; `fleet` is the cluster before it.
     pub fn judge(&self, change: &NodeChange<'_>, dedicated: &[Taint], fleet: Option<Fleet>) -> Braked {
         let Some(old) = change.old else { return Braked::Allowed(Pass::Harmless) };
         let new: Vec<&Taint> = change.new.iter().filter(|taint| is_new(taint, old)).collect();
@@ -131,7 +134,7 @@ impl Brake {
         if new.iter().all(spoken) {
             return Braked::Allowed(Pass::Spoken);
         }
-        if change.ready == Some(false) || sends_away(old, dedicated) {
+        if change.ready == Some(false) || sends_away(old, change.own) {
             return Braked::Allowed(Pass::NotHealthy);
         }
         if new.iter().all(|taint| change.allow.is_some_and(|text| allows(text, &taint.key))) {

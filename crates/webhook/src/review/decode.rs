@@ -7,6 +7,7 @@
 //!           an error, if the question itself makes sense.
 //! Not here: what the object says (whoever judges it).
 
+use super::Origin;
 use super::request::{Kind, Operation, Request, Resource, User};
 use super::shape::{Fields, Text};
 use super::sieve::Sifted;
@@ -189,6 +190,7 @@ impl<'a> Asked<'a> {
             name: text(self.name),
             user: self.user_info.map_or_else(User::default, |asking| asking.0.user()),
             dry_run: self.dry_run.unwrap_or(false),
+            origin: Origin::Anybody,
             object,
             old_object,
         })

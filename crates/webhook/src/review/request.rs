@@ -5,6 +5,7 @@
 //! Keeps:    objects stay as they were written: whoever wants a field reads it, and nobody pays for the others.
 //! Not here: what is demanded of a question (`decode`).
 
+use super::Origin;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
@@ -30,6 +31,8 @@ pub struct Request<'a> {
     pub user: User<'a>,
     /// Whether nothing will come of it.
     pub dry_run: bool,
+    /// Where the question comes from.
+    pub origin: Origin,
     /// The object as it is going to be: a JSON object, as deep as somebody cared to nest it. There for [`Operation::Create`] and [`Operation::Update`].
     pub object: Option<&'a RawValue>,
     /// The object as it is. There for [`Operation::Update`], most often for [`Operation::Delete`].

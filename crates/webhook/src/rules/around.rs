@@ -120,13 +120,14 @@ impl Around {
         self.view().namespace(name).is_some()
     }
 
-    /// A change of a node's taints was allowed: until it is heard of, the node counts as tainted.
+    /// A change of a node's taints was allowed: until it is heard of, the node counts as tainted. There are never more than
+    /// there are nodes.
     pub(super) fn allowed(&self, node: &str, old: Option<&[Taint]>, new: &[Taint]) {
         let sends_away = |taint: &&Taint| taint.effect == Effect::NoExecute;
         let had = old.unwrap_or_default();
-        if old.is_some() && new.iter().filter(sends_away).any(|taint| !had.contains(taint)) {
+        let is_known = || self.view().known.nodes.as_ref().is_some_and(|nodes| nodes.contains_key(node));
+        if old.is_some() && new.iter().filter(sends_away).any(|taint| !had.contains(taint)) && is_known() {
             let mut underway = self.underway.lock().unwrap_or_else(PoisonError::into_inner);
-            underway.retain(|_, since| since.elapsed() < UNDERWAY_MAX);
             underway.insert(node.into(), Instant::now());
         }
     }
@@ -171,6 +172,11 @@ impl Pools {
             self.all.iter().zip(&self.standing).filter(valid).map(|(pool, _)| pool.clone()).collect();
         self.valid.retain(|pool| !pool.leaving);
         self.dedicated = self.valid.iter().flat_map(Pool::taints).collect();
+    }
+
+    /// The place of the pool whose this node is.
+    fn of(&self, seen: &NodeSeen) -> Option<usize> {
+        reconcile(&self.all, &self.standing, &seen.node, Trust::Pools).pool
     }
 }
 
@@ -218,18 +224,33 @@ impl View<'_> {
             return NodePool::Unknown;
         };
         let Some(seen) = nodes.get(node) else { return NodePool::Unknown };
-        match reconcile(&pools.all, &pools.standing, &seen.node, Trust::Pools).pool {
+        match pools.of(seen) {
             Some(pool) => NodePool::Pool(&pools.all[pool].name),
             None => NodePool::Nobody,
         }
     }
 
+    /// The taints of the pool whose the node of this name is.
+    pub(super) fn own_taints(&self, node: &str) -> Vec<Taint> {
+        let (Some(pools), Some(nodes)) = (&self.known.pools, &self.known.nodes) else { return Vec::new() };
+        let pool = nodes.get(node).and_then(|seen| pools.of(seen));
+        pool.map(|pool| pools.all[pool].taints()).unwrap_or_default()
+    }
+
     /// How many nodes are well, before a change of this one.
     pub(super) fn fleet(&self, changing: &str) -> Option<Fleet> {
         let nodes = self.known.nodes.as_ref()?;
-        let dedicated = self.dedicated();
-        let counted = nodes.values().map(|seen| (seen.ready, &seen.node.taints[..]));
-        let mut fleet = Fleet::count(counted, dedicated);
+        let all: Vec<Vec<Taint>> = match &self.known.pools {
+            Some(pools) => pools.all.iter().map(Pool::taints).collect(),
+            None => Vec::new(),
+        };
+        let own = |seen: &NodeSeen| {
+            let pool = self.known.pools.as_ref().filter(|_| !seen.node.taints.is_empty())?.of(seen)?;
+            all.get(pool).map(Vec::as_slice)
+        };
+        let counted =
+            nodes.values().map(|seen| (seen.ready, &seen.node.taints[..], own(seen).unwrap_or(&[])));
+        let mut fleet = Fleet::count(counted);
         let underway = self.underway.lock().unwrap_or_else(PoisonError::into_inner);
         let on_its_way = |name: &str, since: &Instant| {
             *name != *changing && since.elapsed() < UNDERWAY_MAX && nodes.contains_key(name)

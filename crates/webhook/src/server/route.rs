@@ -130,7 +130,7 @@ async fn review(half: Half, question: Question, common: &Common, place: &Place) 
 
 fn judge_now(half: Half, sifted: &Sifted, common: &Common) -> (Result<Judged, Malformed>, Duration) {
     let began = Instant::now();
-    let judged = judge_sifted(half, sifted, &*common.reviewer);
+    let judged = judge_sifted(half, sifted, common.origin, &*common.reviewer);
     (judged, began.elapsed())
 }
 

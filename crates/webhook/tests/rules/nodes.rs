@@ -3,7 +3,7 @@
 use super::world::*;
 use serde_json::{Value, json};
 use taintward_core::taint::Effect;
-use taintward_webhook::review::Half;
+use taintward_webhook::review::{Half, Origin};
 use taintward_webhook::rules::{Rules, Tidings, UntilReady};
 
 fn shown(name: &str, taints: Value, annotations: Value) -> Value {
@@ -18,6 +18,10 @@ fn taint(name: &str, dry_run: bool, rules: &Rules) -> Value {
 }
 
 fn taint_allowed(name: &str, dry_run: bool, annotations: &Value, rules: &Rules) -> Value {
+    taint_from(Origin::ApiServer, name, dry_run, annotations, rules)
+}
+
+fn taint_from(origin: Origin, name: &str, dry_run: bool, annotations: &Value, rules: &Rules) -> Value {
     let (old, new) = (
         shown(name, json!([]), Value::Null),
         shown(name, json!([{"key": "maintenance", "effect": "NoExecute"}]), annotations.clone()),
@@ -27,7 +31,7 @@ fn taint_allowed(name: &str, dry_run: bool, annotations: &Value, rules: &Rules) 
     question["request"]["dryRun"] = json!(dry_run);
     question["request"]["kind"] = json!({"group": "", "version": "v1", "kind": "Node"});
     question["request"]["resource"] = json!({"group": "", "version": "v1", "resource": "nodes"});
-    response(Half::Validate, &question, rules)
+    response_from(origin, Half::Validate, &question, rules)
 }
 
 #[test]
@@ -81,4 +85,45 @@ fn nodes_that_are_not_known_are_not_refused() {
     }
     let rules = Rules::new(all_rules(), UntilReady::Refuse, Default::default());
     assert_eq!(taint("n1", false, &rules)["status"]["code"], json!(503));
+}
+
+#[test]
+fn questions_that_anybody_can_make_up_hold_up_no_administrator() {
+    let around = around();
+    let rules = Rules::new(all_rules(), UntilReady::Allow, around.clone());
+    for node in ["n1", "n2", "n3", "ml-node"].repeat(5) {
+        taint_from(Origin::Anybody, node, false, &Value::Null, &rules);
+    }
+    assert_eq!(taint("n1", false, &rules)["allowed"], json!(true));
+    // What the watch tells counts, whoever asked.
+    let rules = Rules::new(all_rules(), UntilReady::Allow, around.clone());
+    let tainted = |name| node(name, true, &[("maintenance", "", Effect::NoExecute)]);
+    around
+        .nodes(Tidings::All(["n1", "n2"].map(tainted).into_iter().chain([node("n3", true, &[])]).collect()));
+    assert_eq!(taint_from(Origin::Anybody, "n3", false, &Value::Null, &rules)["allowed"], json!(false));
+}
+
+#[test]
+fn the_taint_of_a_pool_by_hand_counts_like_any_other() {
+    let around = around();
+    let mut strict = pool("ml", taintward_core::admission::pool::Enforcement::Deny);
+    strict.taint.effects = vec![Effect::NoExecute];
+    around.pools(Tidings::Now(strict));
+    let rules = Rules::new(all_rules(), UntilReady::Allow, around.clone());
+    let by_hand = |name: &str| {
+        let (old, new) = (
+            shown(name, json!([]), Value::Null),
+            shown(name, json!([{"key": "dedicated", "value": "ml", "effect": "NoExecute"}]), Value::Null),
+        );
+        let mut question = question("UPDATE", "", &new, Some(&old));
+        question["request"]["name"] = json!(name);
+        question["request"]["kind"] = json!({"group": "", "version": "v1", "kind": "Node"});
+        question["request"]["resource"] = json!({"group": "", "version": "v1", "resource": "nodes"});
+        let allowed = response(Half::Validate, &question, &rules)["allowed"] == true;
+        if allowed {
+            around.nodes(Tidings::Now(node(name, true, &[("dedicated", "ml", Effect::NoExecute)])));
+        }
+        allowed
+    };
+    assert_eq!(["n1", "n2", "n3"].map(by_hand), [true, true, false], "half of four may");
 }

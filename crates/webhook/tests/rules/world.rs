@@ -11,7 +11,7 @@ use taintward_core::admission::pool::{
 use taintward_core::admission::request::NamespaceFacts;
 use taintward_core::admission::review::{Advice, Settings};
 use taintward_core::taint::{Effect, Taint};
-use taintward_webhook::review::{Half, Judged, Malformed, judge};
+use taintward_webhook::review::{Half, Judged, Malformed, Origin, Sieve, judge, judge_sifted};
 use taintward_webhook::rules::{Around, NodeSeen, Rules, Tidings, UntilReady};
 
 /// Every rule.
@@ -120,7 +120,14 @@ pub(crate) fn asked(half: Half, question: &Value, rules: &Rules) -> Result<Judge
 
 /// The response; the question has to make sense.
 pub(crate) fn response(half: Half, question: &Value, rules: &Rules) -> Value {
-    let judged = asked(half, question, rules).unwrap();
+    response_from(Origin::Anybody, half, question, rules)
+}
+
+/// The same for a question of which it is known where it comes from.
+pub(crate) fn response_from(origin: Origin, half: Half, question: &Value, rules: &Rules) -> Value {
+    let mut sieve = Sieve::default();
+    sieve.push(question.to_string().as_bytes()).unwrap();
+    let judged = judge_sifted(half, &sieve.finish().unwrap(), origin, rules).unwrap();
     let answer: Value = serde_json::from_slice(&judged.answer).unwrap();
     answer["response"].clone()
 }

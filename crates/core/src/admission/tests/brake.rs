@@ -45,6 +45,7 @@ fn asked() -> Asked {
 impl Asked {
     fn judged(&self) -> Braked {
         let (old, new) = (self.old.map(taints), taints(self.new));
+        let dedicated = taints(self.dedicated);
         let change = NodeChange {
             name: "n1",
             old: old.as_deref(),
@@ -52,9 +53,10 @@ impl Asked {
             allow: self.allow,
             ready: self.ready,
             requester: self.who.as_ref(),
+            own: &dedicated,
         };
         let brake = Brake { accounts: vec!["pools".into()], ..Brake::default() };
-        brake.judge(&change, &taints(self.dedicated), self.fleet)
+        brake.judge(&change, &dedicated, self.fleet)
     }
 
     fn pass(&self) -> Option<Pass> {
@@ -197,14 +199,16 @@ fn an_override_names_the_keys_it_is_for() {
 #[test]
 fn nodes_are_counted() {
     let nodes = [
-        (true, ""),
-        (true, "a:NoExecute"),
-        (false, "a:NoExecute"),
-        (false, ""),
-        (true, "p=a:NoExecute b:NoSchedule"),
+        (true, "", ""),
+        (true, "a:NoExecute", "p=a:NoExecute"),
+        (false, "a:NoExecute", ""),
+        (false, "", ""),
+        (true, "p=a:NoExecute b:NoSchedule", "p=a:NoExecute"),
+        // Somebody has put it there by hand: on a node of nobody's, and of another pool's.
+        (true, "p=a:NoExecute", ""),
+        (true, "p=a:NoExecute", "p=b:NoExecute"),
     ];
-    let nodes: Vec<(bool, Vec<Taint>)> = nodes.map(|(ready, text)| (ready, taints(text))).into();
-    let each = nodes.iter().map(|(ready, taints)| (*ready, &taints[..]));
-    let fleet = Fleet::count(each, &taints("p=a:NoExecute"));
-    assert_eq!(fleet, Fleet { total: 5, healthy: 2, tainted: 2, underway: 0 });
+    let nodes = nodes.map(|(ready, text, own)| (ready, taints(text), taints(own)));
+    let fleet = Fleet::count(nodes.iter().map(|(ready, taints, own)| (*ready, &taints[..], &own[..])));
+    assert_eq!(fleet, Fleet { total: 7, healthy: 2, tainted: 4, underway: 0 });
 }

@@ -196,8 +196,15 @@ fn advice_is_lints_and_not_about_what_a_pool_gives() {
 #[test]
 fn a_change_of_a_node_is_braked_and_advised() {
     let (old, new) = ([], [taint("node.kubernetes.io/notready", "", "NoExecute")]);
-    let change =
-        NodeChange { name: "n", old: Some(&old), new: &new, allow: None, ready: Some(true), requester: None };
+    let change = NodeChange {
+        name: "n",
+        old: Some(&old),
+        new: &new,
+        allow: None,
+        ready: Some(true),
+        requester: None,
+        own: &[],
+    };
     let last = Fleet { total: 3, healthy: 1, ..Fleet::default() };
     let ruling = change_of_node(&change, &[], Some(last), &all_on());
     assert_eq!(ruling.denial.map(|denial| denial.rule), Some(Rule::Brake));
