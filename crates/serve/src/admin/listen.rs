@@ -2,17 +2,17 @@
 //! Room:     sockets, and the bounds on what a client may cost.
 //! Comes in: connections from anybody who reaches the address.
 //! Goes out: one answer for each, then the connection ends.
-//! Keeps:    at most [`CONNECTIONS_MAX`] connections a port; when one more comes, the oldest goes, so that clients who
-//!           hold connections open cannot keep a probe out.
+//! Keeps:    at most [`CONNECTIONS_MAX`] connections a port; when one more comes, somebody goes or it is turned away
+//!           ([`Crowd`]): clients who hold connections open, or open them all the time, cannot keep a probe out.
 //! Not here: the answers (`answer`).
 
 use super::Admin;
 use super::shown::Shown;
 use crate::certificate::CertificateError;
+use crate::crowd::Crowd;
 use crate::settings::{SecureServing, Serving};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
@@ -135,11 +135,11 @@ pub async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener
 }
 
 async fn accept(listener: TcpListener, mut shown: Option<Shown>, admin: Arc<Admin>) -> Infallible {
+    let crowd = Arc::new(Crowd::new(CONNECTIONS_MAX));
     let mut connections = JoinSet::new();
-    let mut by_age: VecDeque<AbortHandle> = VecDeque::new();
     loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, from) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(
                     err = &error as &dyn std::error::Error,
@@ -150,14 +150,15 @@ async fn accept(listener: TcpListener, mut shown: Option<Shown>, admin: Arc<Admi
             }
         };
         while connections.try_join_next().is_some() {}
-        by_age.retain(|connection| !connection.is_finished());
-        if by_age.len() >= CONNECTIONS_MAX
-            && let Some(oldest) = by_age.pop_front()
-        {
-            oldest.abort();
-        }
+        let Some(place) = crowd.enter(from.ip()) else { continue };
         let acceptor = shown.as_mut().map(Shown::acceptor);
-        by_age.push_back(connections.spawn(client(stream, acceptor, admin.clone())));
+        let client = client(stream, acceptor, admin.clone());
+        connections.spawn(async move {
+            tokio::select! {
+                () = client => {}
+                () = place.is_needed() => {}
+            }
+        });
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use taintward_core::time::Mono;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, duplex};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout};
 
 mod tls;
@@ -188,25 +188,45 @@ async fn nonsense_does_not_hurt() {
     assert_eq!(ask(address, "GET", "/readyz").await.0, 200);
 }
 
+/// A connection from somewhere else than where probes come from.
+async fn elsewhere(to: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((Ipv4Addr::new(127, 0, 0, 2), 0).into()).unwrap();
+    socket.connect(to).await.unwrap()
+}
+
 #[tokio::test]
-async fn connections_held_open_keep_nobody_out() {
+async fn connections_held_open_or_opened_all_the_time_keep_nobody_out() {
     let address = World::default().serve().await;
     let mut held = Vec::new();
     for _ in 0..2 * CONNECTIONS_MAX {
-        let mut stream = TcpStream::connect(address).await.unwrap();
+        let mut stream = elsewhere(address).await;
         let _ = stream.write_all(b"GET /readyz HTTP/1.1\r\n").await;
         held.push(stream);
     }
     assert_eq!(ask(address, "GET", "/readyz").await, (200, "ok".into()));
     let mut byte = [0];
-    let oldest =
-        timeout(Duration::from_secs(2), held[0].read(&mut byte)).await.expect("the oldest is closed");
-    assert!(matches!(oldest, Ok(0) | Err(_)), "{oldest:?}");
     let newest = held.last_mut().unwrap();
-    newest.write_all(b"Host: x\r\n\r\n").await.unwrap();
+    let newest = timeout(Duration::from_secs(2), newest.read(&mut byte)).await.expect("it was turned away");
+    assert!(matches!(newest, Ok(0) | Err(_)), "{newest:?}");
+    let oldest = &mut held[0];
+    oldest.write_all(b"Host: x\r\n\r\n").await.unwrap();
     let mut answer = String::new();
-    newest.read_to_string(&mut answer).await.unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200 OK"), "the newest was not closed: {answer}");
+    oldest.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "the oldest has its chance: {answer}");
+    // Nobody is turned away for long, wherever he comes from.
+    let tried = async {
+        loop {
+            let mut stream = elsewhere(address).await;
+            let _ = stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").await;
+            let mut answer = String::new();
+            let _ = stream.read_to_string(&mut answer).await;
+            if answer.starts_with("HTTP/1.1 200 OK") {
+                break;
+            }
+        }
+    };
+    timeout(Duration::from_secs(20), tried).await.expect("its turn comes");
 }
 
 #[tokio::test(start_paused = true)]
