@@ -61,6 +61,7 @@ const METADATA: Want = Fields(&[
             (ALLOW, All),
         ]),
     ),
+    ("deletionTimestamp", All),
     ("ownerReferences", Each(&Fields(&[("apiVersion", All), ("kind", All), ("controller", All)]))),
 ]);
 
