@@ -12,6 +12,7 @@
 
 mod census;
 mod demand;
+mod due;
 mod hands;
 mod judge;
 mod news;
@@ -32,26 +33,24 @@ use crate::right::Right;
 use crate::settings::Mode;
 use crate::shutdown::Shutdown;
 use hands::{Answer, Done, Errand, Hands};
-use judge::{Judgement, is_remembered};
+use judge::Judgement;
 use news::Batch;
 use retries::{Key, Retries};
-use roster::roster;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use taintward_client::act::Actor;
 use taintward_client::clock::Clock;
-use taintward_client::decode::SeenPool;
 use taintward_client::listen::StreamHealth;
-use taintward_client::pools::{KnownNodes, status_patch};
-use taintward_core::admission::pool::{PoolStatus, Standing};
+use taintward_client::pools::KnownNodes;
+use taintward_core::admission::pool::PoolStatus;
 use taintward_core::effect::Failure;
 use taintward_core::names::{NodeName, Uid};
 use taintward_core::time::{Mono, Span};
 use teller::Teller;
 use tokio::sync::watch;
-use world::{Known as _, World};
+use world::World;
 
 /// Counts are published this often, and a status is written this often at most.
 const HOUSEKEEPING: Span = Span::from_secs(1);
@@ -63,9 +62,6 @@ const ROUND_SHARE: i64 = 4;
 /// The same where only pods came or went.
 const COUNT: Span = Span::from_secs(1);
 const COUNT_SHARE: i64 = 10;
-
-/// The names of known nodes are looked at again after this time.
-const ROSTER_AGAIN: Span = Span::from_secs(60);
 
 /// Batches of news taken in before anything else is done, at most.
 const NEWS_AT_ONCE: usize = 64;
@@ -283,86 +279,6 @@ impl Pools {
         self.look_after_nodes();
         self.look_after_roster();
         self.teller.outbox.send(&self.actor, self.clock.now().mono, &self.metrics);
-    }
-
-    fn look_after_pools(&mut self) {
-        let judgement = Arc::clone(&self.judgement);
-        for (at, judged) in judgement.seen.iter().enumerate() {
-            let (now, key) = (self.clock.now().mono, Key::Pool(judged.uid.clone()));
-            if !self.hands.has_room_for_pools() {
-                self.look = true;
-                return;
-            }
-            let free = !self.hands.is_busy_with(&key) && self.retries.may_try(&key, now);
-            // One that is another by now is judged anew first.
-            let Some(pool) =
-                self.world.pools.get(&judged.uid).filter(|now| free && now.says_the_same(judged))
-            else {
-                continue;
-            };
-            if let Some(errand) = self.errand(&judgement, at, pool)
-                && self.may_act()
-            {
-                if let Errand::Tell(pool, _) = &errand {
-                    self.told.insert(pool.uid.clone(), now);
-                }
-                self.hands.begin(errand, &judgement);
-            }
-        }
-    }
-
-    /// What is to be done about a pool itself.
-    fn errand(&self, judgement: &Judgement, at: usize, seen: &SeenPool) -> Option<Errand> {
-        let (pool, now) = (&seen.pool, self.clock.now());
-        let wants = !pool.leaving && judgement.standing[at] != Standing::Refused;
-        let settled = !self.hands.is_writing_nodes() && now.mono >= self.unsure_until;
-        let memory = &judgement.memory[at];
-        if pool.leaving && seen.is_held() && settled && memory.is_empty {
-            return Some(Errand::Release(seen.clone()));
-        }
-        if wants && !seen.is_held() {
-            return Some(Errand::Hold(seen.clone()));
-        }
-        let counts = self.counts.get(at)?.clone();
-        let told = census::saying(judgement, at, seen, counts, &self.retries, now.wall);
-        if let Some(body) = status_patch(seen, &told, &memory.marks) {
-            let urgent = wants && !is_remembered(pool);
-            let last = self.told.get(&seen.uid);
-            let due = urgent || last.is_none_or(|last| now.mono >= last.plus(HOUSEKEEPING));
-            return due.then(|| Errand::Tell(seen.clone(), body));
-        }
-        (!pool.leaving && settled && memory.may_forget).then(|| Errand::Forget(seen.clone()))
-    }
-
-    fn look_after_nodes(&mut self) {
-        let now = self.clock.now().mono;
-        let free = |node: &&NodeName| {
-            let key = Key::Node((*node).clone());
-            !self.hands.is_busy_with(&key) && self.retries.may_try(&key, now)
-        };
-        let room = self.hands.room_for_nodes();
-        let due: Vec<NodeName> = self.todo.iter().filter(free).take(room).cloned().collect();
-        for node in due {
-            if self.may_act() {
-                self.hands.begin(Errand::Member(node), &self.judgement);
-            }
-        }
-    }
-
-    /// The admission policy learns which nodes are known: at once where that has changed, and now and then, because
-    /// anyone may have written there.
-    fn look_after_roster(&mut self) {
-        let now = self.clock.now().mono;
-        let Some(namespace) = self.namespace.clone() else { return };
-        if self.hands.is_busy_with(&Key::Roster) || !self.retries.may_try(&Key::Roster, now) {
-            return;
-        }
-        let known = roster(&self.judgement, &self.world.pools);
-        let is_new =
-            self.listed.as_ref().is_none_or(|(listed, at)| *listed != known || now >= at.plus(ROSTER_AGAIN));
-        if is_new && self.may_act() {
-            self.hands.begin(Errand::Roster(namespace, known), &self.judgement);
-        }
     }
 
     fn done(&mut self, done: Done) {

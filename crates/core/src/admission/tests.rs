@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 mod brake;
 mod covers;
+mod entry;
 mod extended;
 mod guard;
 mod nodes;

@@ -6,9 +6,10 @@ use crate::worlds::{World, any_world};
 use proptest::prelude::*;
 use taintward_core::admission::extended::extended_tolerations;
 use taintward_core::admission::policy::Upstream;
+use taintward_core::admission::pool::{Enforcement, Pool};
 use taintward_core::admission::request::{NodePool, PodBefore, PodRequest, Surroundings};
 use taintward_core::admission::restriction::{Merging, Restriction, is_superset};
-use taintward_core::admission::review::{Advice, Mutation, Settings, mutate, review, validate};
+use taintward_core::admission::review::{Advice, Mutation, Rule, Settings, mutate, review, validate};
 use taintward_core::admission::{DefaultSeconds, default_tolerations};
 use taintward_core::taint::keys;
 use taintward_core::toleration::{Operator, Toleration};
@@ -175,9 +176,10 @@ proptest! {
         }
     }
 
-    /// Whatever is asked for: there is an answer, the same one each time, and what is unknown refuses nobody.
+    /// Whatever is asked for: there is an answer, the same one each time, and what is unknown refuses no pod but one that
+    /// would be let onto the nodes of a pool that denies.
     #[test]
-    fn what_is_not_known_refuses_nobody(world in any_world(true)) {
+    fn what_is_not_known_keeps_out_of_pools_and_refuses_nothing_else(world in any_world(true)) {
         let rules = settings(Merging::KeepsOwn);
         let known = review(world.request.clone(), &world.around(), &rules);
         prop_assert_eq!(&known, &review(world.request.clone(), &world.around(), &rules));
@@ -185,6 +187,12 @@ proptest! {
         prop_assert!(cold.ruling.denial.is_none());
         prop_assert!(cold.mutation.tolerations.starts_with(&world.request.pod.tolerations));
         let lost = Surroundings { namespace: None, ..world.around() };
+        let denial = review(world.request.clone(), &lost, &rules).ruling.denial;
+        let lenient = world.pools.iter().all(|pool| pool.enforcement != Enforcement::Deny);
+        prop_assert!(denial.as_ref().is_none_or(|denial| denial.rule == Rule::Pools && !lenient));
+        let warned: Vec<Pool> =
+            world.pools.iter().map(|pool| Pool { enforcement: Enforcement::Warn, ..pool.clone() }).collect();
+        let lost = Surroundings { pools: Some(&warned), ..lost };
         prop_assert!(review(world.request.clone(), &lost, &rules).ruling.denial.is_none());
     }
 

@@ -1,0 +1,103 @@
+//! # Due: which errands are begun now
+//! Room:     what is missing between the world as it is and as it is to be: of pools, of nodes, of the names of nodes.
+//! Comes in: the last judgement, what is known by now, what is under way or failed.
+//! Goes out: errands, as long as there is room and the right to act.
+//! Not here: carrying them out (`hands.rs`); what comes of them (`pools.rs`).
+
+use super::hands::Errand;
+use super::judge::{Judgement, is_remembered};
+use super::retries::Key;
+use super::roster::roster;
+use super::world::Known as _;
+use super::{HOUSEKEEPING, Pools, census};
+use std::sync::Arc;
+use taintward_client::decode::SeenPool;
+use taintward_client::pools::status_patch;
+use taintward_core::admission::pool::Standing;
+use taintward_core::names::NodeName;
+use taintward_core::time::Span;
+
+/// The names of known nodes are looked at again after this time.
+const ROSTER_AGAIN: Span = Span::from_secs(60);
+
+impl Pools {
+    pub(super) fn look_after_pools(&mut self) {
+        let judgement = Arc::clone(&self.judgement);
+        for (at, judged) in judgement.seen.iter().enumerate() {
+            let (now, key) = (self.clock.now().mono, Key::Pool(judged.uid.clone()));
+            if !self.hands.has_room_for_pools() {
+                self.look = true;
+                return;
+            }
+            let free = !self.hands.is_busy_with(&key) && self.retries.may_try(&key, now);
+            // One that is another by now is judged anew first.
+            let Some(pool) =
+                self.world.pools.get(&judged.uid).filter(|now| free && now.says_the_same(judged))
+            else {
+                continue;
+            };
+            if let Some(errand) = self.errand(&judgement, at, pool)
+                && self.may_act()
+            {
+                if let Errand::Tell(pool, _) = &errand {
+                    self.told.insert(pool.uid.clone(), now);
+                }
+                self.hands.begin(errand, &judgement);
+            }
+        }
+    }
+
+    /// What is to be done about a pool itself.
+    fn errand(&self, judgement: &Judgement, at: usize, seen: &SeenPool) -> Option<Errand> {
+        let (pool, now) = (&seen.pool, self.clock.now());
+        let wants = !pool.leaving && judgement.standing[at] != Standing::Refused;
+        let settled = !self.hands.is_writing_nodes() && now.mono >= self.unsure_until;
+        let memory = &judgement.memory[at];
+        if pool.leaving && seen.is_held() && settled && memory.is_empty {
+            return Some(Errand::Release(seen.clone()));
+        }
+        if wants && !seen.is_held() {
+            return Some(Errand::Hold(seen.clone()));
+        }
+        let counts = self.counts.get(at)?.clone();
+        let told = census::saying(judgement, at, seen, counts, &self.retries, now.wall);
+        if let Some(body) = status_patch(seen, &told, &memory.marks) {
+            let urgent = wants && !is_remembered(pool);
+            let last = self.told.get(&seen.uid);
+            let due = urgent || last.is_none_or(|last| now.mono >= last.plus(HOUSEKEEPING));
+            return due.then(|| Errand::Tell(seen.clone(), body));
+        }
+        (!pool.leaving && settled && memory.may_forget).then(|| Errand::Forget(seen.clone()))
+    }
+
+    pub(super) fn look_after_nodes(&mut self) {
+        let now = self.clock.now().mono;
+        let free = |node: &&NodeName| {
+            let key = Key::Node((*node).clone());
+            !self.hands.is_busy_with(&key) && self.retries.may_try(&key, now)
+        };
+        let room = self.hands.room_for_nodes();
+        let due: Vec<NodeName> = self.todo.iter().filter(free).take(room).cloned().collect();
+        for node in due {
+            if self.may_act() {
+                self.hands.begin(Errand::Member(node), &self.judgement);
+            }
+        }
+    }
+
+    /// The admission policy learns which nodes are known: at once where that has changed, and now and then, because
+    /// anyone may have written there.
+    pub(super) fn look_after_roster(&mut self) {
+        let now = self.clock.now().mono;
+        let Some(namespace) = self.namespace.clone() else { return };
+        if self.hands.is_busy_with(&Key::Roster) || !self.retries.may_try(&Key::Roster, now) {
+            return;
+        }
+        let known = roster(&self.judgement, &self.world.pools);
+        let is_new =
+            self.listed.as_ref().is_none_or(|(listed, at)| *listed != known || now >= at.plus(ROSTER_AGAIN));
+        if is_new && self.may_act() {
+            self.hands.begin(Errand::Roster(namespace, known), &self.judgement);
+        }
+    }
+}
