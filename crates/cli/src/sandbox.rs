@@ -38,7 +38,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) struct SandboxPlan {
     pub(crate) world: world::Settings,
     pub(crate) listen: SocketAddr,
-    pub(crate) tls: bool,
     pub(crate) kubeconfig_out: Option<PathBuf>,
     /// Without workloads to play with.
     pub(crate) empty: bool,
@@ -86,16 +85,17 @@ pub(crate) async fn run(plan: SandboxPlan) -> Result<(), Box<dyn Error>> {
     // From here on it ends as it should: what is to be saved is saved, even if it is told so before it says a word.
     let ending = Ending::asked_for();
     let address = plan.listen;
-    let listening = Listening::open(address, plan.tls);
+    // Over plain HTTP, kubectl would send no token.
+    let listening = Listening::open(address, true);
     let listening = listening.await.map_err(|why| SandboxError::Listen { address, why })?;
     let (path, chosen) = match &plan.kubeconfig_out {
         // Another terminal is in another folder.
         Some(path) => (std::path::absolute(path)?, true),
         None => (files::own_kubeconfig(), false),
     };
-    files::write_kubeconfig(&path, chosen, &listening.kubeconfig())?;
     let url = listening.url();
     let server = world.server().clone();
+    files::write_kubeconfig(&path, chosen, &listening.kubeconfig(server.token()))?;
     let tasks = [
         tokio::spawn(async move { match listening.serve(server).await {} }),
         tokio::spawn({
@@ -237,7 +237,10 @@ fn opening(plan: &SandboxPlan, server: &Server, url: &str, kubeconfig: &Path) ->
     if !plan.listen.ip().is_loopback() {
         lines.insert(
             1,
-            format!("  WARNING: {} is not loopback: everybody who reaches it may do everything", plan.listen),
+            format!(
+                "  WARNING: {} is not loopback: whoever has its kubeconfig may do everything, from anywhere",
+                plan.listen
+            ),
         );
     }
     lines

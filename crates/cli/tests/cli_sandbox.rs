@@ -6,7 +6,9 @@
 //!           (`sandbox_kubectl.rs`), the API (`crates/sandbox`).
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
+use std::fs::Permissions;
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -48,14 +50,13 @@ fn the_tour_passes_where_nobody_watches() {
 fn plain_lines_tell_what_happens_and_ctrl_c_ends_it_at_once() {
     let mut sandbox = Running::start(&["--plain"]);
     let address = sandbox.address();
-    let kubeconfig = sandbox.until("export KUBECONFIG=").trim().rsplit('=').next().unwrap().to_owned();
+    let kubeconfig = sandbox.kubeconfig();
     let line = sandbox.until("goes to n");
     assert!(line.contains("pod shop/"), "{line}");
     assert!(std::fs::read_to_string(&kubeconfig).unwrap().contains(&address));
     std::thread::sleep(Duration::from_secs(2));
     let taint = r#"{"spec":{"taints":[{"key":"k","value":"v","effect":"NoExecute"}]}}"#;
-    let answer = ask(&address, "PATCH", "/api/v1/nodes/n1", taint);
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    ask(&kubeconfig, "PATCH", "/api/v1/nodes/n1", taint);
     sandbox.until("node n1: taint k=v:NoExecute");
     let line = sandbox.until("leaves:");
     assert!(line.contains("k=v:NoExecute"), "{line}");
@@ -67,15 +68,22 @@ fn plain_lines_tell_what_happens_and_ctrl_c_ends_it_at_once() {
 #[test]
 fn what_is_saved_can_be_loaded() {
     let (file, kubeconfig) = (File::named("state.json"), File::named("kubeconfig"));
+    // What somebody else could read so far is closed to them.
+    for open in [&file, &kubeconfig] {
+        std::fs::write(&open.0, "x").unwrap();
+        std::fs::set_permissions(&open.0, Permissions::from_mode(0o644)).unwrap();
+    }
     let flags = ["--plain", "--nodes", "2", "--save", file.path(), "--kubeconfig-out", kubeconfig.path()];
     let mut sandbox = Running::start(&flags);
     sandbox.until("goes to n");
     sandbox.signal(rustix::process::Signal::TERM);
     assert_eq!(sandbox.ends_within(Duration::from_secs(2)), 0);
-    assert!(kubeconfig.0.exists(), "a kubeconfig that was asked for stays");
+    for (private, whose) in [(&kubeconfig, "a kubeconfig that was asked for"), (&file, "what was saved")] {
+        let mode = std::fs::metadata(&private.0).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{whose} stays, for its owner only");
+    }
     let mut again = Running::start(&["--plain", "--load", file.path()]);
-    let address = again.address();
-    let nodes = ask(&address, "GET", "/api/v1/nodes", "");
+    let nodes = ask(&again.kubeconfig(), "GET", "/api/v1/nodes", "");
     assert!(nodes.contains("\"n2\"") && !nodes.contains("\"n3\""), "{nodes}");
 }
 
@@ -126,8 +134,7 @@ fn lines_that_cannot_be_written_end_it_with_a_failure() {
 #[test]
 fn an_installation_is_kept_and_found_as_it_was_left() {
     let mut sandbox = Running::start(&["--plain", "--nodes", "1", "--empty"]);
-    let address = sandbox.address();
-    let kubeconfig = sandbox.until("export KUBECONFIG=").trim().rsplit('=').next().unwrap().to_owned();
+    let kubeconfig = sandbox.kubeconfig();
     let install = |how: &[&str]| {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_taintward"));
         command.args(["install", "--image", "registry.example/taintward:1"]).args(how);
@@ -146,7 +153,7 @@ fn an_installation_is_kept_and_found_as_it_was_left() {
     assert!(again.lines().all(|line| line.ends_with(" unchanged")), "{again}");
     let pods = "/api/v1/namespaces/taintward-system/pods";
     eventually("its pods run", || {
-        ask(&address, "GET", pods, "").contains("\"phase\":\"Running\"").then_some(())
+        ask(&kubeconfig, "GET", pods, "").contains("\"phase\":\"Running\"").then_some(())
     });
 }
 

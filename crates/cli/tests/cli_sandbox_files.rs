@@ -41,11 +41,11 @@ fn nodes_come_from_a_file() {
     let mut sandbox = Running::start(&["--plain", "--nodes", &file]);
     let first = sandbox.until("Taintward sandbox:");
     assert!(first.contains("2 nodes in 2 zones"), "{first}");
-    let address = first.trim().rsplit("//").next().unwrap();
+    let kubeconfig = sandbox.kubeconfig();
     assert!(sandbox.until("kubectl taint").contains("nodes east-1"));
     // Pods go to where they can: the sandbox lives as with nodes that are counted.
     sandbox.until("goes to west-1");
-    let nodes = ask(address, "GET", "/api/v1/nodes", "");
+    let nodes = ask(&kubeconfig, "GET", "/api/v1/nodes", "");
     for words in ["\"east-1\"", "\"west-1\"", "\"key\":\"gpu\"", "\"cpu\":\"2\""] {
         assert!(nodes.contains(words), "{words}");
     }

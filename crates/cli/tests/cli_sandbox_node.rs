@@ -35,9 +35,9 @@ fn node(folder: &Folder, typed: &str) -> (i32, String, String) {
 fn nodes_misbehave_and_come_back() {
     let folder = Folder::named("node");
     let mut sandbox = Running::of(at_home(&folder, &["--plain", "--nodes", "3"]));
-    let address = sandbox.address();
+    let kubeconfig = sandbox.kubeconfig();
     let annotations = |name: &str| {
-        let answer = ask(&address, "GET", &format!("/api/v1/nodes/{name}"), "");
+        let answer = ask(&kubeconfig, "GET", &format!("/api/v1/nodes/{name}"), "");
         let of = answer.split("\"annotations\":{").nth(1).and_then(|rest| rest.split('}').next());
         of.unwrap_or_default().to_owned()
     };

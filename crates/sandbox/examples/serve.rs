@@ -16,7 +16,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let world = World::new(&Settings::default());
     sample::furnish(&world);
     let listening = Listening::open(address, false).await?;
-    println!("{}", listening.url());
+    println!("{}\nauthorization: Bearer {}", listening.url(), world.server().token().text());
     let life = tokio::spawn(world.life().run());
     listening.serve(world.server().clone()).await;
     life.abort();

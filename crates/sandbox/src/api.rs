@@ -37,6 +37,7 @@ use crate::failure::Failure;
 use crate::ids::Ids;
 use crate::resource::Number;
 use crate::store::{Object, Store};
+use crate::token::Token;
 use gate::Gate;
 use serde_json::Value;
 use std::sync::Arc;
@@ -52,6 +53,7 @@ struct Shared {
     store: Store,
     clock: Clock,
     ids: Ids,
+    token: Token,
     admission: Admission,
     /// The rules of Taintward's webhook, if they are on.
     gate: Option<Gate>,
@@ -61,7 +63,8 @@ impl Server {
     /// A server with nothing in it.
     pub fn new(store: Store, clock: Clock, seed: u64, admission: Admission) -> Self {
         let gate = admission.rules.then(Gate::new);
-        let shared = Shared { store, clock, ids: Ids::new(seed), admission, gate };
+        let (ids, token) = (Ids::new(seed), Token::random());
+        let shared = Shared { store, clock, ids, token, admission, gate };
         Self { shared: Arc::new(shared), user: Arc::default() }
     }
 
@@ -89,6 +92,11 @@ impl Server {
     /// Where identities come from.
     pub fn ids(&self) -> &Ids {
         &self.shared.ids
+    }
+
+    /// What lets clients on sockets in; within the process it is not asked for.
+    pub fn token(&self) -> &Token {
+        &self.shared.token
     }
 
     /// One object, to be worked on.

@@ -137,6 +137,11 @@ impl Failure {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
+    /// 415: a body of no type at all, in the words that a real server has for patches.
+    pub fn untyped() -> Self {
+        Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type").with(json!({}))
+    }
+
     /// 406.
     pub fn not_acceptable(allowed: &[&str]) -> Self {
         let message = format!("only the following media types are accepted: {}", allowed.join(", "));

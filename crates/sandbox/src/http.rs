@@ -39,6 +39,7 @@ use asked::Asked;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::header::DATE;
+use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response};
 use http_body_util::{BodyExt as _, Limited};
 use jiff::fmt::rfc2822::DateTimePrinter;
@@ -70,7 +71,6 @@ where
         let server = self.clone();
         Box::pin(async move {
             let (head, body) = request.into_parts();
-            let accept = accept::of(&head);
             let writes = !matches!(head.method, Method::GET | Method::HEAD);
             let answer = match Limited::new(body, BODY_MOST).collect().await {
                 Ok(body) => server.answer(Asked::new(&head, body.to_bytes(), server.user())),
@@ -84,11 +84,7 @@ where
                 // Watches go first: controllers wait, and say so, while their own write is answered but not yet heard of.
                 tokio::task::yield_now().await;
             }
-            let answer = answer.unwrap_or_else(|failure| Answer::refused(&failure, accept));
-            let pretty = accept.pretty || print::is_wanted(&head);
-            let mut answer = if pretty { answer.printed() } else { answer }.into_response();
-            answer.headers_mut().insert(DATE, server.date());
-            Ok(answer)
+            Ok(server.told(&head, answer))
         })
     }
 }
@@ -100,6 +96,21 @@ impl Server {
         // Years that the form cannot write are no reason to answer nothing; nor can any of its text be a bad header.
         let text = text.unwrap_or_default();
         HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static(""))
+    }
+
+    /// The answer to a request whose body nobody will read.
+    pub(crate) fn refuse(&self, head: &Parts, failure: Failure) -> Response<AnswerBody> {
+        self.told(head, Err(failure))
+    }
+
+    /// An answer in the form that was asked for.
+    fn told(&self, head: &Parts, answer: Result<Answer, Failure>) -> Response<AnswerBody> {
+        let accept = accept::of(head);
+        let answer = answer.unwrap_or_else(|failure| Answer::refused(&failure, accept));
+        let pretty = accept.pretty || print::is_wanted(head);
+        let mut answer = if pretty { answer.printed() } else { answer }.into_response();
+        answer.headers_mut().insert(DATE, self.date());
+        answer
     }
 
     /// Answers a request whose body has arrived.

@@ -30,5 +30,6 @@ pub mod serve;
 pub mod snapshot;
 pub mod standard;
 pub mod store;
+pub mod token;
 pub mod validate;
 pub mod world;

@@ -2,25 +2,30 @@
 //! Room:     listening, TLS, connections; the kubeconfig that leads here.
 //! Comes in: an address; a server.
 //! Goes out: answers over HTTP/1.1 and HTTP/2.
-//! Keeps:    at most so many connections; none is waited for without end, whether it sends nothing, sends slowly, does
+//! Keeps:    only those who may come in are answered (`door`); at most so many connections; none is waited for without end, whether it sends nothing, sends slowly, does
 //!           not read, or is gone ([`Limits`]).
 //! Not here: what is answered (`http`); where to listen (the command line).
 
 mod bodies;
+mod door;
+mod reception;
 
 pub use bodies::Late;
 
 use crate::api::Server;
 use crate::http::AnswerBody;
+use crate::token::Token;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bodies::Timely;
 use bytes::Bytes;
-use futures::future::BoxFuture;
+use door::Door;
+use futures::future::{BoxFuture, ready};
 use http::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
+use reception::Reception;
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use std::convert::Infallible;
@@ -31,7 +36,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use taintward_serve::patience::{Patient, keep_alive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -117,53 +121,37 @@ impl Listening {
         format!("{scheme}://{}", self.address)
     }
 
-    /// A kubeconfig that leads here.
-    pub fn kubeconfig(&self) -> String {
+    /// A kubeconfig that leads here. Over plain HTTP kubectl sends no token, whatever stands in it.
+    pub fn kubeconfig(&self, token: &Token) -> String {
         let trust = self.tls.as_ref().map_or_else(String::new, |tls| {
             format!("    certificate-authority-data: {}\n", STANDARD.encode(&tls.pem))
         });
         format!(
             "apiVersion: v1\nkind: Config\nclusters:\n- name: taintward-sandbox\n  cluster:\n    server: {}\n{trust}\
-             users:\n- name: taintward-sandbox\n  user:\n    token: sandbox\ncontexts:\n- name: taintward-sandbox\n  context:\n    \
+             users:\n- name: taintward-sandbox\n  user:\n    token: \"{}\"\ncontexts:\n- name: taintward-sandbox\n  context:\n    \
              cluster: taintward-sandbox\n    user: taintward-sandbox\ncurrent-context: taintward-sandbox\n",
-            self.url()
+            self.url(),
+            token.text(),
         )
     }
 
     /// Answers until the task is dropped.
     pub async fn serve(self, server: Server) -> Infallible {
         let limits = self.limits;
-        let connections = Arc::new(Semaphore::new(limits.connections));
         let large = Arc::new(Semaphore::new(limits.large_bodies));
-        loop {
-            let Ok(permit) = Arc::clone(&connections).acquire_owned().await else {
-                std::future::pending().await
-            };
-            let Ok((stream, _)) = self.listener.accept().await else {
-                // Out of file handles, most likely: others are closed meanwhile.
-                tokio::time::sleep(Duration::from_millis(50)).await;
-                continue;
-            };
-            let _ = stream.set_nodelay(true);
-            let _ = keep_alive(&stream, limits.silence);
+        let door = Arc::new(Door::new(self.address, server.token().clone()));
+        let acceptor = self.tls.map(|tls| tls.acceptor);
+        let mut arrived = Reception { acceptor, limits }.open(self.listener);
+        while let Some((stream, permit)) = arrived.recv().await {
             let begun = Arc::default();
-            let service = Careful { server: server.clone(), limits, large: Arc::clone(&large), begun };
-            let acceptor = self.tls.as_ref().map(|tls| tls.acceptor.clone());
-            let stream = Patient::new(stream, limits.stall);
+            let (server, door, large) = (server.clone(), Arc::clone(&door), Arc::clone(&large));
+            let service = Careful { server, door, limits, large, begun };
             tokio::spawn(async move {
-                match acceptor {
-                    None => converse(stream, service).await,
-                    Some(acceptor) => {
-                        if let Ok(Ok(stream)) =
-                            tokio::time::timeout(limits.head, acceptor.accept(stream)).await
-                        {
-                            converse(stream, service).await;
-                        }
-                    }
-                }
+                converse(stream, service).await;
                 drop(permit);
             });
         }
+        std::future::pending().await
     }
 }
 
@@ -198,6 +186,7 @@ async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, 
 #[derive(Clone)]
 struct Careful {
     server: Server,
+    door: Arc<Door>,
     limits: Limits,
     large: Arc<Semaphore>,
     /// Whether the connection has asked for anything.
@@ -219,6 +208,10 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         self.begun.store(true, Ordering::Relaxed);
+        if let Err(failure) = self.door.check(&request, request.body().is_end_stream()) {
+            let (head, _) = request.into_parts();
+            return Box::pin(ready(Ok(self.server.refuse(&head, failure))));
+        }
         self.server.call(request.map(|body| Timely::new(body, self.limits.body, &self.large)))
     }
 }

@@ -57,13 +57,24 @@ impl Stage {
     }
 
     async fn get(&self, path: &str) -> TcpStream {
-        self.send(format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await
+        self.send(format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{}\r\n", self.entry()).as_bytes()).await
+    }
+
+    fn entry(&self) -> String {
+        format!("authorization: Bearer {}\r\n", self.server.token().text())
+    }
+
+    /// A POST whose body has begun.
+    fn post(&self, length: usize, begun: &str) -> Vec<u8> {
+        let head = "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json";
+        format!("{head}\r\n{}content-length: {length}\r\n\r\n{begun}", self.entry()).into_bytes()
     }
 
     /// Somebody else asks: how long it took.
     async fn answers(&self) -> Duration {
         let began = Instant::now();
-        let mut stream = self.send(b"GET /readyz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await;
+        let mut stream =
+            self.send(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
         let mut answer = String::new();
         timeout(PATIENCE, stream.read_to_string(&mut answer)).await.expect("it answers nobody").unwrap();
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -81,13 +92,6 @@ impl Stage {
             self.server.create(&on, object, &Wish::by("test")).unwrap();
         }
     }
-}
-
-/// A POST whose body has begun.
-fn post(length: usize, begun: &str) -> Vec<u8> {
-    let head =
-        "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nhost: x\r\ncontent-type: application/json";
-    format!("{head}\r\ncontent-length: {length}\r\n\r\n{begun}").into_bytes()
 }
 
 fn config(name: &str, padding: usize) -> String {
@@ -114,7 +118,7 @@ async fn ends(stream: &mut TcpStream) -> bool {
 #[tokio::test]
 async fn a_body_that_comes_byte_by_byte_is_given_up_in_its_time_and_blocks_nobody() {
     let stage = Stage::set(Limits { body: SHORT, ..limits() }).await;
-    let stream = stage.send(&post(100_000, "{")).await;
+    let stream = stage.send(&stage.post(100_000, "{")).await;
     let (mut from, mut to) = stream.into_split();
     let dripping = tokio::spawn(async move {
         while to.write_all(b" ").await.is_ok() {
@@ -135,11 +139,11 @@ async fn a_body_that_comes_byte_by_byte_is_given_up_in_its_time_and_blocks_nobod
 #[tokio::test]
 async fn large_bodies_that_do_not_come_hold_up_large_ones_for_a_while_and_small_ones_never() {
     let stage = Stage::set(Limits { body: SHORT * 3, large_bodies: 1, ..limits() }).await;
-    let _slow = stage.send(&post(2_000_000, &" ".repeat(200_000))).await;
+    let _slow = stage.send(&stage.post(2_000_000, &" ".repeat(200_000))).await;
     sleep(SHORT).await;
     let (small, large) = (config("small", 10), config("large", 500_000));
-    let mut large = stage.send(&post(large.len(), &large)).await;
-    let mut small = stage.send(&post(small.len(), &small)).await;
+    let mut large = stage.send(&stage.post(large.len(), &large)).await;
+    let mut small = stage.send(&stage.post(small.len(), &small)).await;
     assert!(status(&mut small).await.contains("201"));
     let mut nothing = [0; 1];
     assert!(timeout(SHORT / 4, large.read(&mut nothing)).await.is_err(), "it was its turn too early");
@@ -205,11 +209,13 @@ async fn a_watcher_that_reads_stays_however_long_nothing_happens() {
 }
 
 /// A GET as an HTTP/2 client sends it at the beginning of a connection.
-fn http2_get(path: &str) -> Vec<u8> {
-    // In HPACK: GET and http stand in the static table; path and authority are spelled out.
+fn http2_get(path: &str, bearer: &str) -> Vec<u8> {
+    // In HPACK: GET and http stand in the static table; path, authority and authorization are spelled out.
     let mut head = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).unwrap()];
     head.extend_from_slice(path.as_bytes());
-    head.extend_from_slice(&[0x01, 1, b'x']);
+    head.extend_from_slice(b"\x01\x09localhost");
+    head.extend_from_slice(&[0x0f, 0x08, u8::try_from(bearer.len()).unwrap()]);
+    head.extend_from_slice(bearer.as_bytes());
     let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     bytes.extend_from_slice(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
     bytes.extend_from_slice(&[0, 0, u8::try_from(head.len()).unwrap(), 1, 5, 0, 0, 0, 1]);
@@ -221,7 +227,8 @@ fn http2_get(path: &str) -> Vec<u8> {
 async fn who_vanishes_without_closing_is_missed() {
     let stage =
         Stage::set(Limits { silence: SHORT, stall: SHORT, head: SHORT, connections: 1, ..limits() }).await;
-    let mut gone = stage.send(&http2_get("/api/v1/nodes?watch=1")).await;
+    let bearer = format!("Bearer {}", stage.server.token().text());
+    let mut gone = stage.send(&http2_get("/api/v1/nodes?watch=1", &bearer)).await;
     let mut said = vec![0; 4096];
     let mut told = Vec::new();
     while !String::from_utf8_lossy(&told).contains("ADDED") {

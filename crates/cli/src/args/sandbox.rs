@@ -35,9 +35,6 @@ pub(crate) struct SandboxArgs {
     /// Where the API server listens: a port of this machine, or an address with one; port 0 takes any that is free
     #[arg(long, default_value = "127.0.0.1:0", value_name = "[ADDRESS:]PORT", value_parser = address)]
     listen: SocketAddr,
-    /// Speak HTTPS, with a certificate made for this run
-    #[arg(long)]
-    tls: bool,
     /// Write the kubeconfig here; without it, to a file in the folder for temporary files that goes when this ends
     #[arg(long, value_name = "FILE")]
     kubeconfig_out: Option<PathBuf>,
@@ -226,7 +223,6 @@ fn start(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
     Ok(SandboxPlan {
         world,
         listen: args.listen,
-        tls: args.tls,
         kubeconfig_out: args.kubeconfig_out,
         empty: args.empty || args.load.is_some(),
         nodes: file,

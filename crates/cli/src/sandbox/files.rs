@@ -4,9 +4,9 @@
 //! Goes out: objects in the world; files, whole or not at all; [`FileError`]s.
 //! Not here: what stands in them (`taintward_sandbox::{file, snapshot, fleet}`).
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use taintward_sandbox::api::Server;
 use taintward_sandbox::file::{BYTES_MOST, Unread};
@@ -79,7 +79,7 @@ pub(super) fn check_save(path: &Path) -> Result<(), FileError> {
     let tried = match fs::metadata(&target) {
         Ok(metadata) if metadata.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         Ok(metadata) if !metadata.is_file() => OpenOptions::new().write(true).open(&target).map(drop),
-        _ => fresh(&beside(&target), 0o666).and_then(|_| fs::remove_file(beside(&target))),
+        _ => fresh(&beside(&target), PRIVATE).and_then(|_| fs::remove_file(beside(&target))),
     };
     tried.map_err(|why| FileError::Save { path: named(path), why })
 }
@@ -95,7 +95,7 @@ fn replace(target: &Path, bytes: &[u8]) -> io::Result<()> {
         return OpenOptions::new().write(true).open(target)?.write_all(bytes);
     }
     let beside = beside(target);
-    let written = fresh(&beside, 0o666)
+    let written = fresh(&beside, PRIVATE)
         .and_then(|mut file| {
             file.write_all(bytes)?;
             file.sync_all()
@@ -153,12 +153,24 @@ pub(super) fn kubeconfigs() -> Vec<PathBuf> {
     found
 }
 
+/// For its owner only: a cluster has Secrets in it, a kubeconfig a token.
+const PRIVATE: u32 = 0o600;
+
+/// Opens a file to write it anew. One that others could read so far is closed to them before anything stands in it.
+fn ours_alone(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(PRIVATE).open(path)?;
+    if file.metadata()?.is_file() {
+        file.set_permissions(Permissions::from_mode(PRIVATE))?;
+    }
+    Ok(file)
+}
+
 /// A kubeconfig for nobody else to read.
 pub(super) fn write_kubeconfig(path: &Path, chosen: bool, text: &str) -> Result<(), FileError> {
     let opened = match chosen {
-        true => OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path),
+        true => ours_alone(path),
         // In a folder where everybody writes, what stands at this name is not followed.
-        false => fresh(path, 0o600),
+        false => fresh(path, PRIVATE),
     };
     let written = opened.and_then(|mut file| file.write_all(text.as_bytes()));
     written.map_err(|why| FileError::Kubeconfig { path: named(path), why })

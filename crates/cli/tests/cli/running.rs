@@ -1,13 +1,13 @@
 //! # Running: a sandbox as a child process
-//! Room:     starting the built program, reading its lines, asking it by hand, files that go with the test.
+//! Room:     starting the built program, reading its lines, asking it as its kubeconfig says, files that go with the test.
 //! Comes in: flags.
 //! Goes out: what it prints and answers.
 //! Not here: what is expected of it.
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
 use super::patience::Lines;
-use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
+use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -57,6 +57,11 @@ impl Running {
     /// Where it listens.
     pub(crate) fn address(&mut self) -> String {
         self.until("Taintward sandbox:").trim().rsplit("//").next().unwrap().to_owned()
+    }
+
+    /// The kubeconfig that it says leads to it; the line comes after the address.
+    pub(crate) fn kubeconfig(&mut self) -> String {
+        self.until("export KUBECONFIG=").trim().rsplit('=').next().unwrap().to_owned()
     }
 
     /// All it says on standard error, once it has ended.
@@ -146,17 +151,15 @@ impl Drop for Folder {
     }
 }
 
-/// One request, by hand.
-pub(crate) fn ask(address: &str, method: &str, path: &str, body: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    write!(
-        stream,
-        "{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/merge-patch+json\r\n\
-         content-length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+/// One request to where a kubeconfig leads, with what stands in it; what is refused fails the test.
+pub(crate) fn ask(kubeconfig: &str, method: &str, path: &str, body: &str) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+        let request = http::Request::builder().method(method).uri(path);
+        let request = request.header("content-type", "application/merge-patch+json");
+        let request = request.body(body.as_bytes().to_vec()).unwrap();
+        kube::Client::try_from(config).unwrap().request_text(request).await.unwrap()
+    })
 }

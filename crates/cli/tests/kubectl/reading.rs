@@ -44,7 +44,7 @@ fn what_there_is_can_be_asked() {
     stage.says("api-versions", &["apps/v1\n", "policy/v1\n", "\nv1\n"]);
     stage.says("api-resources", &["poddisruptionbudgets", "pdb", "policy/v1", "PodDisruptionBudget"]);
     stage.says("explain pod.spec.tolerations", &["tolerationSeconds\t<integer>", "<[]Toleration>"]);
-    stage.says("cluster-info", &["control plane", "is running at", "http://127.0.0.1:"]);
+    stage.says("cluster-info", &["control plane", "is running at", "https://127.0.0.1:"]);
     assert_eq!(stage.ok("auth can-i delete pods"), "yes\n");
     stage.says("auth can-i --list", &["*.*"]);
     stage.says("auth whoami", &["sandbox", "system:masters"]);
@@ -90,15 +90,15 @@ fn a_watch_tells_what_comes() {
 }
 
 #[test]
-fn the_same_over_tls() {
-    let Some(stage) = Stage::set("the_same_over_tls", &["--tls"]) else { return };
-    stage.settled();
-    stage.says("cluster-info", &["https://127.0.0.1:"]);
-    stage.says("get nodes", &["n6", "Ready"]);
-    stage.says("taint nodes n1 dedicated=db:NoExecute", &["node/n1 tainted"]);
-    let web = "get pods -n shop -l app=web --field-selector spec.nodeName=n1 -o name";
-    stage.until(web, str::is_empty);
-    stage.fails("exec -n shop ds/agent -- ls", "nothing runs in this sandbox");
+fn who_has_not_read_the_kubeconfig_is_let_see_nothing() {
+    let Some(stage) = Stage::set("who_has_not_read_the_kubeconfig_is_let_see_nothing", &["--empty"]) else {
+        return;
+    };
+    stage.fails("get nodes --token=sandbox", "You must be logged in to the server");
+    stage.fails("create namespace a --token=sandbox", "You must be logged in to the server");
+    stage.until("get serviceaccounts", |said| said.contains("default"));
+    let token = stage.ok("create token default");
+    stage.says(&format!("get nodes --token={}", token.trim()), &["n6"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! Room:     the accounts of a sandbox: its one user, the parts of the cluster, and whom a request says it acts for.
 //! Comes in: headers; names of parts.
 //! Goes out: [`User`], as the rules of admission are told it.
-//! Keeps:    nobody is checked: everybody may be anybody.
+//! Keeps:    who is in may be anybody: only the token is checked (`serve/door.rs`).
 //! Not here: what anybody may do (everything).
 
 use http::HeaderMap;

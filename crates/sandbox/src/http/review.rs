@@ -2,7 +2,7 @@
 //! Room:     access reviews, token requests: everybody may do everything here.
 //! Comes in: reviews.
 //! Goes out: the same with a status.
-//! Not here: any real right; this listens on loopback.
+//! Not here: any real right; whether somebody gets in (`serve/door.rs`).
 
 use super::answer::Answer;
 use super::asked::Asked;
@@ -40,7 +40,7 @@ impl Server {
             "SelfSubjectReview" => {
                 json!({"userInfo": {"username": asked.user.name, "groups": asked.user.groups}})
             }
-            "TokenReview" => json!({"authenticated": true, "user": {"username": "sandbox"}}),
+            "TokenReview" => self.recognized(&review),
             _ => json!({"allowed": true, "reason": "everybody may do everything in a sandbox"}),
         };
         let encoding = asked.accept.check()?.encoding;
@@ -55,14 +55,26 @@ impl Server {
         self.success(asked, 201, None)
     }
 
-    /// A token that opens nothing: no door here has a lock.
-    pub(super) fn token(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
+    /// Whether a token is this server's, whose only one it is.
+    fn recognized(&self, review: &Value) -> Value {
+        let token = review["spec"]["token"].as_str().unwrap_or_default();
+        if self.token().is(token.as_bytes()) {
+            let user = self.user();
+            let user = json!({"username": user.name, "groups": user.groups});
+            return json!({"authenticated": true, "user": user});
+        }
+        json!({"user": {}, "error": "invalid bearer token"})
+    }
+
+    /// A token that gets its bearer in, as whom is not asked: the sandbox has one for everybody.
+    pub(super) fn token_request(&self, asked: &Asked, on: &On) -> Result<Answer, Failure> {
         self.read(&On { sub: None, ..on.clone() })?;
         let mut request = body::object(asked)?;
         let end = self.clock().now() + jiff::SignedDuration::from_hours(1);
         request["kind"] = json!("TokenRequest");
         request["apiVersion"] = json!("authentication.k8s.io/v1");
-        request["status"] = json!({"token": "sandbox", "expirationTimestamp": crate::clock::stamp(end)});
+        request["status"] =
+            json!({"token": self.token().text(), "expirationTimestamp": crate::clock::stamp(end)});
         let encoding = asked.accept.check()?.encoding;
         Ok(Answer::new(201, content_type(encoding), encoded(&request, encoding)))
     }

@@ -40,7 +40,7 @@ impl Server {
             (&Method::GET | &Method::HEAD, _) => self.get_one(asked, on),
             (&Method::POST, Some(Sub::Binding)) => self.post_binding(asked, on),
             (&Method::POST, Some(Sub::Eviction)) => self.post_eviction(asked, on),
-            (&Method::POST, Some(Sub::Token)) => self.token(asked, on),
+            (&Method::POST, Some(Sub::Token)) => self.token_request(asked, on),
             (_, Some(Sub::Binding | Sub::Eviction | Sub::Log | Sub::Token)) => Err(Failure::not_allowed()),
             (&Method::PUT, Some(Sub::Scale)) => self.put_scale(asked, on),
             (&Method::PATCH, Some(Sub::Scale)) => self.patch_scale(asked, on),

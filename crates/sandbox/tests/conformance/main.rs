@@ -57,15 +57,21 @@ fn sandbox() -> Option<Target> {
             let world = World::new(&settings);
             world.server().store().compact();
             let listening = Listening::open("127.0.0.1:0".parse().unwrap(), false).await.unwrap();
-            tell.send(listening.url()).unwrap();
+            let token = world.server().token().text().to_owned();
+            tell.send((listening.url(), token)).unwrap();
             listening.serve(world.server().clone()).await
         })
     });
-    Some(Target::open("sandbox", &told.recv().unwrap()))
+    let (url, token) = told.recv().unwrap();
+    Some(Target::open("sandbox", &url, &token))
 }
 
 /// What the sandbox is known to answer otherwise, and why that stays.
-const KNOWN: [(&str, &str); 4] = [
+const KNOWN: [(&str, &str); 5] = [
+    (
+        "creating::no_content_type",
+        "a body without a type is what a web page can send unasked; no client of Kubernetes leaves the type out",
+    ),
     (
         "verbs::a_review_without_a_question",
         "the refusal of a review that has a name prints all its metadata, with who manages which field; nobody manages \

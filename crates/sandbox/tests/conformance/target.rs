@@ -1,6 +1,6 @@
 //! # Target: a server that is asked
 //! Room:     where a server listens and how to get in; plain HTTP/1.1 to it.
-//! Comes in: a kubeconfig's content, or the address of a server without TLS.
+//! Comes in: a kubeconfig's content, or the address of a server without TLS and what lets somebody in.
 //! Goes out: raw answers, nothing interpreted.
 //! Not here: what an answer means (`play.rs`); starting servers (`main.rs`).
 
@@ -20,6 +20,8 @@ pub(crate) struct Target {
     /// What reports call it.
     pub(crate) name: &'static str,
     config: Config,
+    /// Beside what the connection itself says.
+    entry: Option<String>,
 }
 
 impl Target {
@@ -27,12 +29,12 @@ impl Target {
     pub(crate) async fn from_kubeconfig(name: &'static str, path: &Path) -> Self {
         let kubeconfig = Kubeconfig::read_from(path).unwrap();
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-        Self { name, config }
+        Self { name, config, entry: None }
     }
 
-    /// A server without TLS that asks nobody who they are: `http://127.0.0.1:PORT`.
-    pub(crate) fn open(name: &'static str, address: &str) -> Self {
-        Self { name, config: Config::new(address.parse().unwrap()) }
+    /// A server without TLS: `http://127.0.0.1:PORT`.
+    pub(crate) fn open(name: &'static str, address: &str, token: &str) -> Self {
+        Self { name, config: Config::new(address.parse().unwrap()), entry: Some(format!("Bearer {token}")) }
     }
 
     /// A connection pool of one runtime's own.
@@ -42,7 +44,8 @@ impl Target {
         tcp.set_nodelay(true);
         let https = self.config.rustls_https_connector_with_connector(tcp).unwrap();
         let base = self.config.cluster_url.to_string().trim_end_matches('/').to_owned();
-        Wire { client: Client::builder(TokioExecutor::new()).build(https), base }
+        let entry = self.entry.clone();
+        Wire { client: Client::builder(TokioExecutor::new()).build(https), base, entry }
     }
 }
 
@@ -50,6 +53,7 @@ impl Target {
 pub(crate) struct Wire {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     base: String,
+    entry: Option<String>,
 }
 
 impl Wire {
@@ -62,6 +66,9 @@ impl Wire {
         body: Bytes,
     ) -> http::Response<Incoming> {
         let mut request = http::Request::builder().method(method).uri(format!("{}{path}", self.base));
+        if let Some(entry) = &self.entry {
+            request = request.header("authorization", entry);
+        }
         for (name, value) in headers {
             request = request.header(name, value);
         }

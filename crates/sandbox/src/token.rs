@@ -1,0 +1,60 @@
+//! # Token: what lets somebody in
+//! Room:     a bearer token of 256 random bits, one for each server.
+//! Comes in: the system's randomness; what somebody offers.
+//! Goes out: text for a kubeconfig; whether the offer is right.
+//! Keeps:    how long a comparison takes tells nothing but the length.
+//! Not here: where it is asked for (`serve/door.rs`).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use std::fmt;
+
+/// A secret.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl Token {
+    /// A new one.
+    ///
+    /// # Panics
+    /// If the system has no random numbers: nothing could be kept secret then.
+    pub fn random() -> Self {
+        let mut bits = [0; 32];
+        let random = rustls::crypto::ring::default_provider().secure_random;
+        random.fill(&mut bits).expect("the system has random numbers");
+        Self(URL_SAFE_NO_PAD.encode(bits))
+    }
+
+    /// As it is sent.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether this is it.
+    pub fn is(&self, offered: &[u8]) -> bool {
+        let own = self.0.as_bytes();
+        let differing = own.iter().zip(offered).fold(0, |sum, (one, other)| sum | (one ^ other));
+        own.len() == offered.len() && std::hint::black_box(differing) == 0
+    }
+}
+
+/// Secrets are not shown.
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Token;
+
+    #[test]
+    fn no_two_are_the_same_and_each_is_only_itself() {
+        let (one, other) = (Token::random(), Token::random());
+        assert!(one.is(one.text().as_bytes()) && !one.is(other.text().as_bytes()));
+        assert!(!one.is(b"") && !one.is(b"sandbox") && !one.is(&one.text().as_bytes()[1..]));
+        assert_eq!(one.text().len(), 43);
+        assert!(!format!("{one:?}").contains(one.text()));
+    }
+}

@@ -1,0 +1,148 @@
+//! # Door: web pages and other users of the machine
+//! Room:     what reaches a sandbox on a developer's machine without having read its kubeconfig.
+//! Comes in: requests as a browser or another program sends them, on a real socket.
+//! Goes out: refusals in the API's words; nothing read, nothing written.
+//! Not here: every form of a Host, an Origin and a token (`src/serve/door.rs`); kubectl, which comes in
+//!           (`crates/cli/tests/sandbox_kubectl.rs`).
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use taintward_sandbox::api::{On, Server, Wish};
+use taintward_sandbox::resource::known;
+use taintward_sandbox::serve::Listening;
+use taintward_sandbox::world::{Settings, World};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+const NAMESPACES: &str = "/api/v1/namespaces";
+
+/// A sandbox with something in it that is nobody's business.
+struct Stage {
+    address: SocketAddr,
+    server: Server,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let world = World::new(&Settings { nodes: 1, roles: Vec::new(), ..Settings::default() });
+        let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"}, "data": {"a": "aHVudGVyMg=="}});
+        world
+            .server()
+            .create(&On::object(known("", "secrets"), "default", ""), secret, &Wish::by("test"))
+            .unwrap();
+        let listening = Listening::open("127.0.0.1:0".parse().unwrap(), false).await.unwrap();
+        let (address, server) = (listening.address(), world.server().clone());
+        tokio::spawn(listening.serve(server.clone()));
+        Self { address, server }
+    }
+
+    /// One request with these lines in its head: the answer's status and its body.
+    async fn send(&self, line: &str, head: &[&str], body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        let head: String = head.iter().map(|line| format!("{line}\r\n")).collect();
+        let head =
+            head.replace("TOKEN", self.server.token().text()).replace("HERE", &self.address.to_string());
+        let length =
+            if body.is_empty() { String::new() } else { format!("content-length: {}\r\n", body.len()) };
+        let request = format!("{line} HTTP/1.1\r\n{head}{length}connection: close\r\n\r\n{body}");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.unwrap();
+        let answer = String::from_utf8(answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
+    /// It is refused so, with a `Status`, and says nothing of what is in the sandbox.
+    async fn refuses(&self, code: u16, reason: &str, line: &str, head: &[&str], body: &str) {
+        let (said, answer) = self.send(line, head, body).await;
+        assert!(!answer.contains("aHVudGVyMg"), "{line} {head:?}: the secret is out");
+        assert_eq!(said, code, "{line} {head:?}: {answer}");
+        let status: Value = serde_json::from_str(&answer).unwrap();
+        let told = [&status["kind"], &status["status"], &status["reason"], &status["code"]];
+        assert_eq!(told, [&json!("Status"), &json!("Failure"), &json!(reason), &json!(code)], "{answer}");
+        let made = self.server.get(known("", "namespaces"), "", "owned");
+        assert_eq!(made, None, "{line} {head:?}: it was done all the same");
+    }
+}
+
+const ENTRY: &str = "authorization: Bearer TOKEN";
+const OWNED: &str = r#"{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "owned"}}"#;
+
+#[tokio::test]
+async fn a_name_that_was_made_to_lead_here_gets_nothing() {
+    let stage = Stage::set().await;
+    for token in [&[][..], &[ENTRY]] {
+        for path in [SECRETS, "/version", "/healthz", "/openapi/v3"] {
+            let head = [&["host: rebind.evil.example"], token].concat();
+            stage.refuses(403, "Forbidden", &format!("GET {path}"), &head, "").await;
+        }
+    }
+    let (code, answer) = stage.send(&format!("GET {SECRETS}"), &["host: HERE", ENTRY], "").await;
+    assert!(code == 200 && answer.contains("aHVudGVyMg"), "{code} {answer}");
+}
+
+#[tokio::test]
+async fn a_page_of_another_site_writes_nothing() {
+    let stage = Stage::set().await;
+    let post = format!("POST {NAMESPACES}");
+    let json = "content-type: application/json";
+    for from in ["origin: https://evil.example", "origin: null", "sec-fetch-site: cross-site"] {
+        for more in [&[][..], &[ENTRY], &[ENTRY, json]] {
+            let head = [&["host: HERE", from], more].concat();
+            stage.refuses(403, "Forbidden", &post, &head, OWNED).await;
+        }
+    }
+    // What a browser sends of a Blob without a type, unasked, where it is old enough to say nothing else of itself.
+    stage.refuses(401, "Unauthorized", &post, &["host: HERE"], OWNED).await;
+    stage.refuses(415, "UnsupportedMediaType", &post, &["host: HERE", ENTRY], OWNED).await;
+    let patch = "PATCH /api/v1/nodes/n1";
+    stage.refuses(415, "UnsupportedMediaType", patch, &["host: HERE", ENTRY], "{}").await;
+    let delete = "DELETE /api/v1/nodes/n1";
+    stage.refuses(415, "UnsupportedMediaType", delete, &["host: HERE", ENTRY], "{}").await;
+    let (code, answer) = stage.send(&post, &["host: HERE", ENTRY, json], OWNED).await;
+    assert_eq!(code, 201, "{answer}");
+    let (code, answer) = stage.send(delete, &["host: HERE", ENTRY], "").await;
+    assert_eq!(code, 200, "without a body there is no type: {answer}");
+}
+
+#[tokio::test]
+async fn who_has_not_read_the_kubeconfig_learns_what_a_real_server_tells_everybody() {
+    let stage = Stage::set().await;
+    for offered in [&[][..], &["authorization: Bearer sandbox"], &["authorization: Basic c2FuZGJveDo="]] {
+        let head = [&["host: HERE"], offered].concat();
+        for line in [&format!("GET {SECRETS}"), "GET /", "GET /metrics", "DELETE /api/v1/nodes/n1"] {
+            stage.refuses(401, "Unauthorized", line, &head, "").await;
+        }
+    }
+    for path in ["/healthz", "/livez", "/readyz", "/version"] {
+        let (code, answer) = stage.send(&format!("GET {path}"), &["host: localhost"], "").await;
+        assert_eq!(code, 200, "{path}: {answer}");
+    }
+}
+
+/// Programs in pods have tokens of service accounts, and ask whose a token is.
+#[tokio::test]
+async fn tokens_that_are_handed_out_let_in_and_are_recognized() {
+    let stage = Stage::set().await;
+    let on = On::object(known("", "serviceaccounts"), "default", "");
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "a"}});
+    let _there_already = stage.server.create(&on, account, &Wish::by("test"));
+    let inside = ["host: HERE", ENTRY, "content-type: application/json"];
+    let line = "POST /api/v1/namespaces/default/serviceaccounts/a/token";
+    let (code, answer) = stage.send(line, &inside, "{}").await;
+    assert_eq!(code, 201, "{answer}");
+    let token = serde_json::from_str::<Value>(&answer).unwrap()["status"]["token"].clone();
+    let bearer = format!("authorization: Bearer {}", token.as_str().unwrap());
+    assert_eq!(stage.send("GET /api", &["host: HERE", &bearer], "").await.0, 200);
+    for (token, expected) in [(token, json!(true)), (json!("sandbox"), Value::Null)] {
+        let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}});
+        let line = "POST /apis/authentication.k8s.io/v1/tokenreviews";
+        let (code, answer) = stage.send(line, &inside, &review.to_string()).await;
+        assert_eq!(code, 201, "{answer}");
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["status"]["authenticated"], expected, "{answer}");
+    }
+}
