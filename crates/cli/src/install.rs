@@ -27,7 +27,7 @@ use chart::ChartError;
 use objects::Object;
 use remove::RemoveError;
 use serde_json::{Value, json};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -123,9 +123,8 @@ pub(crate) fn run(plan: &InstallPlan) -> ExitCode {
     }
 }
 
-/// Nobody is left to tell if that fails.
 fn remark(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    crate::say::line("", text);
 }
 
 fn carry_out(plan: &InstallPlan) -> Result<(), InstallError> {

@@ -15,9 +15,9 @@ mod sort;
 mod table;
 
 pub(crate) use form::{FORMS, Form};
-pub(crate) use machine::json;
+pub(crate) use machine::{json, yaml_with};
 pub(crate) use moment::{age, dated, when, zone_name};
-pub(crate) use paper::{Paper, harmless, width, wrap};
+pub(crate) use paper::{Paper, harmless, harmless_lines, width, wrap};
 pub(crate) use table::{Cell, Column, Table};
 
 use crate::paint::ColorChoice;
@@ -169,7 +169,11 @@ impl Output {
             }
             Form::Json => Ok(json(&sorted(answer, &view))),
             Form::Yaml => machine::yaml(&sorted(answer, &view)).map_err(PrintError::Yaml),
-            Form::Template(template) => Ok(template.execute(&sorted(answer, &view))?),
+            Form::Template(template) => {
+                let text = template.execute(&sorted(answer, &view))?;
+                // A program gets what stands there; a terminal would obey it.
+                Ok(if view.paper.is_terminal { harmless_lines(&text) } else { text })
+            }
             Form::Columns(columns) => Ok(columns.table(&sorted(answer, &view), ITEMS)?.print(&view)),
             // Read before anything was begun.
             Form::TemplateFile(_) | Form::ColumnsFile(_) => Ok(String::new()),

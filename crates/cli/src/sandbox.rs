@@ -14,7 +14,7 @@ pub(crate) mod tour;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::error::Error;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -139,7 +139,7 @@ fn more_handles() {
 async fn save_on_signal(mut asked: Signal, server: Server, path: PathBuf) {
     while asked.recv().await.is_some() {
         if let Err(error) = files::save(&server, &path) {
-            let _ = writeln!(io::stderr(), "error: {error}");
+            crate::say::error(error);
         }
     }
 }

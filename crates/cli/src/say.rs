@@ -14,6 +14,11 @@ pub(crate) fn error(why: impl Display) {
     line("error: ", why);
 }
 
+/// `warning: ...`
+pub(crate) fn warning(what: &str) {
+    line("warning: ", what);
+}
+
 /// `note: ...`
 pub(crate) fn note(what: impl Display) {
     line("note: ", what);

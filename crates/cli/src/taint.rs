@@ -124,7 +124,7 @@ pub(crate) const EXIT_CODES: [(u8, &str); 2] = [
 
 pub(crate) fn run(plan: &TaintPlan, preview: Preview<'_>) -> ExitCode {
     if let Some(warning) = &plan.warning {
-        complain(&format!("warning: {warning}\n"));
+        crate::say::warning(warning);
     }
     match carry_out(plan, preview) {
         Ok(failures) if failures.is_empty() => ExitCode::SUCCESS,

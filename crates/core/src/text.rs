@@ -1,8 +1,13 @@
-//! # Text: which characters are not to be shown as they are
-//! Room:     the one set of characters that forge lines, steer terminals, turn the reading direction, or cannot be seen.
-//! Comes in: a character of text from elsewhere: names, taint values, messages of servers.
-//! Goes out: whether whoever shows it shows something else in its place.
-//! Not here: what that is: `serve` escapes as JSON does, the client as Rust does, tables have a mark.
+//! # Text: what is shown of characters that are not to be shown as they are
+//! Room:     the one set of characters that forge lines, steer terminals, turn the reading direction, or cannot be seen;
+//!           a mark in their place, or their numbers.
+//! Comes in: text from elsewhere: names, taint values, messages of servers.
+//! Goes out: text that does no harm to whoever reads it.
+//! Not here: how long it may be; quotes (`lint`); where it is written.
+
+use alloc::borrow::Cow;
+use alloc::string::String;
+use core::fmt::Write as _;
 
 /// Control characters (C0, DEL, C1: the terminal's escape sequences begin with them), line and paragraph separators,
 /// characters that change the reading direction, and those without width, in which two different names look the same.
@@ -14,9 +19,50 @@ pub fn is_hazard(c: char) -> bool {
         )
 }
 
+/// `text` on one line, with a mark in the place of each hazard: for people, who have nothing of its number.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    match text.contains(is_hazard) {
+        true => Cow::Owned(text.replace(is_hazard, "\u{fffd}")),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// Appends a character's number as JSON and YAML write it within double quotes: `\u202e`.
+pub fn push_number(out: &mut String, c: char) {
+    let mut units = [0; 2];
+    for unit in c.encode_utf16(&mut units) {
+        // Writing to a String cannot fail.
+        let _ = write!(out, "\\u{unit:04x}");
+    }
+}
+
+/// A document in which hazards but line ends stand between double quotes only, as in JSON: it means the same without
+/// them.
+pub fn numbered(document: String) -> String {
+    let is_meant = |c: char| c != '\n' && is_hazard(c);
+    if !document.contains(is_meant) {
+        return document;
+    }
+    let mut out = String::with_capacity(document.len() + 16);
+    for c in document.chars() {
+        if is_meant(c) { push_number(&mut out, c) } else { out.push(c) }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hazards_have_a_mark_or_a_number_in_their_place() {
+        assert!(matches!(harmless("grüße"), Cow::Borrowed("grüße")));
+        assert_eq!(harmless("a\n::error::\u{1b}[2J\u{202e}"), "a\u{fffd}::error::\u{fffd}[2J\u{fffd}");
+        assert_eq!(numbered("{\n\"a\": \"\u{9b}é\u{202e}\"\n}".into()), "{\n\"a\": \"\\u009bé\\u202e\"\n}");
+        for c in ('\0'..=char::MAX).filter(|&c| is_hazard(c)) {
+            assert!(!harmless(&String::from(c)).contains(is_hazard), "{c:?}");
+        }
+    }
 
     /// The two ways in which text is quoted agree: what is a hazard is escaped by Rust, too.
     #[test]

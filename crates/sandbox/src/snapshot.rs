@@ -15,7 +15,7 @@ use crate::store::Range;
 use crate::validate;
 use serde_json::{Value, json};
 use std::collections::HashSet;
-use taintward_core::text::is_hazard;
+use taintward_core::text::harmless;
 
 /// Objects that could not be taken are named up to this many.
 const NAMED_MOST: usize = 20;
@@ -133,9 +133,9 @@ fn read(version: &str, kind: &str, item: Value) -> Result<Value, String> {
 
 /// Text of a file that may be anything, for a line of a terminal.
 fn shortened(text: &str) -> String {
-    let plain = text.chars().map(|letter| if is_hazard(letter) { ' ' } else { letter });
-    let short: String = plain.clone().take(SHOWN_MOST).collect();
-    if plain.count() > SHOWN_MOST { short + "..." } else { short }
+    let plain = harmless(text);
+    let short: String = plain.chars().take(SHOWN_MOST).collect();
+    if plain.chars().count() > SHOWN_MOST { short + "..." } else { short }
 }
 
 /// A namespace that was not part of the file.

@@ -5,8 +5,7 @@
 //! Not here: where it is written.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
-use taintward_core::text::is_hazard;
+use taintward_core::text::{is_hazard, push_number};
 
 /// `text` with everything escaped, as JSON does, that could start a line, steer a terminal or turn the reading
 /// direction.
@@ -45,13 +44,7 @@ fn push_char(out: &mut String, c: char) {
         '\n' => out.push_str("\\n"),
         '\r' => out.push_str("\\r"),
         '\t' => out.push_str("\\t"),
-        c if is_hazard(c) => {
-            let mut units = [0; 2];
-            for unit in c.encode_utf16(&mut units) {
-                // Writing to a String cannot fail.
-                let _ = write!(out, "\\u{unit:04x}");
-            }
-        }
+        c if is_hazard(c) => push_number(out, c),
         c => out.push(c),
     }
 }

@@ -10,6 +10,7 @@ use super::report::{Location, Report, Told};
 use crate::manifest::files::STDIN;
 use serde_json::{Map, Value, json};
 use taintward_core::lint::{Rule, Severity};
+use taintward_core::text::numbered;
 
 pub(super) fn print(report: &Report) -> String {
     let findings = report.findings.iter().map(|told| result(told, None));
@@ -34,7 +35,7 @@ pub(super) fn print(report: &Report) -> String {
         }],
     });
     // Text and numbers only: nothing of this can fail.
-    serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n"
+    numbered(serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n")
 }
 
 fn described(rule: Rule) -> Value {

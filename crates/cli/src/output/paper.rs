@@ -6,7 +6,7 @@
 //! Not here: tables (`table.rs`), colours (`paint.rs`).
 
 use std::io::IsTerminal as _;
-use taintward_core::text::is_hazard;
+use taintward_core::text;
 use unicode_width::UnicodeWidthChar as _;
 
 /// What is printed on.
@@ -39,7 +39,12 @@ impl Paper {
 
 /// On one line, without anything that steers a terminal or turns the direction of what is read.
 pub(crate) fn harmless(text: &str) -> String {
-    text.chars().map(|sign| if is_hazard(sign) { '\u{fffd}' } else { sign }).collect()
+    text::harmless(text).into_owned()
+}
+
+/// The same of several lines.
+pub(crate) fn harmless_lines(text: &str) -> String {
+    text.split('\n').map(harmless).collect::<Vec<_>>().join("\n")
 }
 
 /// Lines of whole words; a word that is too long by itself is cut where the line ends.

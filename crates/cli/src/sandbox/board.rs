@@ -6,6 +6,7 @@
 
 use super::feed;
 use super::scene::{Row, Scene};
+use crate::output::harmless;
 use std::collections::VecDeque;
 use std::io::Write as _;
 use std::time::Duration;
@@ -91,7 +92,7 @@ fn drawn(
     lines.extend(happened.iter().skip(first).cloned());
     let mut text = "\x1b[H".to_owned();
     for line in lines.iter().take(rows.saturating_sub(1)) {
-        text += &cut(line, columns);
+        text += &cut(&harmless(line), columns);
         text += "\x1b[K\r\n";
     }
     text + "\x1b[J"

@@ -4,6 +4,7 @@
 //! Goes out: lines.
 //! Not here: where they are shown.
 
+use crate::output::harmless;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -36,7 +37,7 @@ pub(crate) fn follow(world: &World) -> mpsc::Receiver<String> {
 pub(crate) async fn run(world: &World, introduction: &[String]) -> io::Result<()> {
     let mut lines = follow(world);
     let mut out = io::stdout();
-    let mut say = |line: &str| writeln!(out, "{line}").and_then(|()| out.flush());
+    let mut say = |line: &str| writeln!(out, "{}", harmless(line)).and_then(|()| out.flush());
     let said = async {
         introduction.iter().try_for_each(|line| say(line))?;
         while let Some(line) = lines.recv().await {

@@ -4,6 +4,7 @@
 //! Goes out: objects in the world; files, whole or not at all; [`FileError`]s.
 //! Not here: what stands in them (`taintward_sandbox::{file, snapshot, fleet}`).
 
+use crate::say;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -34,13 +35,13 @@ pub(super) fn load(world: &World, path: &Path) -> Result<(), FileError> {
     let failed = |why| FileError::Load { path: named(path), why };
     let bytes = read(path)?.ok_or_else(|| failed(Unread::TooLong.into()))?;
     let loaded = snapshot::load(world.server(), &bytes).map_err(failed)?;
-    let mut out = io::stderr();
-    let _ = writeln!(out, "{} loaded from {}", super::counted(loaded.objects, "object"), named(path));
+    let objects = super::counted(loaded.objects, "object");
+    say::line("", format_args!("{objects} loaded from {}", named(path)));
     if loaded.left_out_count > 0 {
-        let _ = writeln!(out, "warning: {} objects were left out:", loaded.left_out_count);
-        loaded.left_out.iter().for_each(|why| _ = writeln!(out, "  {why}"));
+        say::line("warning: ", format_args!("{} objects were left out:", loaded.left_out_count));
+        loaded.left_out.iter().for_each(|why| say::line("  ", why));
         if loaded.left_out_count > loaded.left_out.len() {
-            let _ = writeln!(out, "  and so on");
+            say::line("", "  and so on");
         }
     }
     Ok(())

@@ -6,10 +6,12 @@
 
 use super::TaintPlan;
 use crate::manifest::Tree;
+use crate::output::{harmless, yaml_with};
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, Write as _};
 use taintward_core::change::Word;
+use taintward_core::text::numbered;
 
 /// How a changed node is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -43,9 +45,10 @@ impl<'p> Printer<'p> {
 
     /// What is said of a node as it is, or would be, after the change. `body` is its JSON.
     pub(super) fn print(&mut self, name: &str, word: Word, body: &[u8]) -> Result<(), String> {
+        let named = harmless(name);
         let text = match self.plan.form {
-            Form::Text => format!("node/{name} {word}{}\n", self.plan.dry_run.suffix()),
-            Form::Name => format!("node/{name}\n"),
+            Form::Text => format!("node/{named} {word}{}\n", self.plan.dry_run.suffix()),
+            Form::Name => format!("node/{named}\n"),
             Form::Json => json(body, self.plan.managed_fields)?,
             Form::Yaml => {
                 let separator = if self.printed > 0 { "---\n" } else { "" };
@@ -72,7 +75,7 @@ fn json(body: &[u8], managed_fields: bool) -> Result<String, String> {
     tree.serialize(&mut serde_json::Serializer::with_formatter(&mut text, form))
         .map_err(|why| why.to_string())?;
     let text = String::from_utf8(text).map_err(|why| why.to_string())?;
-    Ok(text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026") + "\n")
+    Ok(numbered(text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026") + "\n"))
 }
 
 /// Fields in the order of their names.
@@ -82,7 +85,7 @@ fn yaml(body: &[u8], managed_fields: bool) -> Result<String, String> {
         metadata.remove("managedFields");
     }
     let options = serde_saphyr::ser_options! { compact_list_indent: true, prefer_block_scalars: false };
-    serde_saphyr::to_string_with_options(&object, options).map_err(|why| why.to_string())
+    yaml_with(&object, options)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::TaintPlan;
 use super::targets::{self, Targets};
 use std::fmt;
 use taintward_core::change::{Change, GrammarError, is_change, parse};
-use taintward_core::text::is_hazard;
+use taintward_core::text::harmless;
 
 /// What is asked for.
 #[derive(Debug, PartialEq)]
@@ -20,21 +20,21 @@ pub(super) struct Request {
 /// Why the arguments make no sense.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Misuse {
-    #[error("all resources must be specified before taint changes: {0}")]
+    #[error("all resources must be specified before taint changes: {}", harmless(.0))]
     TooLate(String),
     #[error("one or more resources must be specified as <resource> <name>")]
     NoResource,
     #[error("at least one taint update is required")]
     NoTaint,
-    #[error("{error}{}{HINT}", Pointer(.argument, .error))]
+    #[error("{}{}{HINT}", harmless(&.error.to_string()), Pointer(.argument, .error))]
     Grammar { argument: String, error: GrammarError },
-    #[error("invalid resource type {0}, only node types are supported")]
+    #[error("invalid resource type {}, only node types are supported", harmless(.0))]
     Type(String),
     #[error(
         "--list prints a table: leave -o out; kubectl get nodes -o json has the taints as the API tells them"
     )]
     ListForm,
-    #[error("{error}{}", Pointer(.argument, .error))]
+    #[error("{}{}", harmless(&.error.to_string()), Pointer(.argument, .error))]
     Contradiction { argument: String, error: GrammarError },
     #[error("setting 'all' parameter with a non empty selector is prohibited")]
     AllAndSelector,
@@ -44,9 +44,9 @@ pub(super) enum Misuse {
     Slashes,
     #[error("arguments in resource/name form must have a single resource and name")]
     HalfAName,
-    #[error("--list shows taints and changes none; leave {0} out, or --list")]
+    #[error("--list shows taints and changes none; leave {} out, or --list", harmless(.0))]
     ListAndChange(String),
-    #[error("--expired removes taints whose --for is over, and no others; leave {0} out, or --expired")]
+    #[error("--expired removes taints whose --for is over, and no others; leave {} out, or --expired", harmless(.0))]
     ExpiredAndChange(String),
     #[error("--for and --reason say something about taints that are added; this command adds none")]
     NoteAboutNothing,
@@ -67,9 +67,7 @@ impl fmt::Display for Pointer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(argument, error) = self;
         // One column for each character: what moves the cursor is shown as something that does not.
-        let shown = |text: &str| -> String {
-            text.chars().map(|c| if is_hazard(c) { '\u{fffd}' } else { c }).collect()
-        };
+        let shown = harmless;
         if argument.len() > POINTED_MOST {
             return write!(
                 f,

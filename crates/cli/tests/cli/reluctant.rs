@@ -15,6 +15,8 @@ pub(crate) enum There {
     Object(&'static str),
     /// Nothing.
     Nothing,
+    /// Nothing, in these words, as JSON writes them.
+    Gone(&'static str),
     /// Something that this user may not see.
     Hidden,
 }
@@ -47,6 +49,7 @@ fn answer(mut stream: TcpStream, date: &str, there: &impl Fn(&str) -> There) {
     let (status, body) = match there(path) {
         _ if path == "/version" => ("200 OK", r#"{"gitVersion": "v1.36.0"}"#.to_owned()),
         There::Object(body) => ("200 OK", body.to_owned()),
+        There::Gone(words) => ("404 Not Found", refused("NotFound", words)),
         There::Nothing => ("404 Not Found", refused("NotFound", "there is none")),
         There::Hidden => {
             let resource = path.rsplit('/').next().unwrap_or_default();

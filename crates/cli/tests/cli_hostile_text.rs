@@ -1,0 +1,137 @@
+//! # CLI hostile text: names and messages that forge lines or steer terminals
+//! Room:     every command that prints what files and API servers say, in every form.
+//! Comes in: the built program; a file, and an API server, in which each text is hostile.
+//! Goes out: text with nothing of it that is more than a letter, and no line that nobody but the program began.
+//! Not here: JSONPath and custom columns that a program reads: they are what stands there; the log of the controller.
+#![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
+
+mod cli {
+    pub(crate) mod patience;
+    pub(crate) mod reluctant;
+    pub(crate) mod running;
+}
+use cli::reluctant::{There, serve};
+use cli::running::{Folder, text};
+use serde_json::Value;
+use std::process::Command;
+use taintward_core::text::is_hazard;
+
+/// A workflow command on a line of its own, sequences of terminals (with C0 and C1), turned text, and what has no width;
+/// as JSON writes it.
+const EVIL: &str = r"x\n::error::forged\u001b[2J\u009b31m\u0085\u202eevil\u200b\ufeff";
+
+/// Nothing in what was printed does anything.
+fn is_plain(typed: &[&str], said: &str) {
+    let found: Vec<char> = said.chars().filter(|&c| c != '\n' && is_hazard(c)).collect();
+    assert!(found.is_empty(), "{typed:?}: {found:?} in {said:?}");
+    assert!(!said.lines().any(|line| line.starts_with("::error::forged")), "{typed:?}: {said}");
+}
+
+/// What it prints, and what it says beside.
+fn run(folder: &Folder, typed: &[&str]) -> (String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    command
+        .env("KUBECONFIG", folder.file("kubeconfig"))
+        .env("HOME", folder.path())
+        .env_remove("KUBERNETES_SERVICE_HOST");
+    let done = command.args(typed).output().unwrap();
+    let (out, said) = (text(&done.stdout), text(&done.stderr));
+    assert!(!said.contains("panicked"), "{typed:?}: {said}");
+    is_plain(typed, &out);
+    is_plain(typed, &said);
+    (out, said)
+}
+
+/// Whether this stands in it somewhere.
+fn has(object: &Value, meant: &str) -> bool {
+    match object {
+        Value::String(text) => text.contains(meant),
+        Value::Array(items) => items.iter().any(|item| has(item, meant)),
+        Value::Object(fields) => fields.iter().any(|(name, value)| name.contains(meant) || has(value, meant)),
+        _ => false,
+    }
+}
+
+#[test]
+fn what_stands_in_a_file_is_only_shown() {
+    let folder = Folder::named("hostile-file");
+    let tolerations = format!(
+        r#"[{{"key": "a{EVIL}", "operator": "Exists", "value": "{EVIL}", "effect": "{EVIL}"}}, {{"operator": "Exists"}}]"#
+    );
+    let pod = |node: &str| {
+        format!(
+            r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "{EVIL}", "namespace": "{EVIL}", "annotations": {{"{EVIL}": "{EVIL}"}}}},
+            "spec": {{"nodeName": "{node}", "containers": [], "tolerations": {tolerations}}}}}"#
+        )
+    };
+    let node = format!(
+        r#"{{"apiVersion": "v1", "kind": "Node", "metadata": {{"name": "{EVIL}", "labels": {{"{EVIL}": "{EVIL}"}}}},
+        "spec": {{"taints": [{{"key": "{EVIL}", "value": "{EVIL}", "effect": "NoExecute"}}, {{"key": "a", "effect": "{EVIL}"}}]}}}}"#
+    );
+    let objects =
+        format!(r#"{{"apiVersion": "v1", "kind": "List", "items": [{}, {}, {node}]}}"#, pod(EVIL), pod(""));
+    let file = folder.write("objects.json", &objects);
+    let meant: String = serde_json::from_str(&format!("\"{EVIL}\"")).unwrap();
+    for form in ["table", "wide", "name", "json", "yaml", "sarif", "github"] {
+        let (out, said) = run(&folder, &["lint", "-f", &file, "-o", form]);
+        assert!(out.contains("forged"), "{form}: this test has to see something: {out}{said}");
+        // To a program it is what stands in the file.
+        let object: Value = match form {
+            "json" | "sarif" => serde_json::from_str(&out).unwrap(),
+            "yaml" => serde_saphyr::from_str(&out).unwrap(),
+            _ => continue,
+        };
+        assert!(has(&object, &meant), "{form}: {out}");
+    }
+    for form in ["table", "wide", "name", "json", "yaml"] {
+        for verb in [&["pending"][..], &["explain", "node", "x"], &["plan", "--taint", "*", "a:NoExecute"]] {
+            run(&folder, &[verb, &["-f", &file, "-o", form]].concat());
+        }
+    }
+}
+
+#[test]
+fn what_a_server_says_is_only_shown() {
+    let folder = Folder::named("hostile-server");
+    let node = format!(
+        r#"{{"apiVersion": "v1", "kind": "Node", "metadata": {{"name": "{EVIL}", "uid": "u", "resourceVersion": "1", "labels": {{"{EVIL}": "{EVIL}"}}}},
+        "spec": {{"taints": [{{"key": "{EVIL}", "value": "{EVIL}", "effect": "NoExecute"}}]}}}}"#
+    );
+    let nodes = format!(
+        r#"{{"apiVersion": "v1", "kind": "NodeList", "metadata": {{"resourceVersion": "1"}}, "items": [{node}]}}"#
+    );
+    let (node, nodes): (&str, &str) = (node.leak(), nodes.leak());
+    serve(&folder, move |path| match path {
+        "/api/v1/nodes" => There::Object(nodes),
+        "/api/v1/nodes/nowhere" => There::Gone(EVIL),
+        path if path.starts_with("/api/v1/nodes/") => There::Object(node),
+        _ => There::Gone(EVIL),
+    });
+    let mut shown = 0;
+    for typed in [
+        &["taint", "nodes", "nowhere", "k=v:NoExecute"][..],
+        &["taint", "nodes", "--all", "k=v:NoExecute"],
+        &["taint", "nodes", "--all", "k=v:NoExecute", "--dry-run=client", "-o", "json"],
+        &["taint", "nodes", "--all", "k=v:NoExecute", "--dry-run=client", "-o", "yaml"],
+        &["taint", "nodes", "--all", "k=v:NoExecute", "--dry-run=client", "-o", "name"],
+        &["taint", "nodes", "--all", "k=v:NoExecute", "--dry-run=client"],
+        &["taint", "nodes", "--list"],
+        &["taint", "nodes", "a", "k=v\n::error::forged:\u{9b}\u{202e}NoExecute"],
+        &["taint", "nodes", "k=v:NoExecute", "a\u{9b}\n::error::forged"],
+        &["lint"],
+        &["lint", "-o", "json"],
+        &["lint", "-o", "yaml"],
+        &["lint", "-o", "sarif"],
+        &["lint", "-o", "github"],
+        &["lint", "-o", "name"],
+        &["pending"],
+        &["pending", "-o", "yaml"],
+        &["explain", "node", "nowhere"],
+        &["plan", "--taint", "nowhere", "a:NoExecute"],
+        &["sandbox", "node", "silence", "nowhere"],
+    ] {
+        let (out, said) = run(&folder, typed);
+        shown += usize::from((out + &said).contains("forged"));
+    }
+    assert!(shown >= 12, "it was shown {shown} times: this test has to see something");
+}
