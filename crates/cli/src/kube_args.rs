@@ -101,6 +101,7 @@ impl ServerArgs {
             context: self.context,
             overrides: Overrides { cluster: self.cluster, user: self.user, server: self.server, acting },
             interactive: true,
+            warn: crate::say::warning,
             ..connect::Settings::default()
         };
         Server { settings, patience: self.request_timeout }

@@ -53,6 +53,8 @@ pub struct Settings {
     pub interactive: bool,
     /// By which the end of a credential is waited for.
     pub clock: Clock,
+    /// Who is told what works and should not be left so: a log, or a person.
+    pub warn: fn(&str),
 }
 
 impl Default for Settings {
@@ -66,6 +68,7 @@ impl Default for Settings {
             connect_timeout: Duration::from_secs(5),
             interactive: false,
             clock: Clock::system(),
+            warn: |warning| tracing::warn!("{warning}"),
         }
     }
 }
@@ -235,7 +238,10 @@ impl Trouble {
 /// # Errors
 /// What is wrong with the configuration; an unreachable server is [`probe`]'s to find.
 pub async fn connect(settings: &Settings) -> Result<Connected, ConnectError> {
-    let source::Found { mut config, place } = source::find(settings, &Surroundings::here()).await?;
+    let source::Found { mut config, place, warning } = source::find(settings, &Surroundings::here()).await?;
+    if let Some(warning) = warning {
+        (settings.warn)(&warning);
+    }
     // One provider of cryptography in the whole process; it is installed already if this is not the first client.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let at = |trouble: Trouble| trouble.at(&place);

@@ -84,6 +84,7 @@ impl SandboxVerb {
             kubeconfig: which.kubeconfig,
             context: which.context,
             interactive: true,
+            warn: crate::say::warning,
             ..connect::Settings::default()
         };
         Misbehaviour { mood, nodes, cluster }

@@ -33,6 +33,8 @@ pub(super) fn of(kind: Kind, beginning: &str, line: &Line) -> Vec<String> {
         kubeconfig: line.kubeconfig.clone(),
         context: line.context.clone(),
         overrides: line.overrides.clone(),
+        // A line that is being typed is no place for it.
+        warn: |_| {},
         ..connect::Settings::default()
     };
     match kind {

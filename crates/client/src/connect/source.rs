@@ -40,6 +40,8 @@ impl Surroundings {
 pub(super) struct Found {
     pub(super) config: Config,
     pub(super) place: String,
+    /// What should not be left as it is.
+    pub(super) warning: Option<String>,
 }
 
 pub(super) async fn find(settings: &Settings, around: &Surroundings) -> Result<Found, ConnectError> {
@@ -79,7 +81,7 @@ async fn look(settings: &Settings, around: &Surroundings) -> Result<Found, Conne
     if around.in_cluster {
         let place = "the pod's account".to_owned();
         return match Config::incluster() {
-            Ok(config) => Ok(Found { config, place }),
+            Ok(config) => Ok(Found { config, place, warning: None }),
             Err(why) => Err(ConnectError::InCluster { reason: words(&why.to_string()) }),
         };
     }
@@ -151,7 +153,7 @@ async fn from_files(
         name => format!("context \"{}\"{} of {files}", quiet(name), overrides.told()),
     };
     overrides.apply(&mut merged, &asked, &files)?;
-    let cluster = cluster_of(&merged, &asked).cloned().unwrap_or_default();
+    let (used, cluster) = cluster_of(&merged, &asked).unwrap_or_default();
     let options = KubeConfigOptions { context: Some(asked), ..KubeConfigOptions::default() };
     let mut config = match Config::from_custom_kubeconfig(merged, &options).await {
         Ok(config) => config,
@@ -163,14 +165,28 @@ async fn from_files(
     // The library compares $NO_PROXY with the proxy's own address.
     let named = cluster.proxy_url.filter(|url| !url.is_empty());
     let proxy = named.or_else(|| proxies.proxy_to(&config.cluster_url)).map(|url| url.parse()).transpose();
-    let unusable = |why: InvalidUri| ConnectError::Proxy { place: files, reason: words(&why.to_string()) };
+    let unusable =
+        |why: InvalidUri| ConnectError::Proxy { place: files.clone(), reason: words(&why.to_string()) };
     config.proxy_url = proxy.map_err(unusable)?;
-    Ok(Found { config, place })
+    let in_vain = config.accept_invalid_certs && config.cluster_url.scheme_str() == Some("https");
+    let warning = in_vain.then(|| unverified(&used, &files));
+    Ok(Found { config, place, warning })
 }
 
-fn cluster_of<'c>(config: &'c Kubeconfig, context: &str) -> Option<&'c Cluster> {
+/// What `insecure-skip-tls-verify` means, and where it stands.
+fn unverified(cluster: &str, files: &str) -> String {
+    format!(
+        "the API server's certificate is not verified, because insecure-skip-tls-verify of cluster \"{}\" in kubeconfig {files} is \
+         set: whoever is on the way there can read the credentials and answer in its place; set certificate-authority instead",
+        quiet(cluster)
+    )
+}
+
+/// The cluster of a context, and its name.
+fn cluster_of(config: &Kubeconfig, context: &str) -> Option<(String, Cluster)> {
     let context = config.contexts.iter().find(|one| one.name == context)?.context.as_ref()?;
-    config.clusters.iter().find(|one| one.name == context.cluster)?.cluster.as_ref()
+    let named = config.clusters.iter().find(|one| one.name == context.cluster)?;
+    Some((named.name.clone(), named.cluster.clone()?))
 }
 
 fn sort(why: &KubeconfigError, place: String) -> ConnectError {

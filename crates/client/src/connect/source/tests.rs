@@ -63,6 +63,24 @@ async fn error_of(settings: &Settings, around: &Surroundings) -> ConnectError {
 }
 
 #[tokio::test]
+async fn a_server_whose_certificate_nobody_looks_at_is_named() {
+    let folder = Folder::new();
+    let around = around(&folder);
+    let careless =
+        GOOD.replace("server: 'https://one", "insecure-skip-tls-verify: true, server: 'https://one");
+    let path = folder.write("careless", &careless);
+    let warning = find(&settings(Some(path.clone()), None), &around).await.unwrap().warning.unwrap();
+    assert!(warning.contains("insecure-skip-tls-verify of cluster \""), "{warning}");
+    assert!(warning.contains(path.to_str().unwrap()), "{warning}");
+    for harmless in
+        [GOOD.to_owned(), careless.replace("https:", "http:"), careless.replace(": true", ": false")]
+    {
+        let path = folder.write("harmless", &harmless);
+        assert_eq!(find(&settings(Some(path), None), &around).await.unwrap().warning, None, "{harmless}");
+    }
+}
+
+#[tokio::test]
 async fn the_flag_beats_the_variable_beats_the_home_folder() {
     let folder = Folder::new();
     let named = |host: &str| GOOD.replace("one.example", host);
