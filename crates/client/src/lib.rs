@@ -18,5 +18,6 @@ pub mod nodes;
 pub mod objects;
 pub mod pages;
 pub mod pools;
+pub mod readers;
 pub mod snapshot;
 pub mod webhooks;

@@ -20,6 +20,7 @@ pub mod metrics;
 mod news;
 mod outbox;
 mod pools;
+mod readers;
 mod right;
 pub mod run;
 pub mod settings;

@@ -16,6 +16,7 @@ use crate::admin::{Admin, ListenError, Listening};
 use crate::brain::{self, Brain};
 use crate::lifecycle::{self, Lifecycle};
 use crate::pools::{self, Demand, Pools};
+use crate::readers;
 use crate::right::Right;
 use crate::settings::{Marking, Mode, Settings};
 use crate::shutdown::Shutdown;
@@ -114,6 +115,7 @@ async fn run_in(
     let mut beginning = Beginning::new(&settings, rules, (&signs, &ears), &clock);
     let checks = std::mem::take(&mut beginning.checks);
     let admin = Arc::new(Admin { metrics: signs.metrics.clone(), checks });
+    let listening = readers::guard(listening, &client);
     let serving = tokio::spawn(async move { match listening.serve(admin).await {} });
 
     if let Asked::ToStop = beginning.reach(&client, &signs, &clock, &mut shutdown).await {

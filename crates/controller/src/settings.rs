@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use taintward_client::connect;
 use taintward_core::health;
-pub use taintward_serve::settings::{Certificate, SecureServing, Serving};
+pub use taintward_serve::settings::{Certificate, Readers, SecureServing, Serving};
 
 /// Everything `run` needs to know.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,14 +3,16 @@
 //! Comes in: the metrics, and a list of checks that tell the truth about the loops.
 //! Goes out: answers; errors at start-up that name the flag to change.
 //! Keeps:    connections bounded in number, time and bytes; a request's body is never read.
-//! Not here: what the checks look at, authentication (the ports are on loopback unless the operator says otherwise).
+//! Not here: what the checks look at; whose token may read the metrics (`guard` asks, where the operator wants it).
 
 mod answer;
+mod guard;
 mod listen;
 mod shown;
 
 pub use crate::certificate::CertificateError;
 pub use answer::{Answer, respond};
+pub use guard::{Decision, Denied, Guard};
 pub use listen::{ListenError, Listening, bind};
 
 use crate::metrics::Render;

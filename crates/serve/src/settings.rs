@@ -26,6 +26,18 @@ pub struct SecureServing {
     pub port: NonZeroU16,
     /// The certificate.
     pub certificate: Certificate,
+    /// Who may read metrics there.
+    pub readers: Readers,
+}
+
+/// Who may read metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Readers {
+    /// Whoever reaches a port.
+    #[default]
+    Anybody,
+    /// Whom the API server knows by a token and lets; on the secure port alone.
+    Delegated,
 }
 
 /// Which certificate the TLS port shows.

@@ -126,7 +126,7 @@ pub(super) struct ElectionArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Metrics and health")]
 pub(super) struct ServingArgs {
-    /// The address both ports listen on; they ask nobody for credentials
+    /// The address both ports listen on
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     #[arg(env = "TAINTWARD_BIND_ADDRESS", hide_env = true)]
     pub(super) bind_address: IpAddr,
@@ -138,6 +138,11 @@ pub(super) struct ServingArgs {
     #[arg(long, value_name = "PORT", default_value = "0")]
     #[arg(env = "TAINTWARD_SECURE_PORT", hide_env = true)]
     pub(super) secure_port: u16,
+    /// Who may read /metrics: whoever reaches a port (none), or whom the API server knows by a bearer token and lets get
+    /// /metrics (delegated): then metrics are on --secure-port only. Health is for everybody
+    #[arg(long, value_name = "HOW", value_enum, default_value_t)]
+    #[arg(env = "TAINTWARD_METRICS_AUTHENTICATION", hide_env = true)]
+    pub(super) metrics_authentication: MetricsAuthentication,
     /// The certificate for HTTPS, PEM, with its intermediates; without it one is made at start-up. Renewed files are
     /// read again
     #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
@@ -188,6 +193,13 @@ pub(super) enum MarkingArg {
     Always,
     Jobs,
     Never,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum MetricsAuthentication {
+    #[default]
+    None,
+    Delegated,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

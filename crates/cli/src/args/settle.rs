@@ -5,14 +5,16 @@
 //! Not here: the shape of single values.
 
 use super::gates::{Gate, value};
-use super::run::{ElectionArgs, FormatArg, MarkingArg, ModeArg, OldArgs, RunArgs, ServingArgs};
+use super::run::{
+    ElectionArgs, FormatArg, MarkingArg, MetricsAuthentication, ModeArg, OldArgs, RunArgs, ServingArgs,
+};
 use super::{Notice, Plan, controllers, duration};
 use std::num::NonZeroU16;
 use std::time::Duration;
 use taintward_controller::logging::{Format, Logging};
 use taintward_controller::settings::{
-    Certificate, Cluster, Controllers, Election, Marking, Mode, ORIGINAL_OFF, RequestLimit, SecureServing,
-    Serving, Settings,
+    Certificate, Cluster, Controllers, Election, Marking, Mode, ORIGINAL_OFF, Readers, RequestLimit,
+    SecureServing, Serving, Settings,
 };
 use taintward_core::health;
 
@@ -69,6 +71,11 @@ pub(super) enum Complaint {
         "--tls-cert-file is given, but --secure-port=0 switches HTTPS off; give --secure-port a port as well"
     )]
     IdleCertificate,
+    #[error(
+        "--metrics-authentication=delegated asks for tokens, which everybody on the way could read without TLS; give \
+         --secure-port a port as well"
+    )]
+    TokensInClear,
     #[error(
         "--mode=enforce and {old}=false contradict each other: one says evict, the other do not; leave {old} out to \
          evict, or choose --mode=observe"
@@ -263,13 +270,17 @@ fn serving(args: ServingArgs, notices: &mut Vec<Notice>) -> Result<Serving, Comp
     if secure_port.is_none() && certificate != Certificate::SelfSigned {
         return Err(Complaint::IdleCertificate);
     }
+    let readers = match args.metrics_authentication {
+        MetricsAuthentication::None => Readers::Anybody,
+        MetricsAuthentication::Delegated if secure_port.is_none() => return Err(Complaint::TokensInClear),
+        MetricsAuthentication::Delegated => Readers::Delegated,
+    };
     if !args.bind_address.is_loopback() && (metrics_port.is_some() || secure_port.is_some()) {
-        let text = format!(
-            "whoever reaches {} can read metrics and health; a NetworkPolicy can limit that",
-            args.bind_address
-        );
+        let what = if readers == Readers::Anybody { "metrics and health" } else { "health" };
+        let text =
+            format!("whoever reaches {} can read {what}; a NetworkPolicy can limit that", args.bind_address);
         notices.push(Notice { flag: "--bind-address", text });
     }
-    let secure = secure_port.map(|port| SecureServing { port, certificate });
+    let secure = secure_port.map(|port| SecureServing { port, certificate, readers });
     Ok(Serving { bind_address: args.bind_address, metrics_port, secure })
 }

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use taintward_controller::logging::Format;
 use taintward_controller::settings::{
-    Certificate, Cluster, Controllers, Election, Marking, Mode, RequestLimit, SecureServing, Serving,
-    Settings,
+    Certificate, Cluster, Controllers, Election, Marking, Mode, Readers, RequestLimit, SecureServing,
+    Serving, Settings,
 };
 use taintward_core::health;
 
@@ -83,7 +83,8 @@ fn every_flag_reaches_its_setting() {
          --disruption-condition=jobs --stamp-taints --feature-gates=TaintTolerationComparisonOperators=true \
          --leader-elect --leader-elect-lease-duration=1m --leader-elect-renew-deadline=40s \
          --leader-elect-retry-period=500ms --leader-elect-resource-lock=leases --leader-elect-resource-name=a.b \
-         --leader-elect-resource-namespace=ns --bind-address=::1 --metrics-port=1 --secure-port=2 --tls-cert-file=/c \
+         --leader-elect-resource-namespace=ns --bind-address=::1 --metrics-port=1 --secure-port=2 \
+         --metrics-authentication=delegated --tls-cert-file=/c \
          --tls-private-key-file=/p --log-format=json -v 4",
     );
     let node_health = health::Flags {
@@ -129,6 +130,7 @@ fn every_flag_reaches_its_setting() {
                     certificate: PathBuf::from("/c"),
                     key: PathBuf::from("/p"),
                 },
+                readers: Readers::Delegated,
             }),
         },
         seed: None,
@@ -261,6 +263,7 @@ fn choices_that_do_not_fit_together_are_refused() {
         ),
         ("--secure-port=10357", "--metrics-port and --secure-port are both 10357"),
         ("--tls-cert-file=/c --tls-private-key-file=/p", "--secure-port=0 switches HTTPS off"),
+        ("--metrics-authentication=delegated", "give --secure-port a port as well"),
         (
             "--mode=enforce --enable-taint-manager=false",
             "--mode=enforce and --enable-taint-manager=false contradict",

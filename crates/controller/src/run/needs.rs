@@ -5,7 +5,7 @@
 //! Not here: asking (the client); the manifests (deploy/).
 
 use super::PROBE_MAX;
-use crate::settings::{Election, Marking, Mode, Settings};
+use crate::settings::{Election, Marking, Mode, Readers, Settings};
 use taintward_client::connect::{Need, check_access};
 
 /// Where leases of nodes are.
@@ -36,6 +36,10 @@ fn needs(settings: &Settings) -> Vec<Need> {
     if settings.controllers.dedicated_pools {
         needs.extend(["list", "watch"].map(|verb| Need::everywhere(verb, "", "namespaces")));
         needs.extend(["list", "watch"].map(|verb| Need::everywhere(verb, POOLS, "dedicatedpools")));
+    }
+    if settings.serving.secure.as_ref().is_some_and(|secure| secure.readers == Readers::Delegated) {
+        needs.push(Need::everywhere("create", "authentication.k8s.io", "tokenreviews"));
+        needs.push(Need::everywhere("create", "authorization.k8s.io", "subjectaccessreviews"));
     }
     if settings.mode == Mode::Observe {
         return needs;

@@ -15,7 +15,7 @@ use hyper::body::Bytes;
 /// A complete answer.
 pub type Answer = Response<Full<Bytes>>;
 
-const PLAIN: &str = "text/plain; charset=utf-8";
+pub(super) const PLAIN: &str = "text/plain; charset=utf-8";
 const PATHS: &str =
     "not found: there are /metrics, /healthz, /livez and /readyz (add ?verbose, or /<check>)\n";
 
@@ -103,6 +103,11 @@ impl Admin {
         }
         respond(StatusCode::OK, PLAIN, "ok".into())
     }
+}
+
+/// Whether the metrics are asked for, by whatever method.
+pub(super) fn is_metrics(path: &str) -> bool {
+    matches!(question(path), Some(Question::Metrics))
 }
 
 /// Kubernetes' spelling of the paths and the shorter one that other controllers use.

@@ -6,11 +6,12 @@
 //!           ([`Crowd`]): clients who hold connections open, or open them all the time, cannot keep a probe out.
 //! Not here: the answers (`answer`).
 
-use super::Admin;
+use super::guard::{Guard, Readers};
 use super::shown::Shown;
+use super::{Admin, Answer};
 use crate::certificate::CertificateError;
 use crate::crowd::Crowd;
-use crate::settings::{SecureServing, Serving};
+use crate::settings::{self, SecureServing, Serving};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
@@ -69,6 +70,8 @@ pub enum ListenError {
 pub struct Listening {
     plain: Option<TcpListener>,
     secure: Option<(TcpListener, Shown)>,
+    /// Of each port.
+    readers: [Readers; 2],
 }
 
 impl Listening {
@@ -82,37 +85,53 @@ impl Listening {
             None => None,
         };
         let secure = match &serving.secure {
-            Some(SecureServing { port, certificate }) => {
+            Some(SecureServing { port, certificate, .. }) => {
                 let shown = Shown::new(certificate, serving.bind_address)?;
                 Some((bind((serving.bind_address, port.get()).into(), "--secure-port").await?, shown))
             }
             None => None,
         };
-        Ok(Self { plain, secure })
+        let delegated =
+            serving.secure.as_ref().is_some_and(|secure| secure.readers == settings::Readers::Delegated);
+        // Until somebody guards them, nobody is let.
+        let readers = if delegated { Readers::Nobody } else { Readers::Anybody };
+        Ok(Self { plain, secure, readers: [readers.clone(), readers] })
     }
 
     /// Takes a plain port that is open already.
     pub fn plain(listener: TcpListener) -> Self {
-        Self { plain: Some(listener), secure: None }
+        Self { plain: Some(listener), secure: None, readers: [Readers::Anybody, Readers::Anybody] }
     }
 
     /// Takes sockets that are open already.
     #[cfg(test)]
     pub(super) fn of(plain: Option<TcpListener>, secure: Option<(TcpListener, Shown)>) -> Self {
-        Self { plain, secure }
+        Self { plain, secure, readers: [Readers::Anybody, Readers::Anybody] }
+    }
+
+    /// Whether somebody is to say who may read the metrics of the secure port.
+    pub fn wants_guard(&self) -> bool {
+        matches!(self.readers, [_, Readers::Nobody])
+    }
+
+    /// The same, with somebody who says it.
+    #[must_use]
+    pub fn guarded(self, guard: Arc<dyn Guard>) -> Self {
+        Self { readers: [Readers::Nobody, Readers::Guarded(guard)], ..self }
     }
 
     /// Answers until the future is dropped; open connections end with it.
     pub async fn serve(self, admin: Arc<Admin>) -> Infallible {
+        let [of_plain, of_secure] = self.readers;
         let plain = async {
             match self.plain {
-                Some(listener) => accept(listener, None, admin.clone()).await,
+                Some(listener) => accept(listener, None, admin.clone(), of_plain).await,
                 None => std::future::pending().await,
             }
         };
         let secure = async {
             match self.secure {
-                Some((listener, shown)) => accept(listener, Some(shown), admin.clone()).await,
+                Some((listener, shown)) => accept(listener, Some(shown), admin.clone(), of_secure).await,
                 None => std::future::pending().await,
             }
         };
@@ -134,7 +153,12 @@ pub async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener
     })
 }
 
-async fn accept(listener: TcpListener, mut shown: Option<Shown>, admin: Arc<Admin>) -> Infallible {
+async fn accept(
+    listener: TcpListener,
+    mut shown: Option<Shown>,
+    admin: Arc<Admin>,
+    readers: Readers,
+) -> Infallible {
     let crowd = Arc::new(Crowd::new(CONNECTIONS_MAX));
     let mut connections = JoinSet::new();
     loop {
@@ -152,7 +176,7 @@ async fn accept(listener: TcpListener, mut shown: Option<Shown>, admin: Arc<Admi
         while connections.try_join_next().is_some() {}
         let Some(place) = crowd.enter(from.ip()) else { continue };
         let acceptor = shown.as_mut().map(Shown::acceptor);
-        let client = client(stream, acceptor, admin.clone());
+        let client = client(stream, acceptor, admin.clone(), readers.clone());
         connections.spawn(async move {
             tokio::select! {
                 () = client => {}
@@ -167,12 +191,13 @@ pub(super) async fn client(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     acceptor: Option<TlsAcceptor>,
     admin: Arc<Admin>,
+    readers: Readers,
 ) {
     let served = timeout(CONNECTION_MAX, async {
         match acceptor {
-            None => converse(stream, &admin).await,
+            None => converse(stream, &admin, &readers).await,
             Some(acceptor) => match acceptor.accept(stream).await {
-                Ok(stream) => converse(stream, &admin).await,
+                Ok(stream) => converse(stream, &admin, &readers).await,
                 Err(error) => {
                     tracing::debug!(err = &error as &dyn std::error::Error, "a TLS handshake failed")
                 }
@@ -185,8 +210,11 @@ pub(super) async fn client(
 }
 
 /// One request and its answer.
-pub(super) async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, admin: &Admin) {
-    let service = service_fn(async |request| Ok::<_, Infallible>(admin.answer(&request)));
+pub(super) async fn converse(stream: impl AsyncRead + AsyncWrite + Unpin, admin: &Admin, readers: &Readers) {
+    let service = service_fn(async |request| {
+        let refusal: Option<Answer> = readers.refusal(&request).await;
+        Ok::<_, Infallible>(refusal.unwrap_or_else(|| admin.answer(&request)))
+    });
     let conversation = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_MAX)

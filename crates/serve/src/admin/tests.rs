@@ -1,5 +1,6 @@
 //! Requests over real loopback sockets, and slow clients in virtual time.
 
+use super::guard::Readers;
 use super::listen::{CONNECTION_MAX, CONNECTIONS_MAX, HEAD_MAX, client, converse};
 use super::*;
 use crate::metrics::{Exposition, Shelf};
@@ -14,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, duplex};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout};
 
+mod readers;
 mod tls;
 
 /// Checks: `sync` (ready only) and `engine` (live), each broken on demand.
@@ -243,7 +245,7 @@ async fn a_slow_head_is_cut_off_in_time() {
         }
         client
     });
-    converse(server, &admin).await;
+    converse(server, &admin, &Readers::Anybody).await;
     assert_eq!(began.elapsed(), HEAD_MAX);
     drop(dripping);
 }
@@ -253,7 +255,7 @@ async fn a_quick_client_is_answered_and_the_connection_ends() {
     let admin = World::default().admin();
     let (client, server) = duplex(1024);
     let began = Instant::now();
-    let server = tokio::spawn(async move { converse(server, &admin).await });
+    let server = tokio::spawn(async move { converse(server, &admin, &Readers::Anybody).await });
     let two = "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\nGET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
     let answer = exchange(client, two).await;
     assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
@@ -268,7 +270,7 @@ async fn a_reader_who_stops_reading_is_cut_off() {
     let (mut held, server) = duplex(64);
     held.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     let began = Instant::now();
-    client(server, None, World::default().admin()).await;
+    client(server, None, World::default().admin(), Readers::Anybody).await;
     assert_eq!(began.elapsed(), CONNECTION_MAX);
 }
 
@@ -284,7 +286,8 @@ async fn a_port_in_use_names_the_flag() {
     );
     assert_eq!(error, expected);
     serving.metrics_port = None;
-    serving.secure = Some(SecureServing { port, certificate: Certificate::SelfSigned });
+    serving.secure =
+        Some(SecureServing { port, certificate: Certificate::SelfSigned, readers: Default::default() });
     let error = Listening::open(&serving).await.err().unwrap().to_string();
     assert!(error.contains("the port is in use; choose another with --secure-port"), "{error}");
     drop(taken);

@@ -53,7 +53,7 @@ async fn is_answered(acceptor: tokio_rustls::TlsAcceptor, root: &[u8]) -> bool {
     let admin = World::default().admin();
     tokio::spawn(async move {
         if let Ok(stream) = acceptor.accept(server).await {
-            converse(stream, &admin).await;
+            converse(stream, &admin, &Readers::Anybody).await;
         }
     });
     let connector = tokio_rustls::TlsConnector::from(client_config(root));
@@ -146,6 +146,6 @@ async fn a_client_that_never_begins_its_handshake_is_cut_off() {
     let mut shown = Shown::new(&Certificate::SelfSigned, Ipv4Addr::LOCALHOST.into()).unwrap();
     let (_held, server) = duplex(64);
     let began = Instant::now();
-    client(server, Some(shown.acceptor()), World::default().admin()).await;
+    client(server, Some(shown.acceptor()), World::default().admin(), Readers::Anybody).await;
     assert_eq!(began.elapsed(), CONNECTION_MAX);
 }

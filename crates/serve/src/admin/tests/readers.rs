@@ -1,0 +1,69 @@
+//! Who may read the metrics: every answer of a guard, on both ports.
+
+use super::super::guard::{Decision, Denied, Guard};
+use super::*;
+
+/// Knows three tokens.
+struct Known;
+
+impl Guard for Known {
+    fn admit<'g>(&'g self, token: &'g str) -> Decision<'g> {
+        Box::pin(async move {
+            match token {
+                "good" => Ok(()),
+                "poor" => Err(Denied::Forbidden),
+                "lost" => Err(Denied::Unknown),
+                _ => Err(Denied::Stranger),
+            }
+        })
+    }
+}
+
+/// The head and the body of an answer.
+async fn with(readers: &Readers, line: &str, head: &str) -> (u16, String) {
+    let (client, server) = duplex(1 << 16);
+    let admin = World::default().admin();
+    let served = converse(server, &admin, readers);
+    let request = format!("{line} HTTP/1.1\r\nHost: x\r\n{head}\r\n");
+    let (answer, ()) = tokio::join!(exchange(client, &request), served);
+    (answer.split(' ').nth(1).unwrap().parse().unwrap(), answer)
+}
+
+#[tokio::test]
+async fn metrics_are_for_those_who_are_let_and_health_is_for_everybody() {
+    let guarded = Readers::Guarded(Arc::new(Known));
+    for (head, code) in [
+        ("", 401),
+        ("Authorization: Bearer bad\r\n", 401),
+        ("Authorization: Bearer \r\n", 401),
+        ("Authorization: Basic good\r\n", 401),
+        ("Authorization: good\r\n", 401),
+        ("Authorization: Bearer good\r\nAuthorization: Bearer good\r\n", 401),
+        ("Authorization: Bearer poor\r\n", 403),
+        ("Authorization: Bearer lost\r\n", 500),
+        ("Authorization: Bearer good\r\n", 200),
+        ("Authorization: bearer good\r\n", 200),
+    ] {
+        for method in ["GET", "HEAD"] {
+            let (said, answer) = with(&guarded, &format!("{method} /metrics"), head).await;
+            assert_eq!(said, code, "{method} {head:?}: {answer}");
+            assert_eq!(answer.contains("pods_deleted"), code == 200 && method == "GET", "{answer}");
+            assert_eq!(answer.to_lowercase().contains("www-authenticate: bearer"), code == 401, "{answer}");
+        }
+    }
+    assert_eq!(with(&guarded, "POST /metrics", "").await.0, 401, "no method gets by");
+    for path in ["/healthz", "/livez", "/readyz?verbose", "/readyz/sync"] {
+        assert_eq!(with(&guarded, &format!("GET {path}"), "").await.0, 200, "{path}");
+    }
+    for path in ["/metrics/", "//metrics", "/./metrics", "/%6detrics"] {
+        let answer = with(&guarded, &format!("GET {path}"), "").await.1;
+        assert!(!answer.contains("pods_deleted"), "{path}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn no_token_is_asked_for_in_clear() {
+    let (code, answer) = with(&Readers::Nobody, "GET /metrics", "Authorization: Bearer good\r\n").await;
+    assert!(code == 403 && answer.contains("secure port"), "{answer}");
+    assert_eq!(with(&Readers::Nobody, "GET /readyz", "").await.0, 200);
+}
