@@ -1,5 +1,6 @@
 //! # xtask: developer commands
-//! Room:     what a developer types: `cargo xtask test`, `nightly`, `demo`, `cluster`, `chart`, `golden`, `schema`, `columns`, `bench`.
+//! Room:     what a developer types: `cargo xtask test`, `nightly`, `demo`, `cluster`, `chart`, `golden`, `schema`, `columns`, `bench`,
+//!           `release`.
 //! Comes in: arguments.
 //! Goes out: text, and an exit code that can be trusted.
 //! Not here: anything that ships.
@@ -15,6 +16,7 @@ mod golden;
 mod http;
 mod nightly;
 mod picture;
+mod release;
 mod schema;
 mod sources;
 mod test;
@@ -51,6 +53,8 @@ enum Command {
     Chart,
     /// Draw the sandbox's tour anew for the README
     Picture,
+    /// Build the program as it ships, with its bill of materials; no path of this machine is in it
+    Release(release::Arguments),
     /// Run a program, but not for ever: how `test` starts every test program
     #[command(hide = true)]
     Within(within::Arguments),
@@ -72,6 +76,7 @@ async fn main() -> ExitCode {
         Command::Golden => golden::run(),
         Command::Schema => schema::run(),
         Command::Picture => picture::run(),
+        Command::Release(arguments) => release::run(&arguments),
         Command::Columns => columns::run(),
         Command::Bench(arguments) => bench::run(&arguments).await,
     };

@@ -1,0 +1,154 @@
+//! # Release: the program as it ships
+//! Room:     a build that says what it is made of and not where it was made; its bill of materials.
+//! Comes in: the checkout; two pinned tools, which are installed if they are not there.
+//! Goes out: in one folder, `taintward` with the list of its dependencies in it (cargo-auditable) and
+//!           `taintward.cdx.json` (CycloneDX).
+//! Keeps:    no path of the machine that built it is in the program: it is looked for.
+//! Not here: the image (`deploy/Containerfile`, which builds in the same way), signatures.
+
+use crate::sources::{self, root};
+use anyhow::{Context as _, Result, bail, ensure};
+use clap::Args;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Where what ships is put
+    #[arg(long, value_name = "FOLDER", default_value = "target/shipped/out")]
+    out: PathBuf,
+    /// The profile of Cargo.toml: `profiling` keeps what docs/profiling.md needs
+    #[arg(long, default_value = "release")]
+    profile: String,
+}
+
+/// What is needed beside cargo, in these versions.
+const TOOLS: [(&str, &str); 2] = [("cargo-auditable", "0.7.7"), ("cargo-cyclonedx", "0.5.9")];
+
+/// The section that `cargo audit bin` reads.
+const DEPENDENCIES: &[u8] = b".dep-v0";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let tools = tools()?;
+    let home = env::home_dir().context("there is no home folder, and so no cargo")?;
+    let registry = env::var_os("CARGO_HOME").map_or_else(|| home.join(".cargo"), PathBuf::from);
+    // Flags of its own would build everything anew each time: they have a folder of their own.
+    let target = root().join("target/shipped");
+    let flags = [(registry.as_path(), "/cargo"), (root(), "/taintward")]
+        .map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
+    let mut build = sources::cargo();
+    build.args(["auditable", "build", "--locked", "--package", "taintward", "--profile", &arguments.profile]);
+    build.arg("--target-dir").arg(&target).env("PATH", &tools);
+    build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}")).env_remove("RUSTFLAGS");
+    // What is C in it (ring) would have them, too.
+    let in_c = format!(
+        "-ffile-prefix-map={}=/cargo -ffile-prefix-map={}=/taintward",
+        registry.display(),
+        root().display()
+    );
+    sources::run(build.env("CFLAGS", in_c))?;
+
+    let built = target.join(&arguments.profile).join("taintward");
+    let program = fs::read(&built).with_context(|| format!("reading {}", built.display()))?;
+    let private: Vec<&Path> = vec![&registry, root(), &home];
+    let found = told(&program, &private);
+    ensure!(found.is_empty(), "{} tells where it was built: {}", built.display(), found.join(", "));
+    ensure!(has(&program, DEPENDENCIES), "{} does not list what it is made of", built.display());
+
+    let out = root().join(&arguments.out);
+    fs::create_dir_all(&out)?;
+    fs::copy(&built, out.join("taintward"))?;
+    let mut bill = sources::cargo();
+    bill.args([
+        "cyclonedx",
+        "--format",
+        "json",
+        "--spec-version",
+        "1.5",
+        "--describe",
+        "binaries",
+        "--target",
+    ]);
+    bill.arg(host()?).args(["--manifest-path", "crates/cli/Cargo.toml"]).env("PATH", &tools);
+    sources::run(&mut bill)?;
+    let mut written = bills()?;
+    let ours = written.iter().position(|file| file.ends_with("crates/cli/taintward_bin.cdx.json"));
+    let ours = written.swap_remove(ours.context("cargo-cyclonedx has written no bill of materials")?);
+    let bill = fs::read_to_string(&ours)?.replace(&root().display().to_string(), "/taintward");
+    written.push(ours);
+    written.iter().try_for_each(fs::remove_file)?;
+    let found = told(bill.as_bytes(), &private);
+    ensure!(found.is_empty(), "the bill of materials tells where it was made: {}", found.join(", "));
+    fs::write(out.join("taintward.cdx.json"), bill)?;
+    println!("what ships: {}", out.display());
+    Ok(())
+}
+
+/// A PATH with the tools in it, each in a folder of its version.
+fn tools() -> Result<OsString> {
+    let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let cache =
+        cache.or_else(|| env::home_dir().map(|home| home.join(".cache"))).context("no cache folder")?;
+    let mut path = Vec::new();
+    for (name, version) in TOOLS {
+        let folder = cache.join(format!("taintward/release/{name}-{version}"));
+        if !folder.join("bin").join(name).exists() {
+            let mut install = sources::cargo();
+            install
+                .args(["install", name, "--version", version, "--locked", "--debug", "--root"])
+                .arg(&folder);
+            sources::run(&mut install)?;
+        }
+        path.push(folder.join("bin"));
+    }
+    path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
+    Ok(env::join_paths(path)?)
+}
+
+fn host() -> Result<String> {
+    let said = Command::new("rustc").args(["--print", "host-tuple"]).current_dir(root()).output()?;
+    match said.status.success() {
+        true => Ok(String::from_utf8(said.stdout)?.trim().to_owned()),
+        false => bail!("rustc does not say what it builds for"),
+    }
+}
+
+/// The bills that cargo-cyclonedx leaves beside each manifest.
+fn bills() -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for folder in fs::read_dir(root().join("crates"))?.chain(fs::read_dir(root())?) {
+        let folder = folder?.path();
+        for file in fs::read_dir(folder).into_iter().flatten() {
+            let file = file?.path();
+            if file.to_string_lossy().ends_with(".cdx.json") {
+                found.push(file);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Of which of these folders' contents there is talk.
+fn told(program: &[u8], folders: &[&Path]) -> Vec<String> {
+    let names = folders.iter().map(|folder| format!("{}/", folder.display()));
+    names.filter(|name| name != "//" && has(program, name.as_bytes())).collect()
+}
+
+fn has(program: &[u8], what: &[u8]) -> bool {
+    program.windows(what.len()).any(|window| window == what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_the_builder_is_found_wherever_it_stands() {
+        let (home, root) = (Path::new("/home/jane"), Path::new("/"));
+        assert_eq!(told(b"\0src/lib.rs\0/home/jane/.cargo/registry\xff", &[home, root]), ["/home/jane/"]);
+        assert!(told(b"\0/cargo/registry/src/lib.rs\0/taintward/crates", &[home, root]).is_empty());
+        assert!(told(b"", &[home]).is_empty() && has(b"x.dep-v0y", DEPENDENCIES));
+    }
+}
