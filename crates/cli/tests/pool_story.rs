@@ -2,7 +2,7 @@
 //! Room:     the page's commands, typed as written, where nothing is pretended but the kubelets: the real kube-scheduler and
 //!           kube-controller-manager, and what `taintward install` makes, with processes in the place of its pods.
 //! Comes in: the built program, the control plane's binaries, KWOK; the page with the files it shows.
-//! Goes out: what the page shows, but for the line that counts what a sandbox has besides.
+//! Goes out: what the page shows, but for the line that counts what a sandbox has besides, and the words of who refuses.
 //! Not here: the same in a sandbox, and writing the page anew (`doc_pages.rs`).
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
 
@@ -30,6 +30,8 @@ use taintward_cluster::{Tools, tools};
 
 /// What differs from a sandbox: pods and nodes that are there besides.
 const COUNTS: &str = "kubectl get dedicatedpool";
+/// What a sandbox refuses in the webhook's words, and an API server by its policy.
+const REFUSED: &str = "kubectl apply -f smuggler.yaml";
 
 #[test]
 fn dedicated_nodes_as_the_page_tells_it() {
@@ -52,6 +54,14 @@ fn dedicated_nodes_as_the_page_tells_it() {
         let (done, said) = stage.kubectl(&words[1..]);
         if typed.command.starts_with(COUNTS) {
             assert!(done && said.contains("True    Applied"), "{}: {said}", typed.command);
+            continue;
+        }
+        if typed.command == REFUSED {
+            let policy = "ValidatingAdmissionPolicy 'taintward-dedicated-pools'";
+            assert!(
+                !done && said.contains(policy) && said.contains("pool ml are not for this pod"),
+                "{said}"
+            );
             continue;
         }
         let shown: Vec<String> = said.lines().map(lasting).collect();
