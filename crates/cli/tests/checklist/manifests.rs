@@ -38,21 +38,30 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
+/// Policies that keep pods off dedicated nodes, whoever asks (`pool_attacks.rs`).
+const POOL_GUARD: [&str; 2] = ["taintward-dedicated-pools", "taintward-unknown-nodes"];
+
 /// What they say is tried by `install_bounds.rs`.
 pub(crate) async fn bounds() -> Found {
-    let policies = by_manifest(&["ValidatingAdmissionPolicy"], 5, |object| {
+    let policies = by_manifest(&["ValidatingAdmissionPolicy"], 7, |object| {
         let spec = &object["spec"];
         demand(spec["failurePolicy"] == "Fail", "what fails passes")?;
+        if object["metadata"]["name"].as_str().is_some_and(|name| POOL_GUARD.contains(&name)) {
+            return demand(spec["paramKind"].is_object(), "it has no parameters");
+        }
         let account = spec["matchConditions"][0]["expression"].as_str().unwrap_or_default();
         let ours = account
             .starts_with("request.userInfo.username == 'system:serviceaccount:taintward-system:taintward");
         demand(ours && list(&spec["matchConditions"]).len() == 1, "it is about somebody else")?;
         demand(list(&spec["validations"]).len() > 2, "it demands nothing")
     })?;
-    let bindings = by_manifest(&["ValidatingAdmissionPolicyBinding"], 5, |object| {
+    let bindings = by_manifest(&["ValidatingAdmissionPolicyBinding"], 7, |object| {
         let spec = &object["spec"];
         demand(spec["validationActions"] == json!(["Deny"]), "nothing is refused")?;
         demand(spec["policyName"] == object["metadata"]["name"], "it binds another")?;
+        if spec["policyName"].as_str().is_some_and(|name| POOL_GUARD.contains(&name)) {
+            return demand(spec["paramRef"].is_object(), "it has no parameters");
+        }
         demand(spec["matchResources"].is_null() && spec["paramRef"].is_null(), "it does not hold everywhere")
     })?;
     Ok(format!("{policies}; {bindings}"))
