@@ -82,8 +82,12 @@ pub(crate) async fn make_secret(admin: &Api) {
 /// Makes the namespace and the account.
 pub(crate) async fn make(cluster: &Cluster) -> PathBuf {
     let admin = cluster.api(Account::Admin).await.unwrap();
-    let of_account =
-        |object: &Value| PLACES[..OF_AN_ACCOUNT].iter().any(|(kind, _, _)| object["kind"] == *kind);
+    // The policies of pools judge pods before the webhook is asked: here its own answers are looked at.
+    let of_pools = |spec: &Value| spec.get("paramKind").is_some() || spec.get("paramRef").is_some();
+    let of_account = |object: &Value| {
+        PLACES[..OF_AN_ACCOUNT].iter().any(|(kind, _, _)| object["kind"] == *kind)
+            && !of_pools(&object["spec"])
+    };
     for object in manifests(&["--parts=webhook"]).iter().filter(|object| of_account(object)) {
         apply(&admin, object).await;
     }
