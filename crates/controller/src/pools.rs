@@ -86,6 +86,8 @@ pub(crate) struct Pools {
     told: BTreeMap<Uid, Mono>,
     /// Which nodes the admission policy was last told of, and when.
     listed: Option<(KnownNodes, Mono)>,
+    /// When it was last looked at whether that has changed.
+    rostered: Option<Mono>,
     namespace: Option<Arc<str>>,
     retries: Retries,
     hands: Hands,
@@ -150,6 +152,7 @@ impl Pools {
             look: false,
             told: BTreeMap::new(),
             listed: None,
+            rostered: None,
             retries: Retries::new(seed),
             hands: Hands::new(actor.clone(), clock.clone(), right.clone(), metrics.effects.clone()),
             namespace,

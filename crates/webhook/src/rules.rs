@@ -2,7 +2,8 @@
 //! Room:     which objects are looked at, and the way from a question to the core's types and back to an answer.
 //! Comes in: questions; settings; what is known of the cluster ([`Around`]).
 //! Goes out: verdicts: what is added to a pod, whether a pod or a node's taints may be.
-//! Keeps:    what is missing refuses nobody, unless [`UntilReady::Refuse`] says so before the first facts have come;
+//! Keeps:    what is missing refuses no object but a pod that a pool which denies does not know as its own, unless
+//!           [`UntilReady::Refuse`] says so before the first facts have come;
 //!           objects that no rule is about come in as they are.
 //! Not here: the rules (taintward-core); how facts come here (whoever runs this); sockets.
 

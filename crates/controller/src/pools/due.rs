@@ -9,7 +9,7 @@ use super::judge::{Judgement, is_remembered};
 use super::retries::Key;
 use super::roster::roster;
 use super::world::Known as _;
-use super::{HOUSEKEEPING, Pools, census};
+use super::{HOUSEKEEPING, Pools, ROUND, census};
 use std::sync::Arc;
 use taintward_client::decode::SeenPool;
 use taintward_client::pools::status_patch;
@@ -85,11 +85,16 @@ impl Pools {
         }
     }
 
-    /// The admission policy learns which nodes are known: at once where that has changed, and now and then, because
-    /// anyone may have written there.
+    /// The admission policy learns which nodes are known: within a second or two where that has changed, and now and
+    /// then, because anyone may have written there.
     pub(super) fn look_after_roster(&mut self) {
         let now = self.clock.now().mono;
         let Some(namespace) = self.namespace.clone() else { return };
+        // Every name is looked at: not at each turn of the loop.
+        if self.rostered.is_some_and(|last| now < last.plus(ROUND)) {
+            return;
+        }
+        self.rostered = Some(now);
         if self.hands.is_busy_with(&Key::Roster) || !self.retries.may_try(&Key::Roster, now) {
             return;
         }

@@ -3,8 +3,9 @@
 //! Comes in: a request, what is known around it, the settings.
 //! Goes out: [`mutate`]: what the pod should be; [`validate`]: whether the final pod may be; the same for a node.
 //! Keeps:    the order is upstream's (AD-1): default tolerations, then those of the namespace, then those for special
-//!           hardware; pools last. A rule that lacks a fact does nothing and says so: nobody is refused, and nothing is
-//!           given, for want of knowledge. Saying it twice changes nothing.
+//!           hardware; pools last. A rule that lacks a fact does nothing and says so, with one exception: a pool that
+//!           denies refuses a pod that would be let onto its nodes and of which it is not known whether it is the pool's
+//!           own. Saying it twice changes nothing.
 //! Not here: the rules (their own files); patches, status codes (a refusal is meant as a 403), numbers over time.
 
 use super::brake::{Brake, Braked, Fleet, NodeChange};
