@@ -12,4 +12,4 @@ mod status;
 pub use finalizer::{FINALIZER, finalizer_patch};
 pub use known::{KNOWN_NODES, KnownNodes, UNKNOWN_NODES, Unknown};
 pub use node::{MemberObject, Misfit};
-pub use status::{progressing, status_patch, told};
+pub use status::{ELSEWHERE, progressing, status_patch, told};

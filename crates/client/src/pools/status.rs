@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 use taintward_core::admission::pool::{Assessment, Finding, Mark, Offender, PoolStatus, Reason, Standing};
 use taintward_core::time::Wall;
 
+/// The reason of the condition `Ready` while pods of an exclusive pool run on other nodes.
+pub const ELSEWHERE: &str = "PodsElsewhere";
+
 /// The longest message of a condition, in characters.
 const MESSAGE_MOST: usize = 4_096;
 
@@ -19,7 +22,7 @@ const MESSAGE_MOST: usize = 4_096;
 pub fn told(seen: &SeenPool, assessment: &Assessment, status: PoolStatus, at: Wall) -> Told {
     let before = seen.told.as_ref().map(|told| told.conditions.as_slice()).unwrap_or_default();
     let conditions = [
-        ("Ready", ready(seen, assessment)),
+        ("Ready", ready(seen, assessment, &status)),
         ("Offended", offended(&status)),
         ("Advised", advised(assessment)),
     ];
@@ -59,13 +62,22 @@ fn hinders(finding: &&Finding) -> bool {
     finding.reason.refuses() || matches!(finding.reason, Reason::LocksOutSystem | Reason::NodeConflict)
 }
 
-fn ready(seen: &SeenPool, assessment: &Assessment) -> Saying {
+fn ready(seen: &SeenPool, assessment: &Assessment, status: &PoolStatus) -> Saying {
     if seen.pool.leaving {
         return (false, "Leaving", "it is being deleted, and its nodes are given back".to_owned());
     }
     let findings: Vec<&Finding> = assessment.findings.iter().filter(hinders).collect();
     match (findings.first(), assessment.standing) {
         (Some(first), _) => (false, first.reason.as_str(), joined(&findings)),
+        (None, Standing::Applied) if status.elsewhere > 0 => {
+            let pods = if status.elsewhere == 1 { "pod runs" } else { "pods run" };
+            let message = format!(
+                "{} of its {pods} on nodes that are not its own: delete what was there before the pool, or set placement: \
+                 Allowed",
+                status.elsewhere
+            );
+            (false, ELSEWHERE, message)
+        }
         (None, Standing::Applied) => (true, "Applied", "its nodes are dedicated".to_owned()),
         (None, Standing::Frozen) => (false, "Frozen", "it takes no more nodes".to_owned()),
         (None, Standing::Refused) => (false, "Refused", "it does nothing until it is corrected".to_owned()),

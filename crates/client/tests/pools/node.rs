@@ -53,7 +53,8 @@ fn own() -> Value {
     json!({"key": "example.com/pool", "effect": "NoSchedule", "value": "a"})
 }
 
-const TOLD: &str = "team-a taint:example.com/pool=a:NoSchedule label:example.com/pool=a";
+const TOLD: &str =
+    "team-a taint:example.com/pool=a:NoSchedule label:node-restriction.kubernetes.io/pool.team-a=true";
 
 #[test]
 fn a_node_that_joins_gets_everything_in_one_write() {
@@ -64,7 +65,7 @@ fn a_node_that_joins_gets_everything_in_one_write() {
         test("/metadata/uid", "u"),
         test("/metadata/resourceVersion", "9"),
         add("/spec/taints/-", own()),
-        add("/metadata/labels/example.com~1pool", "a"),
+        add("/metadata/labels/node-restriction.kubernetes.io~1pool.team-a", "true"),
         add(RECORD, TOLD),
     ]);
     assert_eq!(steps(&joining, &edits(&joining, &[pool()])), expected);
@@ -74,7 +75,7 @@ fn a_node_that_joins_gets_everything_in_one_write() {
         test("/metadata/resourceVersion", "9"),
         add("/spec/taints", json!([own()])),
         add("/metadata/labels", json!({})),
-        add("/metadata/labels/example.com~1pool", "a"),
+        add("/metadata/labels/node-restriction.kubernetes.io~1pool.team-a", "true"),
         add("/metadata/annotations", json!({})),
         add(RECORD, TOLD),
     ]);
@@ -86,7 +87,7 @@ fn a_node_that_joins_gets_everything_in_one_write() {
 #[test]
 fn a_node_that_leaves_loses_what_it_got_and_nothing_else() {
     let foreign = json!({"key": "x", "effect": "NoExecute", "timeAdded": "2027-01-15T08:00:00Z", "newer": 1});
-    let labels = json!({"example.com/pool": "a", "a": "b"});
+    let labels = json!({"node-restriction.kubernetes.io/pool.team-a": "true", "a": "b"});
     let annotations = json!({"taintward.io/pool": TOLD, "c": "d"});
     let leaving =
         node(json!({"labels": labels, "annotations": annotations}), json!({"taints": [foreign, own()]}));
@@ -98,8 +99,8 @@ fn a_node_that_leaves_loses_what_it_got_and_nothing_else() {
         test(RECORD, TOLD),
         test("/spec/taints/1", own()),
         remove("/spec/taints/1"),
-        test("/metadata/labels/example.com~1pool", "a"),
-        remove("/metadata/labels/example.com~1pool"),
+        test("/metadata/labels/node-restriction.kubernetes.io~1pool.team-a", "true"),
+        remove("/metadata/labels/node-restriction.kubernetes.io~1pool.team-a"),
         remove(RECORD),
     ]);
     assert_eq!(steps(&leaving, &edits(&leaving, &[gone])), expected);

@@ -3,7 +3,7 @@
 use super::sample::{pool, seen};
 use serde_json::Value;
 use taintward_client::decode::{SeenPool, Told};
-use taintward_client::pools::{status_patch, told};
+use taintward_client::pools::{ELSEWHERE, status_patch, told};
 use taintward_core::admission::pool::{
     Assessment, Mark, NodeFacts, Offender, PoolStatus, Reason, Standing, Trust, assess, remembered, status,
 };
@@ -68,7 +68,9 @@ fn a_condition_that_turns_has_a_new_time() {
     let after = written(&before, &news, &[]);
     let clean = told(&after, &Assessment::default(), PoolStatus::default(), at(5));
     let since: Vec<Wall> = clean.conditions.iter().map(|one| one.since).collect();
-    assert_eq!(since, [at(0), at(5), at(0)]);
+    assert_eq!(since, [at(5), at(5), at(0)]);
+    assert_eq!(condition(&news, "Ready"), ("False", ELSEWHERE));
+    assert_eq!(condition(&clean, "Ready"), ("True", "Applied"));
     assert_eq!(condition(&news, "Offended"), ("True", "Offenders"));
     assert_eq!(condition(&clean, "Offended"), ("False", "NoOffenders"));
 }
@@ -90,7 +92,7 @@ fn conditions_say_what_the_core_found() {
     let good = of(&|object| object["spec"]["nodes"] = serde_json::json!({"names": ["n1"]}));
     assert_eq!(good.status.nodes, 1);
     assert_eq!(condition(&good, "Ready"), ("True", "Applied"));
-    assert_eq!(condition(&good, "Advised"), ("True", Reason::EverybodyMayUse.as_str()));
+    assert_eq!(condition(&good, "Advised"), ("True", Reason::LabelOfKubelets.as_str()));
     let bad = of(&|object| object["spec"]["taint"]["key"] = "a/b/c".into());
     assert_eq!(condition(&bad, "Ready"), ("False", Reason::BadTaint.as_str()));
     assert_eq!((good.status.standing, bad.status.standing), (Standing::Applied, Standing::Refused));

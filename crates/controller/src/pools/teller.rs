@@ -12,6 +12,7 @@ use crate::teller::Quota;
 use taintward_client::act::{MemberNow, Refusal};
 use taintward_client::decode::{Condition, SeenPool};
 use taintward_client::event::{About, EventNote, Voice};
+use taintward_client::pools::ELSEWHERE;
 use taintward_core::admission::pool::{Reason, Record};
 use taintward_core::effect::Failure;
 use taintward_core::time::{Mono, Wall};
@@ -19,7 +20,7 @@ use taintward_core::time::{Mono, Wall};
 const BOUNDS: Bounds = Bounds { waiting: 100, at_once: 1 };
 
 /// Reasons of the condition `Ready` that are no finding's and worth an event.
-const WORDS: [&str; 3] = ["Applied", "Frozen", "Refused"];
+const WORDS: [&str; 4] = ["Applied", "Frozen", "Refused", ELSEWHERE];
 
 /// What is still to be said, and how often what may be said.
 pub(super) struct Teller {

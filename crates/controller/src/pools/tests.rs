@@ -34,6 +34,7 @@ fn pool(name: &str, nodes: &[&str]) -> Value {
         "metadata": meta(name, 1),
         "spec": {
             "taint": {"key": "dedicated", "value": name},
+            "label": {"key": "dedicated", "value": name},
             "nodes": {"names": nodes},
             "users": {"namespaceSelector": {"matchLabels": {"team": name}}},
         },
@@ -128,6 +129,7 @@ fn a_pool_touches_no_node_before_it_is_held_and_remembers() {
 fn a_new_taint_is_remembered_before_it_is_put_on() {
     let mut changed = prepared("a", &["n1"]);
     changed["spec"]["taint"]["value"] = json!("b");
+    changed["spec"]["label"]["value"] = json!("b");
     let judgement = Judgement::of(&world(&[changed.clone()], &[dedicated("n1", "a")]));
     assert!(todo(&judgement).is_empty() && judgement.waiting[0].len() == 1);
     let memory = &judgement.memory[0];

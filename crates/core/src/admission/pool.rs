@@ -14,6 +14,7 @@ use crate::taint::{Effect, Taint, keys};
 use crate::time::Wall;
 use crate::toleration::{Operator, Toleration};
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
@@ -136,7 +137,7 @@ pub struct Pool {
     pub leaving: bool,
     /// What keeps others off.
     pub taint: PoolTaint,
-    /// What leads its own pods there; `None` means key and value of the taint.
+    /// What leads its own pods there; `None` means a label of its own ([`Pool::label`]).
     pub label: Option<PoolLabel>,
     /// Which nodes.
     pub members: Members,
@@ -174,10 +175,12 @@ impl Pool {
         taints
     }
 
-    /// The label it puts on its nodes.
+    /// The label it puts on its nodes: its own choice, or one that no kubelet may set, so that no node can draw the
+    /// pool's pods to itself.
     pub fn label(&self) -> PoolLabel {
-        let of_taint = || PoolLabel { key: self.taint.key.clone(), value: self.taint.value.clone() };
-        self.label.clone().unwrap_or_else(of_taint)
+        let own =
+            || PoolLabel { key: format!("{RESTRICTED}/pool.{}", self.name).into(), value: "true".into() };
+        self.label.clone().unwrap_or_else(own)
     }
 
     /// What its own pods get: one toleration for every effect, so that a pool whose effects are changed later does not
@@ -237,6 +240,19 @@ pub(super) fn keeps_off(effect: &Effect) -> bool {
     matches!(effect, Effect::NoSchedule | Effect::NoExecute)
 }
 
+/// Labels of this domain, and of those below it, are kept from kubelets by the admission plugin NodeRestriction.
+const RESTRICTED: &str = "node-restriction.kubernetes.io";
+
+fn is_restricted(domain: &str) -> bool {
+    domain.strip_suffix(RESTRICTED).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+/// Whether a kubelet may set a label of its own node that a pool may have.
+pub(super) fn is_for_kubelets(key: &str) -> bool {
+    let domain = key.split_once('/').map_or("", |(domain, _)| domain);
+    !is_restricted(domain) && domain != "node-role.kubernetes.io"
+}
+
 /// Whether a key is Kubernetes' own to set, on nodes: a pool that took it would fight with a controller. Labels that
 /// kubelets may not set (`node-restriction.kubernetes.io/`) and roles other than the control plane's are for people.
 pub(super) fn is_reserved(key: &str) -> bool {
@@ -244,9 +260,8 @@ pub(super) fn is_reserved(key: &str) -> bool {
     let of_kubernetes = ["kubernetes.io", "k8s.io"]
         .iter()
         .any(|own| domain.strip_suffix(own).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')));
-    let for_people = domain == "node-restriction.kubernetes.io"
-        || domain.ends_with(".node-restriction.kubernetes.io")
-        || (domain == "node-role.kubernetes.io" && !CONTROL_PLANE.contains(&key));
+    let for_people =
+        is_restricted(domain) || (domain == "node-role.kubernetes.io" && !CONTROL_PLANE.contains(&key));
     of_kubernetes && !for_people
 }
 

@@ -6,7 +6,7 @@ use taintward_core::admission::Selector;
 use taintward_core::admission::brake::Brake;
 use taintward_core::admission::policy::{Policy, Stay, Upstream};
 use taintward_core::admission::pool::{
-    Enforcement, Members, NodeFacts, Placement, Pool, PoolTaint, RECORD, Users,
+    Enforcement, Members, NodeFacts, Placement, Pool, PoolLabel, PoolTaint, RECORD, Users,
 };
 use taintward_core::admission::request::NamespaceFacts;
 use taintward_core::admission::review::{Advice, Settings};
@@ -36,6 +36,7 @@ pub(crate) fn pool(team: &str, enforcement: Enforcement) -> Pool {
     Pool {
         name: team.into(),
         taint: PoolTaint { key: "dedicated".into(), value: team.into(), effects: vec![] },
+        label: Some(PoolLabel { key: "dedicated".into(), value: team.into() }),
         members: Members { names: vec![format!("{team}-node").into()], selector: None },
         users: Users { namespaces: Some(Selector::of_labels([("team", team)])), ..Users::default() },
         placement: Placement::Exclusive,

@@ -4,7 +4,7 @@
 //! Goes out: [`Finding`]s: a reason for a condition, and a sentence with the way out.
 //! Not here: pools that want the same, nodes (`assess.rs`).
 
-use super::{Pool, is_reserved, keeps_off};
+use super::{Pool, is_for_kubelets, is_reserved, keeps_off};
 use crate::admission::words::text_of;
 use crate::label::{is_key, is_value};
 use crate::taint::Effect;
@@ -51,6 +51,7 @@ reasons! {
     ControlPlaneNodes false "Nodes it asks for carry the control plane and are left out.";
     NodeConflict false "Nodes have something of somebody else's in place of the taint or label.";
     SelectsNothing false "No node is asked for.";
+    LabelOfKubelets false "A kubelet may set the label on its own node.";
     KeepsNobodyOff false "No effect of the taint keeps pods off.";
     NoUsers false "Nobody may use it.";
     EverybodyMayUse false "Pods of all namespaces may use it.";
@@ -110,10 +111,12 @@ fn taint(pool: &Pool, found: &mut Vec<Finding>) {
 }
 
 fn label(pool: &Pool, found: &mut Vec<Finding>) {
-    let Some(label) = &pool.label else {
-        return;
-    };
-    if !is_key(&label.key) || !is_value(&label.value) {
+    let label = &pool.label();
+    if pool.label.is_none() && !is_key(&label.key) {
+        let message =
+            "its name is too long to be a part of a label: name a label for its nodes, or the pool anew";
+        found.push(Finding::new(Reason::BadLabel, message));
+    } else if !is_key(&label.key) || !is_value(&label.value) {
         let (key, value) = (text_of(&label.key), text_of(&label.value));
         let message = format!("\"{key}={value}\" cannot be a label: write a label's name and value");
         found.push(Finding::new(Reason::BadLabel, message));
@@ -124,6 +127,13 @@ fn label(pool: &Pool, found: &mut Vec<Finding>) {
             label.key
         );
         found.push(Finding::new(Reason::ReservedLabel, message));
+    } else if is_for_kubelets(&label.key) {
+        let message = format!(
+            "a kubelet may put the label {} on its own node, and so draw the pool's pods there until it is taken off: leave \
+             the label out, or write one under node-restriction.kubernetes.io",
+            label.key
+        );
+        found.push(Finding::new(Reason::LabelOfKubelets, message));
     }
 }
 

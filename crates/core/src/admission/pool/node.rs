@@ -3,7 +3,8 @@
 //! Comes in: all pools with how they stand, also those that are being deleted; a node; what the record on it is worth.
 //! Goes out: [`NodeOutcome`].
 //! Keeps:    after the edits there are none left. Nothing that was there before a pool is changed or taken away: what
-//!           somebody else has put there, even the very same taint, is his and stays. A taint or label of another value
+//!           somebody else has put there, even the very same taint, is his and stays; but for a pool's own label on a
+//!           node that is not the pool's. A taint or label of another value
 //!           under the same name is a conflict: then the pool puts nothing on that node, and says so. A node of a pool
 //!           that is refused stays as it is: a mistake in a pool opens its nodes to nobody.
 //! Not here: whether a pool may have nodes at all (`assess.rs`); writing.
@@ -99,6 +100,7 @@ pub fn reconcile(pools: &[Pool], standing: &[Standing], node: &NodeFacts, trust:
     let marks = pool.map(|pool| pools[pool].marks()).unwrap_or_default();
     let own: Vec<Mark> = marks.into_iter().filter(|mark| !plain.has(mark)).collect();
     let mut edits = plain.edits(&own);
+    edits.remove_labels.extend(plain.strays(pools, pool, standing));
     let record = pool.map(|pool| Record { pool: pools[pool].name.clone(), marks: own }.to_string().into());
     edits.record = match record {
         Some(text) if node.record.as_ref() != Some(&text) => Some(RecordEdit::Write(text)),
@@ -156,6 +158,26 @@ impl<'n> Plain<'n> {
             }
             Mark::Label { key, .. } => _ = self.labels.remove(key),
         }
+    }
+
+    /// The labels by which pools find their nodes, from others, on a node that is not theirs: their pods would be led
+    /// there. One that selects nodes is left alone: it may be why the node is another's.
+    fn strays(
+        &self,
+        pools: &[Pool],
+        own: Option<usize>,
+        standing: impl Fn(usize) -> Standing,
+    ) -> Vec<PoolLabel> {
+        let selects = |label: &PoolLabel| {
+            let selectors = pools.iter().filter_map(|pool| pool.members.selector.as_ref());
+            selectors.flat_map(|selector| &selector.0).any(|one| one.key == label.key)
+        };
+        let others = pools
+            .iter()
+            .enumerate()
+            .filter(|&(at, pool)| Some(at) != own && !pool.leaving && standing(at) != Standing::Refused);
+        let labels = others.map(|(_, pool)| pool.label());
+        labels.filter(|label| self.labels.get(&label.key) == Some(&label.value) && !selects(label)).collect()
     }
 
     /// What is there under the same name with another value.

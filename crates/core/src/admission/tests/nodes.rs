@@ -100,12 +100,41 @@ fn what_somebody_takes_off_comes_back_and_what_he_overwrites_is_his() {
 }
 
 #[test]
+fn a_label_that_leads_pods_to_a_node_that_is_not_the_pools_goes() {
+    let a = Pool { label: None, ..pool("a", 1) };
+    let own = "node-restriction.kubernetes.io/pool.a";
+    let stray = |text: &str, taints: &str| node("n", &alloc::format!("{text} {own}=true"), taints);
+    let mut one = stray("pool=b", "");
+    assert_eq!(settle(core::slice::from_ref(&a), &mut one).pool, None);
+    assert_eq!(one.labels, labels("pool=b"));
+    // Another value leads nothing there.
+    let mut other = node("n", &alloc::format!("{own}=false"), "");
+    settle(core::slice::from_ref(&a), &mut other);
+    assert!(other.labels.contains_key(own));
+    // On the pool's own node it was there before, and stays when the pool goes.
+    let mut member = stray("pool=a", "");
+    assert_eq!(settle(core::slice::from_ref(&a), &mut member).pool, Some(0));
+    assert!(member.labels.contains_key(own));
+    // A pool that is refused or leaves takes nothing off.
+    let refused = reconcile(core::slice::from_ref(&a), &[Standing::Refused], &stray("", ""), Trust::Pools);
+    assert!(refused.edits.is_empty());
+    let leaving = Pool { leaving: true, ..a.clone() };
+    assert!(reconcile(&[leaving], &[Standing::Applied], &stray("", ""), Trust::Pools).edits.is_empty());
+    // A label by which nodes are selected may be why a node is another pool's.
+    let by_label = Pool { label: Some(PoolLabel { key: "pool".into(), value: "b".into() }), ..pool("c", 2) };
+    let mut selected = node("n", "pool=b", "");
+    settle(&[a, by_label], &mut selected);
+    assert_eq!(selected.labels, labels("pool=b"));
+}
+
+#[test]
 fn a_changed_pool_and_a_changed_owner() {
     let a = pool("a", 1);
     let mut one = node("n", "pool=a", "");
     settle(core::slice::from_ref(&a), &mut one);
     let mut changed = a.clone();
     changed.taint.value = "new".into();
+    changed.label = Some(PoolLabel { key: "dedicated".into(), value: "new".into() });
     changed.past = a.marks();
     settle(core::slice::from_ref(&changed), &mut one);
     assert_eq!(
