@@ -40,7 +40,8 @@ fn the_policies_say_what_the_core_says() {
     runtime.block_on(async {
         let all = async {
             let world = World::start(&tools).await;
-            let old = old_pods(OLD_PODS);
+            let uids = world.uids();
+            let old = old_pods(OLD_PODS, &uids);
             world.stand_there(&old).await;
             world.switch_on().await;
             let (mut tally, world) = (Tally::default(), &world);
@@ -48,11 +49,12 @@ fn the_policies_say_what_the_core_says() {
                 (world.created(&case).await, creation(&case), case.to_string())
             };
             let told: Vec<_> =
-                stream::iter(creations(CREATIONS)).map(one).buffer_unordered(AT_ONCE).collect().await;
+                stream::iter(creations(CREATIONS, &uids)).map(one).buffer_unordered(AT_ONCE).collect().await;
             tally.take("creation", world, told);
             let one =
                 |case: Change| async move { (world.changed(&case).await, change(&case), case.to_string()) };
-            let told: Vec<_> = stream::iter(changes(&old)).map(one).buffer_unordered(AT_ONCE).collect().await;
+            let told: Vec<_> =
+                stream::iter(changes(&old, &uids)).map(one).buffer_unordered(AT_ONCE).collect().await;
             tally.take("change", world, told);
             tally.settle();
         };
@@ -102,7 +104,14 @@ impl Tally {
             let named = self.reasons.keys().any(|reason| reason.contains(&format!(" {pool} ")));
             assert!(named, "nothing was refused for {pool}");
         }
-        for way in ["creation Node", "creation UnknownNode", "creation Tolerations", "change Tolerations"] {
+        for way in [
+            "creation Node",
+            "creation UnknownNode",
+            "creation Tolerations",
+            "creation Claim",
+            "change Tolerations",
+            "change Claim",
+        ] {
             let seen = self.reasons.keys().any(|reason| reason.ends_with(way));
             assert!(seen, "nothing was refused by {way}");
         }
@@ -126,7 +135,7 @@ fn judged(world: &World, request: &PodRequest) -> Vec<Trespass> {
         None => NodePool::Unknown,
     };
     let mut found = trespass(pools, request, node, Some(namespace)).0;
-    found.retain(|one| pools[one.pool].keeps_out());
+    found.retain(|one| one.entry == Entry::Claim || pools[one.pool].keeps_out());
     found
 }
 
@@ -134,6 +143,7 @@ fn judged(world: &World, request: &PodRequest) -> Vec<Trespass> {
 fn names_one(message: &str, world: &World, found: &[Trespass]) -> bool {
     found.iter().any(|one| match one.entry {
         Entry::UnknownNode => message.contains("is not known"),
+        Entry::Claim => message.contains(&format!("a user of pool {},", world.pools()[one.pool].name)),
         _ => message.contains(&format!("pool {} ", world.pools()[one.pool].name)),
     })
 }
@@ -144,6 +154,7 @@ fn reason(world: &World, one: &Trespass, step: &str) -> String {
         Entry::Tolerations(_) => "Tolerations",
         Entry::Node => "Node",
         Entry::UnknownNode => "UnknownNode",
+        Entry::Claim => "Claim",
     };
     format!("for {} by {step} {way}", world.pools()[one.pool].name)
 }

@@ -14,13 +14,14 @@ mod real {
 #[path = "pools"]
 mod pools {
     pub(crate) mod ends;
+    pub(crate) mod evicting;
     pub(crate) mod plot;
     pub(crate) mod trouble;
     pub(crate) mod usual;
 }
 
 use pools::plot::Plot;
-use pools::{ends, trouble, usual};
+use pools::{ends, evicting, trouble, usual};
 use std::time::Duration;
 use taintward_cluster::{Account, Cluster, Options, tools};
 
@@ -48,6 +49,7 @@ async fn all(plot: &Plot<'_>) {
     trouble::what_is_in_the_way_is_told(plot).await;
     trouble::a_second_pool_with_the_same_taint_is_refused(plot).await;
     trouble::the_last_open_node_stays_open(plot).await;
+    evicting::who_is_there_already_is_evicted(plot, &taintward).await;
     usual::deleting_leaves_no_trace(plot).await;
     assert_eq!(taintward.stop().code(), Some(0));
     ends::observing_writes_nothing(plot).await;

@@ -129,7 +129,7 @@ async fn heard<F: Fact + PartialEq + std::fmt::Debug>(cluster: &Cluster, name: &
 async fn what_is_there_is_heard(cluster: &Cluster) -> SeenPool {
     let pool = heard::<SeenPool>(cluster, "team-a").await;
     assert_eq!(pool.pool.taints().len(), 1, "the default is NoSchedule");
-    assert_eq!(pool.pool.label().key, pool.pool.taint.key);
+    assert_eq!(*pool.pool.label().key, *"node-restriction.kubernetes.io/pool.team-a");
     assert!(pool.pool.selects("n1", &Default::default()) && pool.told.is_none());
     let policy = heard::<SeenPolicy>(cluster, "web").await.policy;
     assert_eq!((policy.not_ready, policy.unreachable), (Some(Stay::For(30)), Some(Stay::Forever)));
@@ -212,7 +212,7 @@ async fn a_node_gets_what_the_pool_wants_and_loses_nothing(api: &Api, pool: &Poo
     let before = read_node(api).await.1;
     let joined = contested(api, pool, r#"{"metadata":{"labels":{"theirs":"1"}}}"#).await;
     assert_eq!(joined["metadata"]["labels"]["theirs"], "1");
-    assert_eq!(joined["metadata"]["labels"]["example.com/pool"], "a");
+    assert_eq!(joined["metadata"]["labels"]["node-restriction.kubernetes.io/pool.team-a"], "true");
     let taint = json!({"key": "example.com/pool", "value": "a", "effect": "NoSchedule"});
     assert_eq!(joined["spec"]["taints"], json!([before["spec"]["taints"][0], taint]));
     let gone = Pool { leaving: true, ..pool.clone() };

@@ -1,14 +1,16 @@
 //! # Pools: the loop around dedicated nodes
 //! Room:     one task that owns what is known of pools: news in, errands out, time passing.
 //! Comes in: batches from streams, answers, leadership, the request to stop.
-//! Goes out: taints and labels of nodes, finalizers and status of pools through [`Hands`]; events, log lines, metrics.
+//! Goes out: taints and labels of nodes, finalizers and status of pools, evictions, through [`Hands`]; events, log lines,
+//!           metrics.
 //! Keeps:    nothing is begun unless we may act and the definition of pools is installed. What was done is found in the
 //!           objects: who is killed leaves nothing behind that the next one would not find.
 //! Not here: the rules (the core's `admission/pool`), sending (`hands.rs`).
 //!
 //! Level-triggered: whenever something has changed everything is judged anew, a few times a second at most; errands are
 //! what is missing between the world as it is and as it is to be. In order, for each pool: our finalizer, the memory in
-//! its status, its nodes, its status; and back again when it is deleted.
+//! its status, its nodes, its status, the pods of others on them if they are to be evicted; and back again when it is
+//! deleted.
 
 mod census;
 mod demand;
@@ -44,7 +46,7 @@ use taintward_client::act::Actor;
 use taintward_client::clock::Clock;
 use taintward_client::listen::StreamHealth;
 use taintward_client::pools::KnownNodes;
-use taintward_core::admission::pool::PoolStatus;
+use taintward_core::admission::pool::{Exemptions, PoolStatus};
 use taintward_core::effect::Failure;
 use taintward_core::names::{NodeName, Uid};
 use taintward_core::time::{Mono, Span};
@@ -89,6 +91,9 @@ pub(crate) struct Pools {
     /// When it was last looked at whether that has changed.
     rostered: Option<Mono>,
     namespace: Option<Arc<str>>,
+    exemptions: Arc<Exemptions>,
+    /// Pods whose eviction was accepted, as long as they are counted.
+    gone: BTreeSet<Uid>,
     retries: Retries,
     hands: Hands,
     /// Until then a write whose answer was lost may still be carried out.
@@ -123,6 +128,8 @@ pub(crate) struct Parts {
     pub(crate) seed: u64,
     /// Where the names of known nodes are: the namespace of the lease.
     pub(crate) namespace: Option<Arc<str>>,
+    /// Which pods no pool has a say in.
+    pub(crate) exemptions: Exemptions,
 }
 
 impl Pools {
@@ -139,7 +146,11 @@ impl Pools {
             synced,
             seed,
             namespace,
+            exemptions,
         } = parts;
+        let exemptions = Arc::new(exemptions);
+        let effects = metrics.effects.clone();
+        let hands = Hands::new(actor.clone(), clock.clone(), right.clone(), Arc::clone(&exemptions), effects);
         Self {
             world: World::default(),
             judgement: Arc::default(),
@@ -154,8 +165,10 @@ impl Pools {
             listed: None,
             rostered: None,
             retries: Retries::new(seed),
-            hands: Hands::new(actor.clone(), clock.clone(), right.clone(), metrics.effects.clone()),
+            hands,
             namespace,
+            exemptions,
+            gone: BTreeSet::new(),
             unsure_until: clock.now().mono,
             teller: Teller::new(),
             clock,
@@ -251,13 +264,17 @@ impl Pools {
             self.retries.retain(|key| match key {
                 Key::Pool(uid) => uids.contains(uid),
                 Key::Node(node) => self.todo.contains(node),
-                Key::Roster => true,
+                Key::Pod(_) | Key::Roster => true,
             });
             if self.mode == Mode::Observe && !self.todo.is_empty() {
                 tracing::info!(nodes = self.todo.len(), "would write nodes for dedicated pools now");
             }
         }
-        self.counts = census::census(&self.judgement, &self.world);
+        self.counts = census::census(&self.judgement, &self.world, &self.exemptions);
+        let evicted: BTreeSet<&Uid> =
+            self.counts.iter().flat_map(|counts| &counts.evicted).map(|one| &one.uid).collect();
+        self.gone.retain(|uid| evicted.contains(uid));
+        self.retries.retain(|key| !matches!(key, Key::Pod(uid) if !evicted.contains(uid)));
         (self.stale, self.stale_pods, self.look) = (false, false, true);
         let now = self.clock.now().mono;
         (self.judged, self.took) = (Some(now), now.since(began));
@@ -280,6 +297,7 @@ impl Pools {
             self.look_after_pools();
         }
         self.look_after_nodes();
+        self.look_after_trespassers();
         self.look_after_roster();
         self.teller.outbox.send(&self.actor, self.clock.now().mono, &self.metrics);
     }
@@ -318,10 +336,14 @@ impl Pools {
                 tracing::info!(pool = &*pool.pool.name, "pool is gone, and nothing of it is left on nodes");
                 self.stale |= self.world.pools.remove(&pool.uid);
             }
+            (Answer::Leaving, Errand::Evict(pool, trespasser)) => {
+                self.gone.insert(trespasser.uid.clone());
+                self.teller.evicted(&pool.pool.name, trespasser, self.clock.now().wall);
+            }
             (Answer::Roster, Errand::Roster(_, known)) => {
                 self.listed = Some((known.clone(), self.clock.now().mono));
             }
-            (Answer::Pool(None) | Answer::Node(_) | Answer::Roster, _) => {}
+            (Answer::Pool(None) | Answer::Node(_) | Answer::Leaving | Answer::Roster, _) => {}
         }
     }
 

@@ -228,6 +228,7 @@ impl Common<'_> {
             synced: Arc::clone(&self.signs.pools_synced),
             seed: self.settings.seed.unwrap_or_else(|| RandomState::new().hash_one("pools")),
             namespace: self.settings.election.as_ref().map(|election| election.namespace.as_str().into()),
+            exemptions: self.settings.exemptions(),
         }
     }
 }

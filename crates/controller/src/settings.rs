@@ -8,6 +8,7 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
 use taintward_client::connect;
+use taintward_core::admission::pool::Exemptions;
 use taintward_core::health;
 pub use taintward_serve::settings::{Certificate, Readers, SecureServing, Serving};
 
@@ -28,11 +29,21 @@ pub struct Settings {
     pub numeric_operators: bool,
     /// Lease election; `None` means that this process is the only one, or that it observes and needs no lease.
     pub election: Option<Election>,
+    /// Namespaces that no dedicated pool has a say in, beside kube-system and the one of the lease.
+    pub exempt_namespaces: Vec<String>,
     /// Where metrics and health are served.
     pub serving: Serving,
     /// Where chance starts from: the spread of pauses, the identity in the lease. `None` differs from process to process,
     /// as it must between replicas; a simulation that is to repeat itself gives each its own.
     pub seed: Option<u64>,
+}
+
+impl Settings {
+    /// Which pods no dedicated pool has a say in.
+    pub(crate) fn exemptions(&self) -> Exemptions {
+        let own = self.election.as_ref().map(|election| election.namespace.as_str());
+        Exemptions::beside(own.into_iter().chain(self.exempt_namespaces.iter().map(String::as_str)))
+    }
 }
 
 /// What keeps kube-controller-manager's own controller from evicting, wherever that is recommended. Never a whole value of

@@ -129,6 +129,7 @@ fn resident(number: usize, node: usize, seconds: i64) -> ResidentFact {
             priority_class: "".into(),
             owner: Owner::Other,
             mirror: false,
+            made_for: Default::default(),
         },
         node: NodeName::new(&format!("node-{node:05}.example.internal")),
         tolerations: vec![bears("node.kubernetes.io/not-ready"), bears("node.kubernetes.io/unreachable")],

@@ -87,6 +87,10 @@ struct InstalledArgs {
     /// open, but --apply looks for them, and lets only them reach the webhook if it can tell
     #[arg(long, value_name = "NETWORK", value_delimiter = ',', value_parser = network)]
     api_server_cidr: Vec<String>,
+    /// Namespaces that no DedicatedPool has a say in, beside kube-system and the one of --namespace: their pods may be on any
+    /// node
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = names::namespace)]
+    exempt_namespaces: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -199,6 +203,7 @@ impl InstallArgs {
             replicas: installed.replicas,
             priority_class: installed.priority_class,
             api_servers: installed.api_server_cidr,
+            exempt_namespaces: installed.exempt_namespaces,
             controllers: controller.controllers,
             mode: match controller.mode {
                 super::run::ModeArg::Enforce => "enforce",

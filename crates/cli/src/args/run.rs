@@ -71,6 +71,11 @@ pub(super) struct BehaviourArgs {
     #[arg(long, value_name = "LIST", default_value = "*", value_delimiter = ',', value_parser = controllers::parse)]
     #[arg(env = "TAINTWARD_CONTROLLERS", hide_env = true)]
     pub(super) controllers: Vec<Entry>,
+    /// Namespaces that no DedicatedPool has a say in, beside kube-system and the namespace of the lease: their pods may be on
+    /// any node. The webhook and the admission policies have to name the same, as `taintward install` makes them do
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = names::namespace)]
+    #[arg(env = "TAINTWARD_EXEMPT_NAMESPACES", hide_env = true)]
+    pub(super) exempt_namespaces: Vec<String>,
     /// Which pods get the DisruptionTarget condition before they are deleted: always every pod, jobs those a Job
     /// owns (the others leave in one request instead of two), never none
     #[arg(long, value_name = "WHICH", value_enum, default_value = "always")]

@@ -201,6 +201,7 @@ fn start(args: SandboxArgs) -> Result<SandboxPlan, Complaint> {
         marking: Marking::Always,
         stamp_taints: false,
         numeric_operators: false,
+        exempt_namespaces: Vec::new(),
         // Alone on the tour; elsewhere a Taintward may come beside it, and `pending` asks who evicts.
         election: (!args.tour).then(Election::default),
         serving: Serving { bind_address: args.listen.ip(), metrics_port: None, secure: None },

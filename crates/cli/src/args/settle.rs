@@ -117,6 +117,7 @@ pub(super) fn settle(args: RunArgs, explicit: Explicit) -> Result<Plan, Complain
         marking,
         stamp_taints,
         numeric_operators: value(gates, Gate::ComparisonOperators).unwrap_or(false),
+        exempt_namespaces: args.behaviour.exempt_namespaces,
         election,
         serving,
         seed: None,

@@ -52,6 +52,7 @@ fn the_defaults_are_those_of_the_reference() {
         marking: Marking::Always,
         stamp_taints: false,
         numeric_operators: false,
+        exempt_namespaces: Vec::new(),
         election: Some(Election {
             lease_duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
@@ -114,6 +115,7 @@ fn every_flag_reaches_its_setting() {
         marking: Marking::Jobs,
         stamp_taints: true,
         numeric_operators: true,
+        exempt_namespaces: vec!["monitoring".into(), "backup".into()],
         election: Some(Election {
             lease_duration: Duration::from_secs(60),
             renew_deadline: Duration::from_secs(40),

@@ -18,6 +18,7 @@ use taintward_controller::webhook::{Keeping, Settings, service_names};
 use taintward_core::admission::DefaultSeconds;
 use taintward_core::admission::brake::Brake;
 use taintward_core::admission::policy::Upstream;
+use taintward_core::admission::pool::Exemptions;
 use taintward_core::admission::restriction::{Merging, Restriction};
 use taintward_core::admission::review::{self, Advice, Rule};
 use taintward_core::matching::NumericOperators;
@@ -88,6 +89,11 @@ struct RulesArgs {
     /// plugin does. Without this flag keep-own
     #[arg(long, value_name = "WHAT", value_enum, env = "TAINTWARD_RESTRICTION_MERGING", hide_env = true)]
     restriction_merging: Option<MergingArg>,
+    /// Namespaces that no DedicatedPool has a say in, beside kube-system, if the rule dedicated-pools holds: their pods may be
+    /// on any node; as --exempt-namespaces of `taintward run`
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = names::namespace)]
+    #[arg(env = "TAINTWARD_EXEMPT_NAMESPACES", hide_env = true)]
+    exempt_namespaces: Vec<String>,
     /// Whether the toleration operators Lt and Gt compare numbers; as the API server's feature gate
     /// TaintTolerationComparisonOperators
     #[arg(long, value_name = "BOOL", default_value = "false", value_parser = super::switch::parse)]
@@ -321,10 +327,10 @@ impl RulesArgs {
             restriction,
             extended: is_on(Rule::Extended),
             pools: is_on(Rule::Pools),
+            exemptions: Exemptions::beside(self.exempt_namespaces.iter().map(String::as_str)),
             advice: is_on(Rule::Advice).then(Advice::default),
             brake: is_on(Rule::Brake).then_some(brake),
             numeric: if self.comparison_operators { NumericOperators::On } else { NumericOperators::Off },
-            ..review::Settings::default()
         })
     }
 }

@@ -69,6 +69,7 @@ fn controller(server: &Server) -> tokio::task::JoinHandle<()> {
         marking: Marking::Always,
         stamp_taints: false,
         numeric_operators: false,
+        exempt_namespaces: Vec::new(),
         election: None,
         serving: Serving { bind_address: [127, 0, 0, 1].into(), metrics_port: None, secure: None },
         seed: Some(7),

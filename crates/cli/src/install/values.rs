@@ -47,6 +47,8 @@ pub(crate) struct Values {
     pub(crate) replicas: u16,
     pub(crate) priority_class: String,
     pub(crate) parts: Parts,
+    /// Namespaces that no pool has a say in, beside the system's and our own.
+    pub(crate) exempt_namespaces: Vec<String>,
     /// As `taintward run --controllers` takes it.
     pub(crate) controllers: String,
     /// `enforce` or `observe`.
@@ -111,6 +113,7 @@ impl Default for Values {
             replicas: 2,
             priority_class: "system-cluster-critical".to_owned(),
             parts: Parts { controller: true, webhook: true, viewer: true },
+            exempt_namespaces: Vec::new(),
             controllers: "*,dedicated-pool-controller".to_owned(),
             mode: "enforce".to_owned(),
             stamp_taints: false,
@@ -201,6 +204,7 @@ impl Knob {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Many {
     PullSecrets,
+    ExemptNamespaces,
     ControllerArgs,
     WebhookArgs,
     /// Networks our pods may reach. Those that were found are not among them: they change with the control plane, and a
@@ -222,6 +226,7 @@ impl Many {
     pub(super) fn of(self, values: &Values) -> &[String] {
         match self {
             Self::PullSecrets => &values.pull_secrets,
+            Self::ExemptNamespaces => &values.exempt_namespaces,
             Self::ControllerArgs => &values.controller_args,
             Self::WebhookArgs => &values.webhook_args,
             Self::ApiServers => said(&[&values.api_servers]),
@@ -233,6 +238,7 @@ impl Many {
     pub(super) const fn expression(self) -> &'static str {
         match self {
             Self::PullSecrets => "$.Values.image.pullSecrets",
+            Self::ExemptNamespaces => "$.Values.exemptNamespaces",
             Self::ControllerArgs => "$.Values.controller.extraArgs",
             Self::WebhookArgs => "$.Values.webhook.extraArgs",
             Self::ApiServers | Self::Askers => "$.Values.apiServerCidrs",

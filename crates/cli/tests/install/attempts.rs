@@ -282,7 +282,7 @@ pub(crate) fn beyond_roles() -> Vec<(&'static str, Attempt)> {
     });
     let pod = json!({"metadata": {"name": "p2"}, "spec": {"containers": [{"name": "a", "image": "registry.invalid/a"}]}});
     let hooks = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
-    let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p1"}});
+    let bound = json!({"metadata": {"name": "p1"}, "target": {"kind": "Node", "name": "n1"}});
     let elsewhere = merge(
         "Secrets of others",
         "/api/v1/namespaces/kube-system/secrets/theirs",
@@ -296,7 +296,7 @@ pub(crate) fn beyond_roles() -> Vec<(&'static str, Attempt)> {
         (WEBHOOK, create("a configuration", hooks, json!({"metadata": {"name": "theirs"}, "webhooks": []}))),
         (WEBHOOK, delete("its configuration", MUTATING)),
         (CONTROLLER, create("a pod", "/api/v1/namespaces/default/pods", pod)),
-        (CONTROLLER, create("an eviction", &format!("{POD}/eviction"), eviction)),
+        (CONTROLLER, create("a node for a pod", &format!("{POD}/binding"), bound)),
         (CONTROLLER, merge("a pod's image", POD, json!({"spec": {"activeDeadlineSeconds": 5}}), "")),
         (CONTROLLER, create("a node", "/api/v1/nodes", json!({"metadata": {"name": "n2"}}))),
         (CONTROLLER, delete("a node less", NODE)),

@@ -13,6 +13,9 @@ use proptest::test_runner::TestRunner;
 use proptest::{option, prop_oneof};
 use serde_json::{Value, json};
 use std::fmt;
+use taintward_core::admission::pool::MADE_FOR;
+
+const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// A user and its groups.
 pub(crate) type By = (&'static str, &'static [&'static str]);
@@ -52,6 +55,8 @@ pub(crate) enum Step {
     Tolerations(Vec<Value>),
     Ungate,
     Label,
+    /// Another word about for which pools' users it was made.
+    Claim(String),
     /// An ephemeral container, by the subresource.
     Ephemeral,
 }
@@ -184,13 +189,25 @@ fn any_pod() -> impl Strategy<Value = Value> {
                 }
                 Form::Pinned(own) => pod["spec"]["affinity"] = terms(&own),
                 Form::Mirror(node) => {
-                    pod["metadata"]["annotations"] = json!({"kubernetes.io/config.mirror": "m"});
+                    pod["metadata"]["annotations"] = json!({MIRROR: "m"});
                     pod["spec"]["nodeName"] = json!(node);
                 }
             }
             pod
         },
     )
+}
+
+/// What a pod says about for which pools' users it was made, out of the UIDs of pools.
+fn any_claim(uids: &[String]) -> impl Strategy<Value = String> + use<> {
+    vec(select(uids.to_vec()), 1..3).prop_map(|uids| uids.join(","))
+}
+
+fn claiming(mut pod: Value, claim: Option<String>) -> Value {
+    if let Some(claim) = claim {
+        pod["metadata"]["annotations"][MADE_FOR] = json!(claim);
+    }
+    pod
 }
 
 fn any_namespace() -> impl Strategy<Value = &'static str> {
@@ -204,8 +221,10 @@ fn drawn<T>(strategy: impl Strategy<Value = T>, count: usize) -> Vec<T> {
     (0..count).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
 }
 
-pub(crate) fn creations(count: usize) -> Vec<Creation> {
-    let creation = (any_namespace(), any_pod(), select(ALL_BY.to_vec()), 0..3_u8);
+pub(crate) fn creations(count: usize, uids: &[String]) -> Vec<Creation> {
+    let claim = option::weighted(0.15, any_claim(uids));
+    let pod = (any_pod(), claim).prop_map(|(pod, claim)| claiming(pod, claim));
+    let creation = (any_namespace(), pod, select(ALL_BY.to_vec()), 0..3_u8);
     let cases = drawn(creation, count).into_iter().enumerate();
     let one = |(at, (namespace, mut pod, by, luck)): (usize, (&'static str, Value, By, u8))| {
         pod["metadata"]["name"] = json!(format!("new-{at}"));
@@ -213,7 +232,7 @@ pub(crate) fn creations(count: usize) -> Vec<Creation> {
         let metadata = &pod["metadata"];
         let by = match () {
             () if luck > 0 && metadata.get("ownerReferences").is_some() => DAEMONS,
-            () if luck > 0 && metadata.get("annotations").is_some() => KUBELET,
+            () if luck > 0 && metadata["annotations"].get(MIRROR).is_some() => KUBELET,
             () => by,
         };
         Creation { by, namespace, pod }
@@ -221,15 +240,16 @@ pub(crate) fn creations(count: usize) -> Vec<Creation> {
     cases.map(one).collect()
 }
 
-pub(crate) fn old_pods(count: usize) -> Vec<OldPod> {
+pub(crate) fn old_pods(count: usize, uids: &[String]) -> Vec<OldPod> {
     let form = prop_oneof![
         3 => Just(Form::Gated),
         2 => Just(Form::Plain),
         2 => any_node().prop_map(Form::Named),
     ];
-    let old = (any_namespace(), any_pod(), form, 0..5_u8);
+    let said = (0..5_u8, option::weighted(0.4, any_claim(uids)));
+    let old = (any_namespace(), any_pod(), form, said);
     let cases = drawn(old, count).into_iter().enumerate();
-    let one = |(at, (namespace, mut pod, form, leaving)): (usize, (&'static str, Value, Form, u8))| {
+    let one = |(at, (namespace, mut pod, form, (leaving, claim))): (usize, (_, Value, _, _))| {
         let spec = pod["spec"].as_object_mut().unwrap();
         for field in ["affinity", "nodeName", "schedulingGates", "priorityClassName"] {
             spec.remove(field);
@@ -240,17 +260,19 @@ pub(crate) fn old_pods(count: usize) -> Vec<OldPod> {
             _ => {}
         }
         pod["metadata"] = json!({"name": format!("old-{at}"), "finalizers": ["example.com/keep"]});
+        let pod = claiming(pod, claim);
         OldPod { namespace, pod, leaving: leaving == 0 }
     };
     cases.map(one).collect()
 }
 
 /// Several of each pod.
-pub(crate) fn changes(old: &[OldPod]) -> Vec<Change> {
+pub(crate) fn changes(old: &[OldPod], uids: &[String]) -> Vec<Change> {
     let step = prop_oneof![
         3 => vec(any_toleration(), 1..3).prop_map(Step::Tolerations),
         2 => Just(Step::Ungate),
         1 => Just(Step::Label),
+        1 => any_claim(uids).prop_map(Step::Claim),
         1 => Just(Step::Ephemeral),
     ];
     let drawn = drawn((step, select(ALL_BY.to_vec())), old.len() * 5);

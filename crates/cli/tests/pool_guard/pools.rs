@@ -91,6 +91,7 @@ pub(crate) fn plots() -> Vec<Plot> {
         plot("accounts", accounts, json!({})),
         plot("users", json!({"users": ["ann"]}), json!({})),
         plot("groups", json!({"groups": ["ops", "system:serviceaccounts"]}), json!({"daemonSets": "Allow"})),
+        plot("evicting", json!({"users": ["ann"], "groups": ["ops"]}), json!({"enforcement": "Evict"})),
         plot("warned", team("a"), json!({"enforcement": "Warn"})),
         plot("off", team("a"), json!({"enforcement": "Off"})),
         plot("soft", team("a"), json!({"effects": ["PreferNoSchedule"]})),
@@ -106,7 +107,8 @@ pub(crate) fn plots() -> Vec<Plot> {
 pub(crate) fn deniers() -> Vec<&'static str> {
     let denies = |plot: &Plot| {
         let soft = plot.spec["taint"]["effects"] == json!(["PreferNoSchedule"]);
-        plot.lot == Lot::Applied && plot.spec.get("enforcement").is_none() && !soft
+        let denies = plot.spec.get("enforcement").is_none_or(|own| own == "Evict");
+        plot.lot == Lot::Applied && denies && !soft
     };
     plots().into_iter().filter(denies).map(|plot| plot.name).collect()
 }

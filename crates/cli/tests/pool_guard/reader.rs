@@ -6,6 +6,7 @@
 
 use super::cases::{Change, Creation, Step};
 use serde_json::Value;
+use taintward_core::admission::pool::MADE_FOR;
 use taintward_core::admission::request::{Identity, Operation, PodAsked, PodBefore, PodRequest, Requester};
 use taintward_core::fact::Owner;
 use taintward_core::scheduling::{NodeOperator, NodeRequirement, NodeTerm};
@@ -24,9 +25,11 @@ pub(crate) fn change(case: &Change) -> PodRequest {
     match &case.step {
         Step::Tolerations(added) => new.tolerations.extend(added.iter().map(toleration)),
         Step::Ungate => new.gated = false,
+        Step::Claim(says) => new.identity.made_for = says.as_str().into(),
         Step::Label | Step::Ephemeral => {}
     }
-    let old = Some(PodBefore { tolerations: old.tolerations, gated: old.gated });
+    let made_for = old.identity.made_for;
+    let old = Some(PodBefore { tolerations: old.tolerations, gated: old.gated, made_for });
     PodRequest { operation: Operation::Update, requester: Some(requester(case.by)), pod: new, old }
 }
 
@@ -54,6 +57,7 @@ fn pod(pod: &Value, namespace: &str) -> PodAsked {
             priority_class: text(&spec["priorityClassName"]).into(),
             owner: if daemon { Owner::DaemonSet } else { Owner::Other },
             mirror: metadata["annotations"].get("kubernetes.io/config.mirror").is_some(),
+            made_for: text(&metadata["annotations"][MADE_FOR]).into(),
         },
         tolerations: list(&spec["tolerations"]).map(toleration).collect(),
         required: required.is_object().then(|| list(&required["nodeSelectorTerms"]).map(term).collect()),

@@ -1,12 +1,12 @@
 //! # World: a real API server with the policies as they are installed
-//! Room:     namespaces, pools and their status, the policies; requests by any user.
+//! Room:     namespaces, pools and their status, later the policies; requests by any user.
 //! Comes in: pods.
 //! Goes out: whether they are let in.
 //! Keeps:    nothing that is asked for is kept: every question is a dry run.
 //! Not here: what is expected.
 
 use super::cases::{ALL_BY, By, Change, Creation, OldPod, Step};
-use super::pools::{KNOWN, Lot, NAMESPACES, plots};
+use super::pools::{KNOWN, Lot, NAMESPACES, Plot, plots};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use taintward_client::decode::{Decoded, Fact, SeenPool};
 use taintward_client::pools::{KNOWN_NODES, UNKNOWN_NODES};
 use taintward_cluster::api::Patch;
 use taintward_cluster::{Account, Api, ApiError, Audit, Cluster, Options, Tools, wait};
-use taintward_core::admission::pool::Pool;
+use taintward_core::admission::pool::{MADE_FOR, Pool};
 use taintward_core::scheduling::Labels;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -39,11 +39,13 @@ pub(crate) struct World {
     admin: Api,
     users: BTreeMap<&'static str, Api>,
     labels: BTreeMap<&'static str, Labels>,
+    /// What `taintward install` prints.
+    printed: Vec<Value>,
     pools: Vec<Pool>,
 }
 
 impl World {
-    /// Without policies.
+    /// With pools, and without policies.
     pub(crate) async fn start(tools: &Tools) -> Self {
         let gates = "TaintTolerationComparisonOperators=true".to_owned();
         let options = Options { audit: Audit::Off, feature_gates: gates, ..Options::default() };
@@ -72,7 +74,20 @@ impl World {
             let all = labels.iter().copied().chain(own);
             (name, all.map(|(key, value)| (key.into(), value.into())).collect())
         });
-        Self { _cluster: cluster, admin, users, labels: labels.into(), pools: pools() }
+        let printed = printed();
+        define(&admin, &printed).await;
+        let mut uids = BTreeMap::new();
+        for plot in plots() {
+            uids.insert(plot.name, make_pool(&admin, &plot).await);
+        }
+        let pools = pools(&uids);
+        Self { _cluster: cluster, admin, users, labels: labels.into(), printed, pools }
+    }
+
+    /// The UIDs of the pools that have a say. Of one that is refused the core is not told, and the policy refuses what is
+    /// said of it.
+    pub(crate) fn uids(&self) -> Vec<String> {
+        self.pools.iter().map(|pool| pool.uid.to_string()).collect()
     }
 
     pub(crate) fn labels(&self, namespace: &str) -> &Labels {
@@ -100,28 +115,14 @@ impl World {
         futures::stream::iter(old.iter().map(one)).for_each_concurrent(8, |work| work).await;
     }
 
-    /// Makes the pools, and installs the policies that keep pods off them.
+    /// Installs the policies that keep pods off the pools.
     pub(crate) async fn switch_on(&self) {
-        let printed =
-            Command::new(env!("CARGO_BIN_EXE_taintward")).args(["install", "-o", "json"]).output().unwrap();
-        let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
-        let objects: Vec<&Value> = printed["items"].as_array().unwrap().iter().collect();
-        let of =
-            |kind: &str| objects.iter().filter(|object| object["kind"] == kind).copied().collect::<Vec<_>>();
-        for definition in of("CustomResourceDefinition") {
-            let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-            self.admin.create(path, definition).await.unwrap();
-        }
-        wait::until("pools to be served", PATIENCE, async || Ok(self.admin.get(POOLS).await.ok()))
-            .await
-            .unwrap();
-        self.make_pools().await;
         for (kind, plural) in [
             ("ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
             ("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
         ] {
             let path = format!("/apis/admissionregistration.k8s.io/v1/{plural}");
-            let all = of(kind);
+            let all: Vec<&Value> = self.printed.iter().filter(|one| one["kind"] == kind).collect();
             assert!(!all.is_empty(), "no {kind} is printed");
             for object in all.into_iter().filter(|one| is_of_pools(one)) {
                 self.admin.create(&path, object).await.unwrap();
@@ -138,23 +139,6 @@ impl World {
         });
         self.admin.create("/api/v1/namespaces/taintward-system/configmaps", &map).await.unwrap();
         self.settle().await;
-    }
-
-    async fn make_pools(&self) {
-        for plot in plots() {
-            let object = json!({
-                "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool",
-                "metadata": {"name": plot.name, "finalizers": ["example.com/keep"]}, "spec": plot.spec,
-            });
-            self.admin.create(POOLS, &object).await.unwrap();
-            let standing = if plot.lot == Lot::Refused { "Refused" } else { "Applied" };
-            let status = json!({"status": {"standing": standing, "nodeNames": plot.spec["nodes"]["names"]}});
-            let path = format!("{POOLS}/{}", plot.name);
-            self.admin.patch(&format!("{path}/status"), Patch::Merge, &status.to_string()).await.unwrap();
-            if plot.lot == Lot::Leaving {
-                self.admin.delete(&path, &json!({})).await.unwrap();
-            }
-        }
     }
 
     /// Waits until the server knows policies, pools and nodes: each pool refuses what only it refuses.
@@ -207,6 +191,7 @@ impl World {
         let user = &self.users[case.by.0];
         let (sub, patch, kind) = match &case.step {
             Step::Label => ("", json!({"metadata": {"labels": {"a": "b"}}}), Patch::Merge),
+            Step::Claim(says) => ("", json!({"metadata": {"annotations": {MADE_FOR: says}}}), Patch::Merge),
             Step::Ungate => ("", json!({"spec": {"schedulingGates": null}}), Patch::Merge),
             Step::Tolerations(added) => {
                 let live = self.admin.get(&path).await.unwrap();
@@ -225,6 +210,39 @@ impl World {
         };
         answer(user.patch(&format!("{path}{sub}?dryRun=All"), kind, &patch.to_string()).await)
     }
+}
+
+fn printed() -> Vec<Value> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taintward"));
+    let printed = command.args(["install", "-o", "json"]).output().unwrap();
+    let printed: Value = serde_json::from_slice(&printed.stdout).unwrap();
+    printed["items"].as_array().cloned().unwrap()
+}
+
+/// Has the server know what a pool is.
+async fn define(admin: &Api, printed: &[Value]) {
+    for definition in printed.iter().filter(|one| one["kind"] == "CustomResourceDefinition") {
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        admin.create(path, definition).await.unwrap();
+    }
+    wait::until("pools to be served", PATIENCE, async || Ok(admin.get(POOLS).await.ok())).await.unwrap();
+}
+
+/// The answer is its UID.
+async fn make_pool(admin: &Api, plot: &Plot) -> String {
+    let object = json!({
+        "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool",
+        "metadata": {"name": plot.name, "finalizers": ["example.com/keep"]}, "spec": plot.spec,
+    });
+    let made = admin.create(POOLS, &object).await.unwrap();
+    let standing = if plot.lot == Lot::Refused { "Refused" } else { "Applied" };
+    let status = json!({"status": {"standing": standing, "nodeNames": plot.spec["nodes"]["names"]}});
+    let path = format!("{POOLS}/{}", plot.name);
+    admin.patch(&format!("{path}/status"), Patch::Merge, &status.to_string()).await.unwrap();
+    if plot.lot == Lot::Leaving {
+        admin.delete(&path, &json!({})).await.unwrap();
+    }
+    made["metadata"]["uid"].as_str().unwrap().to_owned()
 }
 
 fn is_of_pools(object: &Value) -> bool {
@@ -251,9 +269,9 @@ fn answer(told: Result<Value, ApiError>) -> Answer {
 }
 
 /// The pools of which the policies hold, out of their objects.
-fn pools() -> Vec<Pool> {
+fn pools(uids: &BTreeMap<&'static str, String>) -> Vec<Pool> {
     let said = plots().into_iter().filter(|plot| plot.lot != Lot::Refused).map(|plot| {
-        let object = json!({"metadata": {"name": plot.name, "uid": plot.name}, "spec": plot.spec});
+        let object = json!({"metadata": {"name": plot.name, "uid": uids[plot.name]}, "spec": plot.spec});
         let bytes = object.to_string();
         let Decoded::Fact(seen) = SeenPool::from_json(bytes.as_bytes()) else { panic!("{bytes}") };
         Pool { leaving: plot.lot == Lot::Leaving, ..seen.pool }

@@ -100,7 +100,7 @@ pub(crate) fn pools() -> Vec<Wrong> {
         wrong("/spec/users", json!({"serviceAccounts": [{"name": "x"}]}), "namespace: Required value"),
         wrong("/spec/users", json!({"users": [""]}), "users[0]"),
         wrong("/spec/placement", json!("Sometimes"), "supported values: \"Exclusive\", \"Allowed\""),
-        wrong("/spec/enforcement", json!("off"), "supported values: \"Deny\", \"Warn\", \"Off\""),
+        wrong("/spec/enforcement", json!("off"), "supported values: \"Deny\", \"Evict\", \"Warn\", \"Off\""),
         wrong("/spec/effects", json!([]), "unknown field \"spec.effects\""),
         wrong("/spec", json!({}), "spec.taint: Required value"),
     ]

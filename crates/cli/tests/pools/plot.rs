@@ -14,7 +14,8 @@ pub(crate) const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The flags of every run.
-pub(crate) const FLAGS: [&str; 1] = ["--controllers=*,dedicated-pool-controller"];
+pub(crate) const FLAGS: [&str; 2] =
+    ["--controllers=*,dedicated-pool-controller", "--exempt-namespaces=monitoring"];
 
 pub(crate) struct Plot<'c> {
     pub(crate) cluster: &'c Cluster,
@@ -76,7 +77,7 @@ impl<'c> Plot<'c> {
         self.admin.patch(&format!("{POOLS}/{pool}"), Patch::Merge, &change.to_string()).await.unwrap();
     }
 
-    /// A pool whose taint and label are `example.com/pool=NAME`, used by the namespaces of that team.
+    /// A pool whose taint is `example.com/pool=NAME` and whose label is the usual one, used by the namespaces of that team.
     pub(crate) async fn pool(&self, name: &str, nodes: Value) {
         let pool = json!({
             "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": name},
@@ -170,13 +171,18 @@ pub(crate) fn condition(pool: &Value, kind: &str) -> Value {
     conditions.into_iter().find(|one| one["type"] == kind).unwrap_or_default()
 }
 
+/// The key of the label that leads a pool's pods to its nodes.
+pub(crate) fn label(pool: &str) -> String {
+    format!("node-restriction.kubernetes.io/pool.{pool}")
+}
+
 /// Whether a node has all that a pool puts on it; half of it is never seen.
 pub(crate) fn belongs(node: &Value, pool: &str) -> bool {
     let taints = node["spec"]["taints"].as_array().cloned().unwrap_or_default();
     let taint = taints.iter().any(|one| one["key"] == "example.com/pool" && one["value"] == pool);
-    let label = node["metadata"]["labels"]["example.com/pool"] == pool;
+    let labelled = node["metadata"]["labels"][label(pool)] == "true";
     let record = node["metadata"]["annotations"]["taintward.io/pool"].as_str().unwrap_or_default();
     let record = record.split(' ').next() == Some(pool);
-    assert!(taint == label && label == record, "half of {pool}: {node:#}");
+    assert!(taint == labelled && labelled == record, "half of {pool}: {node:#}");
     taint
 }

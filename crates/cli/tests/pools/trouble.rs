@@ -1,6 +1,6 @@
 //! Others who write at the same time; what is in the way; pools that may not do all they ask for.
 
-use super::plot::{Plot, condition};
+use super::plot::{Plot, condition, label};
 use serde_json::{Value, json};
 use taintward_cluster::api::Patch;
 
@@ -45,7 +45,7 @@ pub(crate) async fn what_others_do_meanwhile_stays(plot: &Plot<'_>) {
         assert!(taints.contains(&"theirs=".to_owned()), "{taints:?}");
         let pool: Vec<_> = taints.iter().filter(|one| one.starts_with("example.com/pool=")).collect();
         assert_eq!(pool, ["example.com/pool=b"]);
-        assert_eq!(now["metadata"]["labels"]["example.com/pool"], "b");
+        assert_eq!(now["metadata"]["labels"][label("a")], "true");
         assert_eq!(now["metadata"]["labels"]["theirs"], "19");
     }
     // What is on no node any more is forgotten.
@@ -88,9 +88,7 @@ pub(crate) async fn what_is_in_the_way_is_told(plot: &Plot<'_>) {
     );
     assert_eq!((&pool["status"]["conflicts"], &pool["status"]["nodes"]), (&json!(1), &json!(2)));
     let node = plot.read("taken").await;
-    assert!(
-        node["metadata"]["annotations"].is_null() && node["metadata"]["labels"]["example.com/pool"].is_null()
-    );
+    assert!(node["metadata"]["annotations"].is_null() && node["metadata"]["labels"][label("a")].is_null());
     plot.until("an event about the pool", async || {
         let events = plot.admin.get("/apis/events.k8s.io/v1/namespaces/default/events").await.ok()?;
         let is = |one: &&Value| one["regarding"]["name"] == "a" && one["reason"] == "NodeConflict";

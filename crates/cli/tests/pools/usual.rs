@@ -69,12 +69,18 @@ pub(crate) async fn pods_are_counted(plot: &Plot<'_>) {
     assert_eq!(condition(&pool, "Offended")["status"], "True");
     plot.counts("a", "pods", 1).await;
     plot.counts("a", "elsewhere", 1).await;
+    let ready = condition(&plot.ready("a", "PodsElsewhere").await, "Ready");
+    assert_eq!(ready["status"], "False", "{ready}");
     // One that is over counts no more.
     taintward_cluster::fixtures::set_phase(&plot.admin, "other", "Succeeded").await.unwrap();
     let pool = plot.counts("a", "offenderCount", 0).await;
     assert_eq!(condition(&pool, "Offended")["status"], "False");
     let pods = plot.admin.get("/api/v1/pods").await.unwrap();
     assert_eq!(pods["items"].as_array().unwrap().len(), 4, "nobody was sent away");
+    let at_once = json!({"gracePeriodSeconds": 0});
+    plot.admin.delete("/api/v1/namespaces/team-a/pods/astray", &at_once).await.unwrap();
+    plot.counts("a", "elsewhere", 0).await;
+    plot.ready("a", "Applied").await;
 }
 
 pub(crate) async fn deleting_leaves_no_trace(plot: &Plot<'_>) {

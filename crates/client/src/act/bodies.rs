@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 use std::borrow::Cow;
-use taintward_core::names::{Uid, Version};
+use taintward_core::names::{PodName, Uid, Version};
 use taintward_core::time::Wall;
 
 pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
@@ -64,6 +64,19 @@ pub(crate) fn delete(uid: &Uid, version: Option<Version>) -> Bytes {
     Bytes::from(
         json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions }).to_string(),
     )
+}
+
+/// An eviction (`policy/v1`) of this incarnation in this version, with the pod's own grace period.
+pub(crate) fn evict(pod: &PodName, uid: &Uid, version: Option<Version>) -> Bytes {
+    let mut conditions = json!({ "uid": uid.to_string() });
+    if let Some(version) = version {
+        conditions["resourceVersion"] = json!(version.to_string());
+    }
+    let metadata = json!({ "namespace": pod.namespace(), "name": pod.name() });
+    let options = json!({ "preconditions": conditions });
+    let (api, kind) = ("policy/v1", "Eviction");
+    let eviction = json!({ "apiVersion": api, "kind": kind, "metadata": metadata, "deleteOptions": options });
+    Bytes::from(eviction.to_string())
 }
 
 /// The version of the object in an answer.

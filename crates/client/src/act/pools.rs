@@ -1,21 +1,24 @@
 //! # Pools: the reads and writes of dedicated pools
-//! Room:     finalizer and status of a pool; the one write of a node; all nodes as they are now, and the names of those
-//!           that are known.
+//! Room:     finalizer and status of a pool; the one write of a node; the eviction of pods of others; all nodes as they
+//!           are now, and the names of those that are known.
 //! Comes in: pools as they were seen; a way to find out what a node is to be, asked with the node as it is now.
 //! Goes out: what was written, as the server answered; a [`Refusal`].
 //! Keeps:    nothing is put on a node for a pool that is not, at that moment, just as it was when that was decided: who
 //!           deletes a pool finds nothing of it afterwards.
 //! Not here: what a node is to be (the core); the bodies (`pools/`).
 
-use super::{Actor, Answer, Ask, Caution, JSON_PATCH, MANAGED, Refusal, Resource, quiet};
-use crate::decode::{Decoded, Fact, ObjectBody, SeenMember, SeenPool, object_from_body};
+use super::{Actor, Answer, Ask, Caution, JSON_PATCH, MANAGED, Refusal, Resource, bodies, quiet};
+use crate::decode::{
+    Decoded, Fact, ObjectBody, SeenMember, SeenNamespace, SeenPod, SeenPool, object_from_body,
+};
 use crate::pages::{Listing, pages};
 use crate::pools::{KNOWN_NODES, KnownNodes, MemberObject, finalizer_patch};
 use bytes::Bytes;
 use http::Method;
 use std::time::Duration;
-use taintward_core::admission::pool::{NodeEdits, NodeFacts};
+use taintward_core::admission::pool::{NodeEdits, NodeFacts, Trespasser};
 use taintward_core::effect::Failure;
+use taintward_core::fact::Standing;
 use taintward_core::names::NodeName;
 
 const MERGE: &str = "application/merge-patch+json";
@@ -142,6 +145,45 @@ impl Actor {
             Ok(true)
         })
         .await
+    }
+
+    /// Evicts a pod that is on a node of this pool and is not one of its own, if that is so at this moment: pool, node,
+    /// namespace and pod are read, and `is_still` is asked with what they say. The API server heeds disruption budgets.
+    ///
+    /// # Errors
+    /// A [`Refusal`]; [`Failure::Conflict`] if any of them is another by now, [`Failure::NotFound`] if one is gone,
+    /// [`Failure::Throttled`] if a budget stands in the way.
+    pub async fn evict_trespasser(
+        &self,
+        trespasser: &Trespasser,
+        pool: &SeenPool,
+        is_still: impl FnOnce(&SeenMember, &SeenNamespace, &SeenPod) -> bool,
+    ) -> Result<(), Refusal> {
+        let Trespasser { uid, pod, node } = trespasser;
+        let (of_node, of_pod) = (Resource::node(node, "")?, Resource::pod(pod, "")?);
+        let of_namespace = Resource::named("", "namespaces", "", pod.namespace())?;
+        let eviction = Resource::pod(pod, "eviction")?;
+        self.as_one(&eviction, async {
+            self.demand_pool(pool).await?;
+            let member: SeenMember = self.as_it_is(&of_node).await?;
+            let namespace: SeenNamespace = self.as_it_is(&of_namespace).await?;
+            let seen: SeenPod = self.as_it_is(&of_pod).await?;
+            let same = seen.pod.uid == *uid && seen.pod.node == *node && !seen.over;
+            if !same || seen.pod.standing != Standing::Live || !is_still(&member, &namespace, &seen) {
+                let message = format!("{of_pod} is not any more what was decided by");
+                return Err(Refusal::ours(Failure::Conflict, message));
+            }
+            let body = bodies::evict(pod, uid, seen.pod.version);
+            let ask = Ask { body, caution: Caution::Absence, ..Ask::default() };
+            self.send(Method::POST, &eviction, "", ask).await.map(|_| ())
+        })
+        .await
+    }
+
+    /// Reads an object as it is now.
+    async fn as_it_is<F: Fact>(&self, on: &Resource<'_>) -> Result<F, Refusal> {
+        let ask = Ask { caution: Caution::Absence, ..Ask::default() };
+        read(on, &self.send(Method::GET, on, "", ask).await?)
     }
 
     /// All nodes as they are now, page by page, past all caches of the server.

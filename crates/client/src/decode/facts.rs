@@ -36,6 +36,8 @@ pub struct SeenPod {
     pub service_account: Box<str>,
     /// `spec.priorityClassName`.
     pub priority_class: Box<str>,
+    /// The annotation [`MADE_FOR`](taintward_core::admission::pool::MADE_FOR).
+    pub made_for: Box<str>,
 }
 
 impl SeenPod {
@@ -57,6 +59,7 @@ impl SeenPod {
                 priority_class: self.priority_class.clone(),
                 owner: *owner,
                 mirror: *mirror,
+                made_for: self.made_for.clone(),
             },
             node: node.clone(),
             tolerations: tolerations.clone(),

@@ -111,6 +111,7 @@ pub(super) fn pod(bytes: &[u8]) -> Result<Decoded<SeenPod>, Fault> {
     let tolerations = spec.tolerations.unwrap_or_default().0;
     let phase = Text::or_empty(status.phase.as_ref());
     let priority_class = Text::or_empty(spec.priority_class_name.as_ref());
+    let annotations = meta.annotations.as_ref();
     let pod = PodFact {
         uid,
         name: PodName::new(namespace, name),
@@ -122,7 +123,7 @@ pub(super) fn pod(bytes: &[u8]) -> Result<Decoded<SeenPod>, Fault> {
         node_critical: priority_class == meaning::NODE_CRITICAL,
         owner: owner(meta.owner_references.as_ref()),
         standing: meaning::standing(meta.deletion_timestamp.is_some(), phase),
-        mirror: meta.annotations.is_some_and(|annotations| annotations.mirror),
+        mirror: annotations.is_some_and(|annotations| annotations.mirror),
         marked,
         marked_by_another: marked && marked_by_another(bytes),
         arrival: ArrivalFacts { scheduled, started, created },
@@ -134,6 +135,7 @@ pub(super) fn pod(bytes: &[u8]) -> Result<Decoded<SeenPod>, Fault> {
         over: meaning::is_over(phase),
         service_account,
         priority_class: priority_class.into(),
+        made_for: annotations.map(|annotations| annotations.made_for.clone()).unwrap_or_default(),
     }))
 }
 

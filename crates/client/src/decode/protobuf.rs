@@ -12,6 +12,7 @@ use super::meaning::{INITIAL_EVENTS_END, MIRROR, owner_of};
 use super::wire::{Fields, Value};
 use super::{Decoded, Fault, Identity, moment};
 use std::borrow::Cow;
+use taintward_core::admission::pool::MADE_FOR;
 use taintward_core::fact::Owner;
 use taintward_core::health::LeaseFact;
 use taintward_core::names::{NodeName, Uid, Version};
@@ -72,6 +73,7 @@ struct Meta<'a> {
     deleting: bool,
     owner: Option<Owner>,
     mirror: bool,
+    made_for: &'a str,
 }
 
 impl<'a> Meta<'a> {
@@ -96,7 +98,11 @@ impl<'a> Meta<'a> {
                         label(value, labels).map_err(|fault| fault.at("labels"))?;
                     }
                 }
-                12 => self.mirror |= entry(value).map_err(|fault| fault.at("annotations"))?.0 == MIRROR,
+                12 => match entry(value).map_err(|fault| fault.at("annotations"))? {
+                    (MIRROR, _) => self.mirror = true,
+                    (MADE_FOR, value) => self.made_for = value,
+                    _ => {}
+                },
                 13 => {
                     let owner = owner(value).map_err(|fault| fault.index(owners).at("ownerReferences"))?;
                     self.owner = self.owner.or(owner);

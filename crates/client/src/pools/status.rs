@@ -9,7 +9,7 @@ use crate::act::second_time;
 use crate::decode::{Condition, SeenPool, Told};
 use bytes::Bytes;
 use serde_json::{Value, json};
-use taintward_core::admission::pool::{Assessment, Finding, Mark, Offender, PoolStatus, Reason, Standing};
+use taintward_core::admission::pool::{Assessment, Finding, Mark, Named, PoolStatus, Reason, Standing};
 use taintward_core::time::Wall;
 
 /// The reason of the condition `Ready` while pods of an exclusive pool run on other nodes.
@@ -38,7 +38,10 @@ pub fn told(seen: &SeenPool, assessment: &Assessment, status: PoolStatus, at: Wa
             observed: seen.generation,
         }
     });
-    Told { observed: seen.generation, conditions: conditions.collect(), status }
+    let conditions = conditions.collect();
+    // Who is to be evicted is nothing to tell: it is done.
+    let status = PoolStatus { evicted: Vec::new(), ..status };
+    Told { observed: seen.generation, conditions, status }
 }
 
 /// Takes back that a pool is ready: something that its spec says is still to be done.
@@ -129,16 +132,17 @@ pub fn status_patch(seen: &SeenPool, told: &Told, past: &[Mark]) -> Option<Bytes
         "pods": counts.pods,
         "elsewhere": counts.elsewhere,
         "exempt": counts.exempt,
+        "exemptPods": counts.exempted.iter().map(named).collect::<Vec<_>>(),
         "unknown": counts.unknown,
         "offenderCount": counts.offenders,
-        "offenders": counts.named.iter().map(offender).collect::<Vec<_>>(),
+        "offenders": counts.named.iter().map(named).collect::<Vec<_>>(),
         "past": past.iter().map(mark).collect::<Vec<_>>(),
         "conditions": told.conditions.iter().map(condition).collect::<Vec<_>>(),
     });
     Some(Bytes::from(json!({ "metadata": metadata, "status": status }).to_string()))
 }
 
-fn offender(one: &Offender) -> Value {
+fn named(one: &Named) -> Value {
     let (namespace, name) = (one.pod.namespace(), one.pod.name());
     json!({ "namespace": namespace, "name": name, "node": one.node, "message": one.message })
 }

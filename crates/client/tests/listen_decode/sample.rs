@@ -16,6 +16,7 @@ use prost::Message;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use taintward_client::decode::SeenPod;
+use taintward_core::admission::pool::MADE_FOR;
 use taintward_core::fact::{ArrivalFacts, Owner, PodFact, Standing};
 use taintward_core::health::Status;
 use taintward_core::names::{NodeName, PodName, Uid, Version};
@@ -112,7 +113,7 @@ pub(crate) fn sample_meta() -> impl Strategy<Value = SampleMeta> {
     let when = (option::of(any::<i64>()), option::of(moment()), option::weighted(0.2, moment()));
     let label = text(&["topology.kubernetes.io/zone", "kubernetes.io/os", "app"]);
     let labels = prop_oneof![3 => Just(BTreeMap::new()), 1 => btree_map(label, text(&["z1", ""]), 0..4)];
-    let notes = vec((text(&["kubernetes.io/config.mirror", "note"]), text(&["true", ""])), 0..3);
+    let notes = vec((text(&["kubernetes.io/config.mirror", MADE_FOR, "note"]), text(&["true", ""])), 0..3);
     let group = text(&["apps/v1", "apps/v1beta2", "batch/v1", "v1", "apps"]);
     let owners = vec((group, text(&["DaemonSet", "Job", "ReplicaSet"]), option::of(any::<bool>())), 0..3);
     let managed = vec((option::of(moment()), fields(), proptest::sample::select(vec!["", "status"])), 0..4);
@@ -192,6 +193,10 @@ impl SampleMeta {
             managed_fields: Some(self.managed.iter().map(managed).collect()),
             ..meta::ObjectMeta::default()
         }
+    }
+
+    fn annotation(&self, key: &str) -> Option<&str> {
+        self.annotations.iter().rev().find(|(own, _)| own == key).map(|(_, value)| value.as_str())
     }
 
     fn owner(&self) -> Owner {
@@ -340,6 +345,7 @@ impl SamplePod {
             over: ["Succeeded", "Failed"].contains(&&*self.phase),
             service_account: self.account().unwrap_or_default().into(),
             priority_class: self.class.as_deref().unwrap_or_default().into(),
+            made_for: self.meta.annotation(MADE_FOR).unwrap_or_default().into(),
         }
     }
 

@@ -20,6 +20,7 @@ fn requirement(key: &str, operator: NodeOperator, values: &[&str]) -> NodeRequir
 fn expected() -> Pool {
     Pool {
         name: "team-a".into(),
+        uid: "uid-1".into(),
         created: Some(Wall::from_secs(1_800_000_000)),
         leaving: false,
         taint: PoolTaint {
@@ -73,7 +74,8 @@ fn what_is_not_said_has_its_default() {
     let read = seen(&least).pool;
     let taint = PoolTaint { key: "a".into(), ..PoolTaint::default() };
     let created = expected().created;
-    assert_eq!(read, Pool { name: "team-a".into(), created, leaving: true, taint, ..Pool::default() });
+    let (name, uid) = ("team-a".into(), "uid-1".into());
+    assert_eq!(read, Pool { name, uid, created, leaving: true, taint, ..Pool::default() });
     assert_eq!((read.placement, read.enforcement), (Placement::Exclusive, Enforcement::Deny));
 }
 
@@ -119,7 +121,7 @@ fn what_is_not_understood_is_named() {
             "spec.placement: \"Sometimes\" is none of Exclusive, Allowed",
         ),
         ("/spec/placement", json!(""), "spec.placement: "),
-        ("/spec/enforcement", json!("off"), "spec.enforcement: \"off\" is none of Deny, Warn, Off"),
+        ("/spec/enforcement", json!("off"), "spec.enforcement: \"off\" is none of Deny, Evict, Warn, Off"),
         ("/spec/enforcement", json!(false), "spec.enforcement: "),
         ("/spec/taint/key", json!(1), "spec.taint.key: "),
         ("/spec/taint/effects/1", json!(null), "spec.taint.effects[1]: "),

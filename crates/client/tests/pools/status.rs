@@ -5,7 +5,7 @@ use serde_json::Value;
 use taintward_client::decode::{SeenPool, Told};
 use taintward_client::pools::{ELSEWHERE, status_patch, told};
 use taintward_core::admission::pool::{
-    Assessment, Mark, NodeFacts, Offender, PoolStatus, Reason, Standing, Trust, assess, remembered, status,
+    Assessment, Mark, Named, NodeFacts, PoolStatus, Reason, Standing, Trust, assess, remembered, status,
 };
 use taintward_core::names::PodName;
 use taintward_core::taint::Effect;
@@ -14,8 +14,8 @@ use taintward_core::time::Wall;
 const T0: i64 = 1_800_000_000;
 
 fn counts() -> PoolStatus {
-    let offender =
-        Offender { pod: PodName::new("ns", "p"), node: "n1".into(), message: "toleration 0".into() };
+    let offender = Named { pod: PodName::new("ns", "p"), node: "n1".into(), message: "toleration 0".into() };
+    let exempt = Named { pod: PodName::new("ns", "q"), node: "n1".into(), message: "it is".into() };
     PoolStatus {
         standing: Standing::Applied,
         members: vec!["n1".into()],
@@ -24,9 +24,11 @@ fn counts() -> PoolStatus {
         pods: 3,
         elsewhere: 4,
         exempt: 5,
+        exempted: vec![exempt],
         unknown: 6,
         offenders: 1,
         named: vec![offender],
+        evicted: vec![],
     }
 }
 

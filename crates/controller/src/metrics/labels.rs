@@ -113,6 +113,8 @@ closed_label! {
         HoldPool => "hold_pool",
         /// Writing the status of a dedicated pool.
         TellPool => "tell_pool",
+        /// Evicting a pod of others from a node of a dedicated pool.
+        EvictTrespasser => "evict_trespasser",
         /// Bringing the names of known nodes in step, for the admission policy.
         ListNodes => "list_nodes",
         /// Recording an event (TE-34).

@@ -21,11 +21,10 @@ use taintward_core::scheduling::Labels;
 use taintward_core::time::Wall;
 
 /// How each pool is doing, in the judgement's order.
-pub(super) fn census(judgement: &Judgement, world: &World) -> Vec<PoolStatus> {
+pub(super) fn census(judgement: &Judgement, world: &World, exemptions: &Exemptions) -> Vec<PoolStatus> {
     let nodes = judgement.settled_nodes();
     let residents = residents(judgement, &nodes, world);
-    let exemptions = Exemptions::default();
-    let mut all = status(&judgement.pools, &judgement.standing, &nodes, residents, &exemptions, Trust::Pools);
+    let mut all = status(&judgement.pools, &judgement.standing, &nodes, residents, exemptions, Trust::Pools);
     for (status, members) in all.iter_mut().zip(&judgement.members) {
         status.members = members.iter().cloned().collect();
     }
@@ -45,7 +44,8 @@ fn residents<'w>(judgement: &Judgement, nodes: &[&NodeFacts], world: &'w World) 
         world.namespaces.facts().map(|seen| (&*seen.name, &seen.facts.labels)).collect();
     let namespace = |identity: &Identity| namespaces.get(&*identity.namespace).copied();
     let has_a_home = |identity: &Identity| {
-        let who = Who { identity, namespace: namespace(identity), requester: None, operation: None };
+        let (namespace, made_for) = (namespace(identity), &*identity.made_for);
+        let who = Who { identity, namespace, requester: None, made_for, operation: None };
         homes.iter().any(|pool| belongs(pool, who) == Belongs::Yes)
     };
     let counting = world.pods.of(&|node| dedicated.contains(node.as_str()), &has_a_home);

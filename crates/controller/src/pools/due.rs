@@ -13,7 +13,7 @@ use super::{HOUSEKEEPING, Pools, ROUND, census};
 use std::sync::Arc;
 use taintward_client::decode::SeenPool;
 use taintward_client::pools::status_patch;
-use taintward_core::admission::pool::Standing;
+use taintward_core::admission::pool::{Standing, Trespasser};
 use taintward_core::names::NodeName;
 use taintward_core::time::Span;
 
@@ -81,6 +81,25 @@ impl Pools {
         for node in due {
             if self.may_act() {
                 self.hands.begin(Errand::Member(node), &self.judgement);
+            }
+        }
+    }
+
+    /// Pods of others are evicted, a few at a time. Whether one still has to go is asked again, of the API server.
+    pub(super) fn look_after_trespassers(&mut self) {
+        let now = self.clock.now().mono;
+        let judgement = Arc::clone(&self.judgement);
+        let evicted = judgement.seen.iter().zip(&self.counts);
+        let all = evicted.flat_map(|(pool, counts)| counts.evicted.iter().map(move |one| (pool, one)));
+        let free = |(_, one): &(&SeenPool, &Trespasser)| {
+            let key = Key::Pod(one.uid.clone());
+            !self.hands.is_busy_with(&key) && self.retries.may_try(&key, now) && !self.gone.contains(&one.uid)
+        };
+        let due = all.filter(free).take(self.hands.room_for_evictions());
+        let due: Vec<Errand> = due.map(|(pool, one)| Errand::Evict(pool.clone(), one.clone())).collect();
+        for errand in due {
+            if self.may_act() {
+                self.hands.begin(errand, &judgement);
             }
         }
     }

@@ -16,9 +16,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use taintward_client::act::{Actor, MemberNow, Refusal};
 use taintward_client::clock::Clock;
-use taintward_client::decode::SeenPool;
+use taintward_client::decode::{SeenMember, SeenNamespace, SeenPod, SeenPool};
 use taintward_client::pools::{KNOWN_NODES, KnownNodes, status_patch};
-use taintward_core::admission::pool::remembered;
+use taintward_core::admission::pool::{Exemptions, Trespasser, is_trespasser, remembered};
 use taintward_core::effect::Failure;
 use taintward_core::names::NodeName;
 use taintward_core::time::Mono;
@@ -28,6 +28,9 @@ const NODES_AT_ONCE: usize = 8;
 
 /// Pools that are written at once, at most.
 const POOLS_AT_ONCE: usize = 4;
+
+/// Pods that are evicted at once, at most: nobody is in a hurry, and each takes five requests.
+const EVICTIONS_AT_ONCE: usize = 2;
 
 /// Something to do.
 #[derive(Clone, Debug)]
@@ -42,6 +45,8 @@ pub(super) enum Errand {
     Release(SeenPool),
     /// Make a node what it is to be.
     Member(NodeName),
+    /// Evict a pod of others from a node of this pool.
+    Evict(SeenPool, Trespasser),
     /// Tell the admission policy, in this namespace, which nodes are known.
     Roster(Arc<str>, KnownNodes),
 }
@@ -53,6 +58,8 @@ pub(super) enum Answer {
     Pool(Option<Box<SeenPool>>),
     /// The node afterwards.
     Node(Box<MemberNow>),
+    /// The eviction is accepted: the pod is leaving.
+    Leaving,
     /// The names of known nodes are in step, if a policy reads them.
     Roster,
 }
@@ -71,6 +78,7 @@ pub(super) struct Hands {
     actor: Actor,
     clock: Clock,
     right: Right,
+    exemptions: Arc<Exemptions>,
     effects: Effects,
     busy: BTreeSet<Key>,
     nodes: usize,
@@ -84,6 +92,7 @@ impl Errand {
                 Key::Pool(pool.uid.clone())
             }
             Self::Member(node) => Key::Node(node.clone()),
+            Self::Evict(_, trespasser) => Key::Pod(trespasser.uid.clone()),
             Self::Roster(..) => Key::Roster,
         }
     }
@@ -94,6 +103,7 @@ impl Errand {
             Self::Hold(_) | Self::Release(_) => metrics::Effect::HoldPool,
             Self::Tell(..) | Self::Forget(_) => metrics::Effect::TellPool,
             Self::Member(_) => metrics::Effect::Dedicate,
+            Self::Evict(..) => metrics::Effect::EvictTrespasser,
             Self::Roster(..) => metrics::Effect::ListNodes,
         }
     }
@@ -105,15 +115,22 @@ impl Errand {
                 &pool.pool.name
             }
             Self::Member(node) => node.as_str(),
+            Self::Evict(_, trespasser) => trespasser.pod.name(),
             Self::Roster(..) => KNOWN_NODES,
         }
     }
 }
 
 impl Hands {
-    pub(super) fn new(actor: Actor, clock: Clock, right: Right, effects: Effects) -> Self {
+    pub(super) fn new(
+        actor: Actor,
+        clock: Clock,
+        right: Right,
+        exemptions: Arc<Exemptions>,
+        effects: Effects,
+    ) -> Self {
         let (busy, in_flight) = (BTreeSet::new(), FuturesUnordered::new());
-        Self { actor, clock, right, effects, busy, nodes: 0, in_flight }
+        Self { actor, clock, right, exemptions, effects, busy, nodes: 0, in_flight }
     }
 
     /// How many nodes more may be written at once.
@@ -122,11 +139,18 @@ impl Hands {
     }
 
     pub(super) fn has_room_for_pools(&self) -> bool {
-        self.in_flight.len() - self.nodes < POOLS_AT_ONCE
+        let others = |key: &&Key| !matches!(key, Key::Node(_) | Key::Pod(_));
+        self.busy.iter().filter(others).count() < POOLS_AT_ONCE
     }
 
     pub(super) fn is_busy_with(&self, key: &Key) -> bool {
         self.busy.contains(key)
+    }
+
+    /// How many pods more may be evicted at once.
+    pub(super) fn room_for_evictions(&self) -> usize {
+        let under_way = self.busy.iter().filter(|key| matches!(key, Key::Pod(_))).count();
+        EVICTIONS_AT_ONCE.saturating_sub(under_way)
     }
 
     /// Whether some node is being written.
@@ -144,7 +168,8 @@ impl Hands {
         self.effects.began();
         self.busy.insert(key.clone());
         self.nodes += usize::from(matches!(errand, Errand::Member(_)));
-        let way = Way { actor: self.actor.clone(), clock: self.clock.clone(), right: self.right.clone() };
+        let (actor, clock, right) = (self.actor.clone(), self.clock.clone(), self.right.clone());
+        let way = Way { actor, clock, right, exemptions: Arc::clone(&self.exemptions) };
         let judgement = Arc::clone(judgement);
         self.in_flight.push(Box::pin(async move {
             let result = way.carry_out(&errand, &judgement).await;
@@ -168,6 +193,7 @@ struct Way {
     actor: Actor,
     clock: Clock,
     right: Right,
+    exemptions: Arc<Exemptions>,
 }
 
 impl Way {
@@ -197,6 +223,18 @@ impl Way {
             Errand::Member(node) => {
                 let written = actor.write_member(node, |live| judgement.intent(&live.node)).await?;
                 Ok(Answer::Node(Box::new(written)))
+            }
+            Errand::Evict(pool, trespasser) => {
+                let is_still = |node: &SeenMember, namespace: &SeenNamespace, pod: &SeenPod| {
+                    let resident = pod.resident();
+                    judgement.owns(pool, &node.node)
+                        && resident.is_some_and(|fact| {
+                            let resident = fact.resident(Some(&namespace.facts.labels));
+                            is_trespasser(&pool.pool, &resident, &self.exemptions)
+                        })
+                };
+                actor.evict_trespasser(trespasser, pool, is_still).await?;
+                Ok(Answer::Leaving)
             }
             Errand::Roster(namespace, known) => {
                 actor.write_known_nodes(namespace, known).await?;

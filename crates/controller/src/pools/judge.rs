@@ -122,6 +122,12 @@ impl Judgement {
         }
     }
 
+    /// Whether this node is one of the pool's, with all that the pool puts there.
+    pub(super) fn owns(&self, pool: &SeenPool, node: &NodeFacts) -> bool {
+        let outcome = reconcile(&self.pools, &self.standing, node, Trust::Pools);
+        outcome.edits.is_empty() && outcome.pool.is_some_and(|at| self.seen[at].uid == pool.uid)
+    }
+
     fn knows(&self, pool: &str) -> bool {
         self.pools.iter().any(|known| *known.name == *pool)
     }

@@ -29,6 +29,8 @@ pub(super) enum Key {
     Pool(Uid),
     /// A node.
     Node(NodeName),
+    /// A pod of others.
+    Pod(Uid),
     /// The names of known nodes.
     Roster,
 }

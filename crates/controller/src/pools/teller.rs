@@ -13,7 +13,7 @@ use taintward_client::act::{MemberNow, Refusal};
 use taintward_client::decode::{Condition, SeenPool};
 use taintward_client::event::{About, EventNote, Voice};
 use taintward_client::pools::ELSEWHERE;
-use taintward_core::admission::pool::{Reason, Record};
+use taintward_core::admission::pool::{Reason, Record, Trespasser};
 use taintward_core::effect::Failure;
 use taintward_core::time::{Mono, Wall};
 
@@ -61,6 +61,25 @@ impl Teller {
             note: ready.message.to_string(),
             warning: *ready.status != *"True",
             related: None,
+            at,
+            count: 1,
+        });
+    }
+
+    /// The API server has accepted that a pod of others is evicted.
+    pub(super) fn evicted(&mut self, pool: &str, trespasser: &Trespasser, at: Wall) {
+        let Trespasser { uid, pod, node } = trespasser;
+        let (namespace, name) = (pod.namespace(), pod.name());
+        tracing::info!(namespace, name, %uid, node = node.as_str(), pool, "pod evicted from a dedicated pool");
+        self.outbox.put(EventNote {
+            voice: Voice::pools("DedicatedPoolEviction"),
+            about: About::Pod(pod.clone(), uid.clone()),
+            action: "Evicting".into(),
+            note: format!(
+                "Evicting Pod {namespace}/{name}: node {node} is one of pool {pool}, which is for others"
+            ),
+            warning: false,
+            related: Some(node.clone()),
             at,
             count: 1,
         });

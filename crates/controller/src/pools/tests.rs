@@ -12,7 +12,7 @@ use taintward_client::decode::{
     Decoded, Fact, Identity, SeenMember, SeenNamespace, SeenPod, SeenPool, Unreadable,
 };
 use taintward_client::listen::{Heard, RelistNow};
-use taintward_core::admission::pool::{PoolStatus, Standing};
+use taintward_core::admission::pool::{Exemptions, PoolStatus, Standing};
 use taintward_core::effect::Failure;
 use taintward_core::names::{NodeName, Uid};
 use taintward_core::time::{Mono, Wall};
@@ -209,7 +209,7 @@ fn a_pool_is_ready_when_its_nodes_are_written() {
     world.hear(Batch::Namespaces(list::<SeenNamespace>(&[team, shop])));
     world.hear(self::pods(&pods));
     let judgement = Judgement::of(&world);
-    let counts = census(&judgement, &world);
+    let counts = census(&judgement, &world, &Exemptions::default());
     let members = vec!["n1".into(), "n2".into()];
     let expected =
         PoolStatus { members, nodes: 1, pods: 1, elsewhere: 1, offenders: 1, ..PoolStatus::default() };
@@ -228,7 +228,7 @@ fn a_pool_is_ready_when_its_nodes_are_written() {
     world.hear(Batch::Nodes(list::<SeenMember>(&[dedicated("n1", "a"), dedicated("n2", "a"), node("open")])));
     let judgement = Judgement::of(&world);
     assert_eq!(ready(&judgement, &retries).0, "Applied");
-    let sums = sums(&judgement, &census(&judgement, &world), &world);
+    let sums = sums(&judgement, &census(&judgement, &world, &Exemptions::default()), &world);
     assert_eq!((sums.applied, sums.nodes, sums.offenders), (1, 2, 1));
 }
 

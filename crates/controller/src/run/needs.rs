@@ -81,8 +81,11 @@ fn for_node_health() -> Vec<Need> {
     needs
 }
 
-fn for_pools() -> [Need; 4] {
+fn for_pools() -> [Need; 7] {
     [
+        Need::everywhere("get", "", "pods"),
+        Need::everywhere("get", "", "namespaces"),
+        Need::everywhere("create", "", "pods/eviction"),
         Need::everywhere("patch", "", "nodes"),
         Need::everywhere("get", POOLS, "dedicatedpools"),
         Need::everywhere("patch", POOLS, "dedicatedpools"),

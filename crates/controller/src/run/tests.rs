@@ -11,6 +11,7 @@ fn settings() -> Settings {
     Settings {
         cluster: Cluster::default(),
         controllers: Controllers { dedicated_pools: true, ..Controllers::default() },
+        exempt_namespaces: Vec::new(),
         mode: Mode::Enforce,
         marking: Marking::Always,
         stamp_taints: false,

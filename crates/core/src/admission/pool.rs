@@ -32,14 +32,14 @@ mod status;
 
 pub use affinity::{alternatives, narrowed};
 pub use assess::{Assessment, Standing, assess};
-pub use belongs::{Belongs, Exempt, Exemptions, Who, belongs};
+pub use belongs::{Belongs, Exempt, Exemptions, MADE_FOR, Who, belongs};
 pub use entry::{Entry, entry, is_ordinary, might_tolerate};
 pub use fault::{Finding, Reason};
 pub use guard::{Gift, Trespass, gift, trespass};
 pub use node::{Conflict, NodeEdits, NodeFacts, NodeOutcome, RecordEdit, reconcile};
 pub use record::{Mark, RECORD, Record, Trust};
 pub use residents::{ResidentFact, Residents};
-pub use status::{OFFENDERS_MOST, Offender, PoolStatus, Resident, remembered, status};
+pub use status::{NAMED_MOST, Named, PoolStatus, Resident, Trespasser, is_trespasser, remembered, status};
 
 /// What keeps others off: one taint of this key and value for each effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -110,6 +110,8 @@ pub enum Enforcement {
     /// They are refused.
     #[default]
     Deny,
+    /// They are refused, and those that are there already are evicted.
+    Evict,
     /// Their authors are warned.
     Warn,
     /// Nothing.
@@ -131,6 +133,8 @@ pub enum DaemonSets {
 pub struct Pool {
     /// `metadata.name`.
     pub name: Box<str>,
+    /// `metadata.uid`; empty where it is not known.
+    pub uid: Box<str>,
     /// `metadata.creationTimestamp`: of two pools that want the same, the older one has it.
     pub created: Option<Wall>,
     /// `metadata.deletionTimestamp` is set: it wants nothing any more.
@@ -207,7 +211,12 @@ impl Pool {
 
     /// Whether pods of others are refused.
     pub fn keeps_out(&self) -> bool {
-        !self.leaving && self.enforcement == Enforcement::Deny
+        !self.leaving && matches!(self.enforcement, Enforcement::Deny | Enforcement::Evict)
+    }
+
+    /// Whether pods of others that are on its nodes are evicted.
+    pub fn evicts(&self) -> bool {
+        !self.leaving && self.enforcement == Enforcement::Evict
     }
 
     /// Whether it asks for a node of this name and with these labels, from which those that pools put there have been

@@ -79,6 +79,8 @@ pub struct Identity {
     pub owner: Owner,
     /// The annotation `kubernetes.io/config.mirror` is there.
     pub mirror: bool,
+    /// The annotation [`MADE_FOR`](super::pool::MADE_FOR); empty where there is none.
+    pub made_for: Box<str>,
 }
 
 /// A pod as it is asked for. Everything that is not needed is left out.
@@ -119,6 +121,8 @@ pub struct PodBefore {
     pub tolerations: Vec<Toleration>,
     /// `spec.schedulingGates` was not empty.
     pub gated: bool,
+    /// The annotation [`MADE_FOR`](super::pool::MADE_FOR).
+    pub made_for: Box<str>,
 }
 
 /// A request for a pod, on the resource itself: no subresource asks any of these rules.
@@ -141,6 +145,7 @@ impl PodRequest {
             identity: &self.pod.identity,
             namespace: namespace.map(|namespace| &namespace.labels),
             requester: self.requester.as_ref(),
+            made_for: self.old.as_ref().map_or("", |old| &*old.made_for),
             operation: Some(self.operation),
         }
     }

@@ -110,6 +110,8 @@ pub enum Deed {
     Dropped(usize),
     /// The node affinity was narrowed.
     Narrowed,
+    /// The annotation [`MADE_FOR`](super::pool::MADE_FOR) was written, or taken out.
+    Noted,
     /// So many warnings.
     Warned(usize),
     /// The request is refused.
@@ -171,6 +173,8 @@ pub struct Mutation {
     pub tolerations: Vec<Toleration>,
     /// The terms of its required node affinity: all of them; `None` where it has none and gets none.
     pub required: Option<Vec<NodeTerm>>,
+    /// What the annotation [`MADE_FOR`](super::pool::MADE_FOR) has to say, where it says something else; empty: nothing.
+    pub made_for: Option<String>,
     /// What the author of the request should know.
     pub warnings: Vec<String>,
     /// What was done.
@@ -225,6 +229,9 @@ pub fn review(mut request: PodRequest, around: &Surroundings<'_>, settings: &Set
     let mutation = mutate(&request, around, settings);
     request.pod.tolerations.clone_from(&mutation.tolerations);
     request.pod.required.clone_from(&mutation.required);
+    if let Some(made_for) = &mutation.made_for {
+        request.pod.identity.made_for = made_for.as_str().into();
+    }
     let ruling = validate(&request, around, settings);
     Review { mutation, ruling }
 }

@@ -6,8 +6,10 @@ use alloc::vec;
 use proptest::prelude::*;
 
 mod brake;
+mod claims;
 mod covers;
 mod entry;
+mod evicted;
 mod extended;
 mod guard;
 mod nodes;

@@ -213,6 +213,7 @@ proptest! {
         world.request.old = Some(PodBefore {
             tolerations: world.request.pod.tolerations.clone(),
             gated: world.request.pod.gated,
+            made_for: world.request.pod.identity.made_for.clone(),
         });
         let ruling = validate(&world.request, &world.around(), &settings(Merging::KeepsOwn));
         prop_assert!(ruling.denial.is_none() && ruling.warnings.is_empty(), "{:?}", ruling);

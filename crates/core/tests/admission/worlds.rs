@@ -164,7 +164,8 @@ pub(crate) fn any_world(touching: bool) -> impl Strategy<Value = World> {
     (any_pod(), any::<bool>(), 0..6_usize, around, vec(any_policy(), 0..2), vec(any_pool(), 0..3)).prop_map(
         |(pod, update, had, (labels, asked, defaults, whitelist), policies, pools)| {
             let had = pod.tolerations[..had.min(pod.tolerations.len())].to_vec();
-            let old = update.then_some(PodBefore { tolerations: had, gated: pod.gated });
+            let old =
+                update.then_some(PodBefore { tolerations: had, gated: pod.gated, ..PodBefore::default() });
             let operation = if update { Operation::Update } else { Operation::Create };
             let lists = NamespaceLists { defaults, whitelist };
             World {

@@ -108,6 +108,7 @@ pub(crate) fn alone() -> Settings {
         marking: Marking::Always,
         stamp_taints: false,
         numeric_operators: false,
+        exempt_namespaces: Vec::new(),
         election: None,
         serving: Serving { bind_address: [127, 0, 0, 1].into(), metrics_port: None, secure: None },
         seed: Some(7),

@@ -389,6 +389,7 @@ fn settings(elected: bool, seed: u64, node_lifecycle: Option<Config>) -> Setting
         marking: Marking::Always,
         stamp_taints: false,
         numeric_operators: false,
+        exempt_namespaces: Vec::new(),
         election: elected.then(Election::default),
         serving: Serving { bind_address: [127, 0, 0, 1].into(), metrics_port: None, secure: None },
         seed: Some(seed),

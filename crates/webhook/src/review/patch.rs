@@ -1,14 +1,16 @@
 //! # Patch: the only changes there can be
-//! Room:     JSON Patch operations on a pod's tolerations and on the nodes it demands.
+//! Room:     JSON Patch operations on a pod's tolerations, on the nodes it demands, and on one annotation of ours.
 //! Comes in: what is to be added, and what is there already.
 //! Goes out: a list of operations as JSON.
-//! Keeps:    no path but `/spec/tolerations` and below, and `/spec/affinity` down to `matchExpressions` of the required node
-//!           affinity; what is replaced is tested first, so what was not seen is not overwritten.
+//! Keeps:    no path but `/spec/tolerations` and below, `/spec/affinity` down to `matchExpressions` of the required node
+//!           affinity, and the annotation `taintward.io/made-for`; what is replaced is tested first, so what was not seen is not overwritten.
 //! Not here: what is to be added (taintward-core).
 
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use std::fmt::{self, Display, Write as _};
+use taintward_core::admission::pool::MADE_FOR;
 
 /// Operations in the order they happen.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -162,6 +164,14 @@ impl Patch {
         self.push("replace", &Path::Terms, &json(&then));
     }
 
+    /// Writes the annotation that says for which pools' users a pod was made; `annotations`: there are some already.
+    pub fn made_for(&mut self, annotations: bool, says: &str) {
+        match annotations {
+            true => self.push("add", &Path::MadeFor, &json(&says)),
+            false => self.push("add", &Path::Annotations, &json(&BTreeMap::from([(MADE_FOR, says)]))),
+        }
+    }
+
     fn push(&mut self, operation: &str, path: &Path, value: &str) {
         let comma = if self.is_empty() { "" } else { "," };
         // Writing to a String cannot fail.
@@ -177,6 +187,8 @@ impl fmt::Debug for Patch {
 
 /// Every path there is.
 enum Path {
+    Annotations,
+    MadeFor,
     Tolerations,
     Toleration(usize),
     LastToleration,
@@ -192,6 +204,8 @@ impl Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const REQUIRED: &str = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution";
         match self {
+            Self::Annotations => f.write_str("/metadata/annotations"),
+            Self::MadeFor => write!(f, "/metadata/annotations/{}", MADE_FOR.replace('/', "~1")),
             Self::Tolerations => f.write_str("/spec/tolerations"),
             Self::Toleration(index) => write!(f, "/spec/tolerations/{index}"),
             Self::LastToleration => f.write_str("/spec/tolerations/-"),

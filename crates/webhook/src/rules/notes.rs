@@ -12,7 +12,9 @@ pub(super) fn of(acts: &[Act], left_out: &[Unknown]) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::with_capacity(acts.len() + left_out.len());
     for act in acts {
         let did = match act.deed {
-            Deed::Added(_) | Deed::Changed(_) | Deed::Dropped(_) | Deed::Narrowed => Did::Changed,
+            Deed::Added(_) | Deed::Changed(_) | Deed::Dropped(_) | Deed::Narrowed | Deed::Noted => {
+                Did::Changed
+            }
             Deed::Warned(_) => Did::Warned,
             Deed::Refused => Did::Denied,
             Deed::Exempted(_) => Did::Exempted,

@@ -36,6 +36,8 @@ pub(super) struct Pod<'a> {
 pub(super) struct Present<'a> {
     /// `spec.tolerations`, as they stand there.
     pub(super) tolerations: Option<&'a RawValue>,
+    /// `metadata.annotations` is an object.
+    pub(super) annotations: bool,
     /// `spec.affinity` is an object.
     pub(super) affinity: bool,
     /// `spec.affinity.nodeAffinity` is one.
@@ -76,6 +78,7 @@ pub(super) fn pod(raw: &RawValue) -> Result<Pod<'_>, Malformed> {
             priority_class: boxed(spec.priority_class_name.as_ref()),
             owner: metadata.owner_references.unwrap_or_default().0,
             mirror: false,
+            made_for: Box::default(),
         },
         node: spec
             .node_name
@@ -88,12 +91,15 @@ pub(super) fn pod(raw: &RawValue) -> Result<Pod<'_>, Malformed> {
         control_plane: metadata.labels.is_some_and(|labels| labels.control_plane),
         ..PodAsked::default()
     };
+    let mut present = Present::default();
     if let Some(annotations) = metadata.annotations {
+        present.annotations = true;
         asked.identity.mirror = annotations.mirror;
+        asked.identity.made_for = annotations.made_for.unwrap_or_default();
         asked.asked = Asked { not_ready: annotations.not_ready, unreachable: annotations.unreachable };
     }
     containers(&spec, &mut asked);
-    let shape = constraints(spec, &mut asked)?;
+    let shape = constraints(spec, &mut asked, present)?;
     Ok(Pod { asked, shape })
 }
 
@@ -108,8 +114,12 @@ fn containers(spec: &SpecShape<'_>, asked: &mut PodAsked) {
     }
 }
 
-fn constraints<'a>(spec: SpecShape<'a>, asked: &mut PodAsked) -> Result<Present<'a>, Malformed> {
-    let mut shape = Present { tolerations: spec.tolerations, ..Present::default() };
+fn constraints<'a>(
+    spec: SpecShape<'a>,
+    asked: &mut PodAsked,
+    mut shape: Present<'a>,
+) -> Result<Present<'a>, Malformed> {
+    shape.tolerations = spec.tolerations;
     asked.tolerations = tolerations(spec.tolerations)?;
     asked.node_selector = spec.node_selector.unwrap_or_default().0;
     let Some(Fields(affinity)) = spec.affinity else { return Ok(shape) };
@@ -137,9 +147,11 @@ fn tolerations(raw: Option<&RawValue>) -> Result<Vec<Toleration>, Malformed> {
 /// A pod as it was before a change.
 pub(super) fn pod_before(raw: &RawValue) -> Result<PodBefore, Malformed> {
     let pod: OldPodShape<'_> = object("request.oldObject", raw)?;
-    let Some(Fields(spec)) = pod.spec else { return Ok(PodBefore::default()) };
+    let annotations = pod.metadata.and_then(|Fields(metadata)| metadata.annotations).unwrap_or_default();
+    let made_for = annotations.made_for.unwrap_or_default();
+    let Some(Fields(spec)) = pod.spec else { return Ok(PodBefore { made_for, ..PodBefore::default() }) };
     let gated = !spec.scheduling_gates.as_ref().is_none_or(Vec::is_empty);
-    Ok(PodBefore { tolerations: tolerations(spec.tolerations)?, gated })
+    Ok(PodBefore { tolerations: tolerations(spec.tolerations)?, gated, made_for })
 }
 
 /// Reads a node.

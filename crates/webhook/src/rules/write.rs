@@ -19,6 +19,9 @@ pub(super) fn patch(shape: &Present<'_>, pod: &PodAsked, made: &Mutation) -> Res
     if made.required != pod.required {
         nodes(&mut patch, shape, pod.required.as_deref(), made.required.as_deref().unwrap_or_default());
     }
+    if let Some(says) = &made.made_for {
+        patch.made_for(shape.annotations, says);
+    }
     Ok(patch)
 }
 

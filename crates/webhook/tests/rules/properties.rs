@@ -195,7 +195,11 @@ fn by_the_core(pod: &Value, namespace: &str, update: bool) -> Mutation {
     let operation = if update { Operation::Update } else { Operation::Create };
     let requester = Requester { user: "jane".into(), groups: vec!["system:authenticated".into()] };
     let asked = read(pod, namespace);
-    let old = update.then(|| PodBefore { tolerations: asked.tolerations.clone(), gated: asked.gated });
+    let old = update.then(|| PodBefore {
+        tolerations: asked.tolerations.clone(),
+        gated: asked.gated,
+        ..PodBefore::default()
+    });
     let request = PodRequest { operation, requester: Some(requester), pod: asked, old };
     let (namespaces, policies, pools) = (namespaces(), policies(), pools());
     let around = Surroundings {

@@ -120,7 +120,10 @@ fn pools() -> Vec<Planned> {
         rule("", ["nodes"], texts(["patch"]))
             .when(When::Enforces)
             .note("Taint, label and record of a pool's nodes."),
-        rule("", ["namespaces"], texts(["list", "watch"])).note("Whose pods are meant."),
+        rule("", ["namespaces"], texts(["get", "list", "watch"])).note("Whose pods are meant."),
+        rule("", ["pods/eviction"], texts(["create"]))
+            .when(When::Enforces)
+            .note("Pods of others, where a pool says enforcement: Evict."),
         rule(OURS, ["dedicatedpools"], list(read.into_iter().chain([finalizer]))),
         rule(OURS, ["dedicatedpools/status"], texts(["patch"])).when(When::Enforces),
     ]);

@@ -4,8 +4,8 @@
 //! Comes in: which controllers run, and whether they write.
 //! Goes out: [`Planned`] objects; they come before the rights that they limit, and go after them.
 //! Keeps:    what no part of ours writes is refused, even if a role grants it; whoever else asks is not looked at. An
-//!           expression that fails refuses, as everything that is not understood does. Deleting a pod is not limited
-//!           any further, so that nothing here delays an eviction, or lets one happen.
+//!           expression that fails refuses, as everything that is not understood does. Deleting a pod, or having it
+//!           evicted, is not limited any further, so that nothing here delays an eviction, or lets one happen.
 //! Not here: which verbs are granted on what (`access.rs`); the expressions (`bounds/nodes.rs`, `bounds/others.rs`).
 
 /// That two maps are the same but for some keys; which keys there may be need not be known.
@@ -53,6 +53,8 @@ struct Bound {
     when: When,
     note: &'static str,
     rules: Sheet,
+    /// Requests that are looked at only if this is true: a name, and an expression.
+    only: Option<(&'static str, &'static str)>,
     variables: Vec<Item>,
     /// An expression that must be true, and what is said otherwise.
     demands: Vec<(Sheet, &'static str)>,
@@ -66,12 +68,32 @@ pub(super) fn bounds() -> Vec<Planned> {
 impl Bound {
     fn of_controller(name: &'static str, note: &'static str, rules: Sheet) -> Self {
         let (account, component, when) = (NAME, "controller", When::Controller);
-        Self { name, account, component, when, note, rules, variables: Vec::new(), demands: Vec::new() }
+        Self {
+            name,
+            account,
+            component,
+            when,
+            note,
+            rules,
+            only: None,
+            variables: Vec::new(),
+            demands: Vec::new(),
+        }
     }
 
     fn of_webhook(name: &'static str, note: &'static str, rules: Sheet) -> Self {
         let (account, component, when) = (WEBHOOK, "webhook", When::Webhook);
-        Self { name, account, component, when, note, rules, variables: Vec::new(), demands: Vec::new() }
+        Self {
+            name,
+            account,
+            component,
+            when,
+            note,
+            rules,
+            only: None,
+            variables: Vec::new(),
+            demands: Vec::new(),
+        }
     }
 
     /// The policy, and that it holds.
@@ -84,7 +106,9 @@ impl Bound {
             Bit::Text(self.account),
             Bit::Text("'"),
         ]);
-        let account = [[field("name", "account"), field("expression", user)]];
+        let account = [field("name", "account"), field("expression", user)];
+        let only = self.only.map(|(name, expression)| [field("name", name), field("expression", expression)]);
+        let conditions = [account].into_iter().chain(only);
         let either = [variable("is", "dyn(object)"), variable("was", "dyn(oldObject)")];
         let validations = self.demands.into_iter().map(|(expression, message)| {
             item(map([
@@ -97,7 +121,7 @@ impl Bound {
         let spec = map([
             field("failurePolicy", "Fail"),
             field("matchConstraints", map([field("resourceRules", self.rules)])),
-            field("matchConditions", maps(account)),
+            field("matchConditions", maps(conditions)),
             field("variables", list(either.into_iter().chain(self.variables))),
             field("validations", list(validations)),
         ]);

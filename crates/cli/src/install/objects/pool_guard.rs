@@ -11,7 +11,7 @@
 //! `pool_guard_differential` compares both, pod by pod, on a real API server. CEL as of Kubernetes 1.30.
 
 use super::super::sheet::{Entry, Sheet, field, item, list, map, texts};
-use super::super::values::{Knob, When};
+use super::super::values::{Knob, Many, When};
 use super::{NAME, Planned, everywhere, object, within};
 use std::sync::LazyLock;
 use taintward_client::pools::{KNOWN_NODES, UNKNOWN_NODES};
@@ -33,10 +33,11 @@ const NO_MIRROR: &str = "!('system:nodes' in request.userInfo.?groups.orValue([]
 
 /// No pool has a taint that Kubernetes puts on nodes. Most pods tolerate nothing else, and so cost next to nothing.
 const CONCERNS_POOLS: &str = "(request.operation == 'CREATE' && object.spec.?nodeName.orValue('') != '') || \
-    object.spec.?tolerations.orValue([]).exists(t, !t.?key.orValue('').startsWith('node.kubernetes.io/'))";
+    object.spec.?tolerations.orValue([]).exists(t, !t.?key.orValue('').startsWith('node.kubernetes.io/')) || \
+    'taintward.io/made-for' in object.metadata.?annotations.orValue({})";
 
 /// The pool keeps others out.
-const KEEPS_OUT: &str = "params.spec.?enforcement.orValue('Deny') == 'Deny' && \
+const KEEPS_OUT: &str = "params.spec.?enforcement.orValue('Deny') in ['Deny', 'Evict'] && \
     !has(params.metadata.deletionTimestamp) && params.?status.?standing.orValue('Applied') != 'Refused'";
 
 const LABELS: &str = "namespaceObject.metadata.?labels.orValue({})";
@@ -118,6 +119,7 @@ const CREATION_LETS_IN: &str = "variables.destination == '' ? variables.bears : 
     (object.spec.?nodeName.orValue('') != '' || variables.bears)";
 
 const VALID: &str = "!variables.keepsOut || variables.ownNamespace || variables.ownAccount || variables.ownUser || \
+    variables.wasMadeFor || \
     (variables.daemon && params.spec.?daemonSets.orValue('Deny') == 'Allow') || \
     !(request.operation == 'CREATE' ? variables.creationLetsIn : variables.changeLetsIn)";
 
@@ -126,6 +128,18 @@ const MESSAGE: &str = "'the nodes of pool ' + params.metadata.name + ' are not f
     ? 'it can go to node ' + variables.destination + ' only, which is one of them; let the scheduler choose' \
     : 'its tolerations let it onto them; take out those for ' + params.spec.taint.key + ' and those without a key') + \
     ', or have the pool let you in (kubectl get dedicatedpool ' + params.metadata.name + ' -o yaml says whose pods may)'";
+
+/// What the pod says about for which pools' users it was made; before a change, what was proven then.
+const MADE_FOR_IT: &str =
+    "object.metadata.?annotations[?'taintward.io/made-for'].orValue('').contains(params.metadata.uid)";
+const WAS_MADE_FOR: &str = "request.operation == 'UPDATE' && \
+    oldObject.metadata.?annotations[?'taintward.io/made-for'].orValue('').contains(params.metadata.uid)";
+
+/// Only a user of the pool may say so: later it lets the pod in, whoever changes it.
+const PROVEN: &str = "!variables.madeFor || variables.wasMadeFor || variables.ownUser";
+
+const CLAIM: &str = "'the annotation taintward.io/made-for says that this pod was made by a user of pool ' + \
+    params.metadata.name + ', and it was not: take it out'";
 
 /// A node that is not known may become one of a pool's. The controller keeps the names of the nodes that are known, while
 /// any pool keeps others out, and says whether all of these pools allow DaemonSets.
@@ -163,7 +177,7 @@ pub(super) fn policies() -> [Planned; 5] {
 fn pools() -> Sheet {
     let kind = map([field("apiVersion", "taintward.io/v1alpha1"), field("kind", "DedicatedPool")]);
     let constraints = constraints(texts(["CREATE", "UPDATE"]), texts(RESOURCES));
-    policy(POOLS, kind, constraints, &variables(), (VALID, MESSAGE))
+    policy(POOLS, kind, constraints, &variables(), &[(PROVEN, CLAIM), (VALID, MESSAGE)])
 }
 
 fn nodes() -> Sheet {
@@ -172,7 +186,7 @@ fn nodes() -> Sheet {
     let mut variables: Vec<_> = variables().into_iter().filter(|(name, _)| needed.contains(name)).collect();
     variables.push(("unknown", UNKNOWN.as_str()));
     let constraints = constraints(texts(["CREATE"]), texts(["pods"]));
-    policy(NODES, kind, constraints, &variables, (KNOWN_NODE, UNKNOWN_NODE))
+    policy(NODES, kind, constraints, &variables, &[(KNOWN_NODE, UNKNOWN_NODE)])
 }
 
 fn policy(
@@ -180,13 +194,15 @@ fn policy(
     kind: Sheet,
     constraints: Sheet,
     variables: &[(&'static str, &'static str)],
-    (expression, message): (&'static str, &'static str),
+    validations: &[(&'static str, &'static str)],
 ) -> Sheet {
-    let validation = map([
-        field("expression", expression),
-        field("messageExpression", message),
-        field("reason", "Forbidden"),
-    ]);
+    let validations = validations.iter().map(|&(expression, message)| {
+        item(map([
+            field("expression", expression),
+            field("messageExpression", message),
+            field("reason", "Forbidden"),
+        ]))
+    });
     let conditions = [named("no-mirror-pod", NO_MIRROR), named("concerns-pools", CONCERNS_POOLS)];
     let spec = map([
         field("failurePolicy", "Fail"),
@@ -194,17 +210,18 @@ fn policy(
         field("matchConstraints", constraints),
         field("matchConditions", list(conditions.map(item))),
         field("variables", list(variables.iter().map(|&(name, expression)| item(named(name, expression))))),
-        field("validations", list([item(validation)])),
+        field("validations", list(validations)),
     ]);
     object(beginning("ValidatingAdmissionPolicy", name), [field("spec", spec)])
 }
 
 /// Namespaces of the system are exempt.
 fn constraints(operations: Sheet, resources: Sheet) -> Sheet {
+    let more = item(Knob::This).each(Many::ExemptNamespaces);
     let exempt = map([
         field("key", "kubernetes.io/metadata.name"),
         field("operator", "NotIn"),
-        field("values", list([item("kube-system"), item(Knob::Namespace)])),
+        field("values", list([item("kube-system"), item(Knob::Namespace), more])),
     ]);
     let rule = map([
         field("apiGroups", texts([""])),
@@ -220,13 +237,15 @@ fn constraints(operations: Sheet, resources: Sheet) -> Sheet {
     ])
 }
 
-fn variables() -> [(&'static str, &'static str); 16] {
+fn variables() -> [(&'static str, &'static str); 18] {
     [
         ("keepsOut", KEEPS_OUT),
         ("labels", LABELS),
         ("ownNamespace", OWN_NAMESPACE),
         ("ownAccount", OWN_ACCOUNT),
         ("ownUser", OWN_USER.as_str()),
+        ("madeFor", MADE_FOR_IT),
+        ("wasMadeFor", WAS_MADE_FOR),
         ("daemon", DAEMON.as_str()),
         ("terms", TERMS),
         ("pinned", PINNED),

@@ -63,6 +63,7 @@ fn controller() -> Part {
         // Probes and readers of metrics come from outside the pod.
         item("--bind-address=0.0.0.0"),
         item("--metrics-port=10357"),
+        item(line("--exempt-namespaces=", Knob::This)).each(Many::ExemptNamespaces),
         item(Knob::This).each(Many::ControllerArgs),
     ]);
     Part {
@@ -95,6 +96,7 @@ fn webhook() -> Part {
         item("--restriction-config=/etc/taintward/lists/config.yaml").when(When::Lists),
         item("--client-ca-file=/etc/taintward/clients/ca.crt").when(When::Clients),
         item(line("--client-allowed-names=", Knob::ClientNames)).when(When::ClientNames),
+        item(line("--exempt-namespaces=", Knob::This)).each(Many::ExemptNamespaces),
         item(Knob::This).each(Many::WebhookArgs),
     ]);
     let mount = |name, path| map([field("name", name), field("mountPath", path), field("readOnly", true)]);

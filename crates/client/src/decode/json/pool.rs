@@ -25,6 +25,7 @@ pub(in crate::decode) fn pool(bytes: &[u8]) -> Result<Decoded<SeenPool>, Fault> 
     });
     let pool = Pool {
         name: Text::or_empty(meta.name.as_ref()).into(),
+        uid: uid.to_string().into(),
         created: time(meta.creation_timestamp.as_ref(), "metadata.creationTimestamp")?,
         leaving: meta.deletion_timestamp.is_some(),
         taint: taint(spec.taint.unwrap_or_default().0),
@@ -47,8 +48,12 @@ pub(in crate::decode) fn pool(bytes: &[u8]) -> Result<Decoded<SeenPool>, Fault> 
 const PLACEMENTS: [(&str, Placement); 2] =
     [("Exclusive", Placement::Exclusive), ("Allowed", Placement::Allowed)];
 
-const ENFORCEMENTS: [(&str, Enforcement); 3] =
-    [("Deny", Enforcement::Deny), ("Warn", Enforcement::Warn), ("Off", Enforcement::Off)];
+const ENFORCEMENTS: [(&str, Enforcement); 4] = [
+    ("Deny", Enforcement::Deny),
+    ("Evict", Enforcement::Evict),
+    ("Warn", Enforcement::Warn),
+    ("Off", Enforcement::Off),
+];
 
 const DAEMON_SETS: [(&str, DaemonSets); 2] = [("Deny", DaemonSets::Deny), ("Allow", DaemonSets::Allow)];
 

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
+use taintward_core::admission::pool::MADE_FOR;
 use taintward_core::fact::Owner;
 
 mod node;
@@ -20,8 +21,8 @@ mod selector;
 
 pub(super) use node::{Managed, ManagedEntry, NodeConditionEntry, NodeObject, TaintEntry};
 pub(super) use pool::{
-    Custom, Kept, MarkEntry, MemberObject, MembersEntry, NamespaceObject, PastStatus, PolicySpec, PoolSpec,
-    PoolTaintEntry, ToldStatus, UsersEntry,
+    Custom, Kept, MarkEntry, MemberObject, MembersEntry, NamedEntry, NamespaceObject, PastStatus, PolicySpec,
+    PoolSpec, PoolTaintEntry, ToldStatus, UsersEntry,
 };
 
 /// Text, borrowed unless it has escapes in it.
@@ -104,10 +105,11 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Capped<T> {
     }
 }
 
-/// The two annotations that matter.
+/// The annotations that matter.
 #[derive(Default)]
 pub(super) struct Annotations {
     pub(super) mirror: bool,
+    pub(super) made_for: Box<str>,
     pub(super) initial_events_end: bool,
 }
 
@@ -123,14 +125,17 @@ impl<'de> Deserialize<'de> for Annotations {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Annotations, A::Error> {
-                let mut found = Annotations { mirror: false, initial_events_end: false };
+                let mut found = Annotations::default();
                 while let Some(key) = map.next_key::<Text<'de>>()? {
-                    if ![MIRROR, INITIAL_EVENTS_END].contains(&key.as_str()) {
+                    if ![MIRROR, MADE_FOR, INITIAL_EVENTS_END].contains(&key.as_str()) {
                         map.next_value::<IgnoredAny>()?;
                         continue;
                     }
                     let value = map.next_value::<Option<Text<'de>>>()?;
                     found.mirror |= key.as_str() == MIRROR;
+                    if key.as_str() == MADE_FOR {
+                        found.made_for = Text::or_empty(value.as_ref()).into();
+                    }
                     found.initial_events_end |=
                         key.as_str() == INITIAL_EVENTS_END && Text::or_empty(value.as_ref()) == "true";
                 }

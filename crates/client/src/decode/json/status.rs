@@ -5,10 +5,10 @@
 //!           nothing where that cannot be read: it decides nothing, and is written anew.
 //! Not here: writing it (`pools/status.rs`).
 
-use super::shape::{MarkEntry, Object, PastStatus, Text, ToldStatus};
+use super::shape::{Capped, MarkEntry, NamedEntry, Object, PastStatus, Text, ToldStatus};
 use super::{read, time};
 use crate::decode::{Condition, Fault, Told, harmless};
-use taintward_core::admission::pool::{Mark, Offender, PoolStatus, Standing};
+use taintward_core::admission::pool::{Mark, Named, PoolStatus, Standing};
 use taintward_core::names::PodName;
 use taintward_core::taint::Effect;
 
@@ -41,12 +41,6 @@ const STANDINGS: [Standing; 3] = [Standing::Applied, Standing::Frozen, Standing:
 /// What is told of it.
 pub(super) fn told(bytes: &[u8]) -> Option<Told> {
     let Object(status) = serde_json::from_slice::<Object<ToldStatus<'_>>>(bytes).ok()?;
-    let offenders = status.offenders.unwrap_or_default().0;
-    let named = offenders.iter().map(|one| Offender {
-        pod: PodName::new(one.namespace.as_str(), one.name.as_str()),
-        node: one.node.as_str().into(),
-        message: one.message.as_str().to_owned(),
-    });
     let conditions = status.conditions.unwrap_or_default().0;
     let conditions: Result<Vec<Condition>, Fault> = conditions
         .iter()
@@ -74,10 +68,21 @@ pub(super) fn told(bytes: &[u8]) -> Option<Told> {
             pods: status.pods,
             elsewhere: status.elsewhere,
             exempt: status.exempt,
+            exempted: named(status.exempt_pods),
             unknown: status.unknown,
             offenders: status.offender_count,
-            named: named.collect(),
+            named: named(status.offenders),
+            evicted: Vec::new(),
         },
         conditions: conditions.ok()?,
     })
+}
+
+fn named(entries: Option<Capped<NamedEntry<'_>>>) -> Vec<Named> {
+    let named = |one: &NamedEntry<'_>| Named {
+        pod: PodName::new(one.namespace.as_str(), one.name.as_str()),
+        node: one.node.as_str().into(),
+        message: one.message.as_str().to_owned(),
+    };
+    entries.unwrap_or_default().0.iter().map(named).collect()
 }

@@ -60,6 +60,7 @@ pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<SeenPod>, Fault> 
         over: meaning::is_over(status.phase),
         service_account: spec.service_account.into(),
         priority_class: spec.priority_class.into(),
+        made_for: meta.made_for.into(),
     }))
 }
 

@@ -7,8 +7,9 @@
 //!
 //! Most pods are made by controllers, and the one who asks for them is the controller's account: it says nothing about
 //! for whom. So namespace and service account of the pod decide for all pods; users and groups count only where it is
-//! known who asks, and only if it is not one of those controllers. A change is judged by the one who makes it: what it
-//! brings is theirs. Whoever may create pods in a namespace may choose any service account of it: naming accounts keeps
+//! known who asks, and only if it is not one of those controllers. The webhook writes down for which pools' users a pod was
+//! made ([`MADE_FOR`]), and the admission policy refuses that from others: so it counts as long as the pod is there. Else
+//! a change is judged by the one who makes it: what it brings is theirs. Whoever may create pods in a namespace may choose any service account of it: naming accounts keeps
 //! no one of the same namespace out.
 
 use super::{Pool, ServiceAccount};
@@ -17,6 +18,9 @@ use crate::fact::Owner;
 use crate::scheduling::Labels;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+
+/// The annotation of a pod that one of the users of some pools made: the UIDs of these pools, with commas between them.
+pub const MADE_FOR: &str = "taintward.io/made-for";
 
 /// Whether a pod is one of a pool's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,6 +42,8 @@ pub struct Who<'a> {
     pub namespace: Option<&'a Labels>,
     /// Who asks for it to be created or changed; `None` where nobody asks or it is not known who.
     pub requester: Option<&'a Requester>,
+    /// What [`MADE_FOR`] said before this request: what a request itself says there is to be proven first.
+    pub made_for: &'a str,
     /// `None` for a pod that is there already.
     pub operation: Option<Operation>,
 }
@@ -45,8 +51,8 @@ pub struct Who<'a> {
 /// Whether a pod is one of the pool's own.
 pub fn belongs(pool: &Pool, who: Who<'_>) -> Belongs {
     let users = &pool.users;
-    if users.service_accounts.iter().any(|account| runs_as(who.identity, account)) || made_by_user(pool, who)
-    {
+    let runs_as_own = users.service_accounts.iter().any(|account| runs_as(who.identity, account));
+    if runs_as_own || made_by_user(pool, who) || names(who.made_for, pool) {
         return Belongs::Yes;
     }
     let maker_matters = !users.users.is_empty() || !users.groups.is_empty();
@@ -64,7 +70,13 @@ fn runs_as(identity: &Identity, account: &ServiceAccount) -> bool {
     account.namespace == identity.namespace && *account.name == *name
 }
 
-fn made_by_user(pool: &Pool, who: Who<'_>) -> bool {
+/// Whether a value of [`MADE_FOR`] names a pool.
+pub(super) fn names(made_for: &str, pool: &Pool) -> bool {
+    !pool.uid.is_empty() && made_for.contains(&*pool.uid)
+}
+
+/// Whether one of the pool's users asks.
+pub(super) fn made_by_user(pool: &Pool, who: Who<'_>) -> bool {
     let Some(requester) = who.requester else { return false };
     !requester.makes_pods_for_others()
         && (pool.users.users.contains(&requester.user)
@@ -86,6 +98,15 @@ pub enum Exempt {
 }
 
 impl Exempt {
+    /// As a status says it.
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::Namespace => "its namespace is exempt",
+            Self::Mirror => "it is a static pod of its node",
+            Self::DaemonSet => "it is of a DaemonSet, which the pool allows",
+        }
+    }
+
     /// `daemon-set`
     pub const fn name(self) -> &'static str {
         match self {
@@ -103,13 +124,32 @@ pub struct Exemptions {
     pub namespaces: Vec<Box<str>>,
 }
 
+/// The namespace of the system, in which no pool has a say.
+const SYSTEM: &str = "kube-system";
+
+/// Whether a namespace is the system's.
+pub(super) fn is_of_system(namespace: &str) -> bool {
+    namespace == SYSTEM
+}
+
 impl Default for Exemptions {
     fn default() -> Self {
-        Self { namespaces: ["kube-system".into()].into() }
+        Self { namespaces: [SYSTEM.into()].into() }
     }
 }
 
 impl Exemptions {
+    /// The system's namespace, and these.
+    pub fn beside<'n>(more: impl IntoIterator<Item = &'n str>) -> Self {
+        let mut all = Self::default();
+        for namespace in more {
+            if !all.namespaces.iter().any(|one| **one == *namespace) {
+                all.namespaces.push(namespace.into());
+            }
+        }
+        all
+    }
+
     /// Why this pod is not refused, if so. A mirror pod is believed only from a kubelet, or where it is not known who
     /// asks.
     pub fn of(&self, who: Who<'_>) -> Option<Exempt> {
@@ -123,7 +163,7 @@ impl Exemptions {
 
     /// Why this pod gets nothing, if so: here it is believed without asking, because it gains nothing by it.
     pub fn as_claimed(&self, identity: &Identity) -> Option<Exempt> {
-        let who = Who { identity, namespace: None, requester: None, operation: None };
+        let who = Who { identity, namespace: None, requester: None, made_for: "", operation: None };
         let daemon = (identity.owner == Owner::DaemonSet).then_some(Exempt::DaemonSet);
         self.of(who).or(daemon)
     }

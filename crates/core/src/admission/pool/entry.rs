@@ -34,6 +34,9 @@ pub enum Entry {
     Node,
     /// Its only node is not known.
     UnknownNode,
+    /// It says that one of the pool's users made it ([`MADE_FOR`](super::MADE_FOR)), and that is not so: what it could
+    /// get later by that, it does not get now.
+    Claim,
 }
 
 /// How a request would let its pod onto the nodes of a pool.

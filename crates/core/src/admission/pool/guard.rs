@@ -15,7 +15,7 @@
 //! exclusive ones taken together.
 
 use super::affinity::{alternatives, narrowed};
-use super::belongs::{Belongs, Who, belongs};
+use super::belongs::{Belongs, MADE_FOR, Who, belongs, made_by_user, names};
 use super::entry::{Entry, entry};
 use super::{DaemonSets, Enforcement, Placement, Pool};
 use crate::admission::request::{NodePool, Operation, PodAsked, PodRequest};
@@ -35,6 +35,8 @@ pub struct Gift {
     pub tolerations: Vec<Toleration>,
     /// The terms of its required node affinity; `None` where they stay as they are.
     pub required: Option<Vec<NodeTerm>>,
+    /// What [`MADE_FOR`] has to say, where it says something else.
+    pub made_for: Option<String>,
     /// Of pools of which it could not be told whether it is one of theirs.
     pub unknown: usize,
 }
@@ -51,6 +53,11 @@ pub fn gift(
     let mut exclusive = Vec::new();
     let update = who.operation != Some(Operation::Create);
     let bound = pod.node.is_some();
+    if !update {
+        let theirs: Vec<&str> =
+            pools.iter().filter(|pool| made_by_user(pool, who)).map(|pool| &*pool.uid).collect();
+        given.made_for = Some(theirs.join(",")).filter(|says| **says != *pod.identity.made_for);
+    }
     // Who changes a pod says nothing about for whom it was made: that gives it nothing.
     let who = Who { requester: who.requester.filter(|_| !update), ..who };
     for pool in pools {
@@ -107,13 +114,23 @@ pub fn trespass(
 ) -> (Vec<Trespass>, usize) {
     let (mut found, mut unknown) = (Vec::new(), 0);
     let who = Who { namespace, ..request.who(None) };
-    for (at, pool) in pools.iter().enumerate().filter(|(_, pool)| pool.enforcement != Enforcement::Off) {
+    for (at, pool) in pools.iter().enumerate() {
+        if names(&request.pod.identity.made_for, pool)
+            && !names(who.made_for, pool)
+            && !made_by_user(pool, who)
+        {
+            found.push(Trespass { pool: at, entry: Entry::Claim, message: claims(pool) });
+            continue;
+        }
+        if pool.enforcement == Enforcement::Off {
+            continue;
+        }
         if pool.daemon_sets == DaemonSets::Allow && request.is_daemon() {
             continue;
         }
         let entry = entry(pool, request, node);
         let message = match (&entry, belongs(pool, who)) {
-            (Entry::None, _) => continue,
+            (Entry::None | Entry::Claim, _) => continue,
             // It is nobody's own on a node that nobody knows; once is enough to say so.
             (Entry::UnknownNode, _) if pool.keeps_out() && found.is_empty() => unknown_node(request),
             (Entry::UnknownNode, _) | (_, Belongs::Yes) => continue,
@@ -156,6 +173,13 @@ fn unknown_node(request: &PodRequest) -> String {
     format!(
         "this pod can only go to node {node}, which is not known and may become one of a dedicated pool's: try again when it \
          is there, or let the scheduler choose"
+    )
+}
+
+fn claims(pool: &Pool) -> String {
+    format!(
+        "the annotation {MADE_FOR} says that this pod was made by a user of pool {}, and it was not: take it out",
+        text_of(&pool.name)
     )
 }
 

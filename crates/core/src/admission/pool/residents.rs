@@ -10,6 +10,7 @@ use super::status::Resident;
 use crate::admission::request::Identity;
 use crate::intern::Interner;
 use crate::names::{NodeName, PodName, Uid};
+use crate::scheduling::Labels;
 use crate::toleration::Toleration;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -28,6 +29,14 @@ pub struct ResidentFact {
     pub node: NodeName,
     /// `spec.tolerations`.
     pub tolerations: Vec<Toleration>,
+}
+
+impl ResidentFact {
+    /// The same, with the labels of its namespace.
+    pub fn resident<'r>(&'r self, namespace: Option<&'r Labels>) -> Resident<'r> {
+        let Self { uid, name, identity, node, tolerations } = self;
+        Resident { uid, name, identity, namespace, node: node.as_str(), tolerations }
+    }
 }
 
 /// All of them.
@@ -154,10 +163,11 @@ impl Residents {
             self.shared.nodes.values().filter(|node| on(node)).map(Arc::as_ptr).collect();
         let identities: BTreeSet<*const Identity> =
             self.shared.identities.values().filter(|identity| whose(identity)).map(Arc::as_ptr).collect();
-        let counts = move |pod: &&Pod| {
+        let counts = move |pod: &Pod| {
             nodes.contains(&Arc::as_ptr(&pod.node)) || identities.contains(&Arc::as_ptr(&pod.identity))
         };
-        self.pods.values().filter(counts).map(|pod| Resident {
+        self.pods.iter().filter(move |(_, pod)| counts(pod)).map(|(uid, pod)| Resident {
+            uid,
             name: &pod.name,
             identity: &pod.identity,
             namespace: None,

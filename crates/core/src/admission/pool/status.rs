@@ -2,32 +2,39 @@
 //! Room:     counts of nodes and pods, and who is on its nodes that should not be.
 //! Comes in: pools and how they stand, nodes, pods that have a node.
 //! Goes out: a [`PoolStatus`] for each pool, in their order.
-//! Keeps:    bounded: offenders are counted, and only the first of them named.
+//! Keeps:    bounded: offenders and exempt pods are counted, and only the first of them named. What is not known counts
+//!           as an offender where pods of others are refused, and is never evicted.
 //! Not here: findings about the pool itself (`assess.rs`).
 
 use super::assess::Standing;
-use super::belongs::{Belongs, Exempt, Exemptions, Who, belongs};
+use super::belongs::{Belongs, Exempt, Exemptions, Who, belongs, is_of_system};
 use super::node::{NodeFacts, reconcile};
 use super::record::{Mark, Record, Trust};
 use super::{DaemonSets, Placement, Pool};
 use crate::admission::request::Identity;
 use crate::admission::words::{text_of, toleration_of};
 use crate::matching::{Match, NumericOperators, tolerates};
-use crate::names::PodName;
+use crate::names::{NodeName, PodName, Uid};
 use crate::scheduling::Labels;
 use crate::toleration::Toleration;
+use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// So many offenders are named.
-pub const OFFENDERS_MOST: usize = 10;
+/// So many offenders, and so many exempt pods, are named.
+pub const NAMED_MOST: usize = 10;
+
+/// So many pods are handed out at once to be evicted.
+const EVICTED_MOST: usize = 20;
 
 /// A pod that has a node and is not over.
 #[derive(Clone, Copy, Debug)]
 pub struct Resident<'r> {
+    /// Which incarnation.
+    pub uid: &'r Uid,
     /// Namespace and name.
     pub name: &'r PodName,
     /// Whose it is.
@@ -40,15 +47,26 @@ pub struct Resident<'r> {
     pub tolerations: &'r [Toleration],
 }
 
-/// A pod of somebody else on the pool's nodes.
+/// A pod on the pool's nodes that is not one of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offender {
+pub struct Named {
     /// Namespace and name.
     pub pod: PodName,
     /// Its node.
     pub node: Box<str>,
-    /// How it comes to be there.
+    /// How it comes to be there, or why it may be.
     pub message: String,
+}
+
+/// A pod to be evicted.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Trespasser {
+    /// Which incarnation.
+    pub uid: Uid,
+    /// Namespace and name.
+    pub pod: PodName,
+    /// The node of the pool that it is on.
+    pub node: NodeName,
 }
 
 /// How a pool is doing.
@@ -69,13 +87,17 @@ pub struct PoolStatus {
     pub elsewhere: u32,
     /// Pods on its nodes that are exempt.
     pub exempt: u32,
+    /// The first of them: those outside of kube-system before the others, by node and name.
+    pub exempted: Vec<Named>,
     /// Pods on its nodes of which it cannot be told whose they are: who made them is forgotten, or their namespace is
     /// not known.
     pub unknown: u32,
-    /// Pods of others on its nodes.
+    /// Pods of others on its nodes; where such pods are refused, those of which it cannot be told are among them.
     pub offenders: u32,
     /// The first of them, by node and name.
-    pub named: Vec<Offender>,
+    pub named: Vec<Named>,
+    /// Pods that are certainly of others and to be evicted: as many as are dealt with at once.
+    pub evicted: Vec<Trespasser>,
 }
 
 /// How each pool is doing.
@@ -105,39 +127,74 @@ pub fn status(
         let place = pool_of.get(resident.node).copied();
         let exempt = exemptions.as_claimed(resident.identity);
         if let Some(at) = place {
-            let daemon = exempt == Some(Exempt::DaemonSet);
-            let stays = exempt.is_some() && (!daemon || pools[at].daemon_sets == DaemonSets::Allow);
-            count_on_node(&pools[at], resident, stays, &mut all[at]);
+            count_on_node(&pools[at], resident, exemption(&pools[at], resident, exemptions), &mut all[at]);
         }
         if exempt.is_none() {
             count_elsewhere(pools, resident, place, &mut all);
         }
     }
+    for status in &mut all {
+        // The system's come last; else the order is that of nodes and names.
+        status.exempted.sort_by_key(|one| is_of_system(one.pod.namespace()));
+        status.exempted.truncate(NAMED_MOST);
+    }
     all
+}
+
+/// Whether a pod on a node of the pool is certainly of others and neither exempt nor welcome.
+pub fn is_trespasser(pool: &Pool, resident: &Resident<'_>, exemptions: &Exemptions) -> bool {
+    exemption(pool, resident, exemptions).is_none() && whose(pool, resident) == Belongs::No
+}
+
+/// Why a pod may be on a node of the pool, whosever it is.
+fn exemption(pool: &Pool, resident: &Resident<'_>, exemptions: &Exemptions) -> Option<Exempt> {
+    let allowed = |exempt: &Exempt| *exempt != Exempt::DaemonSet || pool.daemon_sets == DaemonSets::Allow;
+    exemptions.as_claimed(resident.identity).filter(allowed)
 }
 
 fn whose(pool: &Pool, resident: &Resident<'_>) -> Belongs {
     let Resident { identity, namespace, .. } = *resident;
-    belongs(pool, Who { identity, namespace, requester: None, operation: None })
+    belongs(pool, Who { identity, namespace, requester: None, made_for: &identity.made_for, operation: None })
 }
 
-fn count_on_node(pool: &Pool, resident: &Resident<'_>, exempt: bool, status: &mut PoolStatus) {
-    if exempt {
+fn count_on_node(pool: &Pool, resident: &Resident<'_>, exempt: Option<Exempt>, status: &mut PoolStatus) {
+    let named = |message| Named { pod: resident.name.clone(), node: resident.node.into(), message };
+    if let Some(exempt) = exempt {
         status.exempt += 1;
+        // Of the system's there may be one on each node: they take no room from others.
+        let of_system = is_of_system(resident.name.namespace());
+        let alike = status.exempted.iter().filter(|one| is_of_system(one.pod.namespace()) == of_system);
+        if alike.count() < NAMED_MOST {
+            status.exempted.push(named(exempt.sentence().to_owned()));
+        }
         return;
     }
-    match whose(pool, resident) {
+    let belongs = whose(pool, resident);
+    match belongs {
         Belongs::Yes => status.pods += 1,
         Belongs::Unknown => status.unknown += 1,
-        Belongs::No => {
-            status.offenders += 1;
-            if status.named.len() < OFFENDERS_MOST {
-                let (pod, node) = (resident.name.clone(), resident.node.into());
-                status.named.push(Offender { pod, node, message: how(pool, resident) });
-            }
+        Belongs::No
+            if pool.evicts()
+                && status.standing != Standing::Refused
+                && status.evicted.len() < EVICTED_MOST =>
+        {
+            let (uid, pod) = (resident.uid.clone(), resident.name.clone());
+            status.evicted.push(Trespasser { uid, pod, node: NodeName::new(resident.node) });
+        }
+        Belongs::No => {}
+    }
+    if belongs == Belongs::No || (belongs == Belongs::Unknown && pool.keeps_out()) {
+        status.offenders += 1;
+        if status.named.len() < NAMED_MOST {
+            let message = if belongs == Belongs::No { how(pool, resident) } else { UNKNOWN.to_owned() };
+            status.named.push(named(message));
         }
     }
 }
+
+/// What is said of a pod whose maker is forgotten.
+const UNKNOWN: &str = "it is not known whether one of the pool's users made it: it is older than the pool, or the webhook \
+                       was away; make it anew";
 
 fn how(pool: &Pool, resident: &Resident<'_>) -> String {
     let let_in = |one: &Toleration| {

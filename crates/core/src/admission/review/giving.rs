@@ -130,6 +130,10 @@ impl Giving<'_> {
         let who = self.request.who(self.around.namespace);
         let gift = gift(pools, pod, &self.made.tolerations, who, self.settings.numeric);
         self.append(Rule::Pools, gift.tolerations);
+        if gift.made_for.is_some() {
+            self.made.made_for = gift.made_for;
+            self.did(Rule::Pools, Deed::Noted);
+        }
         if gift.required.is_some() {
             self.made.required = gift.required;
             self.did(Rule::Pools, Deed::Narrowed);

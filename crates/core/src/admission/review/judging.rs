@@ -7,7 +7,7 @@
 
 use super::advice::{WARNINGS_MOST, of_pod};
 use super::{Act, Deed, Missing, Rule, Ruling, Settings, Unknown};
-use crate::admission::pool::trespass;
+use crate::admission::pool::{Entry, Trespass, trespass};
 use crate::admission::request::{PodRequest, Surroundings};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -59,7 +59,8 @@ fn pools(request: &PodRequest, around: &Surroundings<'_>, settings: &Settings, r
     } else if unknown > 0 {
         ruling.unknown.push(Unknown { rule: Rule::Pools, missing: Missing::Membership });
     }
-    let (denied, warned): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| pools[one.pool].keeps_out());
+    let denies = |one: &Trespass| one.entry == Entry::Claim || pools[one.pool].keeps_out();
+    let (denied, warned): (Vec<_>, Vec<_>) = found.into_iter().partition(denies);
     ruling.warn(Rule::Pools, warned.into_iter().map(|one| one.message).take(WARNINGS_MOST).collect());
     if !denied.is_empty() {
         let messages: Vec<String> = denied.into_iter().map(|one| one.message).take(REASONS_MOST).collect();

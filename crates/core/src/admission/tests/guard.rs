@@ -26,7 +26,7 @@ fn who<'a>(
     namespace: Option<&'a Labels>,
     requester: Option<&'a Requester>,
 ) -> Who<'a> {
-    Who { identity, namespace, requester, operation: Some(Operation::Create) }
+    Who { identity, namespace, requester, made_for: "", operation: Some(Operation::Create) }
 }
 
 #[test]
@@ -92,9 +92,10 @@ fn what_is_exempt_and_who_is_believed() {
     }
     assert_eq!(rules.as_claimed(&daemon), Some(Exempt::DaemonSet));
     assert_eq!(rules.as_claimed(&critical), None);
-    let more = Exemptions { namespaces: vec!["shop".into()] };
+    let more = Exemptions::beside(["shop", "shop", "kube-system"]);
+    assert_eq!(more.namespaces.len(), 2);
     assert_eq!(more.as_claimed(&critical), Some(Exempt::Namespace));
-    assert_eq!(more.as_claimed(&system), None);
+    assert_eq!(more.as_claimed(&system), Some(Exempt::Namespace));
 }
 
 fn given(pools: &[Pool], pod: &PodAsked, operation: Operation) -> Gift {
@@ -206,7 +207,7 @@ pub(super) fn asked(pod: PodAsked, old: Option<PodBefore>) -> PodRequest {
 }
 
 fn before(text: &str) -> PodBefore {
-    PodBefore { tolerations: tolerations(text), gated: false }
+    PodBefore { tolerations: tolerations(text), ..PodBefore::default() }
 }
 
 pub(super) fn bearing(text: &str) -> PodAsked {

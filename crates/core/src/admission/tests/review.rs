@@ -30,7 +30,7 @@ fn created(pod: PodAsked) -> PodRequest {
 }
 
 fn as_it_was(pod: &PodAsked) -> PodBefore {
-    PodBefore { tolerations: pod.tolerations.clone(), gated: pod.gated }
+    PodBefore { tolerations: pod.tolerations.clone(), gated: pod.gated, ..PodBefore::default() }
 }
 
 fn namespace(team: &str) -> NamespaceFacts {

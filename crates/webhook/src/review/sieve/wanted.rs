@@ -5,6 +5,7 @@
 
 use taintward_core::admission::brake::ALLOW;
 use taintward_core::admission::policy::{NOT_READY_SECONDS, UNREACHABLE_SECONDS};
+use taintward_core::admission::pool::MADE_FOR;
 
 /// What is kept of a value.
 #[derive(Debug)]
@@ -59,6 +60,7 @@ const METADATA: Want = Fields(&[
             (NOT_READY_SECONDS, All),
             (UNREACHABLE_SECONDS, All),
             (ALLOW, All),
+            (MADE_FOR, All),
         ]),
     ),
     ("deletionTimestamp", All),

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 use std::fmt;
 use taintward_core::admission::brake::ALLOW;
 use taintward_core::admission::policy::{NOT_READY_SECONDS, UNREACHABLE_SECONDS};
+use taintward_core::admission::pool::MADE_FOR;
 use taintward_core::fact::Owner;
 use taintward_core::quantity::Quantity;
 use taintward_core::scheduling::Labels;
@@ -132,6 +133,7 @@ impl ResourcesShape {
 
 #[derive(Deserialize)]
 pub(super) struct OldPodShape<'a> {
+    pub(super) metadata: Option<Fields<MetadataShape>>,
     #[serde(borrow)]
     pub(super) spec: Option<Fields<OldSpecShape<'a>>>,
 }
@@ -254,6 +256,7 @@ pub(super) struct Annotations {
     pub(super) not_ready: Option<Box<str>>,
     pub(super) unreachable: Option<Box<str>>,
     pub(super) allow: Option<Box<str>>,
+    pub(super) made_for: Option<Box<str>>,
 }
 
 impl Keep for Annotations {
@@ -266,6 +269,7 @@ impl Keep for Annotations {
             NOT_READY_SECONDS => self.not_ready = Some(value(map)?),
             UNREACHABLE_SECONDS => self.unreachable = Some(value(map)?),
             ALLOW => self.allow = Some(value(map)?),
+            MADE_FOR => self.made_for = Some(value(map)?),
             _ => _ = map.next_value::<IgnoredAny>()?,
         }
         Ok(())

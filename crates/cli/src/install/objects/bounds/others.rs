@@ -33,9 +33,9 @@ fn demands<const N: usize>(all: [(&'static str, &'static str); N]) -> Vec<(Sheet
     all.map(|(expression, message)| (Sheet::Block(expression), message)).into()
 }
 
-/// Deletions are not looked at: an account that evicts may delete any pod.
+/// Deletions and evictions are not looked at: an account that evicts may delete any pod.
 pub(super) fn pods() -> Bound {
-    let note = "Of pods the controllers write two conditions; besides they delete them, which this does not look at.";
+    let note = "Of pods the controllers write two conditions; besides they delete and evict them, which this does not look at.";
     let rules = requests("", "v1", ["pods", "pods/*"], ["CREATE", "UPDATE", "CONNECT"]);
     let evicts = chosen("evicts", When::Evicts, When::Not(&When::Evicts));
     let health = chosen("health", HEALTH, When::Not(&HEALTH));
@@ -66,6 +66,7 @@ pub(super) fn pods() -> Bound {
                 "of conditions of pods it writes DisruptionTarget, and for node health that they are not ready",
             ),
         ]),
+        only: Some(("no-eviction", "!has(request.subResource) || request.subResource != 'eviction'")),
         ..Bound::of_controller("taintward-controller-pods", note, rules)
     }
 }

@@ -140,13 +140,15 @@ pub(in crate::decode::json) struct ToldStatus<'a> {
     #[serde(default)]
     pub(in crate::decode::json) offender_count: u32,
     #[serde(borrow)]
-    pub(in crate::decode::json) offenders: Option<Capped<OffenderEntry<'a>>>,
+    pub(in crate::decode::json) exempt_pods: Option<Capped<NamedEntry<'a>>>,
+    #[serde(borrow)]
+    pub(in crate::decode::json) offenders: Option<Capped<NamedEntry<'a>>>,
     #[serde(borrow)]
     pub(in crate::decode::json) conditions: Option<Capped<ToldCondition<'a>>>,
 }
 
 #[derive(Deserialize)]
-pub(in crate::decode::json) struct OffenderEntry<'a> {
+pub(in crate::decode::json) struct NamedEntry<'a> {
     #[serde(borrow)]
     pub(in crate::decode::json) namespace: Text<'a>,
     #[serde(borrow)]
