@@ -2,12 +2,14 @@
 //! Room:     one etcd, one or two API servers, accounts, kubeconfigs, the audit log.
 //! Comes in: [`Options`].
 //! Goes out: a running [`Cluster`]; dropped, it is gone.
-//! Not here: finding the binaries (`tools.rs`), flags (`servers.rs`, `kwok.rs`), rights (`access.rs`).
+//! Not here: finding the binaries (`tools.rs`), flags (`servers.rs`, `kwok.rs`), rights (`access.rs`), kubeconfigs
+//!           (`kubeconfig.rs`).
 
 use crate::access;
 use crate::api::Api;
 use crate::audit::{Entry, Tail};
 use crate::certificates::{self, Authority, Identity};
+use crate::kubeconfig;
 use crate::kwok;
 use crate::program::Program;
 use crate::servers;
@@ -104,14 +106,14 @@ impl Account {
         }
     }
 
-    fn group(self) -> &'static str {
+    pub(crate) fn group(self) -> &'static str {
         match self {
             Self::Admin => "system:masters",
             Self::Taintward => "system:serviceaccounts",
         }
     }
 
-    fn file(self) -> &'static str {
+    pub(crate) fn file(self) -> &'static str {
         match self {
             Self::Admin => "admin",
             Self::Taintward => "taintward",
@@ -165,7 +167,7 @@ impl Cluster {
         for index in 0..cluster.options.servers {
             let port = servers::free_port()?;
             for account in [Account::Admin, Account::Taintward] {
-                write_kubeconfig(&cluster.folder, &cluster.authority, account, index, port)?;
+                kubeconfig::write(&cluster.folder, &cluster.authority, account, index, port)?;
             }
             let program = cluster.launch_server(index, port)?;
             cluster.servers.push(Server { port, program });
@@ -204,11 +206,6 @@ impl Cluster {
     /// Requests as an account, to the first API server.
     pub async fn api(&self, account: Account) -> Result<Api> {
         Api::from_kubeconfig(&self.kubeconfig(account, 0)).await
-    }
-
-    /// The kubeconfig of an account for one of the API servers.
-    pub fn kubeconfig(&self, account: Account, server: usize) -> PathBuf {
-        self.folder.join(format!("{}-{server}.kubeconfig", account.file()))
     }
 
     /// A client certificate of an account and its key, PEM, good for so long.
@@ -366,30 +363,4 @@ fn write_secrets(folder: &Path) -> Result<Authority> {
         fs::write(folder.join(name), content)?;
     }
     Ok(authority)
-}
-
-fn write_kubeconfig(
-    folder: &Path,
-    authority: &Authority,
-    account: Account,
-    index: usize,
-    port: u16,
-) -> Result<()> {
-    let name = format!("{}-{index}", account.file());
-    let identity = authority.client(account.user(), account.group())?;
-    let (certificate, key) = (folder.join(format!("{name}.crt")), folder.join(format!("{name}.key")));
-    fs::write(&certificate, identity.certificate)?;
-    fs::write(&key, identity.key)?;
-    let text = format!(
-        "apiVersion: v1\nkind: Config\ncurrent-context: taintward\n\
-         clusters:\n- name: taintward\n  cluster:\n    server: https://127.0.0.1:{port}\n    \
-         certificate-authority: {}\n\
-         users:\n- name: taintward\n  user:\n    client-certificate: {}\n    client-key: {}\n\
-         contexts:\n- name: taintward\n  context:\n    cluster: taintward\n    user: taintward\n",
-        folder.join("ca.crt").display(),
-        certificate.display(),
-        key.display(),
-    );
-    fs::write(folder.join(format!("{name}.kubeconfig")), text)?;
-    Ok(())
 }

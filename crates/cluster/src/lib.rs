@@ -17,6 +17,7 @@ pub mod certificates;
 pub mod cluster;
 pub mod fixtures;
 pub mod heartbeats;
+mod kubeconfig;
 pub mod kwok;
 pub mod program;
 pub mod record;

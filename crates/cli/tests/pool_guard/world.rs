@@ -10,7 +10,6 @@ use super::pools::{KNOWN, Lot, NAMESPACES, Plot, plots};
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 use taintward_client::decode::{Decoded, Fact, SeenPool};
@@ -281,13 +280,5 @@ fn pools(uids: &BTreeMap<&'static str, String>) -> Vec<Pool> {
 
 /// The admin, on behalf of a user.
 async fn user(cluster: &Cluster, (name, groups): By) -> Api {
-    let mut kubeconfig: Value =
-        serde_saphyr::from_str(&std::fs::read_to_string(cluster.kubeconfig(Account::Admin, 0)).unwrap())
-            .unwrap();
-    let user = &mut kubeconfig["users"][0]["user"];
-    user["as"] = json!(name);
-    user["as-groups"] = json!(groups.iter().chain(&["system:authenticated"]).collect::<Vec<_>>());
-    let file = cluster.folder().join(format!("{}.kubeconfig", name.replace(':', "-")));
-    std::fs::write(&file, kubeconfig.to_string()).unwrap();
-    Api::from_kubeconfig(Path::new(&file)).await.unwrap()
+    Api::from_kubeconfig(&cluster.kubeconfig_as(name, groups).unwrap()).await.unwrap()
 }

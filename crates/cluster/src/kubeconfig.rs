@@ -1,0 +1,65 @@
+//! # Kubeconfig: who asks which server
+//! Room:     files with which programs connect: as an account, or as the admin on behalf of anybody.
+//! Comes in: the cluster's folder, its authority, ports.
+//! Goes out: paths.
+//! Not here: what users may do (`access.rs`).
+
+use crate::certificates::Authority;
+use crate::cluster::{Account, Cluster};
+use anyhow::{Context as _, Result};
+use kube::config::Kubeconfig;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+impl Cluster {
+    /// The kubeconfig of an account for one of the API servers.
+    pub fn kubeconfig(&self, account: Account, server: usize) -> PathBuf {
+        file(self.folder(), account, server)
+    }
+
+    /// A new kubeconfig for the first API server, in which the admin acts as this user of these groups. The server adds
+    /// `system:authenticated`; and, to a service account of no groups, those of service accounts.
+    pub fn kubeconfig_as(&self, user: &str, groups: &[&str]) -> Result<PathBuf> {
+        static MADE: AtomicUsize = AtomicUsize::new(0);
+        let mut kubeconfig = Kubeconfig::read_from(self.kubeconfig(Account::Admin, 0))?;
+        let named = kubeconfig.auth_infos.first_mut().and_then(|named| named.auth_info.as_mut());
+        let admin = named.context("a kubeconfig without user")?;
+        admin.impersonate = Some(user.into());
+        admin.impersonate_groups = Some(groups.iter().map(|&group| group.into()).collect());
+        let path = self.folder().join(format!("as-{}.kubeconfig", MADE.fetch_add(1, Ordering::Relaxed)));
+        fs::write(&path, serde_json::to_string(&kubeconfig)?)?;
+        Ok(path)
+    }
+}
+
+fn file(folder: &Path, account: Account, server: usize) -> PathBuf {
+    folder.join(format!("{}-{server}.kubeconfig", account.file()))
+}
+
+/// Writes that of an account, with a certificate of its own.
+pub(crate) fn write(
+    folder: &Path,
+    authority: &Authority,
+    account: Account,
+    server: usize,
+    port: u16,
+) -> Result<()> {
+    let name = format!("{}-{server}", account.file());
+    let identity = authority.client(account.user(), account.group())?;
+    let (certificate, key) = (folder.join(format!("{name}.crt")), folder.join(format!("{name}.key")));
+    fs::write(&certificate, identity.certificate)?;
+    fs::write(&key, identity.key)?;
+    let text = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: taintward\n\
+         clusters:\n- name: taintward\n  cluster:\n    server: https://127.0.0.1:{port}\n    \
+         certificate-authority: {}\n\
+         users:\n- name: taintward\n  user:\n    client-certificate: {}\n    client-key: {}\n\
+         contexts:\n- name: taintward\n  context:\n    cluster: taintward\n    user: taintward\n",
+        folder.join("ca.crt").display(),
+        certificate.display(),
+        key.display(),
+    );
+    fs::write(file(folder, account, server), text)?;
+    Ok(())
+}
