@@ -1,0 +1,176 @@
+//! # Attempts: what is tried
+//! Room:     the ways in, and what is legitimate and looks like them.
+//! Comes in: how the webhook is, for names that nobody else has.
+//! Goes out: [`Attempt`]s.
+//! Not here: trying them (`scene.rs`).
+
+use super::scene::{EVIL, TEAM};
+use serde_json::{Value, json};
+use taintward_cluster::api::Patch;
+
+/// Policies of an installation.
+const POOL: &str = "taintward-dedicated-pools";
+const NODES: &str = "taintward-unknown-nodes";
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum By {
+    Admin,
+    Bob,
+    Ann,
+    Daemons,
+    Replicas,
+}
+
+pub(crate) enum Ask {
+    Create(Value),
+    Change(Patch, Value),
+}
+
+pub(crate) struct Attempt {
+    pub(crate) what: &'static str,
+    pub(crate) by: By,
+    pub(crate) path: String,
+    pub(crate) ask: Ask,
+    /// The policy that has to; none if it is legitimate.
+    pub(crate) stopped_by: &'static str,
+}
+
+/// A pod of a mode, with more in its spec.
+pub(crate) fn pod(name: &str, mode: &str, more: Value) -> Value {
+    let mut pod = json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": named(name, mode)},
+        "spec": {"containers": [{"name": "c", "image": "i"}], "nodeSelector": {"hardware": "gpu"}},
+    });
+    pod["spec"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    pod
+}
+
+fn named(name: &str, mode: &str) -> String {
+    format!("{name}-{mode}").replace(' ', "-").trim_end_matches('-').into()
+}
+
+pub(crate) fn everything() -> Value {
+    json!({"tolerations": [{"operator": "Exists"}]})
+}
+
+fn only(key: &str) -> Value {
+    json!({"tolerations": [{"key": key, "operator": "Exists"}]})
+}
+
+/// A pod as the DaemonSet controller makes it for a node.
+pub(crate) fn daemon(name: &str, mode: &str, node: &str) -> Value {
+    let pin = json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]});
+    let mut more = everything();
+    more["affinity"] = json!({"nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [pin]}}});
+    let mut pod = pod(name, mode, more);
+    pod["spec"].as_object_mut().unwrap().remove("nodeSelector");
+    pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d",
+        "uid": "5b0e0e0c-0000-4000-8000-000000000000", "controller": true}]);
+    pod
+}
+
+/// What nobody may.
+pub(crate) fn attacks(mode: &str) -> Vec<Attempt> {
+    let by = |by, what, stopped_by, pod| Attempt {
+        what,
+        by,
+        path: EVIL.into(),
+        ask: Ask::Create(pod),
+        stopped_by,
+    };
+    let new = |what, stopped_by, pod| by(By::Bob, what, stopped_by, pod);
+    let change = |what, name, kind, body| Attempt {
+        what,
+        by: By::Bob,
+        path: format!("{EVIL}/{}", named(name, mode)),
+        ask: Ask::Change(kind, body),
+        stopped_by: POOL,
+    };
+    let add = |key: &str| json!([{"op": "add", "path": "/spec/tolerations/-", "value": {"key": key, "operator": "Exists"}}]);
+    let mut critical = everything();
+    critical["priorityClassName"] = json!("system-node-critical");
+    let open = json!({"nodeName": "gpu", "nodeSelector": null});
+    let ghost = json!({"nodeName": "gpu-2", "nodeSelector": null});
+    vec![
+        new("managedFields nested 110 deep", POOL, deep(mode)),
+        new("1.4 MB of characters that are escaped", POOL, large(mode)),
+        change("a toleration for pool teams by PATCH", "bare", Patch::Json, add("example.com/teams")),
+        change("a toleration for pool people by PATCH", "bare", Patch::Json, add("example.com/people")),
+        new("a system-critical priority class", POOL, pod("critical", mode, critical)),
+        by(By::Daemons, "a DaemonSet", POOL, daemon("d-gpu", mode, "gpu")),
+        by(By::Daemons, "a DaemonSet, for an unknown node", NODES, daemon("d-ghost", mode, "ghost")),
+        by(By::Replicas, "a Deployment", POOL, pod("deployed", mode, only("example.com/teams"))),
+        new("an owner that is no DaemonSet's", POOL, daemon("forged", mode, "open")),
+        new("a toleration for pool people", POOL, pod("person", mode, only("example.com/people"))),
+        new("spec.nodeName", POOL, pod("named", mode, open)),
+        new("spec.nodeName of a node to come", NODES, pod("early", mode, ghost)),
+        change(
+            "an older pod's gates taken away",
+            "gated",
+            Patch::Merge,
+            json!({"spec": {"schedulingGates": null}}),
+        ),
+    ]
+}
+
+/// What everybody, or its own user, may.
+pub(crate) fn legitimate(mode: &str) -> Vec<Attempt> {
+    let attempt = |by, what, path: &str, ask| Attempt { what, by, path: path.into(), ask, stopped_by: "" };
+    let new = |by, what, path, pod| attempt(by, what, path, Ask::Create(pod));
+    let change = |by, what, path: String, kind, body| attempt(by, what, &path, Ask::Change(kind, body));
+    let patient = json!([{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute",
+        "tolerationSeconds": 5}]);
+    let people = json!([{"op": "add", "path": "/spec/tolerations/-",
+        "value": {"key": "example.com/people", "operator": "Exists"}}]);
+    let path = |name| format!("{EVIL}/{}", named(name, mode));
+    vec![
+        new(By::Bob, "an ordinary pod", EVIL, pod("ordinary", mode, json!({}))),
+        new(By::Bob, "ordinary tolerations", EVIL, pod("patient", mode, json!({"tolerations": patient}))),
+        new(By::Admin, "the team's own", TEAM, pod("train", mode, only("example.com/teams"))),
+        new(By::Replicas, "the team's Deployment", TEAM, pod("deployed", mode, only("example.com/teams"))),
+        new(By::Admin, "the team's own, by nodeName", TEAM, pod("named", mode, json!({"nodeName": "gpu"}))),
+        new(By::Ann, "a user's own", EVIL, pod("anns", mode, only("example.com/people"))),
+        change(By::Ann, "a user's own, later", format!("{}?dryRun=All", path("bare")), Patch::Json, people),
+        new(
+            By::Admin,
+            "the system's",
+            "/api/v1/namespaces/kube-system/pods",
+            pod("agent", mode, everything()),
+        ),
+        new(By::Daemons, "a DaemonSet elsewhere", EVIL, daemon("d-open", mode, "open")),
+        new(
+            By::Bob,
+            "an open node",
+            EVIL,
+            pod("open", mode, json!({"nodeName": "open", "nodeSelector": null})),
+        ),
+        // What is there already can be changed, and deleted.
+        change(By::Bob, "a label", path("bare"), Patch::Merge, json!({"metadata": {"labels": {"a": "b"}}})),
+        change(
+            By::Bob,
+            "a finalizer that goes",
+            path("gated"),
+            Patch::Merge,
+            json!({"metadata": {"finalizers": null}}),
+        ),
+    ]
+}
+
+/// What a webhook has to read, and may fail to.
+fn deep(mode: &str) -> Value {
+    let mut pod = pod("deep", mode, everything());
+    let mut fields = json!({});
+    for at in 0..110 {
+        fields = json!({format!("f:a{at}"): fields});
+    }
+    pod["metadata"]["managedFields"] = json!([{"manager": "x", "operation": "Update", "apiVersion": "v1",
+        "fieldsType": "FieldsV1", "fieldsV1": fields}]);
+    pod
+}
+
+fn large(mode: &str) -> Value {
+    let mut pod = pod("large", mode, everything());
+    pod["spec"]["containers"][0]["args"] = json!(["<".repeat(1_400_000)]);
+    pod
+}

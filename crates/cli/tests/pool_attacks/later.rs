@@ -1,0 +1,43 @@
+//! # Later: what changes while the policies hold
+//! Room:     a pool that lets DaemonSets in; nodes that join.
+//! Comes in: a defended scene.
+//! Goes out: failed assertions.
+//! Not here: attacks.
+
+use super::attempts::{daemon, pod};
+use super::scene::{EVIL, PATIENCE, POOLS, Scene};
+use serde_json::json;
+use taintward_cluster::api::Patch;
+use taintward_cluster::fixtures::create_node;
+use taintward_cluster::wait;
+
+pub(crate) async fn a_pool_may_let_daemon_sets_in(scene: &Scene) {
+    let allow = json!({"spec": {"daemonSets": "Allow"}}).to_string();
+    scene.admin.patch(&format!("{POOLS}/teams"), Patch::Merge, &allow).await.unwrap();
+    let probe = format!("{EVIL}?dryRun=All");
+    wait::until("the pool to allow DaemonSets", PATIENCE, async || {
+        Ok(scene.daemons.create(&probe, &daemon("probe", "", "gpu")).await.ok())
+    })
+    .await
+    .unwrap();
+}
+
+/// A node of the pool is never known before the pool's status names it.
+pub(crate) async fn a_node_that_joins_later_is_known(scene: &Scene) {
+    let node = json!({"metadata": {"name": "gpu-2", "labels": {"hardware": "gpu"}}});
+    scene.admin.create("/api/v1/nodes", &node).await.unwrap();
+    let probe = format!("{EVIL}?dryRun=All");
+    let named = async |node: &str| {
+        let spec = json!({"nodeName": node, "nodeSelector": null});
+        scene.bob.create(&probe, &pod("probe", "", spec)).await
+    };
+    wait::until("the pool to have its node", PATIENCE, async || {
+        let error =
+            named("gpu-2").await.expect_err("neither unknown nor the pool's for a moment").to_string();
+        Ok(error.contains("pool teams").then_some(()))
+    })
+    .await
+    .unwrap();
+    create_node(&scene.admin, "open-2", &[]).await.unwrap();
+    wait::until("the new node to be known", PATIENCE, async || Ok(named("open-2").await.ok())).await.unwrap();
+}

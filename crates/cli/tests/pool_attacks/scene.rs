@@ -1,0 +1,168 @@
+//! # Scene: two teams, their nodes, and pools for one of them
+//! Room:     namespaces, nodes, users with the rights of a namespace's admin; pods from before anything was defended.
+//! Comes in: a cluster; [`Attempt`]s.
+//! Goes out: what stopped each.
+//! Not here: what is tried (`attempts.rs`); what defends (`installation.rs`).
+
+use super::attempts::{Ask, Attempt, By, everything, pod};
+use super::table::By as Stopped;
+use futures::future::join_all;
+use serde_json::{Value, json};
+use std::time::Duration;
+use taintward_cluster::api::Patch;
+use taintward_cluster::fixtures::create_node;
+use taintward_cluster::{Account, Api, ApiError, Cluster, wait};
+
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
+pub(crate) const EVIL: &str = "/api/v1/namespaces/evil/pods";
+pub(crate) const TEAM: &str = "/api/v1/namespaces/ml/pods";
+const CONTROLLERS: &str = "system:serviceaccount:kube-system";
+
+pub(crate) struct Scene {
+    pub(crate) admin: Api,
+    /// The admin of the namespace `evil`.
+    pub(crate) bob: Api,
+    /// Another one, who is a user of the pool `people`.
+    ann: Api,
+    pub(crate) daemons: Api,
+    replicas: Api,
+}
+
+impl Scene {
+    /// Namespaces, nodes, users.
+    pub(crate) async fn lay(cluster: &Cluster) -> Self {
+        let admin = cluster.api(Account::Admin).await.unwrap();
+        for name in ["evil", "ml"] {
+            let namespace = json!({"metadata": {"name": name, "labels": {"team": name}}});
+            admin.create("/api/v1/namespaces", &namespace).await.unwrap();
+        }
+        for (name, hardware) in [("open", "cpu"), ("gpu", "gpu")] {
+            create_node(&admin, name, &[]).await.unwrap();
+            let labels = json!({"metadata": {"labels": {"hardware": hardware}}}).to_string();
+            admin.patch(&format!("/api/v1/nodes/{name}"), Patch::Merge, &labels).await.unwrap();
+        }
+        // Together they are the role `admin`, which nobody puts together here.
+        for part in ["admin", "edit", "view"] {
+            let subject =
+                |name| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name});
+            let role = format!("system:aggregate-to-{part}");
+            let binding = json!({
+                "metadata": {"name": part},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+                "subjects": [subject("bob"), subject("ann")],
+            });
+            let path = "/apis/rbac.authorization.k8s.io/v1/namespaces/evil/rolebindings";
+            admin.create(path, &binding).await.unwrap();
+        }
+        let user = async |name: &str| {
+            Api::from_kubeconfig(&cluster.kubeconfig_as(name, &[]).unwrap()).await.unwrap()
+        };
+        let (bob, ann) = (user("bob").await, user("ann").await);
+        let daemons = user(&format!("{CONTROLLERS}:daemon-set-controller")).await;
+        let replicas = user(&format!("{CONTROLLERS}:replicaset-controller")).await;
+        Self { admin, bob, ann, daemons, replicas }
+    }
+
+    /// Pods from before anything was defended, for each mode.
+    pub(crate) async fn older_pods(&self, modes: &[&str]) {
+        for mode in modes {
+            let mut gated = everything();
+            gated["schedulingGates"] = json!([{"name": "example.com/wait"}]);
+            for mut pod in [pod("gated", mode, gated), pod("bare", mode, json!({}))] {
+                pod["metadata"]["finalizers"] = json!(["example.com/held"]);
+                // The rights may not be known at once.
+                wait::until("an ordinary pod", PATIENCE, async || {
+                    Ok(self.bob.create(EVIL, &pod).await.map_err(|why| eprintln!("{why}")).ok())
+                })
+                .await
+                .unwrap();
+            }
+        }
+    }
+
+    /// Makes the pools, and waits until the policies keep their nodes: a server has read them a moment after they are
+    /// written, and nodes are known once the controller has told.
+    pub(crate) async fn pools(&self) {
+        let pool = async |name: &str, nodes: Value, users: Value| {
+            let pool = json!({
+                "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool", "metadata": {"name": name},
+                "spec": {"taint": {"key": format!("example.com/{name}")}, "nodes": nodes, "users": users},
+            });
+            let made = async || Ok(self.admin.create(POOLS, &pool).await.ok());
+            wait::until("pools to be served", PATIENCE, made).await.unwrap();
+        };
+        let selector = json!({"selector": {"matchLabels": {"hardware": "gpu"}}});
+        pool("teams", selector, json!({"namespaceSelector": {"matchLabels": {"team": "ml"}}})).await;
+        pool("people", json!({"names": ["another"]}), json!({"users": ["ann"], "groups": ["ml-admins"]}))
+            .await;
+        let probe = format!("{EVIL}?dryRun=All");
+        let people = json!({"tolerations": [{"key": "example.com/people", "operator": "Exists"}]});
+        for (pool, more) in
+            [("teams", everything()), ("teams", json!({"nodeName": "gpu"})), ("people", people)]
+        {
+            let words = format!("pool {pool} are not for this pod");
+            wait::until(&words, PATIENCE, async || {
+                let told = self.bob.create(&probe, &pod("probe", "", more.clone())).await;
+                Ok(told.err().filter(|error| error.to_string().contains(&words)))
+            })
+            .await
+            .unwrap();
+        }
+        // The pool's own node is the last to be known.
+        let own = format!("{TEAM}?dryRun=All");
+        wait::until("nodes to be known, and others refused", PATIENCE, async || {
+            let named = async |who: &Api, path: &str, node: &str| {
+                who.create(path, &pod("p", "", json!({"nodeName": node}))).await.is_ok()
+            };
+            let known = named(&self.bob, &probe, "open").await && named(&self.admin, &own, "gpu").await;
+            Ok((known && !named(&self.bob, &probe, "ghost").await).then_some(()))
+        })
+        .await
+        .unwrap();
+    }
+
+    /// Waits until the webhook is asked, and answers.
+    pub(crate) async fn pods_are_given_what_is_theirs(&self) {
+        wait::until("the webhook to be asked", PATIENCE, async || {
+            let made = self.admin.create(&format!("{TEAM}?dryRun=All"), &pod("probe", "", json!({}))).await?;
+            Ok(made["spec"]["tolerations"].to_string().contains("example.com/teams").then_some(()))
+        })
+        .await
+        .unwrap();
+    }
+
+    /// Tries all of it at the same time; what each was stopped by. Fails if one was not, or by something else.
+    pub(crate) async fn tried(&self, attacks: Vec<Attempt>) -> Vec<(&'static str, Stopped)> {
+        let one = async |attack: Attempt| {
+            let error = self.ask(&attack).await.map(drop).expect_err(attack.what).to_string();
+            let by = Stopped::told(&error).unwrap_or_else(|| panic!("{}: {error}", attack.what));
+            assert_eq!(by, Stopped::Policy(attack.stopped_by.into()), "{}: {error}", attack.what);
+            (attack.what, by)
+        };
+        join_all(attacks.into_iter().map(one)).await
+    }
+
+    /// Does all of it at the same time; fails if something is refused.
+    pub(crate) async fn done(&self, all: Vec<Attempt>) {
+        let one = async |attempt: Attempt| {
+            let told = self.ask(&attempt).await;
+            told.map(drop).unwrap_or_else(|why| panic!("{}: {why}", attempt.what));
+        };
+        join_all(all.into_iter().map(one)).await;
+    }
+
+    async fn ask(&self, attempt: &Attempt) -> Result<Value, ApiError> {
+        let who = match attempt.by {
+            By::Admin => &self.admin,
+            By::Bob => &self.bob,
+            By::Ann => &self.ann,
+            By::Daemons => &self.daemons,
+            By::Replicas => &self.replicas,
+        };
+        match &attempt.ask {
+            Ask::Create(pod) => who.create(&attempt.path, pod).await,
+            Ask::Change(kind, body) => who.patch(&attempt.path, *kind, &body.to_string()).await,
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! # Table: what stopped what
+//! Room:     a line for each attack, a column for each mode.
+//! Comes in: what an API server said of a refusal.
+//! Goes out: text.
+//! Not here: whether that is what should have.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What stopped an attack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    Policy(String),
+    Webhook(String),
+}
+
+impl By {
+    /// As the API server says it.
+    pub(crate) fn told(error: &str) -> Option<Self> {
+        let named = |before: &str, after: char| {
+            let (_, rest) = error.split_once(before)?;
+            Some(rest.split_once(after)?.0.to_owned())
+        };
+        let policy = named("ValidatingAdmissionPolicy '", '\'').map(Self::Policy);
+        policy.or_else(|| named("admission webhook \"", '"').map(Self::Webhook))
+    }
+}
+
+impl fmt::Display for By {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Policy(name) => write!(f, "policy {name}"),
+            Self::Webhook(name) => write!(f, "webhook {name}"),
+        }
+    }
+}
+
+/// In the order in which attacks were told first.
+#[derive(Default)]
+pub(crate) struct Table {
+    attacks: Vec<&'static str>,
+    by: BTreeMap<&'static str, Vec<By>>,
+}
+
+impl Table {
+    /// In the next mode in which it was tried.
+    pub(crate) fn stopped(&mut self, what: &'static str, by: By) {
+        if !self.by.contains_key(what) {
+            self.attacks.push(what);
+        }
+        self.by.entry(what).or_default().push(by);
+    }
+
+    /// With these columns; each attack has to have been tried in each.
+    pub(crate) fn with(&self, modes: &[&str]) -> String {
+        let line = |first: &str, rest: &[String]| {
+            let cells: String = rest.iter().map(|cell| format!(" | {cell:<32}")).collect();
+            format!("{first:<38}{cells}").trim_end().to_owned()
+        };
+        let words = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
+        let mut text = vec![line("attack, stopped by", &words(modes))];
+        for what in &self.attacks {
+            let by = &self.by[what];
+            assert_eq!(by.len(), modes.len(), "{what}");
+            text.push(line(what, &by.iter().map(ToString::to_string).collect::<Vec<_>>()));
+        }
+        text.join("\n")
+    }
+}
