@@ -1,0 +1,31 @@
+//! # Choices: what a seed decides
+//! Room:     choices.
+//! Comes in: a seed.
+//! Goes out: the same choices for the same seed, as long as the same is asked.
+//! Not here: what is chosen among.
+
+use proptest::prelude::RngExt as _;
+use proptest::test_runner::{RngAlgorithm, TestRng};
+
+pub(crate) struct Choices(TestRng);
+
+impl Choices {
+    pub(crate) fn of(seed: u64) -> Self {
+        // This algorithm takes anything but zeros.
+        let bytes = [seed.to_le_bytes(), (!seed).to_le_bytes()].concat();
+        Self(TestRng::from_seed(RngAlgorithm::XorShift, &bytes))
+    }
+
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        self.0.random_range(0..end)
+    }
+
+    /// So many times out of a hundred.
+    pub(crate) fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    pub(crate) fn pick<T: Clone>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())].clone()
+    }
+}

@@ -1,0 +1,99 @@
+//! # Whose: who may be on a pool's nodes
+//! Room:     what docs/dedicated-nodes.md promises, stated anew.
+//! Comes in: a pool's spec; whoever asked last, and for what.
+//! Goes out: whether, and why.
+//! Keeps:    nothing is shared with the product.
+//! Not here: whether a scheduler would let a pod there (`rules.rs`).
+
+use super::plan::{DAEMONS, Pool, User};
+use super::rules::{holds, list, text};
+use serde_json::Value;
+
+/// A pod that is to run as an account of a namespace.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    /// Whoever made it, or was the last to give it tolerations or take its gates away. None where that was before pools.
+    pub(crate) by: Option<&'a User>,
+    pub(crate) namespace: &'a str,
+    pub(crate) labels: &'a Value,
+    pub(crate) account: &'a str,
+}
+
+/// Why a pod may be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Why {
+    Namespace,
+    Account,
+    User,
+    System,
+    Mirror,
+    DaemonSet,
+    Before,
+}
+
+impl Why {
+    /// It is one of the pool's own.
+    pub(crate) fn is_inside(self) -> bool {
+        matches!(self, Self::Namespace | Self::Account | Self::User)
+    }
+}
+
+/// Whether it is one of the pool's `users`.
+pub(crate) fn may_use(pool: &Pool, asked: &Asked<'_>) -> bool {
+    inside(pool, asked).is_some()
+}
+
+fn inside(pool: &Pool, asked: &Asked<'_>) -> Option<Why> {
+    let users = &pool.spec["users"];
+    let account = if asked.account.is_empty() { "default" } else { asked.account };
+    let selector = &users["namespaceSelector"];
+    let label = |key: &str| asked.labels[key].as_str();
+    let selected = selector.is_object()
+        && selector["matchLabels"]
+            .as_object()
+            .into_iter()
+            .flatten()
+            .all(|(key, value)| label(key) == value.as_str())
+        && list(selector, "matchExpressions").all(|one| holds(one, label(text(one, "key"))));
+    let is_account = |one: &Value| one["namespace"] == asked.namespace && one["name"] == account;
+    match () {
+        () if selected => Some(Why::Namespace),
+        () if list(users, "serviceAccounts").any(is_account) => Some(Why::Account),
+        () if asked.by.is_some_and(|by| is_user(pool, by)) => Some(Why::User),
+        () => None,
+    }
+}
+
+/// Whether it is a user of the pool, or of one of its groups.
+pub(crate) fn is_user(pool: &Pool, user: &User) -> bool {
+    let users = &pool.spec["users"];
+    let is_in = |group: &Value| user.groups.iter().any(|own| group == own);
+    !makes_pods_for_others(&user.name)
+        && (list(users, "users").any(|one| *one == *user.name) || list(users, "groups").any(is_in))
+}
+
+fn makes_pods_for_others(user: &str) -> bool {
+    let controllers = ["daemon-set", "replicaset", "replication", "statefulset", "job"];
+    let account = |name| format!("system:serviceaccount:kube-system:{name}-controller");
+    user == "system:kube-controller-manager" || controllers.iter().any(|name| user == account(name))
+}
+
+/// Why a pod may be on the nodes of a pool, if it may.
+pub(crate) fn why(pool: &Pool, asked: &Asked<'_>, pod: &Value) -> Option<Why> {
+    let metadata = &pod["metadata"];
+    let is_daemon = |owner: &Value| owner["kind"] == "DaemonSet" && owner["controller"] == true;
+    let is_mirror = metadata["annotations"].get("kubernetes.io/config.mirror").is_some();
+    let by = asked.by.map(|user| &*user.name).unwrap_or_default();
+    match () {
+        () if asked.namespace == "kube-system" => Some(Why::System),
+        () if asked.by.is_none() => Some(Why::Before),
+        () if is_mirror && by.starts_with("system:node:") => Some(Why::Mirror),
+        () if by == DAEMONS
+            && pool.spec["daemonSets"] == "Allow"
+            && list(metadata, "ownerReferences").any(is_daemon) =>
+        {
+            Some(Why::DaemonSet)
+        }
+        () => inside(pool, asked),
+    }
+}

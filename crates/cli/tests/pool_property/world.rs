@@ -1,0 +1,273 @@
+//! # World: a real API server, and what users ask of it
+//! Room:     namespaces, nodes, pools; requests by any user; the nodes of pools, as the controller says.
+//! Comes in: a plan, actions.
+//! Goes out: what was taken; which pods and nodes there are.
+//! Not here: who may what (`whose.rs`).
+
+use super::actions::{Action, Change};
+use super::history::History;
+use super::plan::{MADE_FOR, Plan, Pool};
+use super::rules::{list, text};
+use super::whose::{Asked, may_use};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+use taintward_cluster::api::Patch;
+use taintward_cluster::{Account, Api, ApiError, Cluster, wait};
+
+const PATIENCE: Duration = Duration::from_secs(90);
+const POOLS: &str = "/apis/taintward.io/v1alpha1/dedicatedpools";
+const KNOWN: &str = "/api/v1/namespaces/taintward-system/configmaps/taintward-nodes";
+const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+
+/// What came of a request.
+pub(crate) enum Outcome {
+    /// This is the object now.
+    Taken(Value),
+    /// By a policy of ours.
+    Refused,
+    /// No API server takes it.
+    Invalid,
+    /// There is no such pod any more.
+    Gone,
+}
+
+pub(crate) struct World {
+    pub(crate) admin: Api,
+    plan: Rc<Plan>,
+    users: Vec<Api>,
+}
+
+pub(crate) fn pods(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/pods")
+}
+
+impl World {
+    /// Without pools and policies. Every user has every right: it is not rights that keep pods off.
+    pub(crate) async fn lay(cluster: &Cluster, plan: &Rc<Plan>) -> Self {
+        let admin = cluster.api(Account::Admin).await.unwrap();
+        let everyone = json!({
+            "metadata": {"name": "everyone"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:authenticated"}],
+        });
+        admin.create(BINDINGS, &everyone).await.unwrap();
+        let namespaces = plan.namespaces.iter().filter(|(name, _)| *name != "kube-system");
+        for (name, labels) in namespaces {
+            let namespace = json!({"metadata": {"name": name, "labels": labels}});
+            admin.create("/api/v1/namespaces", &namespace).await.unwrap();
+        }
+        for (name, labels) in &plan.nodes {
+            admin
+                .create("/api/v1/nodes", &json!({"metadata": {"name": name, "labels": labels}}))
+                .await
+                .unwrap();
+        }
+        let mut users = Vec::new();
+        for user in &plan.users {
+            let groups: Vec<&str> = user.groups.iter().map(String::as_str).collect();
+            let kubeconfig = cluster.kubeconfig_as(&user.name, &groups).unwrap();
+            users.push(Api::from_kubeconfig(&kubeconfig).await.unwrap());
+        }
+        Self { admin, plan: Rc::clone(plan), users }
+    }
+
+    /// Makes the pools, and waits until each keeps its nodes.
+    pub(crate) async fn make_pools(&self, history: &mut History) {
+        for pool in &self.plan.pools {
+            let object = json!({
+                "apiVersion": "taintward.io/v1alpha1", "kind": "DedicatedPool",
+                "metadata": {"name": pool.name}, "spec": pool.spec,
+            });
+            let made =
+                async || Ok(self.admin.create(POOLS, &object).await.map_err(|why| eprintln!("{why}")).ok());
+            wait::until("pools to be served", PATIENCE, made).await.unwrap();
+        }
+        self.settle(history, &[]).await;
+        let made = self.admin.get(POOLS).await.unwrap();
+        let uid = |pool: &Pool| {
+            let one = list(&made, "items").find(|one| one["metadata"]["name"] == *pool.name);
+            text(&one.unwrap()["metadata"], "uid").to_owned()
+        };
+        *self.plan.uids.borrow_mut() = self.plan.pools.iter().map(uid).collect();
+        for (at, pool) in self.plan.pools.iter().enumerate() {
+            let tolerations = json!({"tolerations": [{"operator": "Exists"}]});
+            self.until_refused(pool, &tolerations).await;
+            let node = history.members.iter().find(|(_, (of, _))| *of == at).unwrap().0;
+            self.until_refused(pool, &json!({"nodeName": node})).await;
+        }
+        self.known("ghost", false).await;
+    }
+
+    /// An outsider, and where.
+    fn outsider(&self, pool: &Pool) -> (&Api, &str) {
+        let mut all = self.plan.users.iter().zip(&self.users).flat_map(|(user, api)| {
+            let namespaces = self.plan.namespaces.iter().filter(|(name, _)| *name != "kube-system");
+            namespaces.map(move |(namespace, labels)| (user, api, namespace, labels))
+        });
+        let found = all.find(|(user, _, namespace, labels)| {
+            !may_use(pool, &Asked { by: Some(user), namespace, labels, account: "other" })
+        });
+        let (_, api, namespace, _) = found.unwrap();
+        (api, namespace)
+    }
+
+    async fn dry(&self, (api, namespace): (&Api, &str), more: &Value) -> Result<Value, ApiError> {
+        let mut spec = json!({"containers": [{"name": "c", "image": "i"}], "serviceAccountName": "other"});
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let pod = json!({"metadata": {"name": "probe"}, "spec": spec});
+        api.create(&format!("{}?dryRun=All", pods(namespace)), &pod).await
+    }
+
+    async fn until_refused(&self, pool: &Pool, more: &Value) {
+        wait::until(&format!("{more} to be refused"), PATIENCE, async || {
+            let told = self.dry(self.outsider(pool), more).await;
+            Ok(told.err().filter(|error| error.to_string().contains("ValidatingAdmissionPolicy")))
+        })
+        .await
+        .unwrap();
+    }
+
+    async fn known(&self, node: &str, known: bool) {
+        let outsider = self.outsider(&self.plan.pools[0]);
+        wait::until(&format!("{node} to be known: {known}"), PATIENCE, async || {
+            let told = self.dry(outsider, &json!({"nodeName": node})).await;
+            Ok((told.is_ok() == known).then_some(()))
+        })
+        .await
+        .unwrap();
+    }
+
+    /// Waits until the nodes of all pools are those that belong to it, and marked. `changed` nodes were there before.
+    pub(crate) async fn settle(&self, history: &mut History, changed: &[String]) {
+        let members = wait::until("pools to have their nodes", PATIENCE, async || {
+            let nodes = self.admin.get("/api/v1/nodes").await?;
+            let told = self.admin.get(POOLS).await?;
+            let known = self.admin.get(KNOWN).await?;
+            let mut members = BTreeMap::new();
+            for node in list(&nodes, "items") {
+                let name = text(&node["metadata"], "name");
+                let mut of = self.plan.pools.iter().enumerate().filter(|(_, pool)| is_member(pool, node));
+                let pool = of.next().map(|(at, _)| at);
+                if known["data"].get(name).is_none() || !is_marked(&self.plan, pool, node) {
+                    return Ok(None);
+                }
+                members.extend(pool.map(|pool| (name.to_owned(), pool)));
+            }
+            let is_told = |(at, pool): (usize, &Pool)| {
+                let of = list(&told, "items").find(|one| one["metadata"]["name"] == *pool.name);
+                let names = list(&of.unwrap()["status"], "nodeNames");
+                let own = members.iter().filter(|(_, of)| **of == at).map(|(name, _)| name.as_str());
+                names.map(|name| name.as_str().unwrap()).eq(own)
+            };
+            Ok(self.plan.pools.iter().enumerate().all(is_told).then_some(members))
+        })
+        .await
+        .unwrap();
+        history.members.retain(|name, (pool, _)| members.get(name) == Some(pool));
+        for (name, pool) in members {
+            let is_new = !history.members.contains_key(&name);
+            let since = if changed.contains(&name) { history.round + 1 } else { 0 };
+            if is_new && since > 0 {
+                self.until_refused(&self.plan.pools[pool], &json!({"nodeName": name})).await;
+            }
+            history.joined(&name, pool, since);
+        }
+    }
+
+    /// All pods of users, and all nodes by name.
+    pub(crate) async fn look(&self) -> (Vec<Value>, BTreeMap<String, Value>) {
+        let pods = self.admin.get("/api/v1/pods").await.unwrap();
+        let nodes = self.admin.get("/api/v1/nodes").await.unwrap();
+        let named = |node: &Value| (text(&node["metadata"], "name").to_owned(), node.clone());
+        (list(&pods, "items").cloned().collect(), list(&nodes, "items").map(named).collect())
+    }
+
+    /// Does what a scheduler does.
+    pub(crate) async fn bind(&self, namespace: &str, name: &str, node: &str) {
+        let binding = json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node}});
+        self.admin.create(&format!("{}/{name}/binding", pods(namespace)), &binding).await.unwrap();
+    }
+
+    pub(crate) async fn act(&self, action: &Action) -> Outcome {
+        outcome(match action {
+            Action::Create { by, namespace, pod } => self.users[*by].create(&pods(namespace), pod).await,
+            Action::Delete { namespace, name } => {
+                let now = json!({"gracePeriodSeconds": 0});
+                self.admin.delete(&format!("{}/{name}", pods(namespace)), &now).await
+            }
+            Action::Change { by, namespace, name, change } => {
+                let path = format!("{}/{name}", pods(namespace));
+                let (sub, kind, body) = how(change);
+                self.users[*by].patch(&format!("{path}{sub}"), kind, &body.to_string()).await
+            }
+            Action::Node { name, labels } => {
+                let node = json!({"metadata": {"name": name, "labels": labels}});
+                match self.admin.create("/api/v1/nodes", &node).await {
+                    Err(error) if error.code() == Some(409) => {
+                        let labels = json!({"metadata": {"labels": {"hardware": labels["hardware"]}}});
+                        let path = format!("/api/v1/nodes/{name}");
+                        self.admin.patch(&path, Patch::Merge, &labels.to_string()).await
+                    }
+                    told => told,
+                }
+            }
+        })
+    }
+}
+
+fn how(change: &Change) -> (&'static str, Patch, Value) {
+    match change {
+        Change::Tolerate(more) => {
+            let add = |one| json!({"op": "add", "path": "/spec/tolerations/-", "value": one});
+            ("", Patch::Json, more.iter().map(add).collect())
+        }
+        Change::Claim(uid) => ("", Patch::Merge, json!({"metadata": {"annotations": {MADE_FOR: uid}}})),
+        Change::Ungate => ("", Patch::Merge, json!({"spec": {"schedulingGates": null}})),
+        Change::Label => ("", Patch::Merge, json!({"metadata": {"labels": {"seen": "yes"}}})),
+        Change::Debug => {
+            let container = json!({"name": "e", "image": "i", "targetContainerName": "c"});
+            ("/ephemeralcontainers", Patch::Strategic, json!({"spec": {"ephemeralContainers": [container]}}))
+        }
+    }
+}
+
+fn outcome(told: Result<Value, ApiError>) -> Outcome {
+    match told {
+        Ok(object) => Outcome::Taken(object),
+        Err(error) if error.to_string().contains("ValidatingAdmissionPolicy 'taintward-") => {
+            // An expression that cannot be evaluated refuses as well, and is no answer.
+            assert!(!error.to_string().contains("resulted in error"), "{error}");
+            Outcome::Refused
+        }
+        Err(error) if error.code() == Some(404) => Outcome::Gone,
+        Err(error) if matches!(error.code(), Some(409 | 422)) => Outcome::Invalid,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// By the pool's spec.
+fn is_member(pool: &Pool, node: &Value) -> bool {
+    let nodes = &pool.spec["nodes"];
+    let labels = &node["metadata"]["labels"];
+    let selected = nodes["selector"]["matchLabels"].as_object();
+    list(nodes, "names").any(|name| *name == node["metadata"]["name"])
+        || selected.is_some_and(|all| all.iter().all(|(key, value)| labels[key] == *value))
+}
+
+/// It has the taints of this pool, and of no other.
+fn is_marked(plan: &Plan, own: Option<usize>, node: &Value) -> bool {
+    plan.pools.iter().enumerate().all(|(at, pool)| {
+        let taint = &pool.spec["taint"];
+        list(taint, "effects").all(|effect| {
+            let is_it = |one: &Value| {
+                one["key"] == taint["key"]
+                    && text(one, "value") == text(taint, "value")
+                    && one["effect"] == *effect
+            };
+            list(&node["spec"], "taints").any(is_it) == (own == Some(at))
+        })
+    })
+}
