@@ -99,7 +99,7 @@ fn what_a_pool_cannot_be_is_said_with_the_way_out() {
         ),
         ("value: a}", "value: -a}", "cannot be the value of a taint: write at most 63"),
         ("{names: [n1, n2]}", "{}", "no node can belong to it: write names, or a selector"),
-        ("Deny", "Forbid", "supported values: \"Deny\", \"Warn\", \"Off\""),
+        ("Deny", "Forbid", "supported values: \"Deny\", \"Evict\", \"Warn\", \"Off\""),
         ("enforcement: Deny", "enforce: Deny", "unknown field \"spec.enforce\""),
         ("users: {", "users: {}\n  x: {", "unknown field \"spec.x\""),
         ("nodes: {", "nodse: {", "unknown field \"spec.nodse\""),
@@ -121,7 +121,8 @@ fn a_teams_pods_get_there_and_others_are_refused() {
     stage.ok(&pod(&stage, "mine", "team-a", ""));
     stage.says("describe pod -n team-a mine", &["Tolerations:     example.com/pool=a\n"]);
     let affinity = stage.ok("get pod -n team-a mine -o jsonpath={.spec.affinity.nodeAffinity}");
-    assert!(affinity.contains(r#"{"key":"example.com/pool","operator":"In","values":["a"]}"#), "{affinity}");
+    let led = r#"{"key":"node-restriction.kubernetes.io/pool.team-a","operator":"In","values":["true"]}"#;
+    assert!(affinity.contains(led), "{affinity}");
     stage.fails(
         &pod(&stage, "sly", "team-b", SMUGGLED),
         "admission webhook \"pods.validate.taintward.io\" denied the request: the nodes of pool team-a are for pods in namespaces \

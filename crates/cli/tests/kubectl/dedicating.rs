@@ -20,7 +20,10 @@ fn one_object_makes_nodes_a_teams_own_and_leaves_no_trace() {
     stage.ok("apply -f pool.yaml");
     stage.ok("wait --for=condition=Ready dpool/team-a --timeout=60s");
     stage.until(TAINTS, |said| said == "n1=example.com/pool;n2=example.com/pool;n3=;n4=;n5=;n6=;");
-    assert_eq!(stage.ok("get nodes -l example.com/pool=a -o name"), "node/n1\nnode/n2\n");
+    assert_eq!(
+        stage.ok("get nodes -l node-restriction.kubernetes.io/pool.team-a=true -o name"),
+        "node/n1\nnode/n2\n"
+    );
     stage.ok(&pod(&stage, "mine", "team-a", ""));
     stage.ok("wait --for=condition=Ready -n team-a pod/mine --timeout=60s");
     let node = stage.ok("get pod -n team-a mine -o jsonpath={.spec.nodeName}");
@@ -44,6 +47,6 @@ fn one_object_makes_nodes_a_teams_own_and_leaves_no_trace() {
     stage.ok("delete dpool team-a --timeout=60s");
     stage.until(TAINTS, |said| said == "n1=;n2=;n3=;n4=;n5=;n6=;");
     assert_eq!(stage.ok("get nodes n1 n2 -o jsonpath={.items[*].metadata.labels}"), before);
-    assert_eq!(stage.ok("get nodes -l example.com/pool -o name"), "");
+    assert_eq!(stage.ok("get nodes -l node-restriction.kubernetes.io/pool.team-a -o name"), "");
     assert!(!stage.ok("get nodes -o yaml").contains("taintward.io/pool"));
 }
