@@ -10,6 +10,7 @@ mod judge;
 mod observer;
 mod properties;
 mod restarts;
+mod silent_on_purpose;
 mod timeline;
 mod turns;
 mod world;
