@@ -3,13 +3,14 @@
 //! Comes in: the checkout; two pinned tools, which are installed if they are not there.
 //! Goes out: in one folder, `taintward` with the list of its dependencies in it (cargo-auditable) and
 //!           `taintward.cdx.json` (CycloneDX).
-//! Keeps:    no path of the machine that built it is in the program: it is looked for.
+//! Keeps:    no path of the machine that built it is in the program: it is looked for; with `--twice`, another folder makes
+//!           the same program.
 //! Not here: the image (`deploy/Containerfile`, which builds in the same way), signatures.
 
 use crate::sources::{self, root};
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -22,6 +23,9 @@ pub(crate) struct Arguments {
     /// The profile of Cargo.toml: `profiling` keeps what docs/profiling.md needs
     #[arg(long, default_value = "release")]
     profile: String,
+    /// Build once more, offline and in another folder, and fail unless every byte is the same
+    #[arg(long)]
+    twice: bool,
 }
 
 /// What is needed beside cargo, in these versions.
@@ -34,25 +38,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let tools = tools()?;
     let home = env::home_dir().context("there is no home folder, and so no cargo")?;
     let registry = env::var_os("CARGO_HOME").map_or_else(|| home.join(".cargo"), PathBuf::from);
-    // Flags of its own would build everything anew each time: they have a folder of their own.
-    let target = root().join("target/shipped");
-    let flags = [(registry.as_path(), "/cargo"), (root(), "/taintward")]
-        .map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
-    let mut build = sources::cargo();
-    build.args(["auditable", "build", "--locked", "--package", "taintward", "--profile", &arguments.profile]);
-    build.arg("--target-dir").arg(&target).env("PATH", &tools);
-    build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}")).env_remove("RUSTFLAGS");
-    // What is C in it (ring) would have them, too.
-    let in_c = format!(
-        "-ffile-prefix-map={}=/cargo -ffile-prefix-map={}=/taintward",
-        registry.display(),
-        root().display()
-    );
-    sources::run(build.env("CFLAGS", in_c))?;
-
-    let built = target.join(&arguments.profile).join("taintward");
+    let registry = registry.as_path();
+    let built = build(root(), registry, &arguments.profile, &tools, &["--locked"])?;
     let program = fs::read(&built).with_context(|| format!("reading {}", built.display()))?;
-    let private: Vec<&Path> = vec![&registry, root(), &home];
+    let private = [registry, root(), &home];
     let found = told(&program, &private);
     ensure!(found.is_empty(), "{} tells where it was built: {}", built.display(), found.join(", "));
     ensure!(has(&program, DEPENDENCIES), "{} does not list what it is made of", built.display());
@@ -83,7 +72,57 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     ensure!(found.is_empty(), "the bill of materials tells where it was made: {}", found.join(", "));
     fs::write(out.join("taintward.cdx.json"), bill)?;
     println!("what ships: {}", out.display());
+    if arguments.twice {
+        let other = Copy::of_checkout()?;
+        let again = build(&other.0, registry, &arguments.profile, &tools, &["--locked", "--offline"])?;
+        let again = fs::read(&again).with_context(|| format!("reading {}", again.display()))?;
+        ensure!(again == program, "built in {} it is another program", other.0.display());
+        println!("built again offline in another folder: the same {} bytes", program.len());
+    }
     Ok(())
+}
+
+/// Builds the program as it ships; where it is then.
+fn build(folder: &Path, registry: &Path, profile: &str, tools: &OsStr, how: &[&str]) -> Result<PathBuf> {
+    // Flags of its own would build everything anew each time: they have a folder of their own.
+    let target = folder.join("target/shipped");
+    let flags = [(registry, "/cargo"), (folder, "/taintward")]
+        .map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display()));
+    let mut build = sources::cargo();
+    build.current_dir(folder).args(["auditable", "build", "--package", "taintward", "--profile", profile]);
+    build.args(how).arg("--target-dir").arg(&target).env("PATH", tools);
+    build.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}")).env_remove("RUSTFLAGS");
+    // What is C in it (ring) would have them, too.
+    let in_c = format!(
+        "-ffile-prefix-map={}=/cargo -ffile-prefix-map={}=/taintward",
+        registry.display(),
+        folder.display()
+    );
+    sources::run(build.env("CFLAGS", in_c))?;
+    Ok(target.join(profile).join("taintward"))
+}
+
+/// What git knows of the checkout, as it stands there, in a folder that goes when this is dropped.
+struct Copy(PathBuf);
+
+impl Copy {
+    fn of_checkout() -> Result<Self> {
+        let copy = Self(env::temp_dir().join(format!("taintward-twice-{}/elsewhere", std::process::id())));
+        let said = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output()?;
+        ensure!(said.status.success(), "git does not say what belongs to the checkout");
+        for name in String::from_utf8(said.stdout)?.split_terminator('\0') {
+            let (from, to) = (root().join(name), copy.0.join(name));
+            fs::create_dir_all(to.parent().context("it has no folder")?)?;
+            fs::copy(&from, to).with_context(|| format!("copying {}", from.display()))?;
+        }
+        Ok(copy)
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        let _ = self.0.parent().map(fs::remove_dir_all);
+    }
 }
 
 /// A PATH with the tools in it, each in a folder of its version.
