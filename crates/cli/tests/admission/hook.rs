@@ -94,6 +94,11 @@ impl Hook {
         records.filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
+    /// All it was told to listen at.
+    pub(crate) fn ports(&self) -> [u16; 2] {
+        [self.port, self.metrics]
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.program.pid()
     }

@@ -4,7 +4,7 @@
 //! Goes out: findings; memory before and after.
 //! Not here: bodies that come slowly (`crowd.rs`).
 
-use super::ground::{Found, Ground, demand};
+use super::ground::{Found, Ground, Shown, demand};
 use crate::admission::client::question;
 use crate::admission::register::plain_pod;
 use serde_json::json;
@@ -40,8 +40,11 @@ pub(crate) async fn bodies(ground: &Ground) -> Found {
     }
     let after = ground.resident();
     demand(after < before + GROWTH, format!("40 MiB took memory: {before} KiB before, {after} KiB after"))?;
-    Ok(format!(
-        "200 up to 36 MiB, then 413; {idle} KiB resident, {before} KiB after {BODIES} pods of 3 MiB, {after} KiB after {BODIES} \
-         of 36 and 40 MiB each"
+    Ok(Shown::with(
+        "two objects of 3 MiB with every character written as six (36 MiB) are answered, 40 MiB are refused with 413; memory grows \
+         by less than one of the bodies",
+        format!(
+            "{idle} KiB resident, {before} after {BODIES} pods of 3 MiB, {after} after {BODIES} of 36 and 40 MiB each"
+        ),
     ))
 }

@@ -4,7 +4,7 @@
 //! Goes out: findings.
 //! Not here: arbitrary bytes (`fuzz`, the webhook's own tests).
 
-use super::ground::{Found, Ground, demand};
+use super::ground::{Found, Ground, Shown, demand};
 use crate::admission::client::question;
 use crate::admission::pods::cases;
 use crate::admission::register::{namespace, plain_pod, pods, tolerations};
@@ -101,10 +101,10 @@ pub(crate) async fn senseless(ground: &mut Ground) -> Found {
     demand(ground.hook.is_running() && ground.hook.pid() == pid, "the process is gone")?;
     let broke = ground.hook.metric("taintward_webhook_panics_total", "");
     demand(broke == 0.0, format!("{broke} rules broke down"))?;
-    Ok(format!(
-        "{} of them, at both paths: 400 each, in one line; {} odd objects: an answer each; the process lives",
-        all.len(),
-        odd.len()
+    Ok(Shown::with(
+        "no JSON, half of it, the same key twice, NaN, other kinds, no uid and others, at both paths: 400 each, in one line; odd \
+         objects, 10,000 deep and more: an answer each; the process lives",
+        format!("{} and {}", all.len(), odd.len()),
     ))
 }
 
@@ -125,8 +125,9 @@ pub(crate) async fn answers(ground: &Ground) -> Found {
         }
     }
     demand(steps > PODS, format!("only {steps} steps"))?;
-    Ok(format!(
-        "{PODS} questions, each uid echoed; {steps} steps, all under /spec/tolerations or /spec/affinity"
+    Ok(Shown::with(
+        "each uid comes back; each step of a patch is under /spec/tolerations or /spec/affinity, and removes nothing",
+        format!("{PODS} questions, {steps} steps"),
     ))
 }
 
@@ -164,7 +165,9 @@ pub(crate) async fn nothing_is_lost(ground: &Ground) -> Found {
         }
     }
     demand(compared > PODS / 2 && refused > 5, format!("{compared} and {refused}"))?;
-    Ok(format!(
-        "{compared} pods keep all they had, in its place; {refused} that a server refuses stay refused"
+    Ok(Shown::with(
+        "pods created with and without the webhook on a real API server: all keep what they had, in its place; those that a server \
+         refuses stay refused",
+        format!("{compared} kept, {refused} refused"),
     ))
 }

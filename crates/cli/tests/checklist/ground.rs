@@ -16,7 +16,30 @@ use taintward_cluster::certificates::Authority;
 use taintward_cluster::{Account, Admission, Api, Audit, Cluster, Options, Tools};
 
 /// What was found; or why the item fails.
-pub(crate) type Found = Result<String, String>;
+pub(crate) type Found = Result<Shown, String>;
+
+/// What is found each time, and what differs from run to run.
+pub(crate) struct Shown {
+    pub(crate) result: String,
+    pub(crate) figures: String,
+}
+
+impl Shown {
+    pub(crate) fn with(result: impl fmt::Display, figures: impl fmt::Display) -> Self {
+        Self { result: format!("ok: {result}"), figures: figures.to_string() }
+    }
+
+    /// Without a word before it: it was not looked at just now.
+    pub(crate) fn as_it_is(result: String) -> Self {
+        Self { result, figures: String::new() }
+    }
+}
+
+impl From<&str> for Shown {
+    fn from(result: &str) -> Self {
+        Self::with(result, "")
+    }
+}
 
 /// Fails with these words unless it is so.
 pub(crate) fn demand(so: bool, otherwise: impl fmt::Display) -> Result<(), String> {

@@ -4,7 +4,7 @@
 //! Goes out: how long answers took; counted from when a question was due, not from when it could be sent.
 //! Not here: how many would be possible (`cargo xtask bench webhook`).
 
-use super::ground::{Found, Ground, Yardstick, at_most};
+use super::ground::{Found, Ground, Shown, Yardstick, at_most};
 use crate::admission::client::question;
 use crate::admission::register::plain_pod;
 use std::time::Duration;
@@ -15,6 +15,7 @@ const LASTS: Duration = Duration::from_secs(10);
 /// From one question to the next on one connection: all together ask a thousand a second.
 const PAUSE: Duration = Duration::from_millis(20);
 const LIMIT: Duration = Duration::from_millis(100);
+const SAID: &str = "at 1,000 questions a second for 10 s, p99.9 below 100 ms, but for what the machine holds up others for as well";
 /// Others on the machine may take it away for a while; not each time.
 const TRIES: usize = 3;
 
@@ -25,7 +26,7 @@ pub(crate) async fn at_a_thousand_a_second(ground: &Ground) -> Found {
         let took = round(ground).await;
         let (stall, asked) = (yardstick.worst(), took.len());
         let (median, late) = (at_most(took.clone(), 500), at_most(took, 999));
-        let result = format!(
+        let figures = format!(
             "{asked} questions, p50 {:.1} ms, p99.9 {:.1} ms, while the machine held up a sleeper for {:.1} ms; {} KiB resident",
             millis(median),
             millis(late),
@@ -34,9 +35,9 @@ pub(crate) async fn at_a_thousand_a_second(ground: &Ground) -> Found {
         );
         // A question passes through two processes, each of which may be held up.
         if late < LIMIT + 2 * stall {
-            return Ok(result);
+            return Ok(Shown::with(SAID, figures));
         }
-        said.push(result);
+        said.push(figures);
     }
     Err(said.join("; "))
 }

@@ -4,7 +4,8 @@
 //! Goes out: findings.
 //! Not here: the account of the controllers.
 
-use super::ground::{Found, Ground, demand};
+use super::elsewhere::record_of_the_controllers;
+use super::ground::{Found, Ground, Shown, demand};
 use crate::admission::account::{NAMESPACE, SECRET};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -55,9 +56,10 @@ pub(crate) async fn what_the_account_may_do(ground: &Ground) -> Found {
         let allowed = answer["status"]["allowed"] == true;
         demand(allowed == *granted, format!("{verb} {group}/{resource}/{subresource} {name}: {allowed}"))?;
     }
-    Ok(format!(
-        "{} questions answered as they should be: it watches, and writes its own Secret",
-        QUESTIONS.len()
+    Ok(Shown::with(
+        "it watches nodes, namespaces, pools and policies, and writes its one Secret and its own configurations; not a pod, not a \
+         node, no other Secret",
+        format!("{} questions", QUESTIONS.len()),
     ))
 }
 
@@ -77,5 +79,12 @@ pub(crate) async fn what_the_account_did(ground: &Ground) -> Found {
         demand(fine, format!("{} {} was asked for", entry.verb, entry.resource))?;
         kinds.insert(format!("{} {}", entry.verb, entry.resource));
     }
-    Ok(format!("{} requests: {}", own.len(), kinds.into_iter().collect::<Vec<_>>().join(", ")))
+    let kinds = kinds.into_iter().collect::<Vec<_>>().join(", ");
+    Ok(Shown::with(
+        format!(
+            "all the while the webhook's account has read what it watches, and nothing besides but its Secret and configurations; {}",
+            record_of_the_controllers()?
+        ),
+        format!("{} requests: {kinds}", own.len()),
+    ))
 }

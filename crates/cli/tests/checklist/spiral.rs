@@ -4,7 +4,7 @@
 //! Goes out: findings.
 //! Not here: one webhook under load (`webhook_real.rs`).
 
-use super::ground::{Found, Ground, demand};
+use super::ground::{Found, Ground, Shown, demand};
 use crate::admission::hook::{Files, Hook, all};
 use crate::admission::register::{Registered, asks, namespace, plain_pod, pods, register_as, tolerations};
 use serde_json::json;
@@ -51,8 +51,8 @@ pub(crate) async fn two_replicas_die(ground: &Ground) -> Found {
             demand(create("after").await? == 2, "nobody answers again")?;
         }
     }
-    Ok(format!(
-        "with both gone a pod is created in {} ms, without tolerations; they come back and are asked",
-        took.as_millis()
+    Ok(Shown::with(
+        "with both replicas killed a pod is created all the same, without tolerations; they come back and are asked",
+        format!("{} ms", took.as_millis()),
     ))
 }

@@ -1,0 +1,160 @@
+//! # Installed: items 1, 2, 3, 7 and 29
+//! Room:     what both accounts may do, as the API server says it; pods at their level; whose requests go first.
+//! Comes in: the whole installation, on the ground's API server; `golden/rbac-*.txt` (`GOLDEN=overwrite` writes them anew).
+//! Goes out: findings.
+//! Not here: how an installation comes and goes (`install_real.rs`), what accounts may write (`install_bounds.rs`).
+
+use super::ground::{Found, Ground, demand};
+use crate::admission::hook::PATIENCE;
+use crate::install::cluster::{Installed, RULES_OF};
+use std::path::Path;
+use taintward_cluster::{Account, wait};
+
+const IMAGE: &str = "--image=registry.example.com/taintward:1";
+
+/// What the ground has of it already is taken over.
+pub(crate) fn on(ground: &Ground) -> Installed<'_> {
+    let there = Installed::on(&ground.cluster, ground.cluster.kubeconfig(Account::Admin, 0));
+    there.done(&["--apply", IMAGE, "--force-conflicts"]);
+    there
+}
+
+pub(crate) fn golden(there: &Installed<'_>) -> Found {
+    for (account, namespace, name) in RULES_OF {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/{name}.txt"));
+        let said = there.may(account, namespace);
+        assert!(!said.contains('*'), "no wildcards: {said}");
+        if std::env::var("GOLDEN").as_deref() == Ok("overwrite") {
+            std::fs::write(&path, &said).unwrap();
+        }
+        let kept = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            said == kept,
+            "{account} in {namespace:?} may do something else than {}:\n{said}",
+            path.display()
+        );
+    }
+    let accounts = there.json("get serviceaccounts -l app.kubernetes.io/name=taintward");
+    let accounts = accounts["items"].as_array().unwrap();
+    assert_eq!(accounts.len(), 2, "one for each part");
+    assert!(accounts.iter().all(|account| account["automountServiceAccountToken"] == false));
+    Ok("both, in their own namespace and in another, by the API server's own list; no token is mounted by itself".into())
+}
+
+pub(crate) fn wildcards(there: &Installed<'_>) -> Found {
+    let roles = there.json("get clusterroles,roles -A -l app.kubernetes.io/name=taintward");
+    let roles = roles["items"].as_array().unwrap();
+    assert!(roles.len() > 5);
+    let rules = roles.iter().flat_map(|role| role["rules"].as_array().unwrap());
+    assert!(rules.into_iter().all(|rule| !rule.to_string().contains("\"*\"")));
+    Ok("in no verb, group or resource of any ClusterRole or Role that is installed".into())
+}
+
+pub(crate) fn escalation(there: &Installed<'_>) -> Found {
+    let never = [
+        "create pods",
+        "create pods --subresource=exec",
+        "get secrets",
+        "list secrets",
+        "create secrets",
+        "delete secrets/taintward-webhook-certificate",
+        "patch nodes --subresource=status",
+        "impersonate users",
+        "bind clusterroles",
+        "escalate clusterroles",
+        "create serviceaccounts --subresource=token",
+        "patch clusterroles",
+        "create mutatingwebhookconfigurations",
+        "delete mutatingwebhookconfigurations/taintward",
+        "patch validatingadmissionpolicies",
+        "delete validatingadmissionpolicybindings",
+        "create nodes",
+        "delete nodes",
+    ];
+    for account in ["taintward", "taintward-webhook"] {
+        for what in never {
+            assert!(!there.can(account, what), "{account} may {what}");
+        }
+    }
+    let rows = [
+        ("taintward", "delete pods", true),
+        ("taintward-webhook", "delete pods", false),
+        ("taintward", "patch nodes", true),
+        ("taintward-webhook", "patch nodes", false),
+        ("taintward", "update leases.coordination.k8s.io/taintward", true),
+        ("taintward", "update leases.coordination.k8s.io/another", false),
+        ("taintward-webhook", "update leases.coordination.k8s.io/taintward", false),
+        ("taintward", "get secrets/taintward-webhook-certificate", false),
+        ("taintward-webhook", "get secrets/taintward-webhook-certificate", true),
+        ("taintward-webhook", "patch secrets/taintward-webhook-certificate", true),
+        ("taintward-webhook", "patch secrets/another", false),
+        ("taintward-webhook", "patch mutatingwebhookconfigurations/taintward", true),
+        ("taintward-webhook", "patch mutatingwebhookconfigurations/another", false),
+    ];
+    for (account, what, expected) in rows {
+        assert_eq!(there.can(account, what), expected, "{account}: {what}");
+    }
+    Ok("`kubectl auth can-i` says no to creating pods, exec, nodes and their status, Secrets of others, impersonation, bind and escalate, \
+        tokens, roles, foreign webhook configurations, policies; and yes to what each needs"
+        .into())
+}
+
+pub(crate) fn restricted(there: &Installed<'_>) -> Found {
+    let level = "pod-security.kubernetes.io/enforce=restricted";
+    let (said, warned) =
+        there.kubectl(&format!("label --dry-run=server --overwrite ns taintward-system {level}"));
+    assert!(said.contains("namespace/taintward-system") && warned.is_empty(), "{said}{warned}");
+    let namespace = there.json("get namespace taintward-system");
+    assert_eq!(namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"], "restricted");
+    for name in ["taintward", "taintward-webhook"] {
+        let template = there.json(&format!("get deployment {name}"))["spec"]["template"].clone();
+        for probe in ["livenessProbe", "readinessProbe"] {
+            let port = &template["spec"]["containers"][0][probe]["httpGet"]["port"];
+            assert_eq!(port, "metrics", "{name}: not where questions come in");
+        }
+        let preferred = &template["spec"]["affinity"]["nodeAffinity"];
+        let preferred = &preferred["preferredDuringSchedulingIgnoredDuringExecution"][0]["preference"];
+        let role = "node-role.kubernetes.io/control-plane";
+        assert_eq!(preferred["matchExpressions"][0], serde_json::json!({"key": role, "operator": "Exists"}));
+        let borne = template["spec"]["tolerations"].as_array().unwrap().iter();
+        assert!(borne.clone().any(|one| one["key"] == role && one["effect"] == "NoSchedule"), "{template:#}");
+        let (said, warned) = there.pod(&template);
+        assert!(said.contains("created (server dry run)") && warned.is_empty(), "{name}: {said}{warned}");
+        let mut loose = template.clone();
+        loose["spec"]["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = true.into();
+        let (_, refused) = there.pod(&loose);
+        assert!(refused.contains("violates PodSecurity \"restricted"), "the level holds: {refused}");
+        let sources = &template["spec"]["volumes"][0]["projected"]["sources"];
+        let hour = &sources[0]["serviceAccountToken"]["expirationSeconds"];
+        assert!(hour.as_i64().is_some_and(|seconds| seconds <= 3600), "{template:#}");
+        assert_eq!(template["spec"]["automountServiceAccountToken"], false);
+    }
+    Ok("the API server takes the pods of both Deployments at that level without a word, and refuses them with \
+        allowPrivilegeEscalation"
+        .into())
+}
+
+/// What each account asks, and the FlowSchema that is meant for it.
+const FLOWS: [(&str, &str, &str); 3] = [
+    ("taintward", "get lease taintward -n taintward-system", "taintward-leader-election"),
+    ("taintward", "get nodes", "taintward"),
+    ("taintward-webhook", "get nodes", "taintward-webhook"),
+];
+
+/// An answer names the FlowSchema that its request was counted to.
+pub(crate) async fn fairness(there: &Installed<'_>) -> Found {
+    for (account, asked, schema) in FLOWS {
+        let found = there.json(&format!("get flowschema {schema}"));
+        let level = found["spec"]["priorityLevelConfiguration"]["name"].as_str().unwrap_or_default();
+        let own = if schema.ends_with("election") { "leader-election" } else { "workload-high" };
+        demand(level == own, format!("{schema} has the level {level:?}"))?;
+        let uid = found["metadata"]["uid"].as_str().ok_or("it has no uid")?.to_owned();
+        let line = format!("{asked} -v=8 --as=system:serviceaccount:taintward-system:{account}");
+        let counted = async || Ok(there.kubectl(&line).1.contains(&uid).then_some(()));
+        let waited = wait::until(&format!("{asked} to be counted to {schema}"), PATIENCE, counted).await;
+        waited.map_err(|why| why.to_string())?;
+    }
+    Ok("by the API server's answers, requests for the lease are counted to `leader-election`, all others of both accounts to \
+        `workload-high`: neither shares a level with ordinary pods"
+        .into())
+}

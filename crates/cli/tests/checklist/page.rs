@@ -1,0 +1,46 @@
+//! # Page: docs/security-checklist.md
+//! Room:     a line of its table; the table on the page and the one that was found.
+//! Comes in: what each item found.
+//! Goes out: the table on standard output; with `EXAMPLES=overwrite` the page, written anew.
+//! Not here: figures and times, which differ from run to run: they go to standard error.
+
+use super::items::ITEMS;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+const HEAD: &str = "| # | what holds | against | result | command |\n|--:|---|---|---|---|\n";
+
+/// What came of each item, by its number.
+pub(crate) type Results = BTreeMap<usize, String>;
+
+fn path() -> PathBuf {
+    super::elsewhere::file("docs/security-checklist.md")
+}
+
+/// The table of those that were run.
+pub(crate) fn table(results: &Results) -> String {
+    let row = |(number, result): (&usize, &String)| {
+        let item = &ITEMS[number - 1];
+        let (result, command) = (result.replace('|', "\\|"), item.command(*number));
+        format!("| {number} | {} | {} | {result} | `{command}` |\n", item.holds, item.against)
+    };
+    let rows: String = results.iter().map(row).collect();
+    format!("{HEAD}{rows}")
+}
+
+/// Whether the page shows this table; it does when `EXAMPLES=overwrite` lets it be written.
+pub(crate) fn shows(table: &str) -> bool {
+    let page = fs::read_to_string(path()).unwrap();
+    let (before, shown) = page.split_once(HEAD).unwrap();
+    let end: usize = shown.split_inclusive('\n').take_while(|line| line.starts_with('|')).map(str::len).sum();
+    let (shown, after) = shown.split_at(end);
+    if table.strip_prefix(HEAD) == Some(shown) {
+        return true;
+    }
+    if std::env::var("EXAMPLES").as_deref() != Ok("overwrite") {
+        return false;
+    }
+    fs::write(path(), format!("{before}{table}{after}")).unwrap();
+    true
+}
