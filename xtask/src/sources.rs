@@ -15,10 +15,15 @@ pub(crate) fn root() -> &'static Path {
     here.parent().unwrap_or(here)
 }
 
-/// `cargo`, the very one that started us, in the workspace.
+/// `cargo`, the very one that started us, in the workspace. It is not told what we were made of: build scripts that look at it
+/// (ring's) would run again, and all that needs them be built anew, each time we are started in another way.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    let ours = |name: &str| ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|start| name.starts_with(start));
+    for (name, _) in env::vars_os().filter(|(name, _)| name.to_str().is_some_and(ours)) {
+        command.env_remove(name);
+    }
     command
 }
 
