@@ -9,6 +9,7 @@ mod hog;
 mod lifecycle;
 mod load;
 mod measure;
+mod policies;
 mod report;
 mod sandbox;
 mod webhook;
@@ -70,6 +71,8 @@ enum Subject {
     Lifecycle,
     /// The admission webhook, asked directly and by a real API server
     Webhook,
+    /// What the policies of an installation cost a pod's creation, on a real API server
+    Policies,
 }
 
 /// A column of the table.
@@ -113,6 +116,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
             return sandbox::run(if arguments.quick { 3000 } else { arguments.pods.min(50_000) }).await;
         }
         Some(Subject::Lifecycle) => return lifecycle::run(arguments.quick, arguments.rounds).await,
+        Some(Subject::Policies) => return policies::run(arguments.quick).await,
         Some(Subject::Webhook) => return webhook::run(arguments.quick).await,
         None => {}
     }

@@ -4,7 +4,7 @@
 //! Goes out: a table on standard output and in docs/benchmarks-webhook.md.
 //! Not here: one client (`asking.rs`).
 
-mod asking;
+pub(super) mod asking;
 
 use super::load::Fleet;
 use crate::sources;

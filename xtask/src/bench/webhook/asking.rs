@@ -35,7 +35,7 @@ pub(super) struct Asker {
 }
 
 /// A pod of the usual size.
-pub(super) fn pod(name: &str) -> Value {
+pub(in crate::bench) fn pod(name: &str) -> Value {
     let container = |name: &str| {
         json!({
             "name": name, "image": "registry.example.com/team/app:1.2.3",
