@@ -4,6 +4,7 @@
 //! Goes out: a table with ratios and goals, on standard output and in docs/benchmarks.md.
 //! Not here: the load (`load.rs`), the measuring (`measure.rs`), the table (`report.rs`).
 
+mod flood;
 mod floor;
 mod hog;
 mod lifecycle;
@@ -71,6 +72,8 @@ enum Subject {
     Lifecycle,
     /// The admission webhook, asked directly and by a real API server
     Webhook,
+    /// The admission webhook under attack from the pod network, in the memory its pod is given
+    Flood,
     /// What the policies of an installation cost a pod's creation, on a real API server
     Policies,
 }
@@ -116,6 +119,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
             return sandbox::run(if arguments.quick { 3000 } else { arguments.pods.min(50_000) }).await;
         }
         Some(Subject::Lifecycle) => return lifecycle::run(arguments.quick, arguments.rounds).await,
+        Some(Subject::Flood) => return flood::run(arguments.quick).await,
         Some(Subject::Policies) => return policies::run(arguments.quick).await,
         Some(Subject::Webhook) => return webhook::run(arguments.quick).await,
         None => {}

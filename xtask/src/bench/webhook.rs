@@ -6,6 +6,7 @@
 
 pub(super) mod asking;
 
+use super::flood::confine::Confined;
 use super::load::Fleet;
 use crate::sources;
 use anyhow::{Context as _, Result, bail};
@@ -134,10 +135,16 @@ async fn eventually(api: &Api, path: &str, object: &Value) -> Result<()> {
     }
 }
 
+fn free_port() -> Result<u16> {
+    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
 /// The webhook's process, dead when dropped.
-struct Webhook {
+pub(super) struct Webhook {
     child: Child,
-    asker: Asker,
+    pub(super) asker: Asker,
+    /// The port of metrics and health; 0 where they share that of questions.
+    pub(super) metrics: u16,
     bundle: Vec<u8>,
     binary: PathBuf,
     folder: PathBuf,
@@ -153,16 +160,26 @@ impl Drop for Webhook {
 
 impl Webhook {
     async fn start(binary: &Path, cluster: &Cluster) -> Result<Self> {
+        Self::run(binary, cluster, Command::new(binary), 0).await
+    }
+
+    /// As it is installed: in so much memory, with a port of its own for metrics and health.
+    pub(super) async fn within(binary: &Path, cluster: &Cluster, confined: &Confined) -> Result<Self> {
+        Self::run(binary, cluster, confined.command(binary), free_port()?).await
+    }
+
+    async fn run(binary: &Path, cluster: &Cluster, mut command: Command, metrics: u16) -> Result<Self> {
         let folder = std::env::temp_dir().join(format!("taintward-bench-webhook-{}", std::process::id()));
         fs::create_dir_all(&folder)?;
         let made = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()])?;
         let (certificate, key) = (folder.join("tls.crt"), folder.join("tls.key"));
         fs::write(&certificate, made.cert.pem())?;
         fs::write(&key, made.signing_key.serialize_pem())?;
-        let port = std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
-        let child = Command::new(binary)
+        let port = free_port()?;
+        let child = command
             .args(["webhook", "--bind-address=127.0.0.1"])
             .arg(format!("--secure-port={port}"))
+            .arg(format!("--metrics-port={metrics}"))
             .arg(format!("--kubeconfig={}", cluster.kubeconfig(Account::Admin, 0).display()))
             .arg(format!("--tls-cert-file={}", certificate.display()))
             .arg(format!("--tls-private-key-file={}", key.display()))
@@ -171,15 +188,27 @@ impl Webhook {
             .context("starting the webhook")?;
         let asker = Asker::new(port, made.cert.der())?;
         let bundle = made.cert.pem().into_bytes();
-        let webhook = Self { child, asker, bundle, binary: binary.to_owned(), folder };
+        let webhook = Self { child, asker, metrics, bundle, binary: binary.to_owned(), folder };
         let until = Instant::now() + Duration::from_secs(30);
-        while !webhook.asker.is_ready().await {
+        while !webhook.is_ready().await {
             if Instant::now() > until {
                 bail!("the webhook is not ready within 30 s");
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         Ok(webhook)
+    }
+
+    async fn is_ready(&self) -> bool {
+        match self.metrics {
+            0 => self.asker.is_ready().await,
+            port => crate::http::get(port, "/readyz").is_ok_and(|(status, _)| status == 200),
+        }
+    }
+
+    /// The very process that was started.
+    pub(super) fn is_alive(&mut self) -> Result<bool> {
+        Ok(self.child.try_wait()?.is_none())
     }
 
     fn usage(&self) -> Result<usage::Usage> {
@@ -220,7 +249,7 @@ async fn creates(webhook: &Webhook, api: &Api, amount: &Amount) -> Result<Vec<[D
             let which = (round + turn) % 3;
             let rules = which.checked_sub(1).map(|at| INSTALLED[at]);
             if let Some(rules) = rules {
-                register(webhook, api, rules).await?;
+                register(webhook, api, rules, "Fail").await?;
             }
             middle[which] = timed(api, &format!("r{round}-{which}"), amount.creates).await?;
             if let Some(rules) = rules {
@@ -249,12 +278,12 @@ async fn timed(api: &Api, name: &str, number: usize) -> Result<Duration> {
 }
 
 /// The configurations of an installation, with an address in the place of its Service, and an answer demanded.
-fn configurations(webhook: &Webhook, rules: &str) -> Result<Vec<(String, Value)>> {
+fn configurations(webhook: &Webhook, rules: &str, failure: &str) -> Result<Vec<(String, Value)>> {
     use base64::Engine as _;
     let bundle = base64::engine::general_purpose::STANDARD.encode(&webhook.bundle);
     let output = Command::new(&webhook.binary)
-        .args(["install", "--parts=webhook", "--failure-policy=Fail", "-o", "json"])
-        .arg(format!("--rules={rules}"))
+        .args(["install", "--parts=webhook", "-o", "json"])
+        .args([format!("--rules={rules}"), format!("--failure-policy={failure}")])
         .output()?;
     let mut list: Value = serde_json::from_slice(&output.stdout).context("what is installed")?;
     let mut found = Vec::new();
@@ -271,8 +300,8 @@ fn configurations(webhook: &Webhook, rules: &str) -> Result<Vec<(String, Value)>
     Ok(found)
 }
 
-async fn register(webhook: &Webhook, api: &Api, rules: &str) -> Result<()> {
-    for (path, object) in configurations(webhook, rules)? {
+pub(super) async fn register(webhook: &Webhook, api: &Api, rules: &str, failure: &str) -> Result<()> {
+    for (path, object) in configurations(webhook, rules, failure)? {
         api.create(&path, &object).await?;
     }
     // API servers learn of configurations by watching.
@@ -281,7 +310,7 @@ async fn register(webhook: &Webhook, api: &Api, rules: &str) -> Result<()> {
 }
 
 async fn unregister(webhook: &Webhook, api: &Api, rules: &str) -> Result<()> {
-    for (path, object) in configurations(webhook, rules)? {
+    for (path, object) in configurations(webhook, rules, "Fail")? {
         let name = object["metadata"]["name"].as_str().context("a name")?;
         api.delete(&format!("{path}/{name}"), &json!({})).await?;
     }

@@ -29,9 +29,9 @@ pub(super) struct Took {
 
 /// Asks a webhook on loopback.
 #[derive(Clone)]
-pub(super) struct Asker {
-    port: u16,
-    connector: TlsConnector,
+pub(in crate::bench) struct Asker {
+    pub(in crate::bench) port: u16,
+    pub(in crate::bench) connector: TlsConnector,
 }
 
 /// A pod of the usual size.
@@ -68,7 +68,7 @@ pub(in crate::bench) fn pod(name: &str) -> Value {
 }
 
 /// A question about one.
-pub(super) fn question(namespace: &str, number: usize) -> Bytes {
+pub(in crate::bench) fn question(namespace: &str, number: usize) -> Bytes {
     let kind = json!({"group": "", "version": "v1", "kind": "Pod"});
     let resource = json!({"group": "", "version": "v1", "resource": "pods"});
     let question = json!({
@@ -113,7 +113,7 @@ impl Asker {
         matches!(tokio::time::timeout(Duration::from_secs(2), asked).await, Ok(Ok(true)))
     }
 
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>> {
+    pub(in crate::bench) async fn connect(&self) -> Result<SendRequest<Full<Bytes>>> {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).await?;
         stream.set_nodelay(true)?;
         let stream = self.connector.connect(ServerName::try_from("127.0.0.1")?, stream).await?;
@@ -187,7 +187,7 @@ impl Asker {
     }
 }
 
-async fn ask(sender: &mut SendRequest<Full<Bytes>>, body: &Bytes) -> Result<()> {
+pub(in crate::bench) async fn ask(sender: &mut SendRequest<Full<Bytes>>, body: &Bytes) -> Result<()> {
     let request = http::Request::post("/mutate?timeout=2s")
         .header("host", "127.0.0.1")
         .header("content-type", "application/json")

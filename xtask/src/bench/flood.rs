@@ -1,0 +1,212 @@
+//! # Flood: the webhook under attack from the pod network, in the memory its pod is given
+//! Room:     a real API server with the policies of an installation and the shipped webhook in a cgroup; attackers beside them.
+//! Comes in: the release binary; the right to make a cgroup, without which it runs without a limit and says so.
+//! Goes out: how long good questions took, what was admitted, memory, whether it is the same process: on standard output and in
+//!           docs/benchmarks-flood.md; an error if a forbidden pod got in.
+//! Not here: the attackers (`attack.rs`), the same in small for every change (the webhook's own tests, the security checklist).
+
+mod attack;
+pub(super) mod confine;
+
+use super::load::Fleet;
+use super::policies;
+use super::report::machine;
+use super::webhook::{self, asking};
+use crate::sources;
+use anyhow::{Context as _, Result, ensure};
+use attack::Attack;
+use confine::Confined;
+use serde_json::{Value, json};
+use std::fs;
+use std::time::{Duration, Instant};
+use taintward_cluster::{Account, Api, Audit, Cluster, Options, Tools};
+
+/// What the manifests give its container.
+const MEMORY: u64 = 128 << 20;
+const GOAL: Duration = Duration::from_millis(100);
+/// Good questions a second.
+const PACE: u32 = 50;
+/// Each so many of them come on a connection of their own.
+const ANEW: u32 = 4;
+const PODS: &str = "/api/v1/namespaces/ns-7/pods";
+
+/// What came of it.
+struct Readings {
+    took: Vec<Duration>,
+    unanswered: usize,
+    refused: usize,
+    admitted: usize,
+    created: Vec<Duration>,
+    /// The longest that the machine held up who only slept for a millisecond, again and again.
+    stall: Duration,
+}
+
+pub(crate) async fn run(quick: bool) -> Result<()> {
+    let lasts = Duration::from_secs(if quick { 5 } else { 60 });
+    let tools = Tools::find_or_build()?;
+    let binary = sources::build_taintward(true)?;
+    let cluster = Cluster::start(&tools, Options { audit: Audit::Off, ..Options::default() }).await?;
+    let api = Fleet::new(cluster.api(Account::Admin).await?).api;
+    let bindings = policies::install(&cluster, &api).await?;
+    policies::bind(&api, &bindings, true).await?;
+    api.create("/apis/taintward.io/v1alpha1/dedicatedpools", &policies::pool(0)).await?;
+    let confined = Confined::to(MEMORY);
+    let mut hook = webhook::Webhook::within(&binary, &cluster, &confined).await?;
+    webhook::register(&hook, &api, "*", "Ignore").await?;
+    ensure!(policies::keeps_out(&api).await?, "the policies do not hold");
+
+    let calm = measure(&hook, &api, lasts / 4).await?;
+    let attack = Attack::begin(&hook)?;
+    attack.is_whole()?;
+    let under = measure(&hook, &api, lasts).await?;
+    let brought = attack.end();
+    let alive = hook.is_alive()?;
+    let memory = confined.most();
+    let text = table(&calm, &under, &brought, alive, memory);
+    println!("\n{text}");
+    ensure!(under.admitted == 0, "{} forbidden pods were admitted", under.admitted);
+    ensure!(alive, "the webhook has ended");
+    if quick {
+        return Ok(());
+    }
+    let command: Vec<String> = std::env::args().skip(1).collect();
+    let text = format!(
+        "# The webhook under attack\n\nMade by `cargo xtask {}`: `taintward webhook` as installed, beside a real API server with the policies \
+         of an installation, attacked for {} s from other addresses of the same machine, whose cores all of them share; {}\n\n{text}",
+        command.join(" "),
+        lasts.as_secs(),
+        machine()
+    );
+    let file = sources::root().join("docs/benchmarks-flood.md");
+    fs::write(&file, text)?;
+    println!("written to {}", file.display());
+    Ok(())
+}
+
+/// Good questions at their pace, and pods that may come in and that may not.
+async fn measure(hook: &webhook::Webhook, api: &Api, lasts: Duration) -> Result<Readings> {
+    let sleeper = std::thread::spawn(move || {
+        let (begin, moment, mut worst) = (Instant::now(), Duration::from_millis(1), Duration::ZERO);
+        while begin.elapsed() < lasts {
+            let began = Instant::now();
+            std::thread::sleep(moment);
+            worst = worst.max(began.elapsed().saturating_sub(moment));
+        }
+        worst
+    });
+    let (asked, tried) = futures::join!(ask(hook, lasts), create(api, lasts));
+    let ((took, unanswered), (refused, admitted, created)) = (asked, tried?);
+    let stall = sleeper.join().unwrap_or_default();
+    Ok(Readings { took, unanswered, refused, admitted, created, stall })
+}
+
+/// Times count from when a question was due.
+async fn ask(hook: &webhook::Webhook, lasts: Duration) -> (Vec<Duration>, usize) {
+    let (body, begin, pause) = (asking::question("ns-7", 0), Instant::now(), Duration::from_secs(1) / PACE);
+    let (mut took, mut unanswered, mut kept) = (Vec::new(), 0, None);
+    for number in 0_u32.. {
+        let due = begin + pause * number;
+        if due > begin + lasts {
+            break;
+        }
+        tokio::time::sleep(due.saturating_duration_since(Instant::now())).await;
+        if number % ANEW == 0 {
+            kept = None;
+        }
+        let asked = async {
+            let mut sender = match kept.take() {
+                Some(sender) => sender,
+                None => hook.asker.connect().await?,
+            };
+            asking::ask(&mut sender, &body).await?;
+            anyhow::Ok(sender)
+        };
+        // An API server waits no longer.
+        match tokio::time::timeout(Duration::from_secs(2), asked).await {
+            Ok(Ok(sender)) => {
+                kept = Some(sender);
+                took.push(due.elapsed());
+            }
+            _ => unanswered += 1,
+        }
+    }
+    took.sort_unstable();
+    (took, unanswered)
+}
+
+/// By way of the API server: one that smuggles the pool's toleration in, and one that is none of its business.
+async fn create(api: &Api, lasts: Duration) -> Result<(usize, usize, Vec<Duration>)> {
+    let (begin, mut refused, mut admitted, mut created) = (Instant::now(), 0, 0, Vec::new());
+    for number in 0.. {
+        if begin.elapsed() > lasts {
+            break;
+        }
+        let name = format!("flood-{}-{number}", lasts.as_millis());
+        let mut smuggler = asking::pod(&format!("{name}-evil"));
+        smuggler["spec"]["tolerations"] =
+            json!([{"key": "dedicated", "value": "team-0", "effect": "NoSchedule"}]);
+        match api.create(PODS, &smuggler).await {
+            Ok(_) => admitted += 1,
+            Err(error) if matches!(error.code(), Some(403 | 422)) => refused += 1,
+            Err(error) => return Err(error).context("a pod that is to be refused"),
+        }
+        let (pod, began): (Value, _) = (asking::pod(&name), Instant::now());
+        api.create(PODS, &pod).await.context("a pod that may come in")?;
+        created.push(began.elapsed());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    created.sort_unstable();
+    Ok((refused, admitted, created))
+}
+
+fn at(sorted: &[Duration], share: usize) -> Duration {
+    sorted.get((sorted.len() * share / 100).min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
+}
+
+fn table(
+    calm: &Readings,
+    under: &Readings,
+    brought: &str,
+    alive: bool,
+    memory: Option<(u64, u64)>,
+) -> String {
+    let met = |met: bool| if met { "met" } else { "missed" };
+    let p99 = at(&under.took, 99);
+    let (most, kills) = memory.unzip();
+    let most = most.map_or("not limited: no cgroup was to be had".into(), |most| {
+        format!("{:.0} MiB", most as f64 / 1_048_576.0)
+    });
+    format!(
+        "| | before | under attack | goal | |\n|---|--:|--:|--:|---|\n\
+         | good questions, p50 | {:.1?} | {:.1?} | | |\n\
+         | good questions, p99 | {:.1?} | {p99:.1?} | {GOAL:?} | {} |\n\
+         | who only sleeps is held up by the machine, at most | {:.1?} | {:.1?} | | |\n\
+         | good questions without an answer within 2 s | {} of {} | {} of {} | 0 | {} |\n\
+         | forbidden pods admitted | {} of {} | {} of {} | 0 | {} |\n\
+         | creating a pod that may come in, p50 | {:.1?} | {:.1?} | | |\n\
+         | most memory of the cgroup, of {} MiB | | {most} | | {} |\n\
+         | restarts | | {} | 0 | {} |\n\n{brought}\n",
+        at(&calm.took, 50),
+        at(&under.took, 50),
+        at(&calm.took, 99),
+        met(p99 <= GOAL),
+        calm.stall,
+        under.stall,
+        calm.unanswered,
+        calm.unanswered + calm.took.len(),
+        under.unanswered,
+        under.unanswered + under.took.len(),
+        met(under.unanswered == 0),
+        calm.admitted,
+        calm.admitted + calm.refused,
+        under.admitted,
+        under.admitted + under.refused,
+        met(under.admitted == 0),
+        at(&calm.created, 50),
+        at(&under.created, 50),
+        MEMORY >> 20,
+        kills.map_or("", |kills| met(kills == 0)),
+        usize::from(!alive),
+        met(alive),
+    )
+}

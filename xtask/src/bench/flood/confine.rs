@@ -1,0 +1,68 @@
+//! # Confine: a program in a cgroup with a limit of memory
+//! Room:     cgroup v2, or v1's memory controller, whichever the machine has and lets us use.
+//! Comes in: a limit.
+//! Goes out: a command that starts a program within it; the most memory it had, and how often the kernel ended one.
+//! Not here: what is started.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Where groups are made: the file of the limit, of the most that was used, and of the kernel's kills.
+const PLACES: [(&str, &str, &str, &str); 2] = [
+    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.max_usage_in_bytes", "memory.oom_control"),
+    ("/sys/fs/cgroup", "memory.max", "memory.peak", "memory.events"),
+];
+
+/// Gone when dropped, if it is empty then.
+pub(crate) struct Confined(Option<Group>);
+
+struct Group {
+    folder: PathBuf,
+    most: &'static str,
+    kills: &'static str,
+}
+
+impl Confined {
+    pub(crate) fn to(bytes: u64) -> Self {
+        Self(PLACES.iter().find_map(|place| Group::make(place, bytes).ok()))
+    }
+
+    /// Starts a program in it, by a shell that goes there first.
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        let Some(group) = &self.0 else { return Command::new(program) };
+        let mut command = Command::new("sh");
+        let go = OsStr::new("echo $$ > \"$1/cgroup.procs\" && shift && exec \"$@\"");
+        command.arg("-c").arg(go).arg("sh").arg(&group.folder).arg(program);
+        command
+    }
+
+    /// Bytes, and kills.
+    pub(crate) fn most(&self) -> Option<(u64, u64)> {
+        let group = self.0.as_ref()?;
+        let most = fs::read_to_string(group.folder.join(group.most)).ok()?.trim().parse().ok()?;
+        let events = fs::read_to_string(group.folder.join(group.kills)).ok()?;
+        let kills = events.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        Some((most, kills.and_then(|kills| kills.parse().ok()).unwrap_or_default()))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+impl Group {
+    fn make(
+        (place, limit, most, kills): &(&str, &str, &'static str, &'static str),
+        bytes: u64,
+    ) -> std::io::Result<Self> {
+        let folder = Path::new(place).join(format!("taintward-bench-{}", std::process::id()));
+        fs::create_dir(&folder)?;
+        let group = Self { folder, most, kills };
+        fs::write(group.folder.join(limit), bytes.to_string())?;
+        Ok(group)
+    }
+}
