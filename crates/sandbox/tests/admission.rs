@@ -116,7 +116,8 @@ fn a_pools_pods_are_given_what_leads_them_there() {
     stage.pool("a", "Deny");
     let made = stage.pod("team-a", "mine", &json!({})).unwrap().object.value();
     let terms = &made["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
-    let wanted = json!([{"key": "example.com/pool", "operator": "In", "values": ["a"]}]);
+    let wanted =
+        json!([{"key": "node-restriction.kubernetes.io/pool.a", "operator": "In", "values": ["true"]}]);
     assert_eq!(terms["nodeSelectorTerms"][0]["matchExpressions"], wanted, "{made}");
     let tolerated = made["spec"]["tolerations"].as_array().unwrap();
     assert!(tolerated.iter().any(|one| one["key"] == "example.com/pool" && one["value"] == "a"), "{made}");

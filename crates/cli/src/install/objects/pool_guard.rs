@@ -31,7 +31,8 @@ const RESOURCES: [&str; 3] = ["pods", "pods/ephemeralcontainers", "pods/resize"]
 const NO_MIRROR: &str = "!('system:nodes' in request.userInfo.?groups.orValue([]) && \
     'kubernetes.io/config.mirror' in object.metadata.?annotations.orValue({}))";
 
-/// No pool has a taint that Kubernetes puts on nodes. Most pods tolerate nothing else, and so cost next to nothing.
+/// No pool has a taint that Kubernetes puts on nodes. Most pods tolerate nothing else, and so cost this condition alone; an
+/// API server asks it once for each pool (docs/benchmarks-policies.md).
 const CONCERNS_POOLS: &str = "(request.operation == 'CREATE' && object.spec.?nodeName.orValue('') != '') || \
     object.spec.?tolerations.orValue([]).exists(t, !t.?key.orValue('').startsWith('node.kubernetes.io/')) || \
     'taintward.io/made-for' in object.metadata.?annotations.orValue({})";
