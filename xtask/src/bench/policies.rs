@@ -18,7 +18,7 @@ use taintward_cluster::api::Patch;
 use taintward_cluster::{Account, Api, ApiError, Audit, Cluster, Options, Tools};
 
 const GOAL: Duration = Duration::from_micros(300);
-const POOLS: [usize; 3] = [0, 10, 100];
+const POOLS: [usize; 4] = [0, 1, 10, 100];
 const PODS: &str = "/api/v1/namespaces/ns-7/pods";
 const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
 /// API servers learn of bindings and pools by watching, and compile what is new.

@@ -108,6 +108,10 @@ pub(crate) async fn senseless(ground: &mut Ground) -> Found {
     ))
 }
 
+/// What a patch may be about.
+const WRITTEN: [&str; 3] =
+    ["/spec/tolerations", "/spec/affinity", "/metadata/annotations/taintward.io~1made-for"];
+
 pub(crate) async fn answers(ground: &Ground) -> Found {
     let (mut client, mut steps) = (ground.client().await, 0);
     for (number, case) in cases(PODS).iter().enumerate() {
@@ -119,14 +123,17 @@ pub(crate) async fn answers(ground: &Ground) -> Found {
         let patch: Value = serde_json::from_slice(&STANDARD.decode(patch).unwrap()).unwrap();
         for step in patch.as_array().unwrap() {
             let (op, path) = (step["op"].as_str().unwrap(), step["path"].as_str().unwrap());
-            let allowed = ["/spec/tolerations", "/spec/affinity"].iter().any(|start| path.starts_with(start));
+            // Where there were no annotations, they come with the one.
+            let allowed =
+                path == "/metadata/annotations" || WRITTEN.iter().any(|start| path.starts_with(start));
             demand(allowed && ["test", "add", "replace"].contains(&op), format!("{op} {path}"))?;
             steps += 1;
         }
     }
     demand(steps > PODS, format!("only {steps} steps"))?;
     Ok(Shown::with(
-        "each uid comes back; each step of a patch is under /spec/tolerations or /spec/affinity, and removes nothing",
+        "each uid comes back; each step of a patch is about tolerations, affinity or the annotation taintward.io/made-for, and \
+         removes nothing",
         format!("{PODS} questions, {steps} steps"),
     ))
 }

@@ -68,7 +68,10 @@ pub(crate) const ITEMS: [Item; 40] = [
     here("the largest review an API server can send is answered, and larger ones cost nothing", AUTHOR),
     here("thousands of slow, silent and mad clients keep nobody waiting", NETWORK),
     here("what makes no sense gets an error, and what an API server may send an answer", AUTHOR),
-    here("an answer is about its question, and changes tolerations and affinity only", ADMIN),
+    here(
+        "an answer is about its question, and changes tolerations, affinity and one annotation of ours only",
+        ADMIN,
+    ),
     here("nothing that a pod brings is lost, and nothing is let in that a server refuses", ADMIN),
     by(BUDGETS, "a pod with 50,000 tolerations on a node with 5,000 taints costs no time", AUTHOR),
     by(STARTS, "no extreme of tolerationSeconds or timeAdded evicts early", "a node, a pod's author"),

@@ -27,15 +27,47 @@ const FILE: &str = "poolguard.yaml";
 /// them, they are judged.
 const RESOURCES: [&str; 3] = ["pods", "pods/ephemeralcontainers", "pods/resize"];
 
+/// Every taint of the pool might be tolerated. What is compared as numbers, and operators and effects that are not known,
+/// count as tolerating.
+macro_rules! bears {
+    ($barrier:literal, $tolerations:literal) => {
+        concat!(
+            $barrier,
+            ".size() > 0 && ",
+            $barrier,
+            ".all(e, ",
+            $tolerations,
+            ".exists(t, (t.?effect.orValue('') == e || !(t.?effect.orValue('') in ['NoSchedule', 'PreferNoSchedule', \
+             'NoExecute'])) && (t.?key.orValue('') == '' || t.key == params.spec.taint.key) && (!(t.?operator.orValue('') in ['', \
+             'Equal']) || t.?value.orValue('') == params.spec.taint.?value.orValue(''))))"
+        )
+    };
+}
+
 /// The shadow of a static pod is made by a kubelet, and runs already.
 const NO_MIRROR: &str = "!('system:nodes' in request.userInfo.?groups.orValue([]) && \
     'kubernetes.io/config.mirror' in object.metadata.?annotations.orValue({}))";
 
-/// No pool has a taint that Kubernetes puts on nodes. Most pods tolerate nothing else, and so cost this condition alone; an
-/// API server asks it once for each pool (docs/benchmarks-policies.md).
-const CONCERNS_POOLS: &str = "(request.operation == 'CREATE' && object.spec.?nodeName.orValue('') != '') || \
-    object.spec.?tolerations.orValue([]).exists(t, !t.?key.orValue('').startsWith('node.kubernetes.io/')) || \
-    'taintward.io/made-for' in object.metadata.?annotations.orValue({})";
+/// What may let the pod onto this pool's nodes. Most pods have nothing of it, and so cost this condition alone; an API
+/// server asks it once for each pool (docs/benchmarks-policies.md). Here are no variables.
+const CONCERNS_POOL: &str = concat!(
+    "(request.operation == 'CREATE' && object.spec.?nodeName.orValue('') != '' && \
+     object.spec.nodeName in params.?status.?nodeNames.orValue([])) || \
+     object.metadata.?annotations[?'taintward.io/made-for'].orValue('').contains(params.metadata.uid) || ",
+    bears!(
+        "params.spec.taint.?effects.orValue(['NoSchedule']).filter(e, e != 'PreferNoSchedule')",
+        "object.spec.?tolerations.orValue([])"
+    )
+);
+
+/// Only a pod that names its node, or that the DaemonSet controller makes and that concerns pools, is tied to one.
+static TIED: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "object.spec.?nodeName.orValue('') != '' || (request.userInfo.username in [{}] && \
+         object.spec.?tolerations.orValue([]).exists(t, !t.?key.orValue('').startsWith('node.kubernetes.io/')))",
+        names(&MAKERS[..2])
+    )
+});
 
 /// The pool keeps others out.
 const KEEPS_OUT: &str = "params.spec.?enforcement.orValue('Deny') in ['Deny', 'Evict'] && \
@@ -93,20 +125,6 @@ const TOLERATED: &str = "request.operation == 'UPDATE' ? oldObject.spec.?tolerat
 
 /// The effects that keep pods off.
 const BARRIER: &str = "params.spec.taint.?effects.orValue(['NoSchedule']).filter(e, e != 'PreferNoSchedule')";
-
-/// Every taint of the pool might be tolerated. What is compared as numbers, and operators and effects that are not known,
-/// count as tolerating.
-macro_rules! bears {
-    ($tolerations:literal) => {
-        concat!(
-            "variables.barrier.size() > 0 && variables.barrier.all(e, variables.",
-            $tolerations,
-            ".exists(t, (t.?effect.orValue('') == e || !(t.?effect.orValue('') in ['NoSchedule', 'PreferNoSchedule', \
-             'NoExecute'])) && (t.?key.orValue('') == '' || t.key == params.spec.taint.key) && (!(t.?operator.orValue('') in ['', \
-             'Equal']) || t.?value.orValue('') == params.spec.taint.?value.orValue(''))))"
-        )
-    };
-}
 
 /// What the pod could do before a change is not held against the one who changes it; letting it go where it could not
 /// go yet is.
@@ -178,7 +196,8 @@ pub(super) fn policies() -> [Planned; 5] {
 fn pools() -> Sheet {
     let kind = map([field("apiVersion", "taintward.io/v1alpha1"), field("kind", "DedicatedPool")]);
     let constraints = constraints(texts(["CREATE", "UPDATE"]), texts(RESOURCES));
-    policy(POOLS, kind, constraints, &variables(), &[(PROVEN, CLAIM), (VALID, MESSAGE)])
+    let concerns = named("concerns-this-pool", CONCERNS_POOL);
+    policy(POOLS, kind, constraints, concerns, &variables(), &[(PROVEN, CLAIM), (VALID, MESSAGE)])
 }
 
 fn nodes() -> Sheet {
@@ -187,13 +206,15 @@ fn nodes() -> Sheet {
     let mut variables: Vec<_> = variables().into_iter().filter(|(name, _)| needed.contains(name)).collect();
     variables.push(("unknown", UNKNOWN.as_str()));
     let constraints = constraints(texts(["CREATE"]), texts(["pods"]));
-    policy(NODES, kind, constraints, &variables, &[(KNOWN_NODE, UNKNOWN_NODE)])
+    let concerns = named("tied-to-a-node", TIED.as_str());
+    policy(NODES, kind, constraints, concerns, &variables, &[(KNOWN_NODE, UNKNOWN_NODE)])
 }
 
 fn policy(
     name: &'static str,
     kind: Sheet,
     constraints: Sheet,
+    concerns: Sheet,
     variables: &[(&'static str, &'static str)],
     validations: &[(&'static str, &'static str)],
 ) -> Sheet {
@@ -204,7 +225,7 @@ fn policy(
             field("reason", "Forbidden"),
         ]))
     });
-    let conditions = [named("no-mirror-pod", NO_MIRROR), named("concerns-pools", CONCERNS_POOLS)];
+    let conditions = [named("no-mirror-pod", NO_MIRROR), concerns];
     let spec = map([
         field("failurePolicy", "Fail"),
         field("paramKind", kind),
@@ -254,8 +275,8 @@ fn variables() -> [(&'static str, &'static str); 18] {
         ("tolerations", TOLERATIONS),
         ("tolerated", TOLERATED),
         ("barrier", BARRIER),
-        ("bears", bears!("tolerations")),
-        ("bore", bears!("tolerated")),
+        ("bears", bears!("variables.barrier", "variables.tolerations")),
+        ("bore", bears!("variables.barrier", "variables.tolerated")),
         ("creationLetsIn", CREATION_LETS_IN),
         ("changeLetsIn", CHANGE_LETS_IN),
     ]
