@@ -133,5 +133,6 @@ fn resident(number: usize, node: usize, seconds: i64) -> ResidentFact {
         },
         node: NodeName::new(&format!("node-{node:05}.example.internal")),
         tolerations: vec![bears("node.kubernetes.io/not-ready"), bears("node.kubernetes.io/unreachable")],
+        leaving: false,
     }
 }

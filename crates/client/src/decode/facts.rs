@@ -63,6 +63,7 @@ impl SeenPod {
             },
             node: node.clone(),
             tolerations: tolerations.clone(),
+            leaving: self.pod.standing == Standing::Terminating,
         })
     }
 }

@@ -75,7 +75,14 @@ fn both_encodings_say_whose_a_pod_is() {
     let identity = &seen.identity;
     assert_eq!((&*identity.namespace, &*identity.service_account), ("shop", "runner"));
     assert_eq!((&*identity.priority_class, identity.owner), ("high", Owner::DaemonSet));
-    assert!(identity.mirror);
+    assert!(identity.mirror && !seen.leaving);
+}
+
+#[test]
+fn one_that_is_being_deleted_says_so() {
+    let mut pod = json_pod();
+    pod["metadata"]["deletionTimestamp"] = json!("2027-01-15T08:00:00Z");
+    assert!(resident(SeenPod::from_json(pod.to_string().as_bytes())).unwrap().leaving);
 }
 
 #[test]

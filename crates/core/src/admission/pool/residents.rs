@@ -29,13 +29,15 @@ pub struct ResidentFact {
     pub node: NodeName,
     /// `spec.tolerations`.
     pub tolerations: Vec<Toleration>,
+    /// `metadata.deletionTimestamp` is set: it goes by itself.
+    pub leaving: bool,
 }
 
 impl ResidentFact {
     /// The same, with the labels of its namespace.
     pub fn resident<'r>(&'r self, namespace: Option<&'r Labels>) -> Resident<'r> {
-        let Self { uid, name, identity, node, tolerations } = self;
-        Resident { uid, name, identity, namespace, node: node.as_str(), tolerations }
+        let Self { uid, name, identity, node, tolerations, leaving } = self;
+        Resident { uid, name, identity, namespace, node: node.as_str(), tolerations, leaving: *leaving }
     }
 }
 
@@ -56,6 +58,7 @@ struct Pod {
     identity: Arc<Identity>,
     node: Arc<NodeName>,
     tolerations: Arc<Vec<Toleration>>,
+    leaving: bool,
     /// The list in which, or after which, it was last heard of.
     list: u32,
 }
@@ -74,6 +77,7 @@ impl Shared {
             identity: self.identities.take(fact.identity),
             node: self.nodes.take(fact.node),
             tolerations: self.tolerations.take(fact.tolerations),
+            leaving: fact.leaving,
             list,
         }
     }
@@ -87,7 +91,8 @@ impl Shared {
 
 impl Pod {
     fn says(&self, fact: &ResidentFact) -> bool {
-        (&*self.identity, &*self.node, &*self.tolerations) == (&fact.identity, &fact.node, &fact.tolerations)
+        (&*self.identity, &*self.node, &*self.tolerations, self.leaving)
+            == (&fact.identity, &fact.node, &fact.tolerations, fact.leaving)
     }
 }
 
@@ -173,6 +178,7 @@ impl Residents {
             namespace: None,
             node: pod.node.as_str(),
             tolerations: &pod.tolerations,
+            leaving: pod.leaving,
         })
     }
 }

@@ -27,8 +27,8 @@ use alloc::vec::Vec;
 /// So many offenders, and so many exempt pods, are named.
 pub const NAMED_MOST: usize = 10;
 
-/// So many pods are handed out at once to be evicted.
-const EVICTED_MOST: usize = 20;
+/// So many pods of a pool are handed out at once to be evicted: more than disruption budgets hold up for long.
+const EVICTED_MOST: usize = 1_000;
 
 /// A pod that has a node and is not over.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +45,8 @@ pub struct Resident<'r> {
     pub node: &'r str,
     /// Its tolerations.
     pub tolerations: &'r [Toleration],
+    /// It is being deleted.
+    pub leaving: bool,
 }
 
 /// A pod on the pool's nodes that is not one of its own.
@@ -175,6 +177,7 @@ fn count_on_node(pool: &Pool, resident: &Resident<'_>, exempt: Option<Exempt>, s
         Belongs::Unknown => status.unknown += 1,
         Belongs::No
             if pool.evicts()
+                && !resident.leaving
                 && status.standing != Standing::Refused
                 && status.evicted.len() < EVICTED_MOST =>
         {

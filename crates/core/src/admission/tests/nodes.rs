@@ -252,6 +252,7 @@ fn resident(name: &str, node: &str) -> ResidentFact {
         identity: Identity { namespace: "ns".into(), ..Identity::default() },
         node: NodeName::new(node),
         tolerations: Vec::new(),
+        leaving: false,
     }
 }
 
@@ -287,6 +288,7 @@ fn a_status_counts_and_names_some() {
         namespace: *namespace,
         node: pod.node.as_str(),
         tolerations: &pod.tolerations,
+        leaving: pod.leaving,
     });
     let counted = counted.collect();
     let standing = [Standing::Applied; 2];
@@ -318,7 +320,8 @@ fn residents_come_and_go_with_lists_and_changes() {
     assert!(all.put(tolerant.clone()));
     assert_eq!(all.of(&|_| true, &|_| false).map(|pod| pod.tolerations.len()).collect::<Vec<_>>(), [1, 0]);
     all.begin();
-    assert!(!all.put(tolerant) && all.put(resident("c", "n2")));
+    assert!(!all.put(tolerant.clone()) && all.put(resident("c", "n2")));
+    assert!(all.put(ResidentFact { leaving: true, ..tolerant }), "it is being deleted now");
     assert!(all.end(), "b is not in it");
     assert_eq!(names(&all), ["a", "c"]);
     assert!(all.remove(&Uid::new("c")) && !all.remove(&Uid::new("c")));
