@@ -80,7 +80,7 @@ fn every_flag_reaches_its_setting() {
          --controllers=*,node-lifecycle-controller,dedicated-pool-controller --node-monitor-period=1s --node-monitor-grace-period=20s \
          --node-startup-grace-period=30s --node-eviction-rate=1 --secondary-node-eviction-rate=0.5 \
          --unhealthy-zone-threshold=0.7 --large-cluster-size-threshold=9 --hold-countdowns=false \
-         --lift-taints-together=false \
+         --lift-taints-together=false --exempt-namespaces=monitoring,backup \
          --disruption-condition=jobs --stamp-taints --feature-gates=TaintTolerationComparisonOperators=true \
          --leader-elect --leader-elect-lease-duration=1m --leader-elect-renew-deadline=40s \
          --leader-elect-retry-period=500ms --leader-elect-resource-lock=leases --leader-elect-resource-name=a.b \

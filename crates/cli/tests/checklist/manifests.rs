@@ -57,7 +57,15 @@ pub(crate) async fn bounds() -> Found {
         let account = spec["matchConditions"][0]["expression"].as_str().unwrap_or_default();
         let ours = account
             .starts_with("request.userInfo.username == 'system:serviceaccount:taintward-system:taintward");
-        demand(ours && list(&spec["matchConditions"]).len() == 1, "it is about somebody else")?;
+        demand(ours, "it is about somebody else")?;
+        // An account that may evict may evict any pod, as it may delete any.
+        let others: Vec<&str> =
+            list(&spec["matchConditions"]).iter().skip(1).filter_map(|one| one["name"].as_str()).collect();
+        let expected: &[&str] = match object["metadata"]["name"].as_str() {
+            Some("taintward-controller-pods") => &["no-eviction"],
+            _ => &[],
+        };
+        demand(others == expected, "it leaves something out")?;
         demand(list(&spec["validations"]).len() > 2, "it demands nothing")
     })?;
     let bindings = by_manifest(&["ValidatingAdmissionPolicyBinding"], 7, |object| {
