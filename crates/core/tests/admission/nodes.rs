@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use std::collections::BTreeSet;
 use taintward_core::admission::pool::{
-    Mark, NodeEdits, NodeFacts, Pool, Record, RecordEdit, Standing, Trust, assess, reconcile, remembered,
+    Mark, NodeEdits, NodeFacts, NodeOutcome, Pool, Record, RecordEdit, Standing, Trust, assess, reconcile,
+    remembered,
 };
 use taintward_core::taint::{Effect, Taint};
 
@@ -98,8 +99,25 @@ fn theirs(node: &NodeFacts) -> BTreeSet<Mark> {
     marks(node).difference(&ours(node)).cloned().collect()
 }
 
-/// One round of the controller, with what it has to remember.
-fn round(pools: &mut [Pool], node: &mut NodeFacts, trust: Trust) {
+/// Labels that lead the pods of pools to this node, which is not theirs; a key by which some pool selects is no such label.
+fn strays(node: &NodeFacts, pools: &[Pool], standing: &[Standing], own: Option<usize>) -> BTreeSet<Mark> {
+    let selected = |key: &str| {
+        let selectors = pools.iter().filter_map(|pool| pool.members.selector.as_ref());
+        selectors.flat_map(|selector| selector.0.iter()).any(|one| *one.key == *key)
+    };
+    let others = pools.iter().zip(standing).enumerate().filter(|(at, (pool, standing))| {
+        Some(*at) != own && !pool.leaving && **standing != Standing::Refused
+    });
+    let wanted = own.map(|own| pools[own].label());
+    let labels = others.map(|(_, (pool, _))| pool.label());
+    let labels = labels.filter(|label| Some(label) != wanted.as_ref() && !selected(&label.key));
+    let labels: BTreeSet<Mark> =
+        labels.map(|label| Mark::Label { key: label.key, value: label.value }).collect();
+    theirs(node).intersection(&labels).cloned().collect()
+}
+
+/// One round of the controller, with what it has to remember; what of others is lost by it.
+fn round(pools: &mut [Pool], node: &mut NodeFacts, trust: Trust) -> BTreeSet<Mark> {
     for pool in pools.iter_mut() {
         pool.past = remembered(pool, core::slice::from_ref(node));
     }
@@ -111,7 +129,10 @@ fn round(pools: &mut [Pool], node: &mut NodeFacts, trust: Trust) {
     apply(node, &outcome.edits);
     // What others have put there is there, and nothing but a pool's own was added. A pool that is refused since it was
     // changed keeps what it had.
-    assert_eq!(theirs(node), theirs(&before));
+    let lost: BTreeSet<Mark> = theirs(&before).difference(&theirs(node)).cloned().collect();
+    assert!(theirs(node).is_subset(&theirs(&before)));
+    let strays = strays(&before, pools, &standing, outcome.pool);
+    assert!(lost == strays || (lost.is_empty() && outcome == NodeOutcome::default()), "{lost:?} {strays:?}");
     let own: BTreeSet<Mark> =
         pools.iter().flat_map(|pool| [pool.marks(), pool.past.clone()].concat()).collect();
     assert!(ours(node).is_subset(&own), "{node:?}");
@@ -121,12 +142,14 @@ fn round(pools: &mut [Pool], node: &mut NodeFacts, trust: Trust) {
     if let Some(pool) = outcome.pool {
         assert!(pools[pool].marks().iter().all(|mark| marks(node).contains(mark)));
     }
+    lost
 }
 
 proptest! {
     #![proptest_config(runs())]
 
-    /// From creation to deletion no trace is left, whatever was there before and whatever others do in between.
+    /// From creation to deletion no trace is left, whatever was there before and whatever others do in between; and nothing
+    /// of others is lost but labels that lead pods of pools to nodes that are not theirs.
     #[test]
     fn nothing_is_left_and_nothing_is_taken(
         before in vec(any_foreign(), 0..4),
@@ -140,8 +163,9 @@ proptest! {
         node.labels.insert("pool".into(), "a".into());
         before.iter().for_each(|foreign| disturb(&mut node, foreign));
         let untouched = node.clone();
-        round(&mut pools, &mut node, trust);
-        prop_assert_eq!(theirs(&node), marks(&untouched));
+        let lost = round(&mut pools, &mut node, trust);
+        let expected: BTreeSet<Mark> = marks(&untouched).difference(&lost).cloned().collect();
+        prop_assert_eq!(theirs(&node), expected);
         for (foreign, rests) in &meanwhile {
             let kept = theirs(&node);
             disturb(&mut node, foreign);

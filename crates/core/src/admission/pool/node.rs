@@ -176,7 +176,8 @@ impl<'n> Plain<'n> {
             .iter()
             .enumerate()
             .filter(|&(at, pool)| Some(at) != own && !pool.leaving && standing(at) != Standing::Refused);
-        let labels = others.map(|(_, pool)| pool.label());
+        let wanted = own.map(|own| pools[own].label());
+        let labels = others.map(|(_, pool)| pool.label()).filter(|label| Some(label) != wanted.as_ref());
         labels.filter(|label| self.labels.get(&label.key) == Some(&label.value) && !selects(label)).collect()
     }
 
