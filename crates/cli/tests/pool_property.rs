@@ -1,7 +1,7 @@
 //! Users, namespaces, pools, pods and changes of pods, made up from a seed, on a real API server with what `taintward
 //! install` applies and its controller at work; and a scheduler that puts each pod onto a pool's node if Kubernetes' rules
 //! let it. No pod of an outsider is ever there, while no webhook answers, while one lies, and while it is slow; pods of
-//! insiders are. What the rules are is stated here a second time, and not asked of the product.
+//! insiders are, and no pool evicts one. What the rules are is stated here a second time, and not asked of the product.
 //!
 //! `TAINTWARD_POOL_SEED` makes up another history, `TAINTWARD_POOL_ROUNDS` a longer one.
 #![allow(clippy::unwrap_used, reason = "tests: what can't be had fails the test")]
@@ -43,7 +43,7 @@ use pool_property::plan::Plan;
 use pool_property::rules::fits;
 use pool_property::whose::Why;
 use pool_property::world::{Outcome, World};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -98,6 +98,7 @@ async fn play(cluster: &Cluster) {
         choices: Choices::of(seed + 2),
         seed,
         seen: BTreeSet::new(),
+        evicted: BTreeSet::new(),
     };
     for _ in 0..OLD_PODS {
         let action = run.generator.old_pod();
@@ -125,6 +126,8 @@ async fn play(cluster: &Cluster) {
     let missed = installed.times_missed().await;
     run.all("slow", SLOW_ROUNDS, SLOW_AT_ONCE).await;
     assert!(installed.times_missed().await > missed, "the webhook is not slow");
+    println!("evicted from nodes of pools: {}", run.evicted.len());
+    assert!(seed != SEED || !run.evicted.is_empty(), "no pool evicts");
 }
 
 struct Run<'p> {
@@ -135,6 +138,8 @@ struct Run<'p> {
     seed: u64,
     /// Pods that were seen on nodes of pools.
     seen: BTreeSet<(String, String)>,
+    /// Pods that were evicted because their node is a pool's.
+    evicted: BTreeSet<(String, String)>,
 }
 
 /// What came of one mode.
@@ -215,12 +220,35 @@ impl Run<'_> {
         }
     }
 
+    /// Pods that a pool has evicted although they may be there. Of a node that was another pool's before it is not known
+    /// which of them did.
+    fn wrongly_evicted(&mut self, pods: &[Value]) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for pod in pods.iter().filter(|pod| is_evicted(pod)) {
+            let node = pod["spec"]["nodeName"].as_str().expect("a node");
+            let is_settled = self.history.nodes.iter().filter(|known| *known == node).count() == 1;
+            if !self.evicted.insert(place_of(pod)) || !is_settled {
+                continue;
+            }
+            let evicts = self
+                .history
+                .members
+                .get(node)
+                .is_some_and(|(pool, _)| self.generator.plan.pools[*pool].spec["enforcement"] == "Evict");
+            match self.history.judged(self.generator.plan, pod, node) {
+                Some(Err(_) | Ok(Why::Before)) if evicts => {}
+                told => wrong.push(format!("{:?} was evicted from {node}: {told:?}", place_of(pod))),
+            }
+        }
+        wrong
+    }
+
     /// Puts pods onto nodes of pools where it can; says which may not be there.
     async fn schedule(&mut self, tally: &mut Tally) -> Vec<String> {
         let (pods, nodes) = self.world.look().await;
         let here: BTreeSet<_> = pods.iter().map(place_of).collect();
         self.history.pods.retain(|place, _| here.contains(place));
-        let mut wrong = Vec::new();
+        let mut wrong = self.wrongly_evicted(&pods);
         for pod in pods.iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()) {
             let open: Vec<String> = match pod["spec"]["nodeName"].as_str() {
                 Some(node) => vec![node.into()],
@@ -250,6 +278,12 @@ impl Run<'_> {
         }
         wrong
     }
+}
+
+/// By the eviction API, not by a taint.
+fn is_evicted(pod: &Value) -> bool {
+    let conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.into_iter().any(|one| one["reason"] == "EvictionByEvictionAPI")
 }
 
 impl Tally {

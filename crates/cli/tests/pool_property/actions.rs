@@ -125,10 +125,11 @@ impl<'p> Generator<'p> {
             }
         };
         self.made += 1;
+        // Without kubelets a pod that is evicted stays as long as it has time, and can be seen.
         let mut pod = json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": format!("pod-{}", self.made), "labels": {"app": self.choices.pick(&["a", "b"])}},
-            "spec": {"containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": 0,
+            "spec": {"containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": 30,
                 "tolerations": self.tolerations(pool)},
         });
         if !account.is_empty() {

@@ -171,6 +171,7 @@ fn pool(at: usize, plan: &Plan, choices: &mut Choices) -> Pool {
     let spec = json!({
         "taint": {"key": key, "value": value, "effects": effects}, "nodes": nodes, "users": users,
         "placement": choices.pick(&["Exclusive", "Allowed"]), "daemonSets": choices.pick(&["Deny", "Deny", "Allow"]),
+        "enforcement": choices.pick(&["Deny", "Evict"]),
     });
     Pool { name, spec }
 }
