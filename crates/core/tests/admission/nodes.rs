@@ -99,8 +99,10 @@ fn theirs(node: &NodeFacts) -> BTreeSet<Mark> {
     marks(node).difference(&ours(node)).cloned().collect()
 }
 
-/// Labels that lead the pods of pools to this node, which is not theirs; a key by which some pool selects is no such label.
-fn strays(node: &NodeFacts, pools: &[Pool], standing: &[Standing], own: Option<usize>) -> BTreeSet<Mark> {
+/// Labels that lead the pods of pools to this node, which is not theirs. A key by which some pool selects is no such label,
+/// nor the one of the pool that wants the node.
+fn strays(node: &NodeFacts, pools: &[Pool], standing: &[Standing], outcome: &NodeOutcome) -> BTreeSet<Mark> {
+    let own = outcome.pool;
     let selected = |key: &str| {
         let selectors = pools.iter().filter_map(|pool| pool.members.selector.as_ref());
         selectors.flat_map(|selector| selector.0.iter()).any(|one| *one.key == *key)
@@ -108,9 +110,10 @@ fn strays(node: &NodeFacts, pools: &[Pool], standing: &[Standing], own: Option<u
     let others = pools.iter().zip(standing).enumerate().filter(|(at, (pool, standing))| {
         Some(*at) != own && !pool.leaving && **standing != Standing::Refused
     });
-    let wanted = own.map(|own| pools[own].label());
+    let wants = own.or(outcome.conflict.as_ref().map(|conflict| conflict.pool));
+    let wanted = wants.map(|at| pools[at].label().key);
     let labels = others.map(|(_, (pool, _))| pool.label());
-    let labels = labels.filter(|label| Some(label) != wanted.as_ref() && !selected(&label.key));
+    let labels = labels.filter(|label| Some(&label.key) != wanted.as_ref() && !selected(&label.key));
     let labels: BTreeSet<Mark> =
         labels.map(|label| Mark::Label { key: label.key, value: label.value }).collect();
     theirs(node).intersection(&labels).cloned().collect()
@@ -131,7 +134,7 @@ fn round(pools: &mut [Pool], node: &mut NodeFacts, trust: Trust) -> BTreeSet<Mar
     // changed keeps what it had.
     let lost: BTreeSet<Mark> = theirs(&before).difference(&theirs(node)).cloned().collect();
     assert!(theirs(node).is_subset(&theirs(&before)));
-    let strays = strays(&before, pools, &standing, outcome.pool);
+    let strays = strays(&before, pools, &standing, &outcome);
     assert!(lost == strays || (lost.is_empty() && outcome == NodeOutcome::default()), "{lost:?} {strays:?}");
     let own: BTreeSet<Mark> =
         pools.iter().flat_map(|pool| [pool.marks(), pool.past.clone()].concat()).collect();

@@ -100,7 +100,7 @@ pub fn reconcile(pools: &[Pool], standing: &[Standing], node: &NodeFacts, trust:
     let marks = pool.map(|pool| pools[pool].marks()).unwrap_or_default();
     let own: Vec<Mark> = marks.into_iter().filter(|mark| !plain.has(mark)).collect();
     let mut edits = plain.edits(&own);
-    edits.remove_labels.extend(plain.strays(pools, pool, standing));
+    edits.remove_labels.extend(plain.strays(pools, pool, wanted, standing));
     let record = pool.map(|pool| Record { pool: pools[pool].name.clone(), marks: own }.to_string().into());
     edits.record = match record {
         Some(text) if node.record.as_ref() != Some(&text) => Some(RecordEdit::Write(text)),
@@ -161,11 +161,13 @@ impl<'n> Plain<'n> {
     }
 
     /// The labels by which pools find their nodes, from others, on a node that is not theirs: their pods would be led
-    /// there. One that selects nodes is left alone: it may be why the node is another's.
+    /// there. One that selects nodes is left alone: it may be why the node is another's. So is one under the key that
+    /// the pool writes which `wants` the node: it is the same, or in its way, and people are told.
     fn strays(
         &self,
         pools: &[Pool],
         own: Option<usize>,
+        wants: Option<usize>,
         standing: impl Fn(usize) -> Standing,
     ) -> Vec<PoolLabel> {
         let selects = |label: &PoolLabel| {
@@ -176,8 +178,8 @@ impl<'n> Plain<'n> {
             .iter()
             .enumerate()
             .filter(|&(at, pool)| Some(at) != own && !pool.leaving && standing(at) != Standing::Refused);
-        let wanted = own.map(|own| pools[own].label());
-        let labels = others.map(|(_, pool)| pool.label()).filter(|label| Some(label) != wanted.as_ref());
+        let wanted = wants.map(|at| pools[at].label().key);
+        let labels = others.map(|(_, pool)| pool.label()).filter(|label| Some(&label.key) != wanted.as_ref());
         labels.filter(|label| self.labels.get(&label.key) == Some(&label.value) && !selects(label)).collect()
     }
 
