@@ -29,7 +29,7 @@ const NODES_AT_ONCE: usize = 8;
 /// Pools that are written at once, at most.
 const POOLS_AT_ONCE: usize = 4;
 
-/// Pods that are evicted at once, at most: nobody is in a hurry, and each takes five requests.
+/// Pods that are evicted at once, at most: none is urgent, and each takes five requests.
 const EVICTIONS_AT_ONCE: usize = 2;
 
 /// Something to do.

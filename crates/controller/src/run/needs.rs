@@ -45,7 +45,7 @@ fn needs(settings: &Settings) -> Vec<Need> {
         return needs;
     }
     needs.push(Need::everywhere("get", "", "nodes"));
-    if settings.controllers.look_at_pods() {
+    if settings.controllers.look_at_pods() || settings.controllers.dedicated_pools {
         needs.push(Need::everywhere("get", "", "pods"));
     }
     if settings.controllers.taint_eviction {
@@ -81,9 +81,8 @@ fn for_node_health() -> Vec<Need> {
     needs
 }
 
-fn for_pools() -> [Need; 7] {
+fn for_pools() -> [Need; 6] {
     [
-        Need::everywhere("get", "", "pods"),
         Need::everywhere("get", "", "namespaces"),
         Need::everywhere("create", "", "pods/eviction"),
         Need::everywhere("patch", "", "nodes"),

@@ -83,17 +83,7 @@ impl Bound {
 
     fn of_webhook(name: &'static str, note: &'static str, rules: Sheet) -> Self {
         let (account, component, when) = (WEBHOOK, "webhook", When::Webhook);
-        Self {
-            name,
-            account,
-            component,
-            when,
-            note,
-            rules,
-            only: None,
-            variables: Vec::new(),
-            demands: Vec::new(),
-        }
+        Self { account, component, when, ..Self::of_controller(name, note, rules) }
     }
 
     /// The policy, and that it holds.

@@ -9,7 +9,8 @@
 //! for whom. So namespace and service account of the pod decide for all pods; users and groups count only where it is
 //! known who asks, and only if it is not one of those controllers. The webhook writes down for which pools' users a pod was
 //! made ([`MADE_FOR`]), and the admission policy refuses that from others: so it counts as long as the pod is there. Else
-//! a change is judged by the one who makes it: what it brings is theirs. Whoever may create pods in a namespace may choose any service account of it: naming accounts keeps
+//! a change is judged by the one who makes it: what it brings is theirs. Users who may create pods in a namespace may choose
+//! any service account of it: naming accounts keeps
 //! no one of the same namespace out.
 
 use super::{Pool, ServiceAccount};
