@@ -15,11 +15,11 @@ mod program {
 mod object;
 
 use program::manifest;
-use taintward_core::lint::{Facts, lint};
+use taintward_core::lint::{LintInput, lint};
 
 /// The number of objects and of findings.
 fn run(bytes: &[u8]) -> (usize, usize) {
-    let mut facts = Facts { daemons_known: true, ..Facts::default() };
+    let mut facts = LintInput { daemons_known: true, ..LintInput::default() };
     manifest::each(&String::from_utf8_lossy(bytes), |tree| match object::read(tree).map(|object| object.what) {
         Some(object::What::Workload(workload)) => facts.workloads.push(workload),
         Some(object::What::Node(node)) => facts.nodes.push(node),

@@ -7,10 +7,10 @@
 //! Not here: the grammar: `taintward_core::change`.
 #![cfg_attr(feature = "libfuzzer", no_main)]
 
-use taintward_core::change::{Change, parse};
+use taintward_core::taint_edit::{TaintEdit, parse};
 
 /// What was understood, if anything was.
-fn run(bytes: &[u8]) -> Option<Change> {
+fn run(bytes: &[u8]) -> Option<TaintEdit> {
     let text = String::from_utf8_lossy(bytes);
     let arguments: Vec<&str> = text.lines().collect();
     match parse(&arguments) {

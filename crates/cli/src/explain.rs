@@ -32,7 +32,7 @@ use answer::Explanations;
 use jiff::Timestamp;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use taintward_core::matching::NumericOperators;
+use taintward_core::toleration_matching::NumericOperators;
 use target::Kind;
 
 /// What is asked.

@@ -33,7 +33,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use taintward_client::connect::ConnectError;
 use taintward_core::lint::Severity;
-use taintward_core::matching::NumericOperators;
+use taintward_core::toleration_matching::NumericOperators;
 
 /// What `taintward lint` is to do.
 #[derive(Debug)]

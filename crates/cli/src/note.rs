@@ -71,8 +71,8 @@ impl Note {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use taintward_core::change::parse;
     use taintward_core::label::is_key;
+    use taintward_core::taint_edit::parse;
 
     fn taint(text: &str) -> Taint {
         parse(&[text]).unwrap().add.remove(0)

@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use taintward_core::matching::NumericOperators;
+use taintward_core::toleration_matching::NumericOperators;
 
 /// What is asked.
 #[derive(Debug)]

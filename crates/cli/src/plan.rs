@@ -14,7 +14,7 @@ mod preview;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use edit::{Edit, EditError, NodeSet, Silence};
+pub(crate) use edit::{Edit, NodeEditError, NodeSet, Silence};
 pub(crate) use preview::preview;
 
 use crate::kube_args::Cluster;
@@ -26,10 +26,10 @@ use edit::Edited;
 use jiff::Timestamp;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use taintward_core::forecast::{Place, Question, forecast};
-use taintward_core::health;
-use taintward_core::matching::NumericOperators;
+use taintward_core::forecast::{ForecastOptions, Placement, forecast};
+use taintward_core::node_lifecycle;
 use taintward_core::time::{Mono, Span};
+use taintward_core::toleration_matching::NumericOperators;
 
 /// Those that leave and are given a place, one after the other; more are only counted.
 const PLACES_MOST: usize = 10_000;
@@ -48,7 +48,7 @@ pub(crate) struct Ask {
     /// The moment to judge by; without it now.
     pub(crate) as_of: Option<Timestamp>,
     pub(crate) numeric: NumericOperators,
-    pub(crate) health: health::Config,
+    pub(crate) health: node_lifecycle::NodeLifecycleConfig,
     /// How many rows of a table are shown at most, 0 for all; `None`: what fits the occasion.
     pub(crate) limit: Option<usize>,
     pub(crate) output: Output,
@@ -96,7 +96,7 @@ enum PlanError {
     #[error(transparent)]
     Survey(#[from] SurveyError),
     #[error(transparent)]
-    Edit(#[from] EditError),
+    Edit(#[from] NodeEditError),
     #[error(transparent)]
     Change(#[from] change_file::ChangeFileError),
     #[error(transparent)]
@@ -141,7 +141,7 @@ fn answer(ask: Ask) -> Result<ExitCode, PlanError> {
     let survey = survey::survey(&from, as_of, numeric)?;
     let until = until(at, &survey)?;
     let edited = edit::apply(&survey.snapshot, &edits, &health)?;
-    let question = Question { until, places_max: PLACES_MOST, about: &survey.about };
+    let question = ForecastOptions { until, places_max: PLACES_MOST, about: &survey.about };
     let forecast = forecast(&survey.snapshot, &edited.changes, question);
     survey.gaps.iter().for_each(say::error);
     survey.notes.iter().for_each(say::note);
@@ -161,7 +161,9 @@ impl FailOn {
         match self {
             Self::Leaves => forecast.totals.going + forecast.totals.later > 0,
             Self::Budget => forecast.budgets.iter().any(|impact| impact.is_broken() || impact.refuses() > 0),
-            Self::Nowhere => forecast.homes.iter().any(|home| matches!(home.place, Place::Nowhere(_))),
+            Self::Nowhere => {
+                forecast.placements.iter().any(|home| matches!(home.place, Placement::Nowhere(_)))
+            }
             Self::Lost => answer.lost_for_good() > 0,
             Self::Never => false,
         }

@@ -27,10 +27,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use taintward_client::connect::{ConnectError, ProbeError};
-use taintward_core::matching::NumericOperators;
-use taintward_core::names::{NodeName, PodName};
-use taintward_core::snapshot::Snapshot;
+use taintward_core::cluster_snapshot::ClusterSnapshot;
+use taintward_core::identity::{NodeName, PodName};
 use taintward_core::time::Wall;
+use taintward_core::toleration_matching::NumericOperators;
 
 /// Where a cluster's state comes from.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub(crate) enum Source {
 /// The state of a cluster, as far as it could be read.
 #[derive(Debug)]
 pub(crate) struct Survey {
-    pub(crate) snapshot: Snapshot,
+    pub(crate) snapshot: ClusterSnapshot,
     /// In words: a context and server, or the files.
     pub(crate) from: String,
     /// What could not be read, and what is lacking because of it: the answer is partial.

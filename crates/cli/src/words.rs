@@ -10,13 +10,13 @@ use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use taintward_core::forecast::{Fate, NodeForecast};
-use taintward_core::matching::{self, Answer};
-use taintward_core::snapshot::{Return, Snapshot, Workload};
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::cluster_snapshot::{ClusterSnapshot, RecreationPolicy, Workload};
+use taintward_core::forecast::{NodeForecast, PodForecast};
+use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Wall};
-use taintward_core::toleration::{Operator, Patience, Toleration};
-use taintward_core::verdict::{Exemption, Outcome, Reason, Stay, TaintInstance, Verdict};
+use taintward_core::toleration::{Toleration, TolerationOperator, TolerationPeriod};
+use taintward_core::toleration_matching::{self, TaintMatch};
+use taintward_core::verdict::{EvictionExemption, Outcome, StayReason, TaintInstance, TaintReason, Verdict};
 
 /// A sentence in lines that fit.
 pub(crate) fn paragraph(text: &mut String, sentence: &str, view: &View) {
@@ -69,8 +69,8 @@ pub(crate) fn toleration(one: &Toleration) -> String {
         text += &format!(":{}", effect.as_str());
     }
     match &one.operator {
-        Operator::Unset | Operator::Equal => {}
-        Operator::Exists if one.value.is_empty() => text += " op=Exists",
+        TolerationOperator::Unset | TolerationOperator::Equal => {}
+        TolerationOperator::Exists if one.value.is_empty() => text += " op=Exists",
         other => text += &format!(" op={}", other.as_str()),
     }
     if let Some(seconds) = one.seconds {
@@ -80,36 +80,40 @@ pub(crate) fn toleration(one: &Toleration) -> String {
 }
 
 /// What a pod answers to the taint that sends it away.
-pub(crate) fn leaves_because(instance: &TaintInstance, answer: Answer, tolerations: &[Toleration]) -> String {
+pub(crate) fn leaves_because(
+    instance: &TaintInstance,
+    answer: TaintMatch,
+    tolerations: &[Toleration],
+) -> String {
     let taint = &instance.taint;
     match answer {
-        Answer::Untolerated => format!("does not tolerate {taint}"),
-        Answer::Tolerated(at) | Answer::NotUnderstood(at) => {
+        TaintMatch::Untolerated => format!("does not tolerate {taint}"),
+        TaintMatch::Tolerated(at) | TaintMatch::Unsupported(at) => {
             format!("tolerates {taint} for {}", patience(tolerations[at].patience()))
         }
     }
 }
 
 /// Why a pod of a node leaves; nothing for one that stays.
-pub(crate) fn leaves(snapshot: &Snapshot, node: &NodeForecast, fate: &Fate) -> String {
+pub(crate) fn leaves(snapshot: &ClusterSnapshot, node: &NodeForecast, fate: &PodForecast) -> String {
     let Some(at) = fate.decisive else {
         return if fate.is_evicted() { "is evicted by the drain".to_owned() } else { String::new() };
     };
     let instance = &node.after[at as usize];
-    let tolerations = &snapshot.shape(&snapshot.pods()[fate.pod as usize]).wish.tolerations;
-    let answer = matching::answer(tolerations, &instance.taint, snapshot.numeric());
+    let tolerations = &snapshot.shape(&snapshot.pods()[fate.pod as usize]).spec.tolerations;
+    let answer = toleration_matching::match_taint(tolerations, &instance.taint, snapshot.numeric());
     leaves_because(instance, answer, tolerations)
 }
 
 /// Why pods of a node stay, and how many for each reason; most first.
-pub(crate) fn stays(snapshot: &Snapshot, node: &NodeForecast) -> Vec<(String, usize)> {
+pub(crate) fn stays(snapshot: &ClusterSnapshot, node: &NodeForecast) -> Vec<(String, usize)> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for fate in &node.fates {
+    for fate in &node.pods {
         let Outcome::Stays(stay) = fate.after else { continue };
         let pod = &snapshot.pods()[fate.pod as usize];
-        let tolerations = &snapshot.shape(pod).wish.tolerations;
+        let tolerations = &snapshot.shape(pod).spec.tolerations;
         let why = match stay {
-            Stay::NoTaint | Stay::Tolerated if node.drained => {
+            StayReason::NoTaint | StayReason::Tolerated if node.drained => {
                 "is a DaemonSet's: a drain leaves it".to_owned()
             }
             _ => stays_because(stay, &snapshot.judge(pod, &node.after), tolerations, &node.after),
@@ -122,10 +126,10 @@ pub(crate) fn stays(snapshot: &Snapshot, node: &NodeForecast) -> Vec<(String, us
 }
 
 /// `300s`, as it is written; more than a year is told in years.
-pub(crate) fn patience(patience: Patience) -> String {
+pub(crate) fn patience(patience: TolerationPeriod) -> String {
     match patience {
-        Patience::Forever => "ever".to_owned(),
-        Patience::For(span) => {
+        TolerationPeriod::Forever => "ever".to_owned(),
+        TolerationPeriod::For(span) => {
             let seconds = span.as_micros() / 1_000_000;
             if seconds > 366 * 86_400 {
                 format!("{} years", seconds / 31_557_600)
@@ -138,31 +142,31 @@ pub(crate) fn patience(patience: Patience) -> String {
 
 /// Why a pod stays, in words that are the same for pods that stay for the same reason.
 pub(crate) fn stays_because(
-    stay: Stay,
+    stay: StayReason,
     verdict: &Verdict,
     tolerations: &[Toleration],
     taints: &[TaintInstance],
 ) -> String {
     match stay {
-        Stay::NoTaint => "there is no NoExecute taint".to_owned(),
-        Stay::Held => "countdowns are held".to_owned(),
-        Stay::Exempt(exemption) => exempt(exemption).to_owned(),
-        Stay::NotUnderstood => {
-            let unclear = verdict.reasons.iter().find_map(|reason| match reason.answer {
-                Answer::NotUnderstood(at) => tolerations.get(at),
-                Answer::Tolerated(_) | Answer::Untolerated => None,
+        StayReason::NoTaint => "there is no NoExecute taint".to_owned(),
+        StayReason::OnHold => "countdowns are held".to_owned(),
+        StayReason::Exempt(exemption) => exempt(exemption).to_owned(),
+        StayReason::UnsupportedToleration => {
+            let unclear = verdict.reasons.iter().find_map(|reason| match reason.taint_match {
+                TaintMatch::Unsupported(at) => tolerations.get(at),
+                TaintMatch::Tolerated(_) | TaintMatch::Untolerated => None,
             });
             let written = unclear.map(toleration).unwrap_or_default();
             format!("its toleration {written:?} is not understood, and nobody is evicted on a guess")
         }
-        Stay::Tolerated => {
-            let by = |(reason, instance): (&Reason, &TaintInstance)| match reason.answer {
-                Answer::Tolerated(at) => {
+        StayReason::Tolerated => {
+            let by = |(reason, instance): (&TaintReason, &TaintInstance)| match reason.taint_match {
+                TaintMatch::Tolerated(at) => {
                     let by = tolerations.get(at).map(toleration).unwrap_or_default();
                     let by = if by.is_empty() { "an empty toleration".to_owned() } else { by };
                     Some(format!("{} by {by}", named(&instance.taint)))
                 }
-                Answer::Untolerated | Answer::NotUnderstood(_) => None,
+                TaintMatch::Untolerated | TaintMatch::Unsupported(_) => None,
             };
             let all: Vec<String> = verdict.reasons.iter().zip(taints).filter_map(by).collect();
             format!("tolerates {}", all.join(", "))
@@ -173,25 +177,25 @@ pub(crate) fn stays_because(
 fn named(taint: &Taint) -> String {
     // The effect is NoExecute, or nobody would ask.
     match taint.effect {
-        Effect::NoExecute => taint.to_string(),
+        TaintEffect::NoExecute => taint.to_string(),
         _ => taint.key.to_string(),
     }
 }
 
 /// Why a pod is out of reach (D6).
-pub(crate) const fn exempt(exemption: Exemption) -> &'static str {
+pub(crate) const fn exempt(exemption: EvictionExemption) -> &'static str {
     match exemption {
-        Exemption::Finished => "has succeeded or failed already",
-        Exemption::Terminating => "is being deleted already",
-        Exemption::Mirror => "is static: only its node can end it",
-        Exemption::Unreadable => "cannot be read, and nobody is evicted on a guess",
+        EvictionExemption::Finished => "has succeeded or failed already",
+        EvictionExemption::Terminating => "is being deleted already",
+        EvictionExemption::Mirror => "is static: only its node can end it",
+        EvictionExemption::Undecodable => "cannot be read, and nobody is evicted on a guess",
     }
 }
 
 /// The same, where nothing is said of the place.
-pub(crate) const fn made(again: Return) -> &'static str {
+pub(crate) const fn made(again: RecreationPolicy) -> &'static str {
     match again {
-        Return::Anywhere => "made again",
+        RecreationPolicy::Anywhere => "made again",
         other => returns(other),
     }
 }
@@ -203,28 +207,32 @@ pub(crate) fn workload(workload: &Workload) -> Value {
 
 /// A toleration, for programs: its position in `spec.tolerations`, itself where it is known, and how long it lets the pod
 /// stay, `null` for ever.
-pub(crate) fn toleration_object(at: usize, text: Option<String>, patience: Option<Patience>) -> Value {
+pub(crate) fn toleration_object(
+    at: usize,
+    text: Option<String>,
+    patience: Option<TolerationPeriod>,
+) -> Value {
     let seconds = match patience {
-        Some(Patience::For(span)) => Some(span.as_micros() / 1_000_000),
-        Some(Patience::Forever) | None => None,
+        Some(TolerationPeriod::For(span)) => Some(span.as_micros() / 1_000_000),
+        Some(TolerationPeriod::Forever) | None => None,
     };
     json!({ "index": at, "text": text, "seconds": seconds })
 }
 
 /// A pod's uid; `null` where a file has none.
-pub(crate) fn uid(uid: &taintward_core::names::Uid) -> Value {
+pub(crate) fn uid(uid: &taintward_core::identity::Uid) -> Value {
     let text = uid.to_string();
     if text.starts_with(crate::survey::NO_UID) { Value::Null } else { text.into() }
 }
 
 /// What becomes of pods that are gone; a Job asks its failure policy and backoff limit (NB-3).
-pub(crate) const fn returns(returns: Return) -> &'static str {
+pub(crate) const fn returns(returns: RecreationPolicy) -> &'static str {
     match returns {
-        Return::Anywhere => "made again elsewhere",
-        Return::SameName => "made again, same name, once gone",
-        Return::SameNode => "made again when the taint allows",
-        Return::AsJob => "made again as the Job says",
-        Return::Never => "lost for good",
-        Return::Unknown => "its controller decides",
+        RecreationPolicy::Anywhere => "made again elsewhere",
+        RecreationPolicy::SameName => "made again, same name, once gone",
+        RecreationPolicy::SameNode => "made again when the taint allows",
+        RecreationPolicy::AsJob => "made again as the Job says",
+        RecreationPolicy::Never => "lost for good",
+        RecreationPolicy::Unknown => "its controller decides",
     }
 }

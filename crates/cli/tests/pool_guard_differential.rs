@@ -18,8 +18,8 @@ use pool_guard::world::{Answer, World};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use taintward_cluster::tools;
-use taintward_core::admission::pool::{Entry, Exemptions, Trespass, trespass};
-use taintward_core::admission::request::{NodePool, PodRequest};
+use taintward_core::admission::pool::{PoolEntry, PoolExemptions, PoolViolation, violation};
+use taintward_core::admission::request::{NodePoolMembership, PodRequest};
 
 /// How many pods are made up.
 const CREATIONS: usize = 900;
@@ -119,42 +119,42 @@ impl Tally {
 }
 
 /// What the core refuses.
-fn judged(world: &World, request: &PodRequest) -> Vec<Trespass> {
+fn judged(world: &World, request: &PodRequest) -> Vec<PoolViolation> {
     let namespace = world.labels(&request.pod.identity.namespace);
-    if Exemptions::default().of(request.who(None)).is_some() {
+    if PoolExemptions::default().of(request.who(None)).is_some() {
         return Vec::new();
     }
     let pools = world.pools();
     let owner = |node: &str| pools.iter().find(|pool| pool.members.names.iter().any(|own| **own == *node));
     let node = match request.destination() {
         Some(node) => match owner(node) {
-            Some(pool) => NodePool::Pool(&pool.name),
-            None if node == "ghost" => NodePool::Unknown,
-            None => NodePool::Nobody,
+            Some(pool) => NodePoolMembership::Pool(&pool.name),
+            None if node == "ghost" => NodePoolMembership::Unknown,
+            None => NodePoolMembership::None,
         },
-        None => NodePool::Unknown,
+        None => NodePoolMembership::Unknown,
     };
-    let mut found = trespass(pools, request, node, Some(namespace)).0;
-    found.retain(|one| one.entry == Entry::Claim || pools[one.pool].keeps_out());
+    let mut found = violation(pools, request, node, Some(namespace)).0;
+    found.retain(|one| one.entry == PoolEntry::Claim || pools[one.pool].keeps_out());
     found
 }
 
 /// The first policy to refuse gives the reason, whichever that is.
-fn names_one(message: &str, world: &World, found: &[Trespass]) -> bool {
+fn names_one(message: &str, world: &World, found: &[PoolViolation]) -> bool {
     found.iter().any(|one| match one.entry {
-        Entry::UnknownNode => message.contains("is not known"),
-        Entry::Claim => message.contains(&format!("a user of pool {},", world.pools()[one.pool].name)),
+        PoolEntry::UnknownNode => message.contains("is not known"),
+        PoolEntry::Claim => message.contains(&format!("a user of pool {},", world.pools()[one.pool].name)),
         _ => message.contains(&format!("pool {} ", world.pools()[one.pool].name)),
     })
 }
 
-fn reason(world: &World, one: &Trespass, step: &str) -> String {
+fn reason(world: &World, one: &PoolViolation, step: &str) -> String {
     let way = match one.entry {
-        Entry::None => "None",
-        Entry::Tolerations(_) => "Tolerations",
-        Entry::Node => "Node",
-        Entry::UnknownNode => "UnknownNode",
-        Entry::Claim => "Claim",
+        PoolEntry::None => "None",
+        PoolEntry::Tolerations(_) => "Tolerations",
+        PoolEntry::Node => "Node",
+        PoolEntry::UnknownNode => "UnknownNode",
+        PoolEntry::Claim => "Claim",
     };
     format!("for {} by {step} {way}", world.pools()[one.pool].name)
 }

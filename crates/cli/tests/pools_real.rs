@@ -19,8 +19,10 @@ use taintward_client::pools::{MemberObject, status_patch, told};
 use taintward_cluster::api::Patch;
 use taintward_cluster::fixtures::create_node;
 use taintward_cluster::{Account, Api, Cluster, Options, tools, wait};
-use taintward_core::admission::policy::Stay;
-use taintward_core::admission::pool::{Assessment, NodeEdits, Pool, PoolStatus, Standing, Trust, reconcile};
+use taintward_core::admission::policy::TolerationDuration;
+use taintward_core::admission::pool::{
+    DedicatedPool, NodeEdits, PoolAssessment, PoolStatus, PoolValidity, RecordTrust, reconcile,
+};
 use taintward_core::time::Wall;
 use tokio::sync::{mpsc, watch};
 
@@ -132,7 +134,10 @@ async fn what_is_there_is_heard(cluster: &Cluster) -> SeenPool {
     assert_eq!(*pool.pool.label().key, *"node-restriction.kubernetes.io/pool.team-a");
     assert!(pool.pool.selects("n1", &Default::default()) && pool.told.is_none());
     let policy = heard::<SeenPolicy>(cluster, "web").await.policy;
-    assert_eq!((policy.not_ready, policy.unreachable), (Some(Stay::For(30)), Some(Stay::Forever)));
+    assert_eq!(
+        (policy.not_ready, policy.unreachable),
+        (Some(TolerationDuration::For(30)), Some(TolerationDuration::Forever))
+    );
     let namespace = heard::<SeenNamespace>(cluster, "default").await;
     assert_eq!(namespace.facts.labels.get("kubernetes.io/metadata.name").map(AsRef::as_ref), Some("default"));
     let node = heard::<SeenMember>(cluster, "n1").await.node;
@@ -150,14 +155,14 @@ async fn read_pool(api: &Api) -> SeenPool {
 
 async fn a_status_is_written_once(api: &Api, seen: &SeenPool) {
     let status = PoolStatus { nodes: 3, pods: 17, ..PoolStatus::default() };
-    let news = told(seen, &Assessment::default(), status, Wall::from_secs(1_800_000_000));
+    let news = told(seen, &PoolAssessment::default(), status, Wall::from_secs(1_800_000_000));
     let past = seen.pool.marks();
     let patch = status_patch(seen, &news, &past).unwrap();
     let body = std::str::from_utf8(&patch).unwrap();
     let path = format!("{POOLS}/team-a/status");
     api.patch(&path, Patch::Merge, body).await.unwrap();
     let after = read_pool(api).await;
-    assert_eq!((after.told.as_ref(), &after.pool.past), (Some(&news), &past));
+    assert_eq!((after.told.as_ref(), &after.pool.applied_marks), (Some(&news), &past));
     assert_eq!(status_patch(&after, &news, &past), None);
     let late = api.patch(&path, Patch::Merge, body).await.unwrap_err();
     assert_eq!(late.code(), Some(409), "another version: {late}");
@@ -186,12 +191,13 @@ async fn read_node(api: &Api) -> (MemberObject, Value) {
     (MemberObject::read(object.to_string().as_bytes()).unwrap(), object)
 }
 
-fn edits(node: &MemberObject, pool: &Pool) -> NodeEdits {
-    reconcile(std::slice::from_ref(pool), &[Standing::Applied], &node.seen().node, Trust::Pools).edits
+fn edits(node: &MemberObject, pool: &DedicatedPool) -> NodeEdits {
+    reconcile(std::slice::from_ref(pool), &[PoolValidity::Applied], &node.seen().node, RecordTrust::Pools)
+        .edits
 }
 
 /// Writes what the pool wants after somebody else was faster, and then again.
-async fn contested(api: &Api, pool: &Pool, faster: &str) -> Value {
+async fn contested(api: &Api, pool: &DedicatedPool, faster: &str) -> Value {
     let node = read_node(api).await.0;
     let patch = node.patch(&edits(&node, pool)).unwrap().unwrap();
     api.patch("/api/v1/nodes/n1", Patch::Merge, faster).await.unwrap();
@@ -208,14 +214,14 @@ async fn contested(api: &Api, pool: &Pool, faster: &str) -> Value {
     object
 }
 
-async fn a_node_gets_what_the_pool_wants_and_loses_nothing(api: &Api, pool: &Pool) {
+async fn a_node_gets_what_the_pool_wants_and_loses_nothing(api: &Api, pool: &DedicatedPool) {
     let before = read_node(api).await.1;
     let joined = contested(api, pool, r#"{"metadata":{"labels":{"theirs":"1"}}}"#).await;
     assert_eq!(joined["metadata"]["labels"]["theirs"], "1");
     assert_eq!(joined["metadata"]["labels"]["node-restriction.kubernetes.io/pool.team-a"], "true");
     let taint = json!({"key": "example.com/pool", "value": "a", "effect": "NoSchedule"});
     assert_eq!(joined["spec"]["taints"], json!([before["spec"]["taints"][0], taint]));
-    let gone = Pool { leaving: true, ..pool.clone() };
+    let gone = DedicatedPool { leaving: true, ..pool.clone() };
     let foreign = json!([before["spec"]["taints"][0], taint, {"key": "theirs", "effect": "NoSchedule"}]);
     let left = contested(api, &gone, &json!({"spec": {"taints": foreign}}).to_string()).await;
     assert_eq!(left["spec"]["taints"], json!([foreign[0], foreign[2]]));

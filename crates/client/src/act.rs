@@ -35,10 +35,10 @@ use kube::Client;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use taintward_core::effect::Failure;
-use taintward_core::engine::Reading;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::LiveRead;
 use taintward_core::fact::{NodeFact, PodFact};
-use taintward_core::names::{NodeName, PodName, Uid, Version};
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
 use taintward_core::time::{Mono, Span, Wall};
 
 /// How the API server is told who wrote a field, and the name of the product in messages.
@@ -160,8 +160,8 @@ impl Actor {
     /// Reads a node as it is now: a quorum read, never from a cache of the server (D5, S2).
     ///
     /// # Errors
-    /// A [`Refusal`]; [`Failure::NotFound`] if there is no node of that name.
-    pub async fn read_node(&self, name: &NodeName) -> Result<Reading<NodeFact>, Refusal> {
+    /// A [`Refusal`]; [`ApiFailure::NotFound`] if there is no node of that name.
+    pub async fn read_node(&self, name: &NodeName) -> Result<LiveRead<NodeFact>, Refusal> {
         Ok(reading(self.read(&Resource::node(name, "")?, whole()).await?))
     }
 
@@ -173,7 +173,7 @@ impl Actor {
         &self,
         name: &NodeName,
         clock: &Clock,
-    ) -> (Mono, Result<Reading<NodeFact>, Refusal>) {
+    ) -> (Mono, Result<LiveRead<NodeFact>, Refusal>) {
         let turn = async { self.in_turn(&Method::GET, &Resource::node(name, "")?).await };
         match turn.await {
             Ok(actor) => (clock.now().mono, actor.read_node(name).await),
@@ -185,10 +185,10 @@ impl Actor {
     /// and waits for nothing.
     ///
     /// # Errors
-    /// A [`Refusal`]; [`Failure::NotFound`] if there is no pod of that name.
-    pub async fn look_at_pod(&self, name: &PodName) -> Result<(Reading<PodFact>, bool), Refusal> {
+    /// A [`Refusal`]; [`ApiFailure::NotFound`] if there is no pod of that name.
+    pub async fn look_at_pod(&self, name: &PodName) -> Result<(LiveRead<PodFact>, bool), Refusal> {
         Ok(match self.read::<PodAtEnd>(&Resource::pod(name, "")?, whole()).await? {
-            Decoded::Fact(PodAtEnd { pod, half_deleted }) => (Reading::Is(pod), half_deleted),
+            Decoded::Fact(PodAtEnd { pod, half_deleted }) => (LiveRead::Found(pod), half_deleted),
             other => (reading(other.map(|seen| seen.pod)), false),
         })
     }
@@ -199,15 +199,15 @@ impl Actor {
     /// can demand exactly that state. `generation` 0 is left out; the condition's transition time is `now`.
     ///
     /// # Errors
-    /// A [`Refusal`]; [`Failure::Conflict`] if the pod is another one, or another version, by now.
+    /// A [`Refusal`]; [`ApiFailure::Conflict`] if the pod is another one, or another version, by now.
     pub async fn mark(
         &self,
         pod: &PodName,
         uid: &Uid,
-        version: Option<Version>,
+        version: Option<ResourceVersion>,
         generation: u32,
         now: Wall,
-    ) -> Result<Option<Version>, Refusal> {
+    ) -> Result<Option<ResourceVersion>, Refusal> {
         let resource = Resource::pod(pod, "status")?;
         let body = bodies::mark(uid, version, generation, now);
         let (content, caution) = (STRATEGIC, Caution::Absence);
@@ -220,7 +220,7 @@ impl Actor {
     /// on its way out. Nothing to take away is success.
     ///
     /// # Errors
-    /// A [`Refusal`]; [`Failure::Conflict`] if the pod is another one by now or keeps changing.
+    /// A [`Refusal`]; [`ApiFailure::Conflict`] if the pod is another one by now or keeps changing.
     pub async fn unmark(&self, pod: &PodName, uid: &Uid) -> Result<(), Refusal> {
         let read = Resource::pod(pod, "")?;
         let write = Resource::pod(pod, "status")?;
@@ -232,7 +232,7 @@ impl Actor {
                 if Uid::new(&seen.uid) != *uid {
                     let message =
                         format!("{read} is another pod by now (UID {}, not {uid})", quiet(&seen.uid));
-                    return Err(Refusal::ours(Failure::Conflict, message));
+                    return Err(Refusal::ours(ApiFailure::Conflict, message));
                 }
                 if !seen.ours {
                     return Ok(());
@@ -241,7 +241,7 @@ impl Actor {
                 let ask = Ask { content: STRATEGIC, accept: ACCEPT_METADATA, body, ..Ask::default() };
                 tries -= 1;
                 match self.send(Method::PATCH, &write, MANAGED, ask).await {
-                    Err(Refusal { failure: Failure::Conflict, .. }) if tries > 0 => {}
+                    Err(Refusal { failure: ApiFailure::Conflict, .. }) if tries > 0 => {}
                     other => return other.map(|_| ()),
                 }
             }
@@ -253,8 +253,13 @@ impl Actor {
     /// period (S10).
     ///
     /// # Errors
-    /// A [`Refusal`]; [`Failure::Conflict`] if the pod is another one, or another version, by now.
-    pub async fn delete(&self, pod: &PodName, uid: &Uid, version: Option<Version>) -> Result<(), Refusal> {
+    /// A [`Refusal`]; [`ApiFailure::Conflict`] if the pod is another one, or another version, by now.
+    pub async fn delete(
+        &self,
+        pod: &PodName,
+        uid: &Uid,
+        version: Option<ResourceVersion>,
+    ) -> Result<(), Refusal> {
         let resource = Resource::pod(pod, "")?;
         let (body, caution) = (bodies::delete(uid, version), Caution::Absence);
         let ask = Ask { accept: ACCEPT_METADATA, body, caution, ..Ask::default() };
@@ -272,7 +277,7 @@ impl Actor {
             return self.post_event_to(EventsApi::Core, note, serial).await;
         }
         let Err(refusal) = self.post_event_to(EventsApi::Events, note, serial).await else { return Ok(()) };
-        if !matches!(refusal.failure, Failure::NotFound | Failure::Forbidden) {
+        if !matches!(refusal.failure, ApiFailure::NotFound | ApiFailure::Forbidden) {
             return Err(refusal);
         }
         // A missing namespace and one that is being deleted are refused in both places, and nothing is learnt.
@@ -297,7 +302,7 @@ impl Actor {
     /// without `timeAdded`; the server applies patch and tests to one version. So no concurrent edit is ever lost.
     ///
     /// # Errors
-    /// A [`Refusal`]; [`Failure::Conflict`] if the node or the taint is another by now.
+    /// A [`Refusal`]; [`ApiFailure::Conflict`] if the node or the taint is another by now.
     pub async fn stamp(&self, node: &NodeFact, index: usize, when: Wall) -> Result<Stamped, Refusal> {
         let Some(body) = stamp::patch(node, index, when) else { return Ok(Stamped::NotNeeded) };
         let resource = Resource::node(&node.name, "")?;
@@ -372,11 +377,11 @@ fn whole() -> Ask {
     Ask { accept: ACCEPT_PROTOBUF, caution: Caution::Absence, ..Ask::default() }
 }
 
-fn reading<F>(decoded: Decoded<F>) -> Reading<F> {
+fn reading<F>(decoded: Decoded<F>) -> LiveRead<F> {
     match decoded {
-        Decoded::Fact(fact) => Reading::Is(fact),
-        Decoded::Unbound(_) => Reading::Absent,
-        Decoded::Unreadable(_) => Reading::Unreadable,
+        Decoded::Fact(fact) => LiveRead::Found(fact),
+        Decoded::Unbound(_) => LiveRead::NotFound,
+        Decoded::Unreadable(_) => LiveRead::Undecodable,
     }
 }
 

@@ -6,8 +6,8 @@
 //!
 //! Nothing here panics on any input, and nothing is allocated beyond what has arrived and the stated limits (S12).
 
-use taintward_core::health::LeaseFact;
-use taintward_core::names::{NodeName, Uid, Version};
+use taintward_core::identity::{NodeName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::LeaseFact;
 use taintward_core::time::Wall;
 
 mod admission;
@@ -67,7 +67,7 @@ pub struct Identity {
     /// `spec.nodeName` of a pod.
     pub node: Option<NodeName>,
     /// `metadata.resourceVersion`.
-    pub version: Option<Version>,
+    pub version: Option<ResourceVersion>,
 }
 
 impl Identity {
@@ -122,7 +122,7 @@ pub trait Fact: Sized + Send + 'static {
     fn identity(&self) -> Identity;
 
     /// `metadata.resourceVersion`, if it is an integer.
-    fn version(&self) -> Option<Version>;
+    fn version(&self) -> Option<ResourceVersion>;
 }
 
 fn settled<F>(read: Result<Decoded<F>, Fault>, identity: impl FnOnce() -> Identity) -> Decoded<F> {

@@ -6,8 +6,8 @@
 
 use crate::act::{micro_time, second_time};
 use serde_json::{Value, json};
-use taintward_core::health::{NodeRef, words};
-use taintward_core::names::{NodeName, PodName, Uid};
+use taintward_core::identity::{NodeName, PodName, Uid};
+use taintward_core::node_lifecycle::{NodeRef, event_messages};
 use taintward_core::time::Wall;
 
 /// The longest note the events API accepts, in bytes.
@@ -40,7 +40,7 @@ impl Voice {
 
     /// Of node health (NL-1).
     const fn health(reason: &'static str) -> Self {
-        Self { controller: words::COMPONENT, reason }
+        Self { controller: event_messages::COMPONENT, reason }
     }
 }
 
@@ -88,26 +88,32 @@ pub(crate) enum EventsApi {
 impl EventNote {
     /// A node is seen for the first time (NL-19).
     pub fn registered(node: &NodeRef, at: Wall) -> Self {
-        Self::of_node(words::REGISTERED, "Registering", node, words::registered(&node.name), at)
+        Self::of_node(
+            event_messages::REGISTERED,
+            "Registering",
+            node,
+            event_messages::registered(&node.name),
+            at,
+        )
     }
 
     /// A node is gone (NL-19).
     pub fn removing(node: &NodeRef, at: Wall) -> Self {
-        Self::of_node(words::REMOVING, "Removing", node, words::removing(&node.name), at)
+        Self::of_node(event_messages::REMOVING, "Removing", node, event_messages::removing(&node.name), at)
     }
 
     /// A node was ready and is not any more (NL-17).
     pub fn node_not_ready(node: &NodeRef, at: Wall) -> Self {
-        Self::of_node(words::NOT_READY, "Observing", node, words::not_ready(&node.name), at)
+        Self::of_node(event_messages::NOT_READY, "Observing", node, event_messages::not_ready(&node.name), at)
     }
 
     /// A pod was marked not ready, because its node is not (NL-17).
     pub fn pod_not_ready(pod: &PodName, uid: &Uid, node: &NodeName, at: Wall) -> Self {
         Self {
-            voice: Voice::health(words::NOT_READY),
+            voice: Voice::health(event_messages::NOT_READY),
             about: About::Pod(pod.clone(), uid.clone()),
             action: "Marking".into(),
-            note: words::POD_NOT_READY.into(),
+            note: event_messages::POD_NOT_READY.into(),
             warning: true,
             related: Some(node.clone()),
             at,

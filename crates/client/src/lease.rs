@@ -20,7 +20,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::Value;
 use std::pin::pin;
 use std::time::Duration;
-use taintward_core::effect::Failure;
+use taintward_core::api_error::ApiFailure;
 use taintward_core::time::{Mono, Span};
 use thiserror::Error;
 use tokio::sync::watch;
@@ -326,11 +326,13 @@ impl Store {
         };
         match answered {
             Ok(answer) => self.keep(&method, &answer.body),
-            Err(Refusal { failure: Failure::NotFound, .. }) if method == Method::GET => Ok(Heard::Absent),
-            Err(Refusal { failure: Failure::NotFound | Failure::Conflict, .. }) if method == Method::PUT => {
+            Err(Refusal { failure: ApiFailure::NotFound, .. }) if method == Method::GET => Ok(Heard::Absent),
+            Err(Refusal { failure: ApiFailure::NotFound | ApiFailure::Conflict, .. })
+                if method == Method::PUT =>
+            {
                 Ok(Heard::Conflict)
             }
-            Err(Refusal { failure: Failure::Conflict, .. }) => Ok(Heard::Conflict),
+            Err(Refusal { failure: ApiFailure::Conflict, .. }) => Ok(Heard::Conflict),
             Err(refusal) => Err(refusal.message),
         }
     }

@@ -20,7 +20,7 @@ use crate::decode::{Fact, Identity, Unreadable};
 use kube::Client;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
-use taintward_core::names::Uid;
+use taintward_core::identity::Uid;
 use tokio::sync::{mpsc, watch};
 
 mod check;

@@ -10,7 +10,7 @@ use http::Method;
 use kube::Client;
 use serde::Deserialize;
 use std::time::Duration;
-use taintward_core::names::NodeName;
+use taintward_core::identity::NodeName;
 use thiserror::Error;
 
 mod object;

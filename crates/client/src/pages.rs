@@ -13,7 +13,7 @@ use kube::Client;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::time::Duration;
-use taintward_core::effect::Failure;
+use taintward_core::api_error::ApiFailure;
 
 /// Objects on a page.
 const PAGE: usize = 250;
@@ -166,7 +166,7 @@ pub async fn object(
     let asked = ask(client, &Method::GET, &on, on.path(), Ask::default());
     match tokio::time::timeout(limit, asked).await {
         Ok(Ok(answer)) => Ok(Some(answer.body)),
-        Ok(Err(refusal)) if refusal.failure == Failure::NotFound => Ok(None),
+        Ok(Err(refusal)) if refusal.failure == ApiFailure::NotFound => Ok(None),
         Ok(Err(refusal)) => Err(refusal),
         Err(_) => Err(Refusal::silence(&Method::GET, &on, limit)),
     }

@@ -10,16 +10,20 @@ mod written;
 
 use crate::decode::{Decoded, Fact as _, SeenNode, SeenPod};
 use std::collections::BTreeMap;
-use taintward_core::fact::{ArrivalFacts, Standing};
-use taintward_core::health::Status;
-use taintward_core::names::{PodName, Uid};
+use taintward_core::cluster_snapshot::{
+    BudgetStatus, DisruptionBudget, DisruptionLimit, IntOrPercent, NodeRecord, OwnerReference, PodRecord,
+    SnapshotBuilder,
+};
+use taintward_core::fact::{BindingTimes, PodLifePhase};
+use taintward_core::identity::{PodName, Uid};
+use taintward_core::node_lifecycle::ConditionStatus;
 use taintward_core::quantity::Quantity;
 use taintward_core::scheduling::{
-    Container, Labels, NodeOperator, NodeRequirement, NodeTerm, PodRequests, PreferredTerm, Wish, units,
+    ContainerRequests, Labels, NodeOperator, NodeRequirement, NodeTerm, PodRequests, PodSchedulingSpec,
+    PreferredTerm, units,
 };
-use taintward_core::snapshot::{Budget, BudgetStatus, Builder, Floor, NodeRead, OwnerRef, PodRead, Portion};
-use taintward_core::taint::Effect;
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::taint::TaintEffect;
+use taintward_core::toleration::{Toleration, TolerationOperator};
 use written::{
     Amounts, BudgetObject, NodeObject, Owner, PodObject, PodSpec, Preferred, Requirement, Scalar, Selector,
     Term, Texts, WrittenContainer, WrittenToleration,
@@ -46,10 +50,10 @@ fn amounts(written: Amounts) -> Result<BTreeMap<Box<str>, Quantity>, String> {
     written.into_iter().map(one).collect()
 }
 
-fn containers(written: Vec<WrittenContainer>) -> Result<Vec<Container>, String> {
+fn containers(written: Vec<WrittenContainer>) -> Result<Vec<ContainerRequests>, String> {
     let one = |container: WrittenContainer| {
         let requests = amounts(container.resources.requests)?;
-        Ok(Container { requests, sidecar: container.restart_policy == "Always" })
+        Ok(ContainerRequests { requests, sidecar: container.restart_policy == "Always" })
     };
     written.into_iter().map(one).collect()
 }
@@ -70,14 +74,14 @@ fn toleration(written: WrittenToleration) -> Toleration {
     let effect = Some(written.effect).filter(|effect| !effect.is_empty());
     Toleration {
         key: written.key,
-        operator: Operator::new(&written.operator),
+        operator: TolerationOperator::new(&written.operator),
         value: written.value,
-        effect: effect.map(|effect| Effect::new(&effect)),
+        effect: effect.map(|effect| TaintEffect::new(&effect)),
         seconds: written.toleration_seconds,
     }
 }
 
-fn wish(spec: PodSpec) -> Result<Wish, String> {
+fn wish(spec: PodSpec) -> Result<PodSchedulingSpec, String> {
     let affinity = spec.affinity.node_affinity;
     let preferred = |one: Preferred| PreferredTerm { weight: one.weight, term: term(one.preference) };
     let requests = PodRequests {
@@ -86,7 +90,7 @@ fn wish(spec: PodSpec) -> Result<Wish, String> {
         pod: amounts(spec.resources.requests)?,
         overhead: amounts(spec.overhead)?,
     };
-    Ok(Wish {
+    Ok(PodSchedulingSpec {
         tolerations: spec.tolerations.into_iter().map(toleration).collect(),
         node_selector: labels(spec.node_selector),
         required: affinity
@@ -114,7 +118,7 @@ fn goes_beyond(spec: &PodSpec) -> bool {
 ///
 /// # Errors
 /// What is wrong with it; it was not told.
-pub fn pod(json: &[u8], home: &str, into: &mut Builder) -> Result<bool, String> {
+pub fn pod(json: &[u8], home: &str, into: &mut SnapshotBuilder) -> Result<bool, String> {
     let decoded = SeenPod::from_json(json);
     if let Decoded::Unreadable(unreadable) = decoded {
         return Err(broken(unreadable.why));
@@ -125,28 +129,28 @@ pub fn pod(json: &[u8], home: &str, into: &mut Builder) -> Result<bool, String> 
     if metadata.name.is_empty() {
         return Err("metadata.name is missing".to_owned());
     }
-    let mut read = PodRead {
+    let mut read = PodRecord {
         uid: Uid::new(""),
         name: PodName::new(namespace, &metadata.name),
         node: "",
         labels: labels(metadata.labels),
         owner: metadata.owner_references.iter().find(|owner| owner.controller).map(owner),
-        wish: wish(spec)?,
+        spec: wish(spec)?,
         beyond,
-        standing: Standing::Live,
+        standing: PodLifePhase::Live,
         mirror: false,
         marked: false,
         ready: false,
-        arrival: ArrivalFacts::default(),
+        arrival: BindingTimes::default(),
     };
     match decoded {
         Decoded::Fact(SeenPod { pod, ready, .. }) => {
             let (standing, mirror, marked, arrival) = (pod.standing, pod.mirror, pod.marked, pod.arrival);
-            let (uid, ready) = (pod.uid, ready == Some(Status::True));
-            read.wish.tolerations = pod.tolerations;
+            let (uid, ready) = (pod.uid, ready == Some(ConditionStatus::True));
+            read.spec.tolerations = pod.tolerations;
             let node = pod.node;
             let node = node.as_str();
-            Ok(into.pod(PodRead { uid, node, standing, mirror, marked, ready, arrival, ..read }))
+            Ok(into.pod(PodRecord { uid, node, standing, mirror, marked, ready, arrival, ..read }))
         }
         Decoded::Unbound(identity) => {
             read.uid = identity.uid.unwrap_or(read.uid);
@@ -156,16 +160,16 @@ pub fn pod(json: &[u8], home: &str, into: &mut Builder) -> Result<bool, String> 
     }
 }
 
-fn owner(owner: &Owner) -> OwnerRef<'_> {
+fn owner(owner: &Owner) -> OwnerReference<'_> {
     let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
-    OwnerRef { group, kind: &owner.kind, name: &owner.name }
+    OwnerReference { group, kind: &owner.kind, name: &owner.name }
 }
 
 /// A node, to be told.
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn node(json: &[u8]) -> Result<NodeRead, String> {
+pub fn node(json: &[u8]) -> Result<NodeRecord, String> {
     let SeenNode { taints, health } = match SeenNode::from_json(json) {
         Decoded::Fact(seen) => seen,
         Decoded::Unreadable(unreadable) => return Err(broken(unreadable.why)),
@@ -174,8 +178,8 @@ pub fn node(json: &[u8]) -> Result<NodeRead, String> {
     let NodeObject { metadata, status } = serde_json::from_slice(json).map_err(broken)?;
     let mut allocatable = amounts(status.allocatable)?;
     let pods_max = allocatable.remove("pods").map_or(0, Quantity::units);
-    let ready = taintward_core::health::Conditions::of(&health.conditions).ready();
-    Ok(NodeRead {
+    let ready = taintward_core::node_lifecycle::NodeConditions::of(&health.conditions).ready();
+    Ok(NodeRecord {
         fact: taints,
         labels: labels(metadata.labels),
         unschedulable: health.unschedulable,
@@ -187,7 +191,7 @@ pub fn node(json: &[u8]) -> Result<NodeRead, String> {
             })
             .collect(),
         pods_max,
-        ready: ready.map(|status| status == Status::True),
+        ready: ready.map(|status| status == ConditionStatus::True),
         zone: health.zone,
         excluded: health.excluded,
     })
@@ -197,20 +201,20 @@ pub fn node(json: &[u8]) -> Result<NodeRead, String> {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn budget(json: &[u8], home: &str) -> Result<Budget, String> {
+pub fn budget(json: &[u8], home: &str) -> Result<DisruptionBudget, String> {
     let BudgetObject { metadata, spec, status } = serde_json::from_slice(json).map_err(broken)?;
-    let portion = |written: Option<Scalar>, field: &str| -> Result<Option<Portion>, String> {
+    let portion = |written: Option<Scalar>, field: &str| -> Result<Option<IntOrPercent>, String> {
         let Some(text) = written.map(Scalar::into_text) else { return Ok(None) };
-        let portion = Portion::parse(&text);
+        let portion = IntOrPercent::parse(&text);
         portion.map(Some).ok_or_else(|| format!("{field}: {text:?} is neither a number nor a percentage"))
     };
-    let least = portion(spec.min_available, "minAvailable")?.map(Floor::MinAvailable);
-    let most = portion(spec.max_unavailable, "maxUnavailable")?.map(Floor::MaxUnavailable);
+    let least = portion(spec.min_available, "minAvailable")?.map(DisruptionLimit::MinAvailable);
+    let most = portion(spec.max_unavailable, "maxUnavailable")?.map(DisruptionLimit::MaxUnavailable);
     // Counts of an earlier generation, or of nobody, say nothing.
     let counted =
         status.filter(|counts| counts.observed_generation >= metadata.generation && counts.expected_pods > 0);
     let namespace = if metadata.namespace.is_empty() { home } else { &metadata.namespace };
-    Ok(Budget {
+    Ok(DisruptionBudget {
         namespace: namespace.into(),
         name: metadata.name.into(),
         selector: spec.selector.map(selector),

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use taintward_core::effect::Failure;
+use taintward_core::api_error::ApiFailure;
 
 /// How long a request may take.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -115,7 +115,7 @@ impl Webhooks {
     /// Writes the data of a Secret over what was read, and nothing else of it; or a new one, of type `kubernetes.io/tls`.
     ///
     /// # Errors
-    /// A [`Refusal`]; [`Failure::Conflict`] if somebody else has written it since.
+    /// A [`Refusal`]; [`ApiFailure::Conflict`] if somebody else has written it since.
     pub async fn write_secret(
         &self,
         (namespace, name): (&str, &str),
@@ -163,7 +163,7 @@ impl Webhooks {
     /// Makes API servers believe `pem` in every webhook of a configuration, over what was read.
     ///
     /// # Errors
-    /// A [`Refusal`]; [`Failure::Conflict`] if somebody else has written it since.
+    /// A [`Refusal`]; [`ApiFailure::Conflict`] if somebody else has written it since.
     pub async fn trust(&self, name: &str, read: &Configuration, pem: &str) -> Result<(), Refusal> {
         let on = Resource::named(ADMISSION, read.kind.plural(), "", name)?;
         let bundle = ByteString(pem.as_bytes().to_vec());
@@ -180,7 +180,7 @@ impl Webhooks {
                 Ok(object) => Ok(Some(object)),
                 Err(why) => Err(Refusal::unreadable(on, &why.to_string())),
             },
-            Err(refusal) if refusal.failure == Failure::NotFound => Ok(None),
+            Err(refusal) if refusal.failure == ApiFailure::NotFound => Ok(None),
             Err(refusal) => Err(refusal),
         }
     }

@@ -9,10 +9,10 @@ use serde_json::json;
 use std::time::Duration;
 use taintward_client::act::{Actor, Pace, Patience};
 use taintward_client::clock::Clock;
-use taintward_core::effect::Failure;
+use taintward_core::api_error::ApiFailure;
 use taintward_core::fact::NodeFact;
-use taintward_core::names::{NodeName, PodName, Uid};
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::identity::{NodeName, PodName, Uid};
+use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Span, Wall};
 use tokio::time::Instant;
 
@@ -27,7 +27,7 @@ fn uid() -> Uid {
 }
 
 fn node() -> NodeFact {
-    let effect = Effect::NoExecute;
+    let effect = TaintEffect::NoExecute;
     let taint = Taint { key: "k".into(), value: "".into(), effect, time_added: None };
     NodeFact {
         name: NodeName::new("n1"),
@@ -47,23 +47,23 @@ fn written() -> Reply {
 async fn every_answer_has_its_meaning() {
     let text =
         |code| Reply::Answer(code, vec![("content-type", "text/plain".into())], "404 page not found".into());
-    let rows: Vec<(u16, Failure)> = vec![
-        (400, Failure::Rejected),
-        (401, Failure::Forbidden),
-        (403, Failure::Forbidden),
-        (404, Failure::NotFound),
-        (405, Failure::Rejected),
-        (409, Failure::Conflict),
-        (410, Failure::Rejected),
-        (413, Failure::Rejected),
-        (415, Failure::Rejected),
-        (422, Failure::Rejected),
-        (429, Failure::Throttled(None)),
-        (301, Failure::Unavailable),
-        (500, Failure::Unavailable),
-        (502, Failure::Unavailable),
-        (503, Failure::Unavailable),
-        (504, Failure::Unavailable),
+    let rows: Vec<(u16, ApiFailure)> = vec![
+        (400, ApiFailure::Rejected),
+        (401, ApiFailure::Forbidden),
+        (403, ApiFailure::Forbidden),
+        (404, ApiFailure::NotFound),
+        (405, ApiFailure::Rejected),
+        (409, ApiFailure::Conflict),
+        (410, ApiFailure::Rejected),
+        (413, ApiFailure::Rejected),
+        (415, ApiFailure::Rejected),
+        (422, ApiFailure::Rejected),
+        (429, ApiFailure::Throttled(None)),
+        (301, ApiFailure::Unavailable),
+        (500, ApiFailure::Unavailable),
+        (502, ApiFailure::Unavailable),
+        (503, ApiFailure::Unavailable),
+        (504, ApiFailure::Unavailable),
     ];
     for (code, meaning) in rows {
         for with_status in [true, false] {
@@ -71,7 +71,7 @@ async fn every_answer_has_its_meaning() {
                 server(move |_| if with_status { Reply::status(code, "Any", "because") } else { text(code) });
             let refusal = Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
             // That there is nothing is only the API server's own word.
-            let meaning = if code == 404 { Failure::Unavailable } else { meaning };
+            let meaning = if code == 404 { ApiFailure::Unavailable } else { meaning };
             assert_eq!(refusal.failure, meaning, "{code} {refusal}");
             assert!(refusal.message.starts_with(&format!("delete pods shop/web-0: {code} ")), "{refusal}");
             assert_eq!(refusal.message.contains("because"), with_status, "{refusal}");
@@ -87,11 +87,11 @@ async fn a_proxys_answer_is_no_word_of_the_api_server() {
     let html = |code: u16| Reply::Answer(code, vec![("content-type", "text/html".into())], "<html>".into());
     let text = |code: u16| Reply::Answer(code, vec![("content-type", "text/plain".into())], "no".into());
     let own = |_: u16| Reply::status(404, "NotFound", "pods \"web-0\" not found");
-    let replies: [(u16, Says, Failure); 4] = [
-        (404, text, Failure::Unavailable),
-        (404, html, Failure::Unavailable),
-        (200, html, Failure::Unavailable),
-        (404, own, Failure::NotFound),
+    let replies: [(u16, Says, ApiFailure); 4] = [
+        (404, text, ApiFailure::Unavailable),
+        (404, html, ApiFailure::Unavailable),
+        (200, html, ApiFailure::Unavailable),
+        (404, own, ApiFailure::NotFound),
     ];
     for (code, reply, meaning) in replies {
         let (client, _) = server(move |_| reply(code));
@@ -150,14 +150,17 @@ async fn a_422_is_a_conflict_only_where_a_precondition_failed() {
     let uid_body = invalid("metadata.uid");
     let (client, _) = server(move |_| Reply::json(422, &uid_body));
     let refusal = Actor::new(client, "x").mark(&web(), &uid(), None, 1, NOW).await.unwrap_err();
-    assert_eq!(refusal.failure, Failure::Conflict, "another incarnation");
+    assert_eq!(refusal.failure, ApiFailure::Conflict, "another incarnation");
     let (client, _) = server(|_| Reply::status(422, "Invalid", "the server rejected our request"));
     let act = Actor::new(client, "x");
-    assert_eq!(act.stamp(&node(), 0, NOW).await.unwrap_err().failure, Failure::Conflict, "a test failed");
-    assert_eq!(act.mark(&web(), &uid(), None, 1, NOW).await.unwrap_err().failure, Failure::Rejected);
+    assert_eq!(act.stamp(&node(), 0, NOW).await.unwrap_err().failure, ApiFailure::Conflict, "a test failed");
+    assert_eq!(act.mark(&web(), &uid(), None, 1, NOW).await.unwrap_err().failure, ApiFailure::Rejected);
     let taint_body = invalid("spec.taints");
     let (client, _) = server(move |_| Reply::json(422, &taint_body));
-    assert_eq!(Actor::new(client, "x").stamp(&node(), 0, NOW).await.unwrap_err().failure, Failure::Rejected);
+    assert_eq!(
+        Actor::new(client, "x").stamp(&node(), 0, NOW).await.unwrap_err().failure,
+        ApiFailure::Rejected
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -184,7 +187,7 @@ async fn retry_after_is_honoured_and_capped() {
         let refusal = Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
         assert_eq!(
             refusal.failure,
-            Failure::Throttled(seconds.map(Span::from_secs)),
+            ApiFailure::Throttled(seconds.map(Span::from_secs)),
             "{header:?} {detail:?}"
         );
     }
@@ -195,7 +198,7 @@ async fn silence_and_broken_connections_leave_it_open() {
     let (client, _) = server(|_| Reply::Silence(Duration::from_secs(3600)));
     let (act, start) = (Actor::new(client, "x"), Instant::now());
     let refusal = act.delete(&web(), &uid(), None).await.unwrap_err();
-    assert_eq!((refusal.failure, start.elapsed().as_secs()), (Failure::Unavailable, 3));
+    assert_eq!((refusal.failure, start.elapsed().as_secs()), (ApiFailure::Unavailable, 3));
     assert!(refusal.message.contains("within 3s"), "{refusal}");
     assert_eq!(act.longest_request(), Span::from_secs(5));
     let patience = Patience { server: Duration::from_secs(7), client: Duration::from_secs(8) };
@@ -204,7 +207,7 @@ async fn silence_and_broken_connections_leave_it_open() {
     assert_eq!(start.elapsed().as_secs(), 8);
     let (client, log) = server(|_| Reply::Reset);
     let refusal = Actor::new(client, "x").delete(&web(), &uid(), None).await.unwrap_err();
-    assert_eq!((refusal.failure, log.lock().unwrap().len()), (Failure::Unavailable, 1));
+    assert_eq!((refusal.failure, log.lock().unwrap().len()), (ApiFailure::Unavailable, 1));
     assert!(refusal.message.contains("reset"), "{refusal}");
 }
 
@@ -223,7 +226,10 @@ async fn the_pace_delays_what_fits_and_refuses_what_does_not() {
     // Turns come after 1, 2 and 3 s; the one after 3 s leaves no time for the request itself.
     assert!((7..=8).contains(&refused.len()), "{refused:?}");
     for refusal in refused {
-        assert!(matches!(refusal.failure, Failure::Throttled(Some(_)) | Failure::Unavailable), "{refusal}");
+        assert!(
+            matches!(refusal.failure, ApiFailure::Throttled(Some(_)) | ApiFailure::Unavailable),
+            "{refusal}"
+        );
     }
     assert_eq!(log.lock().unwrap().len(), 5);
 }
@@ -237,7 +243,7 @@ async fn a_confirming_read_is_as_old_as_its_request() {
     let start = clock.now().mono;
     for turn in 0..2 {
         let (sent, read) = act.confirm_node(&NodeName::new("n1"), &clock).await;
-        assert_eq!(read.unwrap_err().failure, Failure::NotFound);
+        assert_eq!(read.unwrap_err().failure, ApiFailure::NotFound);
         assert_eq!(sent.since(start), Span::from_secs(2 * turn));
     }
 }

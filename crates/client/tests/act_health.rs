@@ -9,10 +9,12 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_client::act::Actor;
 use taintward_client::event::EventNote;
-use taintward_core::effect::Failure;
-use taintward_core::engine::Reading;
-use taintward_core::health::{ConditionKind, Expiry, NodeRef, OwnTaint, OwnTaints, Status};
-use taintward_core::names::{NodeName, PodName, Uid, Version};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::LiveRead;
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{
+    ConditionExpiry, ConditionKind, ConditionStatus, ManagedTaint, ManagedTaints, NodeRef,
+};
 use taintward_core::time::Wall;
 use tokio::time::Instant;
 
@@ -49,7 +51,7 @@ fn written() -> Reply {
     Reply::json(200, &json!({ "kind": "PartialObjectMetadata", "metadata": { "resourceVersion": "43" } }))
 }
 
-fn set(taints: &[OwnTaint]) -> OwnTaints {
+fn set(taints: &[ManagedTaint]) -> ManagedTaints {
     taints.iter().copied().collect()
 }
 
@@ -80,8 +82,13 @@ async fn a_node_and_its_lease_are_read_live_and_at_once() {
         ),
     });
     let read = Actor::new(client, "host-1").read_health(&n1()).await.unwrap();
-    let (Reading::Is(node), Reading::Is(lease)) = (read.node, read.lease) else { panic!("both are there") };
-    assert_eq!((node.version, node.conditions[0].status), (Some(Version(7)), Status::Unknown));
+    let (LiveRead::Found(node), LiveRead::Found(lease)) = (read.node, read.lease) else {
+        panic!("both are there")
+    };
+    assert_eq!(
+        (node.version, node.conditions[0].status),
+        (Some(ResourceVersion(7)), ConditionStatus::Unknown)
+    );
     assert_eq!(lease.node, n1());
     assert_eq!(lease.renewed, Some(Wall::from_micros(1_800_000_000_500_000)));
     let mut seen = arrived(&log);
@@ -103,7 +110,7 @@ async fn both_reads_wait_together_and_one_failure_is_the_answer() {
     let (client, log) = server(|_| Reply::Silence(Duration::from_secs(3600)));
     let start = Instant::now();
     let refusal = Actor::new(client, "host-1").read_health(&n1()).await.unwrap_err();
-    assert_eq!((refusal.failure, start.elapsed().as_secs()), (Failure::Unavailable, 3));
+    assert_eq!((refusal.failure, start.elapsed().as_secs()), (ApiFailure::Unavailable, 3));
     assert_eq!(arrived(&log).len(), 2, "both were under way");
     for broken in [NODE, LEASES] {
         let (client, _) = server(move |seen| {
@@ -114,7 +121,7 @@ async fn both_reads_wait_together_and_one_failure_is_the_answer() {
             }
         });
         let refusal = Actor::new(client, "host-1").read_health(&n1()).await.unwrap_err();
-        assert_eq!(refusal.failure, Failure::Forbidden, "{refusal}");
+        assert_eq!(refusal.failure, ApiFailure::Forbidden, "{refusal}");
     }
 }
 
@@ -126,13 +133,13 @@ async fn only_an_api_server_s_word_makes_a_node_or_lease_absent() {
         _ => Reply::json(200, &odd),
     });
     let read = Actor::new(client, "host-1").read_health(&n1()).await.unwrap();
-    assert_eq!((read.node, read.lease), (Reading::Absent, Reading::Unreadable));
+    assert_eq!((read.node, read.lease), (LiveRead::NotFound, LiveRead::Undecodable));
     let (client, _) = server(|seen| match seen.path.as_str() {
         NODE => Reply::json(200, &json!({ "kind": "Node", "metadata": { "name": "n1", "uid": 7 } })),
         _ => Reply::status(404, "NotFound", "leases \"n1\" not found"),
     });
     let read = Actor::new(client, "host-1").read_health(&n1()).await.unwrap();
-    assert_eq!((read.node, read.lease), (Reading::Unreadable, Reading::Absent));
+    assert_eq!((read.node, read.lease), (LiveRead::Undecodable, LiveRead::NotFound));
     for silent in [NODE, LEASES] {
         let (client, _) = server(move |seen| match seen.path.starts_with(silent) {
             true => {
@@ -141,7 +148,7 @@ async fn only_an_api_server_s_word_makes_a_node_or_lease_absent() {
             false => Reply::status(404, "NotFound", "not found"),
         });
         let refusal = Actor::new(client, "host-1").read_health(&n1()).await.unwrap_err();
-        assert_eq!(refusal.failure, Failure::Unavailable, "a proxy's 404 makes nobody silent: {refusal}");
+        assert_eq!(refusal.failure, ApiFailure::Unavailable, "a proxy's 404 makes nobody silent: {refusal}");
     }
 }
 
@@ -150,9 +157,9 @@ async fn a_node_without_a_name_asks_for_nothing() {
     let (act, log) = before(json!({}));
     for name in ["", "..", "a/b"] {
         let node = NodeRef { name: NodeName::new(name), uid: Uid::new(UID) };
-        let never = [(ConditionKind::Ready, Expiry::NeverPosted)];
-        assert_eq!(act.read_health(&node.name).await.unwrap_err().failure, Failure::Rejected);
-        let (add, none) = (set(&[OwnTaint::NotReady]), OwnTaints::NONE);
+        let never = [(ConditionKind::Ready, ConditionExpiry::NeverPosted)];
+        assert_eq!(act.read_health(&node.name).await.unwrap_err().failure, ApiFailure::Rejected);
+        let (add, none) = (set(&[ManagedTaint::NotReady]), ManagedTaints::NONE);
         assert!(act.write_taints(&node, None, add, none, NOW).await.is_err());
         assert!(act.declare(&node, None, &never, NOW).await.is_err());
         assert!(act.label(&node, None, Some("linux"), None).await.is_err());
@@ -167,9 +174,9 @@ async fn taints_are_swapped_in_one_patch_that_tests_what_was_read() {
     let foreign = json!({ "key": "dedicated", "value": "gpu", "effect": "NoSchedule" });
     let old = json!({ "key": key, "value": "x", "effect": effect, "timeAdded": SECOND, "owner": { "new": "field" } });
     let (act, log) = before(node(&json!([old, foreign, { "key": key, "effect": effect }])));
-    let (add, remove) = (set(&[OwnTaint::UnreachableNoExecute]), set(&[OwnTaint::NotReadyNoExecute]));
-    let done = act.write_taints(&node_ref(), Some(Version(7)), add, remove, NOW).await;
-    assert_eq!(done, Ok(Some(Version(43))));
+    let (add, remove) = (set(&[ManagedTaint::UnreachableNoExecute]), set(&[ManagedTaint::NotReadyNoExecute]));
+    let done = act.write_taints(&node_ref(), Some(ResourceVersion(7)), add, remove, NOW).await;
+    assert_eq!(done, Ok(Some(ResourceVersion(43))));
     let seen = arrived(&log);
     let lines: Vec<_> = seen.iter().map(Seen::line).collect();
     assert_eq!(lines, [format!("GET {NODE}"), format!("PATCH {NODE}")]);
@@ -207,8 +214,8 @@ async fn the_first_taints_come_as_a_list() {
         let mut object = node(&json!([]));
         object["spec"] = spec;
         let (act, log) = before(object);
-        let add = set(&[OwnTaint::NotReady]);
-        act.write_taints(&node_ref(), None, add, OwnTaints::NONE, NOW).await.unwrap();
+        let add = set(&[ManagedTaint::NotReady]);
+        act.write_taints(&node_ref(), None, add, ManagedTaints::NONE, NOW).await.unwrap();
         let body = arrived(&log)[1].body.clone();
         assert_eq!(body.as_array().unwrap().len(), 3);
         assert_eq!(body[2], json!({ "op": "add", "path": path, "value": value }));
@@ -220,14 +227,17 @@ async fn nothing_to_do_is_no_write() {
     let there = json!([{ "key": "node.kubernetes.io/unschedulable", "value": "x", "effect": "NoSchedule" }]);
     let (act, log) = before(node(&there));
     let (add, remove) =
-        (set(&[OwnTaint::Unschedulable]), set(&[OwnTaint::NotReady, OwnTaint::Unschedulable]));
+        (set(&[ManagedTaint::Unschedulable]), set(&[ManagedTaint::NotReady, ManagedTaint::Unschedulable]));
     let done = act.write_taints(&node_ref(), None, add, remove, NOW).await;
     assert_eq!(
         (done, arrived(&log).len()),
-        (Ok(Some(Version(7))), 1),
+        (Ok(Some(ResourceVersion(7))), 1),
         "there with any value; not taken off either"
     );
-    assert_eq!(act.declare(&node_ref(), Some(Version(7)), &[], NOW).await, Ok(Some(Version(7))));
+    assert_eq!(
+        act.declare(&node_ref(), Some(ResourceVersion(7)), &[], NOW).await,
+        Ok(Some(ResourceVersion(7)))
+    );
     assert_eq!(act.label(&node_ref(), None, None, None).await, Ok(None));
     assert_eq!(arrived(&log).len(), 1);
 }
@@ -235,9 +245,12 @@ async fn nothing_to_do_is_no_write() {
 #[tokio::test(start_paused = true)]
 async fn conditions_that_stopped_are_declared_at_once() {
     let (act, log) = before(json!({}));
-    let stopped = [(ConditionKind::Ready, Expiry::Stopped), (ConditionKind::PidPressure, Expiry::Stopped)];
-    let done = act.declare(&node_ref(), Some(Version(7)), &stopped, NOW).await;
-    assert_eq!(done, Ok(Some(Version(43))));
+    let stopped = [
+        (ConditionKind::Ready, ConditionExpiry::Stopped),
+        (ConditionKind::PidPressure, ConditionExpiry::Stopped),
+    ];
+    let done = act.declare(&node_ref(), Some(ResourceVersion(7)), &stopped, NOW).await;
+    assert_eq!(done, Ok(Some(ResourceVersion(43))));
     let [patch] = &arrived(&log)[..] else { panic!("no read is needed") };
     assert_eq!(patch.line(), format!("PATCH {STATUS}"));
     assert_eq!(patch.query, "timeout=2s&fieldManager=taintward");
@@ -261,8 +274,11 @@ async fn conditions_that_stopped_are_declared_at_once() {
 #[tokio::test(start_paused = true)]
 async fn a_condition_that_never_was_has_the_node_s_creation_as_heartbeat() {
     let (act, log) = before(node(&Value::Null));
-    let both = [(ConditionKind::Ready, Expiry::Stopped), (ConditionKind::DiskPressure, Expiry::NeverPosted)];
-    act.declare(&node_ref(), Some(Version(7)), &both, NOW).await.unwrap();
+    let both = [
+        (ConditionKind::Ready, ConditionExpiry::Stopped),
+        (ConditionKind::DiskPressure, ConditionExpiry::NeverPosted),
+    ];
+    act.declare(&node_ref(), Some(ResourceVersion(7)), &both, NOW).await.unwrap();
     act.declare(&node_ref(), None, &both[..1], NOW).await.unwrap();
     let seen = arrived(&log);
     let lines: Vec<_> = seen.iter().map(Seen::line).collect();
@@ -288,8 +304,8 @@ async fn a_condition_that_never_was_has_the_node_s_creation_as_heartbeat() {
 async fn labels_of_old_are_merged_into_the_node() {
     let (act, log) = before(json!({}));
     assert_eq!(
-        act.label(&node_ref(), Some(Version(7)), Some("linux"), Some("arm64")).await,
-        Ok(Some(Version(43)))
+        act.label(&node_ref(), Some(ResourceVersion(7)), Some("linux"), Some("arm64")).await,
+        Ok(Some(ResourceVersion(43)))
     );
     act.label(&node_ref(), None, None, Some("arm64")).await.unwrap();
     let seen = arrived(&log);

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_client::act::{Actor, Pace, Refusal};
 use taintward_client::clock::Clock;
-use taintward_core::effect::Failure;
-use taintward_core::health::{ConditionKind, Expiry, NodeRef, OwnTaint, OwnTaints};
-use taintward_core::names::{NodeName, PodName, Uid, Version};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{ConditionExpiry, ConditionKind, ManagedTaint, ManagedTaints, NodeRef};
 use taintward_core::time::{Span, Wall};
 use tokio::time::Instant;
 
@@ -26,23 +26,34 @@ const CALLS: [(&str, Call); 7] = [
     ("read_health", |act| Box::pin(async move { act.read_health(&node().name).await.map(drop) })),
     ("write_taints", |act| {
         Box::pin(async move {
-            act.write_taints(&node(), Some(Version(7)), add(), OwnTaints::NONE, NOW).await.map(drop)
-        })
-    }),
-    ("declare", |act| {
-        Box::pin(async move {
-            act.declare(&node(), Some(Version(7)), &[(ConditionKind::Ready, Expiry::Stopped)], NOW)
+            act.write_taints(&node(), Some(ResourceVersion(7)), add(), ManagedTaints::NONE, NOW)
                 .await
                 .map(drop)
         })
     }),
+    ("declare", |act| {
+        Box::pin(async move {
+            act.declare(
+                &node(),
+                Some(ResourceVersion(7)),
+                &[(ConditionKind::Ready, ConditionExpiry::Stopped)],
+                NOW,
+            )
+            .await
+            .map(drop)
+        })
+    }),
     ("declare after a read", |act| {
         Box::pin(async move {
-            act.declare(&node(), None, &[(ConditionKind::Ready, Expiry::NeverPosted)], NOW).await.map(drop)
+            act.declare(&node(), None, &[(ConditionKind::Ready, ConditionExpiry::NeverPosted)], NOW)
+                .await
+                .map(drop)
         })
     }),
     ("label", |act| {
-        Box::pin(async move { act.label(&node(), Some(Version(7)), Some("linux"), None).await.map(drop) })
+        Box::pin(
+            async move { act.label(&node(), Some(ResourceVersion(7)), Some("linux"), None).await.map(drop) },
+        )
     }),
     ("unready", |act| {
         Box::pin(async move { act.unready(&PodName::new("shop", "web-0"), &node().uid, NOW).await.map(drop) })
@@ -54,8 +65,8 @@ fn node() -> NodeRef {
     NodeRef { name: NodeName::new("n1"), uid: Uid::new(UID) }
 }
 
-fn add() -> OwnTaints {
-    OwnTaints::NONE.with(OwnTaint::NotReady)
+fn add() -> ManagedTaints {
+    ManagedTaints::NONE.with(ManagedTaint::NotReady)
 }
 
 /// A node, a lease and a pod in one.
@@ -82,14 +93,14 @@ const WRITES: [usize; 5] = [1, 2, 3, 4, 5];
 #[tokio::test(start_paused = true)]
 async fn every_refusal_has_its_meaning_wherever_it_comes() {
     for (code, meaning) in [
-        (400, Failure::Rejected),
-        (401, Failure::Forbidden),
-        (403, Failure::Forbidden),
-        (413, Failure::Rejected),
-        (429, Failure::Throttled(None)),
-        (500, Failure::Unavailable),
-        (503, Failure::Unavailable),
-        (504, Failure::Unavailable),
+        (400, ApiFailure::Rejected),
+        (401, ApiFailure::Forbidden),
+        (403, ApiFailure::Forbidden),
+        (413, ApiFailure::Rejected),
+        (429, ApiFailure::Throttled(None)),
+        (500, ApiFailure::Unavailable),
+        (503, ApiFailure::Unavailable),
+        (504, ApiFailure::Unavailable),
     ] {
         for (name, call) in CALLS {
             let (client, _) = server(move |_| Reply::status(code, "Any", "because"));
@@ -111,11 +122,11 @@ async fn every_refusal_has_its_meaning_wherever_it_comes() {
 async fn what_is_gone_is_gone() {
     for (name, call) in CALLS.iter().skip(1) {
         let (client, _) = server(|_| Reply::status(404, "NotFound", "gone"));
-        assert_eq!(call(Actor::new(client, "x")).await.unwrap_err().failure, Failure::NotFound, "{name}");
+        assert_eq!(call(Actor::new(client, "x")).await.unwrap_err().failure, ApiFailure::NotFound, "{name}");
     }
     for (name, call) in WRITES.map(|at| CALLS[at]) {
         let (act, _) = refusing(|| Reply::status(404, "NotFound", "gone"));
-        assert_eq!(call(act).await.unwrap_err().failure, Failure::NotFound, "{name}");
+        assert_eq!(call(act).await.unwrap_err().failure, ApiFailure::NotFound, "{name}");
     }
 }
 
@@ -129,13 +140,13 @@ async fn a_precondition_that_fails_is_a_conflict() {
     for (name, call) in WRITES.map(|at| CALLS[at]) {
         for refuse in [|| Reply::status(409, "Conflict", "modified"), immutable] {
             let (act, log) = refusing(refuse);
-            assert_eq!(call(act).await.unwrap_err().failure, Failure::Conflict, "{name}");
+            assert_eq!(call(act).await.unwrap_err().failure, ApiFailure::Conflict, "{name}");
             let tries = if name == "unready" { 3 } else { 1 };
             let writes = log.lock().unwrap().iter().filter(|seen| !is_read(seen)).count();
             assert_eq!(writes, tries, "{name}");
         }
         let (act, _) = refusing(|| Reply::status(422, "Invalid", "the server rejected our request"));
-        let meaning = if name == "write_taints" { Failure::Conflict } else { Failure::Rejected };
+        let meaning = if name == "write_taints" { ApiFailure::Conflict } else { ApiFailure::Rejected };
         assert_eq!(call(act).await.unwrap_err().failure, meaning, "{name}: only a JSON Patch has tests");
     }
 }
@@ -144,13 +155,15 @@ async fn a_precondition_that_fails_is_a_conflict() {
 async fn another_node_or_version_is_a_conflict_and_nothing_is_written() {
     let calls: [(&str, Call); 2] = [
         ("taints", |act| {
-            Box::pin(
-                async move { act.write_taints(&node(), Some(Version(7)), add(), add(), NOW).await.map(drop) },
-            )
+            Box::pin(async move {
+                act.write_taints(&node(), Some(ResourceVersion(7)), add(), add(), NOW).await.map(drop)
+            })
         }),
         ("declare", |act| {
-            let never = [(ConditionKind::Ready, Expiry::NeverPosted)];
-            Box::pin(async move { act.declare(&node(), Some(Version(7)), &never, NOW).await.map(drop) })
+            let never = [(ConditionKind::Ready, ConditionExpiry::NeverPosted)];
+            Box::pin(
+                async move { act.declare(&node(), Some(ResourceVersion(7)), &never, NOW).await.map(drop) },
+            )
         }),
     ];
     for (uid, version, words) in [
@@ -164,7 +177,7 @@ async fn another_node_or_version_is_a_conflict_and_nothing_is_written() {
             let refusal = call(Actor::new(client, "x")).await.unwrap_err();
             assert_eq!(
                 (refusal.failure, log.lock().unwrap().len()),
-                (Failure::Conflict, 1),
+                (ApiFailure::Conflict, 1),
                 "{name} {version}"
             );
             assert!(refusal.message.contains(words), "{refusal}");
@@ -172,7 +185,7 @@ async fn another_node_or_version_is_a_conflict_and_nothing_is_written() {
     }
     let (client, log) = server(|_| Reply::json(200, &object("another", "7")));
     let refusal = CALLS[5].1(Actor::new(client, "x")).await.unwrap_err();
-    assert_eq!((refusal.failure, log.lock().unwrap().len()), (Failure::Conflict, 1), "another pod");
+    assert_eq!((refusal.failure, log.lock().unwrap().len()), (ApiFailure::Conflict, 1), "another pod");
 }
 
 #[tokio::test(start_paused = true)]
@@ -217,14 +230,22 @@ async fn silence_and_broken_connections_leave_it_open() {
     for (name, call) in CALLS {
         let (client, _) = server(|_| Reply::Silence(Duration::from_secs(3600)));
         let start = Instant::now();
-        assert_eq!(call(Actor::new(client, "x")).await.unwrap_err().failure, Failure::Unavailable, "{name}");
+        assert_eq!(
+            call(Actor::new(client, "x")).await.unwrap_err().failure,
+            ApiFailure::Unavailable,
+            "{name}"
+        );
         assert_eq!(start.elapsed().as_secs(), 3, "{name}");
         let (client, _) = server(|_| Reply::Reset);
-        assert_eq!(call(Actor::new(client, "x")).await.unwrap_err().failure, Failure::Unavailable, "{name}");
+        assert_eq!(
+            call(Actor::new(client, "x")).await.unwrap_err().failure,
+            ApiFailure::Unavailable,
+            "{name}"
+        );
     }
     for (name, call) in WRITES.map(|at| CALLS[at]) {
         let (act, _) = refusing(|| Reply::Silence(Duration::from_secs(3600)));
-        assert_eq!(call(act).await.unwrap_err().failure, Failure::Unavailable, "{name}");
+        assert_eq!(call(act).await.unwrap_err().failure, ApiFailure::Unavailable, "{name}");
     }
 }
 
@@ -234,13 +255,13 @@ async fn an_answer_that_makes_no_sense_is_no_answer() {
     for (name, call) in [CALLS[0], CALLS[1], CALLS[3], CALLS[5], CALLS[6]] {
         let (client, log) = server(move |_| foreign());
         let refusal = call(Actor::new(client, "x")).await.unwrap_err();
-        assert_eq!(refusal.failure, Failure::Unavailable, "{name}: {refusal}");
+        assert_eq!(refusal.failure, ApiFailure::Unavailable, "{name}: {refusal}");
         assert!(refusal.message.contains("something other than an API server"), "{name}: {refusal}");
         assert!(log.lock().unwrap().iter().all(is_read), "{name}");
     }
     let (act, _) = refusing(foreign);
-    let done = act.write_taints(&node(), None, add(), OwnTaints::NONE, NOW).await;
-    assert_eq!(done.unwrap_err().failure, Failure::Unavailable, "whether it was written is not known");
+    let done = act.write_taints(&node(), None, add(), ManagedTaints::NONE, NOW).await;
+    assert_eq!(done.unwrap_err().failure, ApiFailure::Unavailable, "whether it was written is not known");
 }
 
 #[tokio::test(start_paused = true)]
@@ -251,7 +272,7 @@ async fn every_request_waits_for_its_turn() {
         let act = Actor::new(client, "x").with_pace(pace);
         act.look_alive().await.unwrap();
         let refusal = call(act).await.unwrap_err();
-        assert_eq!(refusal.failure, Failure::Throttled(Some(Span::from_secs(10))), "{name}");
+        assert_eq!(refusal.failure, ApiFailure::Throttled(Some(Span::from_secs(10))), "{name}");
         assert_eq!(log.lock().unwrap().len(), 1, "{name}: nothing was sent");
     }
 }
@@ -292,8 +313,8 @@ async fn s5_requests_that_belong_together_have_the_time_of_one() {
     });
     let (client, log) = server(move |_| Reply::Late(Duration::from_secs(2), slow.clone()));
     let (act, began) = (Actor::new(client, "host-1"), Instant::now());
-    let refusal = act.write_taints(&node(), None, add(), OwnTaints::NONE, NOW).await.unwrap_err();
-    assert_eq!(refusal.failure, Failure::Unavailable, "{refusal}");
+    let refusal = act.write_taints(&node(), None, add(), ManagedTaints::NONE, NOW).await.unwrap_err();
+    assert_eq!(refusal.failure, ApiFailure::Unavailable, "{refusal}");
     assert_eq!(began.elapsed(), Duration::from_secs(3));
     let seen: Vec<String> = log.lock().unwrap().iter().map(Seen::line).collect();
     assert_eq!(seen, ["GET /api/v1/nodes/n1", "PATCH /api/v1/nodes/n1"]);

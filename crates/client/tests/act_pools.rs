@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use taintward_client::act::{Actor, Intent};
 use taintward_client::decode::{Decoded, Fact, SeenPool};
 use taintward_core::admission::pool::{NodeEdits, RecordEdit};
-use taintward_core::effect::Failure;
-use taintward_core::names::NodeName;
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::NodeName;
+use taintward_core::taint::{Taint, TaintEffect};
 
 const NODE: &str = "/api/v1/nodes/n1";
 const POOL: &str = "/apis/taintward.io/v1alpha1/dedicatedpools/a";
@@ -39,13 +39,14 @@ fn seen() -> SeenPool {
 
 /// Puts a taint on, for the pool.
 fn taints(pool: Option<SeenPool>) -> Intent {
-    let taint = Taint { key: "k".into(), value: "".into(), effect: Effect::NoSchedule, time_added: None };
+    let taint =
+        Taint { key: "k".into(), value: "".into(), effect: TaintEffect::NoSchedule, time_added: None };
     let record = Some(RecordEdit::Write("a taint:k=:NoSchedule".into()));
     Intent { edits: NodeEdits { add_taints: vec![taint], record, ..NodeEdits::default() }, pool }
 }
 
 /// What is asked, and what comes of it, where pool and patch are answered like this.
-async fn written(intent: Intent, found: Reply, patched: Reply) -> (Vec<String>, Result<bool, Failure>) {
+async fn written(intent: Intent, found: Reply, patched: Reply) -> (Vec<String>, Result<bool, ApiFailure>) {
     let (mut found, mut patched) = (Some(found), Some(patched));
     let (client, log) = server(move |seen: &Seen| match (seen.method.as_str(), seen.path.as_str()) {
         ("GET", NODE) => Reply::json(200, &node()),
@@ -89,10 +90,10 @@ async fn nothing_is_put_on_a_node_for_a_pool_that_is_another_by_now() {
         Reply::status(404, "NotFound", "gone"),
     ] {
         let (asked, result) = written(taints(Some(seen())), found, ok()).await;
-        assert_eq!((asked.len(), result), (2, Err(Failure::Conflict)), "no write");
+        assert_eq!((asked.len(), result), (2, Err(ApiFailure::Conflict)), "no write");
     }
     let (asked, result) = written(taints(Some(seen())), Reply::status(500, "", "broken"), ok()).await;
-    assert_eq!((asked.len(), result), (2, Err(Failure::Unavailable)));
+    assert_eq!((asked.len(), result), (2, Err(ApiFailure::Unavailable)));
     // A version that only the status made new is no other pool.
     let (asked, result) =
         written(taints(Some(seen())), changed("/metadata/resourceVersion", json!("9")), ok()).await;
@@ -106,7 +107,7 @@ async fn what_does_not_fit_any_more_is_a_conflict() {
         let late =
             Reply::status(code, reason, "the server rejected our request due to an error in our request");
         let (_, result) = written(taints(Some(seen())), pool(), late).await;
-        assert_eq!(result, Err(Failure::Conflict), "{code}");
+        assert_eq!(result, Err(ApiFailure::Conflict), "{code}");
     }
     let edits = NodeEdits {
         remove_taints: taints(None).edits.add_taints,
@@ -114,7 +115,7 @@ async fn what_does_not_fit_any_more_is_a_conflict() {
         ..NodeEdits::default()
     };
     let (asked, result) = written(Intent { edits, pool: None }, pool(), pool()).await;
-    assert_eq!((asked.len(), result), (1, Err(Failure::Conflict)), "it has no such taint");
+    assert_eq!((asked.len(), result), (1, Err(ApiFailure::Conflict)), "it has no such taint");
 }
 
 #[tokio::test(start_paused = true)]

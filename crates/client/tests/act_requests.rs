@@ -8,11 +8,11 @@ use fake::{Reply, Seen, server};
 use serde_json::{Value, json};
 use taintward_client::act::{Actor, Stamped};
 use taintward_client::event::{About, EventNote, Voice};
-use taintward_core::effect::Failure;
-use taintward_core::engine::Reading;
-use taintward_core::fact::{NodeFact, Standing};
-use taintward_core::names::{NodeName, PodName, Uid, Version};
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::LiveRead;
+use taintward_core::fact::{NodeFact, PodLifePhase};
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::Wall;
 
 const UID: &str = "0d4a1c5e-7b1f-4f0e-9c3d-1234567890ab";
@@ -54,9 +54,9 @@ fn node() -> NodeFact {
     NodeFact {
         name: NodeName::new("n1"),
         uid: uid(),
-        version: Some(Version(7)),
+        version: Some(ResourceVersion(7)),
         created: None,
-        taints: vec![taint("a", "b", Effect::NoSchedule), taint("k", "", Effect::NoExecute)],
+        taints: vec![taint("a", "b", TaintEffect::NoSchedule), taint("k", "", TaintEffect::NoExecute)],
         taints_changed: None,
     }
 }
@@ -78,8 +78,8 @@ fn note() -> EventNote {
 async fn the_mark_is_a_strategic_patch_of_the_status_with_the_uid() {
     let (client, log) = server(|_| written());
     let act = Actor::new(client, "host-1");
-    assert_eq!(act.mark(&web(), &uid(), None, 3, NOW).await, Ok(Some(Version(43))));
-    act.mark(&web(), &uid(), Some(Version(41)), 0, NOW).await.unwrap();
+    assert_eq!(act.mark(&web(), &uid(), None, 3, NOW).await, Ok(Some(ResourceVersion(43))));
+    act.mark(&web(), &uid(), Some(ResourceVersion(41)), 0, NOW).await.unwrap();
     let seen = log.lock().unwrap();
     assert_eq!(seen[0].line(), "PATCH /api/v1/namespaces/shop/pods/web-0/status");
     assert_eq!(seen[0].query, "timeout=2s&fieldManager=taintward");
@@ -100,7 +100,7 @@ async fn the_mark_is_a_strategic_patch_of_the_status_with_the_uid() {
 async fn the_delete_carries_its_preconditions_and_no_grace_period() {
     let (client, log) = server(|_| Reply::json(200, &pod("44", &json!([]))));
     let act = Actor::new(client, "host-1");
-    act.delete(&web(), &uid(), Some(Version(43))).await.unwrap();
+    act.delete(&web(), &uid(), Some(ResourceVersion(43))).await.unwrap();
     act.delete(&web(), &uid(), None).await.unwrap();
     let seen = log.lock().unwrap();
     assert_eq!(seen[0].line(), "DELETE /api/v1/namespaces/shop/pods/web-0");
@@ -116,7 +116,7 @@ async fn a_name_that_is_no_name_sends_nothing() {
     let act = Actor::new(client, "host-1");
     for name in ["", "..", "a/b"] {
         let refusal = act.delete(&PodName::new("shop", name), &uid(), None).await.unwrap_err();
-        assert_eq!(refusal.failure, Failure::Rejected);
+        assert_eq!(refusal.failure, ApiFailure::Rejected);
         assert!(act.read_node(&NodeName::new(name)).await.is_err());
     }
     assert_eq!(log.lock().unwrap().len(), 0);
@@ -147,16 +147,21 @@ async fn reads_are_live_and_become_facts() {
         _ => Reply::Answer(200, vec![("content-type", "text/html".into())], "<html>".into()),
     });
     let act = Actor::new(client, "host-1");
-    let Ok(Reading::Is(node)) = act.read_node(&NodeName::new("n1")).await else {
+    let Ok(LiveRead::Found(node)) = act.read_node(&NodeName::new("n1")).await else {
         panic!("the node can be read")
     };
-    assert_eq!((node.version, node.taints.len()), (Some(Version(7)), 1));
-    let Ok((Reading::Is(read), false)) = act.look_at_pod(&web()).await else { panic!("the pod can be read") };
-    assert_eq!((read.version, read.marked, read.standing), (Some(Version(42)), true, Standing::Live));
-    assert_eq!(act.look_at_pod(&PodName::new("shop", "new")).await, Ok((Reading::Absent, false)));
-    assert_eq!(act.look_at_pod(&PodName::new("shop", "odd")).await, Ok((Reading::Unreadable, false)));
+    assert_eq!((node.version, node.taints.len()), (Some(ResourceVersion(7)), 1));
+    let Ok((LiveRead::Found(read), false)) = act.look_at_pod(&web()).await else {
+        panic!("the pod can be read")
+    };
+    assert_eq!(
+        (read.version, read.marked, read.standing),
+        (Some(ResourceVersion(42)), true, PodLifePhase::Live)
+    );
+    assert_eq!(act.look_at_pod(&PodName::new("shop", "new")).await, Ok((LiveRead::NotFound, false)));
+    assert_eq!(act.look_at_pod(&PodName::new("shop", "odd")).await, Ok((LiveRead::Undecodable, false)));
     let refusal = act.look_at_pod(&PodName::new("shop", "other")).await.unwrap_err();
-    assert_eq!(refusal.failure, Failure::Unavailable, "{refusal}");
+    assert_eq!(refusal.failure, ApiFailure::Unavailable, "{refusal}");
     assert!(refusal.message.contains("something other than an API server"), "{refusal}");
     for seen in log.lock().unwrap().iter() {
         assert_eq!(seen.query, "timeout=2s", "no resourceVersion: never from the server's cache");
@@ -184,7 +189,7 @@ async fn a_deletion_by_halves_is_seen() {
             }
             let (client, _) = server(move |_| Reply::json(200, &object));
             let (reading, half_deleted) = Actor::new(client, "x").look_at_pod(&web()).await.unwrap();
-            assert!(matches!(reading, Reading::Is(_)));
+            assert!(matches!(reading, LiveRead::Found(_)));
             assert_eq!(half_deleted, half && deleted, "{grace} {finalizers} {deleted}");
         }
     }
@@ -194,8 +199,8 @@ async fn a_deletion_by_halves_is_seen() {
 async fn the_stamp_tests_the_node_and_the_whole_taint() {
     let (client, log) = server(|_| written());
     let act = Actor::new(client, "host-1");
-    assert_eq!(act.stamp(&node(), 1, NOW).await, Ok(Stamped::Done(Some(Version(43)))));
-    assert_eq!(act.stamp(&node(), 0, NOW).await, Ok(Stamped::Done(Some(Version(43)))));
+    assert_eq!(act.stamp(&node(), 1, NOW).await, Ok(Stamped::Done(Some(ResourceVersion(43)))));
+    assert_eq!(act.stamp(&node(), 0, NOW).await, Ok(Stamped::Done(Some(ResourceVersion(43)))));
     let mut stamped = node();
     stamped.taints[1].time_added = Some(NOW);
     assert_eq!(act.stamp(&stamped, 1, NOW).await, Ok(Stamped::NotNeeded));
@@ -270,10 +275,14 @@ async fn nothing_is_taken_away_that_is_not_ours() {
     assert_eq!(log.lock().unwrap().len(), 1);
     let (client, log) = server(unmarking(ours(), 0));
     let refusal = Actor::new(client, "host-1").unmark(&web(), &Uid::new("other")).await.unwrap_err();
-    assert_eq!((refusal.failure, log.lock().unwrap().len()), (Failure::Conflict, 1), "another incarnation");
+    assert_eq!(
+        (refusal.failure, log.lock().unwrap().len()),
+        (ApiFailure::Conflict, 1),
+        "another incarnation"
+    );
     let (client, log) = server(unmarking(ours(), usize::MAX));
     let refusal = Actor::new(client, "host-1").unmark(&web(), &uid()).await.unwrap_err();
-    assert_eq!((refusal.failure, log.lock().unwrap().len()), (Failure::Conflict, 6), "bounded");
+    assert_eq!((refusal.failure, log.lock().unwrap().len()), (ApiFailure::Conflict, 6), "bounded");
 }
 
 #[tokio::test(start_paused = true)]
@@ -307,10 +316,13 @@ async fn an_event_refused_in_both_places_teaches_nothing() {
     let (client, log) = server(|_| Reply::status(404, "NotFound", "namespaces \"shop\" not found"));
     let act = Actor::new(client, "host-1");
     for _ in 0..2 {
-        assert_eq!(act.post_event(&note()).await.unwrap_err().failure, Failure::NotFound);
+        assert_eq!(act.post_event(&note()).await.unwrap_err().failure, ApiFailure::NotFound);
     }
     assert_eq!(log.lock().unwrap()[2].path, "/apis/events.k8s.io/v1/namespaces/shop/events");
     let (client, log) = server(|_| Reply::status(500, "InternalError", "etcd"));
-    assert_eq!(Actor::new(client, "x").post_event(&note()).await.unwrap_err().failure, Failure::Unavailable);
+    assert_eq!(
+        Actor::new(client, "x").post_event(&note()).await.unwrap_err().failure,
+        ApiFailure::Unavailable
+    );
     assert_eq!(log.lock().unwrap().len(), 1, "an outage is no reason for the other API");
 }

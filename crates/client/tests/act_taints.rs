@@ -13,9 +13,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use taintward_client::act::{Actor, Refusal};
-use taintward_core::effect::Failure;
-use taintward_core::health::{NodeRef, OwnTaint, OwnTaints};
-use taintward_core::names::{NodeName, Uid, Version};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::{NodeName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{ManagedTaint, ManagedTaints, NodeRef};
 use taintward_core::time::Wall;
 
 const NOW: Wall = Wall::from_secs(1_800_000_000);
@@ -26,7 +26,7 @@ type Store = Arc<Mutex<Value>>;
 
 /// A taint: own ones, own keys with other effects, foreign keys; with or without value, time, and a field to come.
 fn taint() -> impl Strategy<Value = Value> {
-    let own = proptest::sample::select(&OwnTaint::ALL[..])
+    let own = proptest::sample::select(&ManagedTaint::ALL[..])
         .prop_map(|own| (own.key().to_owned(), own.effect().as_str().to_owned()));
     let other = (
         proptest::sample::select(vec![
@@ -61,8 +61,9 @@ fn spec() -> impl Strategy<Value = Value> {
     ]
 }
 
-fn owns() -> impl Strategy<Value = OwnTaints> {
-    proptest::sample::subsequence(OwnTaint::ALL.to_vec(), 0..=9).prop_map(|owns| owns.into_iter().collect())
+fn owns() -> impl Strategy<Value = ManagedTaints> {
+    proptest::sample::subsequence(ManagedTaint::ALL.to_vec(), 0..=9)
+        .prop_map(|owns| owns.into_iter().collect())
 }
 
 fn stored(spec: &Value, version: u64) -> Store {
@@ -106,9 +107,9 @@ fn keeper(store: &Store, meanwhile: impl Fn(&mut Value) + Send + 'static) -> Act
 fn write(
     store: &Store,
     meanwhile: impl Fn(&mut Value) + Send + 'static,
-    version: Option<Version>,
-    (add, remove): (OwnTaints, OwnTaints),
-) -> Result<Option<Version>, Refusal> {
+    version: Option<ResourceVersion>,
+    (add, remove): (ManagedTaints, ManagedTaints),
+) -> Result<Option<ResourceVersion>, Refusal> {
     let node = NodeRef { name: NodeName::new("n1"), uid: Uid::new("u1") };
     let write = async { keeper(store, meanwhile).write_taints(&node, version, add, remove, NOW).await };
     let mut runtime = tokio::runtime::Builder::new_current_thread();
@@ -120,7 +121,7 @@ fn taints(node: &Value) -> Vec<Value> {
 }
 
 /// The set a taint belongs to, told by its words and not by the code under test.
-fn has(set: OwnTaints, taint: &Value) -> bool {
+fn has(set: ManagedTaints, taint: &Value) -> bool {
     set.iter().any(|own| {
         let words = own.to_string();
         words == format!("{}:{}", taint["key"].as_str().unwrap(), taint["effect"].as_str().unwrap())
@@ -128,11 +129,11 @@ fn has(set: OwnTaints, taint: &Value) -> bool {
 }
 
 /// What is asked for: those that go are gone, the rest stays as it is and where it is, new ones come last.
-fn model(before: &[Value], add: OwnTaints, remove: OwnTaints) -> Vec<Value> {
+fn model(before: &[Value], add: ManagedTaints, remove: ManagedTaints) -> Vec<Value> {
     let stays = |taint: &&Value| !has(remove, taint) || has(add, taint);
     let mut after: Vec<Value> = before.iter().filter(stays).cloned().collect();
     for own in add.iter() {
-        let one = OwnTaints::NONE.with(own);
+        let one = ManagedTaints::NONE.with(own);
         if !before.iter().any(|taint| has(one, taint)) {
             after.push(json!({ "key": own.key(), "effect": own.effect().as_str(), "timeAdded": SECOND }));
         }
@@ -161,16 +162,16 @@ proptest! {
     ) {
         let store = stored(&spec, start);
         let before = store.lock().unwrap().clone();
-        let version = write(&store, |_| {}, named.then_some(Version(start)), (add, remove));
+        let version = write(&store, |_| {}, named.then_some(ResourceVersion(start)), (add, remove));
         let after = store.lock().unwrap().clone();
         let expected = model(&taints(&before), add, remove);
         prop_assert_eq!(taints(&after), expected.clone());
         prop_assert_eq!(rest(&after), rest(&before));
         let changed = expected != taints(&before);
-        prop_assert_eq!(version, Ok(Some(Version(if changed { start + 1 } else { start }))), "nothing to do is no write");
+        prop_assert_eq!(version, Ok(Some(ResourceVersion(if changed { start + 1 } else { start }))), "nothing to do is no write");
         let version = write(&store, |_| {}, None, (add, remove));
         prop_assert_eq!(&*store.lock().unwrap(), &after, "asked twice is done once");
-        prop_assert_eq!(version, Ok(Some(Version(if changed { start + 1 } else { start }))));
+        prop_assert_eq!(version, Ok(Some(ResourceVersion(if changed { start + 1 } else { start }))));
     }
 
     #[test]
@@ -190,12 +191,12 @@ proptest! {
         let before = taints(&store.lock().unwrap());
         let mut changed = store.lock().unwrap().clone();
         change(&mut changed);
-        let result = write(&store, change, Some(Version(7)), (add, remove));
+        let result = write(&store, change, Some(ResourceVersion(7)), (add, remove));
         let after = store.lock().unwrap().clone();
         if before == model(&before, add, remove) {
-            prop_assert_eq!((result, after), (Ok(Some(Version(7))), changed));
+            prop_assert_eq!((result, after), (Ok(Some(ResourceVersion(7))), changed));
         } else if uid || version || result.is_err() {
-            prop_assert_eq!(result.unwrap_err().failure, Failure::Conflict);
+            prop_assert_eq!(result.unwrap_err().failure, ApiFailure::Conflict);
             prop_assert_eq!(after, changed);
         } else if spec["taints"].is_array() {
             // A server that forgets to count: what is tested place by place still protects everybody else's.

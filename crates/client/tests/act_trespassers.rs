@@ -8,9 +8,9 @@ use fake::{Reply, Seen, server};
 use serde_json::{Value, json};
 use taintward_client::act::Actor;
 use taintward_client::decode::{Decoded, Fact, SeenPool};
-use taintward_core::admission::pool::Trespasser;
-use taintward_core::effect::Failure;
-use taintward_core::names::{NodeName, PodName, Uid};
+use taintward_core::admission::pool::UnauthorizedPod;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::{NodeName, PodName, Uid};
 
 const NODE: &str = "/api/v1/nodes/n1";
 const POOL: &str = "/apis/taintward.io/v1alpha1/dedicatedpools/a";
@@ -48,7 +48,7 @@ fn pool() -> SeenPool {
 async fn evicted(
     is_still: bool,
     other: impl Fn(&str) -> Option<Reply> + Send + 'static,
-) -> (Vec<Seen>, Result<(), Failure>) {
+) -> (Vec<Seen>, Result<(), ApiFailure>) {
     let (client, log) = server(move |seen: &Seen| match (seen.method.as_str(), other(&seen.path)) {
         (_, Some(reply)) => reply,
         ("GET", None) => Reply::json(200, &object(&seen.path)),
@@ -58,7 +58,7 @@ async fn evicted(
         _ => panic!("{}", seen.line()),
     });
     let (uid, pod, node) = (Uid::new("u4"), PodName::new("shop", "web-0"), NodeName::new("n1"));
-    let trespasser = Trespasser { uid, pod, node };
+    let trespasser = UnauthorizedPod { uid, pod, node };
     let result = Actor::new(client, "").evict_trespasser(&trespasser, &pool(), |_, _, _| is_still).await;
     let seen = std::mem::take(&mut *log.lock().unwrap());
     (seen, result.map_err(|refusal| refusal.failure))
@@ -84,7 +84,7 @@ async fn everything_is_read_before_and_the_eviction_is_for_what_was_read() {
 #[tokio::test(start_paused = true)]
 async fn what_is_another_by_now_is_let_be() {
     let (asked, result) = evicted(false, |_| None).await;
-    assert_eq!((asked.len(), result), (4, Err(Failure::Conflict)), "it is one of the pool's own by now");
+    assert_eq!((asked.len(), result), (4, Err(ApiFailure::Conflict)), "it is one of the pool's own by now");
     for (path, place, value) in [
         (POOL, "/metadata/generation", json!(3)),
         (POOL, "/metadata/uid", json!("another")),
@@ -102,7 +102,7 @@ async fn what_is_another_by_now_is_let_be() {
             })
         };
         let (asked, result) = evicted(true, changed).await;
-        assert_eq!(result, Err(Failure::Conflict), "{path} {place}");
+        assert_eq!(result, Err(ApiFailure::Conflict), "{path} {place}");
         assert!(asked.iter().all(|one| one.method == "GET"), "{path} {place}: nothing is evicted");
     }
 }
@@ -124,6 +124,6 @@ async fn a_budget_that_stands_in_the_way_is_waited_for() {
     let refuses =
         |asked: &str| (asked == EVICTION).then(|| Reply::status(429, "TooManyRequests", "disruption budget"));
     let (asked, result) = evicted(true, refuses).await;
-    assert!(matches!(result, Err(Failure::Throttled(_))), "{result:?}");
+    assert!(matches!(result, Err(ApiFailure::Throttled(_))), "{result:?}");
     assert_eq!(asked.len(), 5);
 }

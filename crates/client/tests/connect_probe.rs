@@ -15,7 +15,7 @@ use taintward_client::connect::{
     Acting, ConnectError, Connected, Need, Overrides, ProbeError, Settings, check_access, connect, greet,
     probe,
 };
-use taintward_core::effect::Failure;
+use taintward_core::api_error::ApiFailure;
 use taintward_core::time::Wall;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -111,7 +111,7 @@ async fn missing_permissions_come_with_the_rule_that_grants_them() {
 async fn an_unanswered_question_is_no_permission_and_no_denial() {
     let (client, _) = server(|_| Reply::status(503, "ServiceUnavailable", "starting"));
     let refusal = check_access(&client, &[Need::everywhere("get", "", "nodes")], LIMIT).await.unwrap_err();
-    assert_eq!(refusal.failure, Failure::Unavailable);
+    assert_eq!(refusal.failure, ApiFailure::Unavailable);
     let (client, _) = server(|_| Reply::Answer(201, vec![], "[]".into()));
     let missing = check_access(&client, &[Need::everywhere("get", "", "nodes")], LIMIT).await.unwrap();
     assert_eq!(missing.len(), 1, "only an explicit yes is one");

@@ -8,8 +8,8 @@ use fake::{Reply, server};
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_client::nodes::{Complaint, NodeObject, Nodes, Note, Writing};
-use taintward_core::change::{Applied, parse};
-use taintward_core::effect::Failure;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::taint_edit::{EditResult, parse};
 use taintward_core::time::Wall;
 use tokio::time::Instant;
 
@@ -35,7 +35,7 @@ fn read(node: &Value) -> NodeObject {
     NodeObject::read(node.to_string().as_bytes()).unwrap()
 }
 
-fn applied(node: &NodeObject, change: &[&str]) -> Applied {
+fn applied(node: &NodeObject, change: &[&str]) -> EditResult {
     parse(change).unwrap().apply(&node.fact().taints, true).unwrap()
 }
 
@@ -255,7 +255,7 @@ async fn no_answer_is_waited_for_so_long_and_odd_names_are_not_sent() {
     let Complaint::Silent(refusal) = nodes.read("n1").await.unwrap_err() else {
         panic!("nobody said anything")
     };
-    assert_eq!((refusal.failure, began.elapsed()), (Failure::Unavailable, LIMIT));
+    assert_eq!((refusal.failure, began.elapsed()), (ApiFailure::Unavailable, LIMIT));
     assert_eq!(log.lock().unwrap().len(), 1, "asked once");
     for name in ["", "a/b", ".."] {
         assert!(matches!(nodes.read(name).await, Err(Complaint::Silent(_))), "{name:?}");

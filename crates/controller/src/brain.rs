@@ -25,7 +25,7 @@ use std::time::Duration;
 use taintward_client::act::{Actor, Refusal};
 use taintward_client::clock::Clock;
 use taintward_client::listen::{Heard, RelistNow};
-use taintward_core::engine::{Engine, Input, Lane};
+use taintward_core::eviction::{EvictionEngine, EvictionInput, Lane};
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::time::{Mono, Span};
 use tokio::sync::watch;
@@ -50,7 +50,7 @@ enum Written {
 
 /// The task that owns the engine.
 pub(crate) struct Brain {
-    pub(crate) engine: Engine,
+    pub(crate) engine: EvictionEngine,
     pub(crate) clock: Clock,
     pub(crate) actor: Actor,
     pub(crate) hands: Hands,
@@ -78,7 +78,7 @@ pub(crate) struct Brain {
 
 /// What a brain is made of.
 pub(crate) struct Parts {
-    pub(crate) engine: Engine,
+    pub(crate) engine: EvictionEngine,
     pub(crate) clock: Clock,
     pub(crate) actor: Actor,
     pub(crate) right: Right,
@@ -157,7 +157,7 @@ impl Brain {
     fn hold(&mut self) {
         let hold = *self.hold.borrow_and_update();
         if std::mem::replace(&mut self.holding, hold) != hold {
-            self.engine.handle(Input::Hold(hold), self.clock.now());
+            self.engine.handle(EvictionInput::CountdownHold(hold), self.clock.now());
         }
     }
 
@@ -200,11 +200,12 @@ impl Brain {
     fn act(&mut self) {
         while self.hands.has_room() && self.may_act() {
             let now = self.clock.now();
-            if let Some(effect) = self.engine.next(Lane::Fresh, now) {
+            if let Some(effect) = self.engine.next_effect(Lane::Fresh, now) {
                 self.hands.begin(effect, false);
                 continue;
             }
-            let retry = self.hands.has_room_for_retry().then(|| self.engine.next(Lane::All, now)).flatten();
+            let retry =
+                self.hands.has_room_for_retry().then(|| self.engine.next_effect(Lane::All, now)).flatten();
             let Some(effect) = retry else { break };
             self.metrics.queues.added(metrics::Queue::Pod, true);
             self.hands.begin(effect, true);
@@ -287,7 +288,7 @@ impl Brain {
     fn note_sync(&mut self) {
         if self.engine.is_synced() && !self.synced.swap(true, Ordering::Relaxed) {
             self.published = None;
-            let census = self.engine.census();
+            let census = self.engine.stats();
             tracing::info!(
                 nodes = census.nodes,
                 pods = census.pods,
@@ -303,14 +304,14 @@ impl Brain {
             return;
         }
         self.published = Some(now);
-        let census = self.engine.census();
+        let census = self.engine.stats();
         self.metrics.evictions.census(metrics::Census {
             pods: census.pods,
             nodes: census.nodes,
             tainted_nodes: census.tainted_nodes,
             pending: census.counting,
             due: census.due + census.in_hand,
-            retrying: self.engine.blocked().count(),
+            retrying: self.engine.failing_evictions().count(),
             oldest_due: census.oldest_due,
         });
         self.metrics.queues.depth(metrics::Queue::Pod, census.due + census.in_hand);

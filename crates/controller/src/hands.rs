@@ -12,9 +12,9 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use taintward_client::act::{Actor, Refusal};
 use taintward_client::clock::Clock;
-use taintward_core::effect::Failure;
-use taintward_core::engine::{Effect, Input, PodRef};
-use taintward_core::names::PodName;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{EvictionEffect, EvictionInput, PodRef};
+use taintward_core::identity::PodName;
 use taintward_core::time::{Mono, Span};
 
 /// W of S2: how old a node's confirmation may be when a DELETE that it justifies is carried out, at most.
@@ -23,7 +23,7 @@ const JUSTIFIED_FOR: Span = Span::from_secs(5);
 /// What came of one effect.
 pub(crate) struct Done {
     /// What the engine is told.
-    pub(crate) input: Input,
+    pub(crate) input: EvictionInput,
     /// Why it failed, in words.
     pub(crate) refusal: Option<Refusal>,
     /// What it was.
@@ -75,7 +75,7 @@ impl Hands {
     }
 
     /// Sends the request of an effect.
-    pub(crate) fn begin(&mut self, effect: Effect, retry: bool) {
+    pub(crate) fn begin(&mut self, effect: EvictionEffect, retry: bool) {
         let sent = self.clock.now().mono;
         let what = What::of(&effect);
         if what.kind.is_some() {
@@ -109,35 +109,39 @@ impl Hands {
 }
 
 impl What {
-    fn of(effect: &Effect) -> Self {
+    fn of(effect: &EvictionEffect) -> Self {
         use metrics::Effect as Kind;
         let (kind, object, pod) = match effect {
-            Effect::Confirm { node } => (Some(Kind::Confirm), node.to_string(), None),
-            Effect::Mark { pod, name, .. } => (Some(Kind::Mark), name.to_string(), Some(pod)),
-            Effect::Delete { pod, name, .. } => (Some(Kind::Delete), name.to_string(), Some(pod)),
-            Effect::Look { pod, name } => (None, name.to_string(), Some(pod)),
-            Effect::Unmark { pod, name } => (Some(Kind::Unmark), name.to_string(), Some(pod)),
+            EvictionEffect::ReadNode { node } => (Some(Kind::Confirm), node.to_string(), None),
+            EvictionEffect::SetDisruptionTarget { pod, name, .. } => {
+                (Some(Kind::Mark), name.to_string(), Some(pod))
+            }
+            EvictionEffect::DeletePod { pod, name, .. } => (Some(Kind::Delete), name.to_string(), Some(pod)),
+            EvictionEffect::ReadPod { pod, name } => (None, name.to_string(), Some(pod)),
+            EvictionEffect::ClearDisruptionTarget { pod, name } => {
+                (Some(Kind::Unmark), name.to_string(), Some(pod))
+            }
         };
         Self { kind, object, pod: pod.cloned() }
     }
 }
 
-async fn carry_out(actor: &Actor, clock: &Clock, effect: Effect) -> (Input, Option<Refusal>) {
+async fn carry_out(actor: &Actor, clock: &Clock, effect: EvictionEffect) -> (EvictionInput, Option<Refusal>) {
     match effect {
-        Effect::Confirm { node } => {
+        EvictionEffect::ReadNode { node } => {
             let (sent, read) = actor.confirm_node(&node, clock).await;
             let (result, refusal) = split(read);
-            (Input::Confirmed { node, sent, result }, refusal)
+            (EvictionInput::NodeConfirmed { node, sent, result }, refusal)
         }
-        Effect::Mark { pod, name, version, generation, slow } => {
+        EvictionEffect::SetDisruptionTarget { pod, name, version, generation, slow } => {
             // A mark has no age; its right to be sent has (S5).
             let patient = slow.then(|| actor.stretched(actor.longest_request())).flatten();
             let actor = patient.as_ref().unwrap_or(actor);
             let marked = actor.mark(&name, &pod.uid, version, generation, clock.now().wall).await;
             let (result, refusal) = split(marked);
-            (Input::Marked { pod, result }, refusal)
+            (EvictionInput::Marked { pod, result }, refusal)
         }
-        Effect::Delete { pod, name, version, confirmed, slow } => {
+        EvictionEffect::DeletePod { pod, name, version, confirmed, slow } => {
             let left = confirmed.plus(JUSTIFIED_FOR).since(clock.now().mono);
             let in_time = if slow { actor.stretched(left) } else { actor.within(left) };
             let deleted = match in_time {
@@ -145,17 +149,17 @@ async fn carry_out(actor: &Actor, clock: &Clock, effect: Effect) -> (Input, Opti
                 None => Err(too_old(&name)),
             };
             let (result, refusal) = split(deleted);
-            (Input::Deleted { pod, result }, refusal)
+            (EvictionInput::Deleted { pod, result }, refusal)
         }
-        Effect::Look { pod, name } => {
+        EvictionEffect::ReadPod { pod, name } => {
             let looked = actor.look_at_pod(&name).await;
             let half_deleted = looked.as_ref().is_ok_and(|(_, half_deleted)| *half_deleted);
             let (result, refusal) = split(looked.map(|(reading, _)| reading));
-            (Input::Looked { pod, result, half_deleted }, refusal)
+            (EvictionInput::PodRead { pod, result, half_deleted }, refusal)
         }
-        Effect::Unmark { pod, name } => {
+        EvictionEffect::ClearDisruptionTarget { pod, name } => {
             let (result, refusal) = split(actor.unmark(&name, &pod.uid).await);
-            (Input::Unmarked { pod, result }, refusal)
+            (EvictionInput::Unmarked { pod, result }, refusal)
         }
     }
 }
@@ -163,11 +167,11 @@ async fn carry_out(actor: &Actor, clock: &Clock, effect: Effect) -> (Input, Opti
 /// The process slept between decision and request.
 fn too_old(pod: &PodName) -> Refusal {
     let message = format!("the decision to delete {pod} is too old to be sent");
-    Refusal::ours(Failure::Unavailable, message)
+    Refusal::ours(ApiFailure::Unavailable, message)
 }
 
 /// The result for the engine, and the words for people.
-fn split<T>(result: Result<T, Refusal>) -> (Result<T, Failure>, Option<Refusal>) {
+fn split<T>(result: Result<T, Refusal>) -> (Result<T, ApiFailure>, Option<Refusal>) {
     match result {
         Ok(value) => (Ok(value), None),
         Err(refusal) => (Err(refusal.failure), Some(refusal)),

@@ -1,60 +1,60 @@
 //! # Hear: from what was heard to what the engine is told
 //! Room:     the translation of stream news into engine inputs.
 //! Comes in: batches of [`Heard`] for nodes and pods. Whoever watches a cluster and keeps an engine hears like this.
-//! Goes out: [`Input`]s, in the same order.
+//! Goes out: [`EvictionInput`]s, in the same order.
 //! Not here: decoding (the client), deciding (the core).
 
 use crate::metrics::{Unknown, Watches};
 use std::time::Duration;
 use taintward_client::listen::Heard;
-use taintward_core::engine::{Input, PodRef};
+use taintward_core::eviction::{EvictionInput, PodRef};
 use taintward_core::fact::{NodeFact, PodFact};
-use taintward_core::names::NodeName;
-use taintward_core::taint::Effect;
+use taintward_core::identity::NodeName;
+use taintward_core::taint::TaintEffect;
 use taintward_core::time::{Mono, Now, Span};
-use taintward_core::toleration::Operator;
+use taintward_core::toleration::TolerationOperator;
 
 /// What one batch of node news tells the engine; `seen` is told of each node.
-pub fn nodes(batch: Vec<Heard<NodeFact>>, now: Now, mut seen: impl FnMut(&NodeFact)) -> Vec<Input> {
+pub fn nodes(batch: Vec<Heard<NodeFact>>, now: Now, mut seen: impl FnMut(&NodeFact)) -> Vec<EvictionInput> {
     let input = |heard| match heard {
         Heard::SyncBegins { silent_for } => {
-            Some(Input::NodesBegin { silent_since: since(silent_for, now.mono) })
+            Some(EvictionInput::NodeListStarted { silent_since: since(silent_for, now.mono) })
         }
         Heard::Seen { fact, listed } => {
             seen(&fact);
-            Some(Input::Node { fact, listed })
+            Some(EvictionInput::NodeApplied { fact, listed })
         }
         Heard::Gone { uid, identity } => {
-            Some(Input::NodeGone { name: NodeName::new(&identity.name), uid: Some(uid) })
+            Some(EvictionInput::NodeDeleted { name: NodeName::new(&identity.name), uid: Some(uid) })
         }
-        Heard::Unreadable(unreadable) => {
-            unreadable.identity.map(|identity| Input::NodeUnreadable { name: NodeName::new(&identity.name) })
-        }
-        Heard::SyncEnds => Some(Input::NodesEnd),
+        Heard::Unreadable(unreadable) => unreadable
+            .identity
+            .map(|identity| EvictionInput::NodeUndecodable { name: NodeName::new(&identity.name) }),
+        Heard::SyncEnds => Some(EvictionInput::NodeListCompleted),
         Heard::SyncAborted | Heard::Quiet => None,
     };
     batch.into_iter().filter_map(input).collect()
 }
 
 /// What one batch of pod news tells the engine; `seen` is told of each pod.
-pub fn pods(batch: Vec<Heard<PodFact>>, now: Now, mut seen: impl FnMut(&PodFact)) -> Vec<Input> {
+pub fn pods(batch: Vec<Heard<PodFact>>, now: Now, mut seen: impl FnMut(&PodFact)) -> Vec<EvictionInput> {
     let input = |heard| match heard {
         Heard::SyncBegins { silent_for } => {
-            Some(Input::PodsBegin { silent_since: since(silent_for, now.mono) })
+            Some(EvictionInput::PodListStarted { silent_since: since(silent_for, now.mono) })
         }
         Heard::Seen { fact, listed } => {
             seen(&fact);
-            Some(Input::Pod { fact, listed })
+            Some(EvictionInput::PodApplied { fact, listed })
         }
         // A pod on no node was never told of, so its end is no news.
         Heard::Gone { uid, identity } => {
-            identity.node.map(|node| Input::PodGone { pod: PodRef { node, uid } })
+            identity.node.map(|node| EvictionInput::PodDeleted { pod: PodRef { node, uid } })
         }
         Heard::Unreadable(unreadable) => {
             let identity = unreadable.identity?;
-            Some(Input::PodUnreadable { uid: identity.uid?, node: identity.node })
+            Some(EvictionInput::PodUndecodable { uid: identity.uid?, node: identity.node })
         }
-        Heard::SyncEnds => Some(Input::PodsEnd),
+        Heard::SyncEnds => Some(EvictionInput::PodListCompleted),
         Heard::SyncAborted | Heard::Quiet => None,
     };
     batch.into_iter().filter_map(input).collect()
@@ -68,16 +68,16 @@ pub(crate) fn since(silent_for: Option<Duration>, now: Mono) -> Option<Mono> {
 }
 
 pub(crate) fn count_unknown_taints(fact: &NodeFact, watches: &Watches) {
-    let unknown = fact.taints.iter().filter(|taint| matches!(taint.effect, Effect::Unknown(_)));
+    let unknown = fact.taints.iter().filter(|taint| matches!(taint.effect, TaintEffect::Unknown(_)));
     watches.unknown.of(Unknown::TaintEffect).inc_by(unknown.count() as u64);
 }
 
 pub(crate) fn count_unknown_tolerations(fact: &PodFact, watches: &Watches) {
     for toleration in &fact.tolerations {
-        if matches!(toleration.operator, Operator::Unknown(_)) {
+        if matches!(toleration.operator, TolerationOperator::Unknown(_)) {
             watches.unknown.of(Unknown::TolerationOperator).inc();
         }
-        if matches!(toleration.effect, Some(Effect::Unknown(_))) {
+        if matches!(toleration.effect, Some(TaintEffect::Unknown(_))) {
             watches.unknown.of(Unknown::TolerationEffect).inc();
         }
     }

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use taintward_client::event::{About, EventNote, Voice};
-use taintward_core::names::{NodeName, PodName, Uid};
+use taintward_core::identity::{NodeName, PodName, Uid};
 use taintward_core::time::{Mono, Span, Wall};
 
 /// Events of single pods that wait at most. What comes on top is folded into one event per node.

@@ -29,7 +29,9 @@ use std::time::Duration;
 use taintward_client::act::Actor;
 use taintward_client::clock::Clock;
 use taintward_client::listen::StreamHealth;
-use taintward_core::health::{Config, Engine, Input, Stream};
+use taintward_core::node_lifecycle::{
+    NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleInput, WatchedKind,
+};
 use taintward_core::time::{Mono, Span};
 use teller::Teller;
 use tokio::sync::watch;
@@ -45,7 +47,7 @@ const DRAIN_MAX: Duration = Duration::from_millis(2_800);
 
 /// The task that owns the health engine.
 pub(crate) struct Lifecycle {
-    engine: Engine,
+    engine: NodeLifecycleEngine,
     clock: Clock,
     actor: Actor,
     hands: Hands,
@@ -66,7 +68,7 @@ pub(crate) struct Lifecycle {
 
 /// What it is made of.
 pub(crate) struct Parts {
-    pub(crate) config: Config,
+    pub(crate) config: NodeLifecycleConfig,
     pub(crate) clock: Clock,
     pub(crate) actor: Actor,
     pub(crate) nodes: watch::Receiver<StreamHealth>,
@@ -93,9 +95,9 @@ impl Lifecycle {
         }
         Self {
             witness: Witness::new(config.gap_max()),
-            engine: Engine::new(config),
+            engine: NodeLifecycleEngine::new(config),
             hands: Hands::new(actor.clone(), clock.clone(), metrics.effects.clone()),
-            eyes: [Eye::new(Stream::Nodes, nodes), Eye::new(Stream::Leases, leases)],
+            eyes: [Eye::new(WatchedKind::Nodes, nodes), Eye::new(WatchedKind::Leases, leases)],
             teller: Teller::new(),
             ticked: clock.now().mono,
             clock,
@@ -158,14 +160,14 @@ impl Lifecycle {
         let now = self.clock.now();
         self.witness.ask(&self.actor, now.mono);
         let doubts = self.eyes.iter_mut().flat_map(|eye| eye.look(now.mono));
-        let told: Vec<Input> = doubts.chain(self.witness.look(&self.right)).collect();
+        let told: Vec<NodeLifecycleInput> = doubts.chain(self.witness.look(&self.right)).collect();
         for input in told {
             self.engine.handle(input, now);
         }
         let acting = self.may_act();
         if acting && !self.was_acting {
             // Whoever led before may have used up the rate (S6).
-            self.engine.handle(Input::Leading, now);
+            self.engine.handle(NodeLifecycleInput::BecameLeader, now);
         }
         if acting != std::mem::replace(&mut self.was_acting, acting) {
             tracing::info!(acting, "the right to taint nodes changed");
@@ -235,7 +237,7 @@ impl Lifecycle {
             return;
         }
         self.published = Some(now);
-        let census = self.engine.census();
+        let census = self.engine.stats();
         self.metrics.node_health.zones(self.engine.zones());
         self.metrics.node_health.nodes(metrics::Nodes {
             silent: census.silent,

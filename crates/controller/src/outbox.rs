@@ -94,8 +94,8 @@ mod tests {
     use super::*;
     use crate::metrics::About;
     use std::sync::Arc;
-    use taintward_core::health::NodeRef;
-    use taintward_core::names::{NodeName, Uid};
+    use taintward_core::identity::{NodeName, Uid};
+    use taintward_core::node_lifecycle::NodeRef;
     use taintward_core::time::Wall;
 
     #[test]

@@ -46,9 +46,9 @@ use taintward_client::act::Actor;
 use taintward_client::clock::Clock;
 use taintward_client::listen::StreamHealth;
 use taintward_client::pools::KnownNodes;
-use taintward_core::admission::pool::{Exemptions, PoolStatus};
-use taintward_core::effect::Failure;
-use taintward_core::names::{NodeName, Uid};
+use taintward_core::admission::pool::{PoolExemptions, PoolStatus};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::{NodeName, Uid};
 use taintward_core::time::{Mono, Span};
 use teller::Teller;
 use tokio::sync::watch;
@@ -91,7 +91,7 @@ pub(crate) struct Pools {
     /// When it was last looked at whether that has changed.
     rostered: Option<Mono>,
     namespace: Option<Arc<str>>,
-    exemptions: Arc<Exemptions>,
+    exemptions: Arc<PoolExemptions>,
     /// Pods whose eviction was accepted, as long as they are counted.
     gone: BTreeSet<Uid>,
     retries: Retries,
@@ -129,7 +129,7 @@ pub(crate) struct Parts {
     /// Where the names of known nodes are: the namespace of the lease.
     pub(crate) namespace: Option<Arc<str>>,
     /// Which pods no pool has a say in.
-    pub(crate) exemptions: Exemptions,
+    pub(crate) exemptions: PoolExemptions,
 }
 
 impl Pools {
@@ -312,7 +312,7 @@ impl Pools {
             }
             Err(refusal) => {
                 self.teller.complain(&done.errand, &refusal, now.mono);
-                if let (Errand::Member(_), Failure::Unavailable) = (&done.errand, refusal.failure) {
+                if let (Errand::Member(_), ApiFailure::Unavailable) = (&done.errand, refusal.failure) {
                     self.unsure_until = now.mono.plus(self.actor.longest_request());
                 }
                 self.retries.failed(done.key, &refusal, now.mono);

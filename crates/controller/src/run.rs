@@ -33,10 +33,10 @@ use taintward_client::clock::Clock;
 use taintward_client::connect::{self, ConnectError, Observer, connect};
 use taintward_client::lease::{self, Leadership, Rules, RulesError};
 use taintward_client::listen::StreamHealth;
-use taintward_core::engine::{ConditionPolicy, Config, Engine};
-use taintward_core::health;
-use taintward_core::matching::NumericOperators;
+use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEngine};
+use taintward_core::node_lifecycle;
 use taintward_core::time::Span;
+use taintward_core::toleration_matching::NumericOperators;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -158,7 +158,7 @@ async fn run_in(
         .map(|(news, demand)| Pools::new(common.of_pools(definition, demand)).run(news, shutdown.clone()));
     let pods = eviction.map(|news| {
         let parts = brain::Parts {
-            engine: Engine::new(config(&settings)),
+            engine: EvictionEngine::new(config(&settings)),
             actor,
             clock,
             right,
@@ -196,7 +196,7 @@ struct Common<'r> {
 impl Common<'_> {
     fn of_nodes(
         &self,
-        config: health::Config,
+        config: node_lifecycle::NodeLifecycleConfig,
         (nodes, leases): (watch::Receiver<StreamHealth>, watch::Receiver<StreamHealth>),
         hold: watch::Sender<bool>,
     ) -> lifecycle::Parts {
@@ -243,7 +243,11 @@ fn right(mode: Mode, elected: Option<watch::Receiver<Leadership>>) -> Right {
 
 /// Until node health knows better, everything may be down (NL-48).
 fn may_hold(settings: &Settings) -> bool {
-    settings.controllers.node_lifecycle.as_ref().is_some_and(health::Config::may_hold_countdowns)
+    settings
+        .controllers
+        .node_lifecycle
+        .as_ref()
+        .is_some_and(node_lifecycle::NodeLifecycleConfig::may_hold_countdowns)
 }
 
 /// A loop, if it runs.
@@ -266,15 +270,15 @@ fn names(settings: &Settings) -> Vec<&'static str> {
     .collect()
 }
 
-fn config(settings: &Settings) -> Config {
-    Config {
+fn config(settings: &Settings) -> EvictionConfig {
+    EvictionConfig {
         numeric: if settings.numeric_operators { NumericOperators::On } else { NumericOperators::Off },
         condition: match settings.marking {
-            Marking::Always => ConditionPolicy::Always,
-            Marking::Jobs => ConditionPolicy::Jobs,
-            Marking::Never => ConditionPolicy::Never,
+            Marking::Always => DisruptionConditionPolicy::Always,
+            Marking::Jobs => DisruptionConditionPolicy::Jobs,
+            Marking::Never => DisruptionConditionPolicy::Never,
         },
-        ..Config::default()
+        ..EvictionConfig::default()
     }
 }
 

@@ -8,8 +8,8 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::time::Duration;
 use taintward_client::connect;
-use taintward_core::admission::pool::Exemptions;
-use taintward_core::health;
+use taintward_core::admission::pool::PoolExemptions;
+use taintward_core::node_lifecycle;
 pub use taintward_serve::settings::{Certificate, Readers, SecureServing, Serving};
 
 /// Everything `run` needs to know.
@@ -40,9 +40,9 @@ pub struct Settings {
 
 impl Settings {
     /// Which pods no dedicated pool has a say in.
-    pub(crate) fn exemptions(&self) -> Exemptions {
+    pub(crate) fn exemptions(&self) -> PoolExemptions {
         let own = self.election.as_ref().map(|election| election.namespace.as_str());
-        Exemptions::beside(own.into_iter().chain(self.exempt_namespaces.iter().map(String::as_str)))
+        PoolExemptions::beside(own.into_iter().chain(self.exempt_namespaces.iter().map(String::as_str)))
     }
 }
 
@@ -57,7 +57,7 @@ pub struct Controllers {
     /// taint-eviction-controller: pods leave because of NoExecute taints.
     pub taint_eviction: bool,
     /// node-lifecycle-controller: nodes are tainted for their conditions and their silence; `None`: somebody else does.
-    pub node_lifecycle: Option<health::Config>,
+    pub node_lifecycle: Option<node_lifecycle::NodeLifecycleConfig>,
     /// dedicated-pool-controller: taints and labels of the nodes of `DedicatedPool`s.
     pub dedicated_pools: bool,
 }

@@ -10,8 +10,8 @@ use crate::metrics::{Resource, Watches};
 use taintward_client::clock::Clock;
 use taintward_client::decode::{Decoded, Fact as _, NodeForAll, SeenMember, SeenPod};
 use taintward_client::listen::Heard;
-use taintward_core::admission::pool::ResidentFact;
-use taintward_core::{fact, health};
+use taintward_core::admission::pool::PodOnNodeFact;
+use taintward_core::{fact, node_lifecycle};
 use tokio::sync::{mpsc, watch};
 
 /// An object that all controllers look at, each in its own way.
@@ -31,7 +31,7 @@ pub(crate) trait Seen: Sized + Send + 'static {
 
 impl Seen for NodeForAll {
     type Eviction = fact::NodeFact;
-    type Health = health::NodeFact;
+    type Health = node_lifecycle::NodeHealthFact;
     type Pools = SeenMember;
 
     fn for_pools(&self, listed: bool) -> Heard<SeenMember> {
@@ -44,27 +44,27 @@ impl Seen for NodeForAll {
         }
     }
 
-    fn split(self) -> (fact::NodeFact, health::NodeFact) {
+    fn split(self) -> (fact::NodeFact, node_lifecycle::NodeHealthFact) {
         (self.node.taints, self.node.health)
     }
 }
 
 impl Seen for SeenPod {
     type Eviction = fact::PodFact;
-    type Health = health::PodFact;
-    type Pools = ResidentFact;
+    type Health = node_lifecycle::PodReadinessFact;
+    type Pools = PodOnNodeFact;
 
-    fn for_pools(&self, listed: bool) -> Heard<ResidentFact> {
+    fn for_pools(&self, listed: bool) -> Heard<PodOnNodeFact> {
         match self.resident() {
             Some(fact) => Heard::Seen { fact, listed },
             None => Heard::Gone { uid: self.pod.uid.clone(), identity: self.identity() },
         }
     }
 
-    fn split(self) -> (fact::PodFact, health::PodFact) {
+    fn split(self) -> (fact::PodFact, node_lifecycle::PodReadinessFact) {
         let Self { pod, ready, .. } = self;
         let (uid, name, node) = (pod.uid.clone(), pod.name.clone(), pod.node.clone());
-        (pod, health::PodFact { uid, name, node, ready })
+        (pod, node_lifecycle::PodReadinessFact { uid, name, node, ready })
     }
 }
 

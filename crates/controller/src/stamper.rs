@@ -9,10 +9,10 @@ use crate::words::moment;
 use std::collections::VecDeque;
 use taintward_client::act::{Actor, Refusal, Stamped};
 use taintward_client::clock::Clock;
-use taintward_core::effect::Failure;
-use taintward_core::engine::Reading;
-use taintward_core::names::{NodeName, Uid};
-use taintward_core::taint::Effect;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::LiveRead;
+use taintward_core::identity::{NodeName, Uid};
+use taintward_core::taint::TaintEffect;
 use taintward_core::time::{Mono, Span};
 
 /// Taints that wait at most; what comes on top stays unstamped, which costs nothing but exactness over restarts.
@@ -81,12 +81,12 @@ impl Stamper {
 
     /// What came of a stamp. Without the permission there is one warning, until it is there again, and things go on.
     pub(crate) fn answered(&mut self, stamp: Stamp, result: &Result<(), Refusal>, now: Mono) {
-        if !matches!(result, Err(Refusal { failure: Failure::Forbidden, .. })) {
+        if !matches!(result, Err(Refusal { failure: ApiFailure::Forbidden, .. })) {
             (self.forbidden, self.not_before) = (0, None);
         }
         match result {
             Ok(()) => tracing::debug!(node = %stamp.node, taint = %stamp.key, "taint stamped with timeAdded"),
-            Err(Refusal { failure: Failure::Forbidden, message, .. }) => {
+            Err(Refusal { failure: ApiFailure::Forbidden, message, .. }) => {
                 if self.forbidden == 0 {
                     tracing::warn!(
                         err = %message,
@@ -100,7 +100,7 @@ impl Stamper {
                     self.again(stamp, now);
                 }
             }
-            Err(Refusal { failure: Failure::Conflict, .. }) if stamp.tries + 1 < TRIES_MAX => {
+            Err(Refusal { failure: ApiFailure::Conflict, .. }) if stamp.tries + 1 < TRIES_MAX => {
                 self.again(stamp, now);
             }
             Err(Refusal { message, .. }) => {
@@ -130,16 +130,16 @@ pub(crate) async fn stamp(actor: Actor, clock: Clock, stamp: Stamp) -> (Stamp, R
 async fn once(actor: &Actor, clock: &Clock, stamp: &Stamp) -> Result<(), Refusal> {
     let now = clock.now();
     let over = now.mono.plus(actor.longest_request());
-    let Reading::Is(node) = actor.read_node(&stamp.node).await? else { return Ok(()) };
+    let LiveRead::Found(node) = actor.read_node(&stamp.node).await? else { return Ok(()) };
     let is_meant = |taint: &taintward_core::taint::Taint| {
-        taint.effect == Effect::NoExecute && taint.key == stamp.key && taint.time_added.is_none()
+        taint.effect == TaintEffect::NoExecute && taint.key == stamp.key && taint.time_added.is_none()
     };
     let Some(index) = node.taints.iter().position(is_meant).filter(|_| node.uid == stamp.uid) else {
         return Ok(());
     };
     let Some(hurried) = actor.within(over.since(clock.now().mono)) else {
         let message = format!("the read of node {} left no time for the patch", stamp.node);
-        return Err(Refusal::ours(Failure::Conflict, message));
+        return Err(Refusal::ours(ApiFailure::Conflict, message));
     };
     match hurried.stamp(&node, index, now.wall_of(stamp.at)).await? {
         Stamped::Done(_) | Stamped::NotNeeded => {
@@ -153,7 +153,7 @@ async fn once(actor: &Actor, clock: &Clock, stamp: &Stamp) -> Result<(), Refusal
 mod tests {
     use super::*;
 
-    fn refused(failure: Failure) -> Result<(), Refusal> {
+    fn refused(failure: ApiFailure) -> Result<(), Refusal> {
         Err(Refusal::ours(failure, "no".into()))
     }
 
@@ -169,7 +169,7 @@ mod tests {
         for tries in 0..TRIES_MAX {
             let next = stamper.next(now).unwrap();
             assert_eq!((next.tries, stamper.next(now).is_none()), (tries, true));
-            stamper.answered(next, &refused(Failure::Conflict), now);
+            stamper.answered(next, &refused(ApiFailure::Conflict), now);
             assert!(stamper.next(now).is_none());
             if let Some(wake) = stamper.wake_at() {
                 assert!(wake > now && wake <= now.plus(PAUSE_MAX));
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn what_is_done_or_refused_for_other_reasons_is_over() {
-        for result in [Ok(()), refused(Failure::Rejected), refused(Failure::Unavailable)] {
+        for result in [Ok(()), refused(ApiFailure::Rejected), refused(ApiFailure::Unavailable)] {
             let mut stamper = Stamper::default();
             stamper.answered(stamp(), &result, Mono::from_secs(2));
             assert!(stamper.waiting.is_empty());
@@ -198,7 +198,7 @@ mod tests {
         let mut now = Mono::from_secs(2);
         for pause in [1, 2, 4, 8, 16, 32, 60, 60] {
             let next = stamper.next(now).unwrap();
-            stamper.answered(next, &refused(Failure::Forbidden), now);
+            stamper.answered(next, &refused(ApiFailure::Forbidden), now);
             let until = now.plus(Span::from_secs(pause));
             assert_eq!(stamper.wake_at(), Some(until));
             assert!(stamper.next(until.minus(Span::from_micros(1))).is_none());
@@ -208,7 +208,7 @@ mod tests {
         stamper.add(stamp());
         stamper.answered(next, &Ok(()), now);
         assert!(stamper.next(now).is_some(), "one success, and nothing waits any more");
-        stamper.answered(stamp(), &refused(Failure::Forbidden), now);
+        stamper.answered(stamp(), &refused(ApiFailure::Forbidden), now);
         assert_eq!(stamper.wake_at(), Some(now.plus(FORBIDDEN_FIRST)));
     }
 
@@ -218,7 +218,7 @@ mod tests {
         stamper.add(stamp());
         let mut now = Mono::from_secs(2);
         while let Some(next) = stamper.next(now) {
-            stamper.answered(next, &refused(Failure::Forbidden), now);
+            stamper.answered(next, &refused(ApiFailure::Forbidden), now);
             now = now.plus(FORBIDDEN_MAX);
         }
         assert!(stamper.waiting.is_empty() && now < Mono::from_secs(3600));
@@ -243,7 +243,7 @@ mod tests {
         let clock = Clock::of_runtime(taintward_core::time::Wall::from_secs(1_800_000_000));
         let (longest, began) = (actor.longest_request(), clock.now().mono);
         let (_, result) = super::stamp(actor, clock.clone(), stamp()).await;
-        assert_eq!(result.unwrap_err().failure, Failure::Unavailable);
+        assert_eq!(result.unwrap_err().failure, ApiFailure::Unavailable);
         let took = clock.now().mono.since(began);
         // The server was given a second, and got the patch at the latest when it was given up.
         assert!(

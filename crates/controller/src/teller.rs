@@ -12,7 +12,7 @@ use crate::settings::{Mode, ORIGINAL_OFF};
 use crate::stamper::Stamp;
 use crate::words;
 use taintward_client::act::Refusal;
-use taintward_core::engine::{Grounds, Notice, PodRef};
+use taintward_core::eviction::{EvictionNotice, EvictionReason, PodRef};
 use taintward_core::time::{Mono, Now, Span};
 use taintward_core::verdict::Outcome;
 
@@ -58,29 +58,32 @@ impl Quota {
 impl Brain {
     /// Tells everything there is to tell.
     pub(crate) fn tell(&mut self, now: Now) {
-        for notice in self.engine.notices() {
+        for notice in self.engine.take_notices() {
             match notice {
-                Notice::Evicted { pod, grounds } => self.tell_evicted(&pod, &grounds, now),
-                Notice::BecameDue { pod, .. } => self.tell_due(&pod, now),
-                Notice::CountdownStarted { pod, until } => {
+                EvictionNotice::Evicted { pod, reason } => self.tell_evicted(&pod, &reason, now),
+                EvictionNotice::BecameDue { pod, .. } => self.tell_due(&pod, now),
+                EvictionNotice::CountdownStarted { pod, until } => {
                     self.tell_countdown(&pod, until, "countdown started", now)
                 }
-                Notice::CountdownMoved { pod, until } => {
+                EvictionNotice::CountdownMoved { pod, until } => {
                     self.tell_countdown(&pod, until, "countdown moved", now)
                 }
-                Notice::CountdownCancelled { pod } => self.tell_cancelled(&pod, now),
-                Notice::CountdownsHeld { pods: 0 } | Notice::CountdownsGoOn { pods: 0, .. } => {}
-                Notice::CountdownsHeld { pods } => {
+                EvictionNotice::CountdownCancelled { pod } => self.tell_cancelled(&pod, now),
+                EvictionNotice::CountdownsHeld { pods: 0 }
+                | EvictionNotice::CountdownsResumed { pods: 0, .. } => {}
+                EvictionNotice::CountdownsHeld { pods } => {
                     tracing::warn!(pods, "countdowns held: everything is down, or no node is heard of")
                 }
-                Notice::CountdownsGoOn { held, pods } => {
+                EvictionNotice::CountdownsResumed { held, pods } => {
                     tracing::warn!(pods, held_seconds = held.as_secs_f64(), "countdowns go on, as much later")
                 }
-                Notice::NotUnderstood { pod } => self.tell_not_understood(&pod, now),
-                Notice::Rewound => self.tell_rewound(now.mono),
-                Notice::ForeignMark { pod } => self.tell_foreign(&pod, Sign::Condition, now),
-                Notice::Overtaken { pod } => self.tell_foreign(&pod, Sign::Deletion, now),
-                Notice::Unstamped { node, uid, key, at } => {
+                EvictionNotice::UnsupportedToleration { pod } => self.tell_not_understood(&pod, now),
+                EvictionNotice::ResourceVersionWentBack => self.tell_rewound(now.mono),
+                EvictionNotice::OtherControllerDetected { pod } => {
+                    self.tell_foreign(&pod, Sign::Condition, now)
+                }
+                EvictionNotice::EvictedByOther { pod } => self.tell_foreign(&pod, Sign::Deletion, now),
+                EvictionNotice::TaintWithoutTimeAdded { node, uid, key, at } => {
                     if self.may_act()
                         && let Some(stamper) = &mut self.stamper
                     {
@@ -91,7 +94,7 @@ impl Brain {
         }
     }
 
-    fn tell_evicted(&mut self, pod: &PodRef, grounds: &Grounds, now: Now) {
+    fn tell_evicted(&mut self, pod: &PodRef, grounds: &EvictionReason, now: Now) {
         // What was due before we knew of it counts from when we knew.
         let due = grounds.due.max(grounds.known_due);
         self.metrics.evictions.deleted(Deletion {
@@ -177,8 +180,8 @@ impl Brain {
             return;
         }
         let Some((name, verdict, _)) = self.engine.explain(pod, now) else { return };
-        let toleration = verdict.reasons.iter().find_map(|reason| match reason.answer {
-            taintward_core::matching::Answer::NotUnderstood(position) => Some(position),
+        let toleration = verdict.reasons.iter().find_map(|reason| match reason.taint_match {
+            taintward_core::toleration_matching::TaintMatch::Unsupported(position) => Some(position),
             _ => None,
         });
         debug_assert!(matches!(verdict.outcome, Outcome::Stays(_)), "what is not understood does not evict");

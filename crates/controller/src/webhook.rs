@@ -35,7 +35,7 @@ pub struct Settings {
     /// The port, its certificate, and what clients may cost.
     pub server: server::Settings,
     /// Which rules hold, and how.
-    pub rules: review::Settings,
+    pub rules: review::ReviewSettings,
     /// What is said before the first facts have come.
     pub until_ready: UntilReady,
     /// Where the certificate of our own making is kept; `None` with certificate files.

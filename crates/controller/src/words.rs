@@ -5,13 +5,13 @@
 //! Not here: when something is said, and where.
 
 use jiff::Timestamp;
-use taintward_core::engine::Grounds;
-use taintward_core::names::{NodeName, PodName};
-use taintward_core::start::StartSource;
+use taintward_core::eviction::EvictionReason;
+use taintward_core::identity::{NodeName, PodName};
+use taintward_core::taint_start::TaintStartSource;
 use taintward_core::time::{Mono, Now, Span};
 
 /// The event of a pod that was deleted.
-pub(crate) fn evicted(node: &NodeName, grounds: &Grounds, now: Now) -> String {
+pub(crate) fn evicted(node: &NodeName, grounds: &EvictionReason, now: Now) -> String {
     format!("Marking for deletion Pod {}: {}", grounds.name, why(node, grounds, now))
 }
 
@@ -21,7 +21,7 @@ pub(crate) fn cancelled(node: &NodeName, pod: &PodName) -> String {
 }
 
 /// Taint, toleration and timing in one sentence.
-pub(crate) fn why(node: &NodeName, grounds: &Grounds, now: Now) -> String {
+pub(crate) fn why(node: &NodeName, grounds: &EvictionReason, now: Now) -> String {
     let (taint, since) = (&grounds.taint, moment(grounds.start.at, now));
     let source = source(grounds.start.source);
     let arrived = match grounds.counts_from > grounds.start.at {
@@ -56,12 +56,12 @@ fn held(span: Span) -> String {
 }
 
 /// Where a start was taken from, in words.
-pub(crate) const fn source(source: StartSource) -> &'static str {
+pub(crate) const fn source(source: TaintStartSource) -> &'static str {
     match source {
-        StartSource::SeenLive => "seen appearing",
-        StartSource::TimeAdded => "by its timeAdded",
-        StartSource::ManagedFields => "by the node's managedFields",
-        StartSource::FirstSight => "first seen then",
+        TaintStartSource::SeenLive => "seen appearing",
+        TaintStartSource::TimeAdded => "by its timeAdded",
+        TaintStartSource::ManagedFields => "by the node's managedFields",
+        TaintStartSource::FirstSight => "first seen then",
     }
 }
 
@@ -85,17 +85,19 @@ pub(crate) fn length(span: Span) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use taintward_core::start::Start;
-    use taintward_core::taint::{Effect, Taint};
+    use taintward_core::taint::{Taint, TaintEffect};
+    use taintward_core::taint_start::TaintStart;
     use taintward_core::time::Wall;
 
     const NOW: Now = Now::exact(Mono::from_secs(100), Wall::from_secs(1_800_000_000));
 
-    fn grounds(toleration: Option<(usize, Span)>) -> Grounds {
-        let taint = Taint { key: "k".into(), value: "v".into(), effect: Effect::NoExecute, time_added: None };
-        let start = Start { at: Mono::from_secs(40), source: StartSource::TimeAdded, clamped: false };
+    fn grounds(toleration: Option<(usize, Span)>) -> EvictionReason {
+        let taint =
+            Taint { key: "k".into(), value: "v".into(), effect: TaintEffect::NoExecute, time_added: None };
+        let start =
+            TaintStart { at: Mono::from_secs(40), source: TaintStartSource::TimeAdded, clamped: false };
         let at = Mono::from_secs(100);
-        Grounds {
+        EvictionReason {
             name: PodName::new("shop", "web-0"),
             taint,
             start,
@@ -117,14 +119,15 @@ mod tests {
             "Marking for deletion Pod shop/web-0: node n1 has taint k=v:NoExecute since 2027-01-15T07:59:00Z \
              (by its timeAdded), and the pod does not tolerate it"
         );
-        let late = Grounds { counts_from: Mono::from_secs(41), ..grounds(Some((2, Span::from_secs(60)))) };
+        let late =
+            EvictionReason { counts_from: Mono::from_secs(41), ..grounds(Some((2, Span::from_secs(60)))) };
         assert_eq!(
             evicted(&node, &late, NOW),
             "Marking for deletion Pod shop/web-0: node n1 has taint k=v:NoExecute since 2027-01-15T07:59:00Z \
              (by its timeAdded), pod there since 2027-01-15T07:59:01Z, tolerated for 1m0s (toleration 2) until \
              2027-01-15T08:00:00Z"
         );
-        let held = Grounds { held: Span::from_secs(90), ..late.clone() };
+        let held = EvictionReason { held: Span::from_secs(90), ..late.clone() };
         assert!(
             evicted(&node, &held, NOW)
                 .ends_with("1m0s (toleration 2), held for 1m30s until 2027-01-15T08:00:00Z")

@@ -7,14 +7,16 @@ use common::crowd::{self, KEY, now};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
 use std::time::{Duration, Instant};
-use taintward_core::engine::{Engine, Input};
+use taintward_core::cluster_snapshot::{
+    ClusterSnapshot, NodeRecord, OwnerReference, PodRecord, SnapshotBuilder,
+};
+use taintward_core::eviction::{EvictionEngine, EvictionInput};
 use taintward_core::fact::{NodeFact, PodFact};
-use taintward_core::forecast::{NodeChange, PlannedTaint, Question, forecast};
-use taintward_core::health::{ZoneKey, ZoneLabels};
-use taintward_core::matching::NumericOperators;
-use taintward_core::scheduling::{Labels, Load, Wish};
-use taintward_core::snapshot::{Builder, NodeRead, OwnerRef, PodRead, Snapshot};
+use taintward_core::forecast::{ForecastOptions, PlannedNodeChange, PlannedTaint, forecast};
+use taintward_core::node_lifecycle::{ZoneKey, ZoneLabels};
+use taintward_core::scheduling::{Labels, PodSchedulingSpec, ResourceRequests};
 use taintward_core::time::Mono;
+use taintward_core::toleration_matching::NumericOperators;
 
 #[global_allocator]
 static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -60,16 +62,17 @@ fn one_node(what: &str, patience: i64, budget: &str) {
     if patience == 0 {
         for at in 0..110 {
             let fact = crowd::pod(at, crowd::node_name(7), Vec::new());
-            engine.handle(Input::Pod { fact, listed: false }, now());
+            engine.handle(EvictionInput::PodApplied { fact, listed: false }, now());
         }
     }
     let mut times: Vec<Duration> = (0..2_000u64)
         .map(|round| {
             let (taint, untaint) =
                 (crowd::node(7, 2 * round + 2, &[KEY]), crowd::node(7, 2 * round + 3, &[]));
-            let ((), taken) = time(|| engine.handle(Input::Node { fact: taint, listed: false }, now()));
-            engine.handle(Input::Node { fact: untaint, listed: false }, now());
-            engine.notices();
+            let ((), taken) =
+                time(|| engine.handle(EvictionInput::NodeApplied { fact: taint, listed: false }, now()));
+            engine.handle(EvictionInput::NodeApplied { fact: untaint, listed: false }, now());
+            engine.take_notices();
             taken
         })
         .collect();
@@ -81,9 +84,9 @@ fn hostile(what: &str, (pod, node): (PodFact, NodeFact)) {
     let mut times: Vec<Duration> = (0..9)
         .map(|_| {
             let mut engine = crowd::engine(1, 0, 300);
-            engine.handle(Input::Pod { fact: pod.clone(), listed: false }, now());
+            engine.handle(EvictionInput::PodApplied { fact: pod.clone(), listed: false }, now());
             let fact = node.clone();
-            time(|| engine.handle(Input::Node { fact, listed: false }, now())).1
+            time(|| engine.handle(EvictionInput::NodeApplied { fact, listed: false }, now())).1
         })
         .collect();
     times.sort();
@@ -94,18 +97,21 @@ fn many_nodes() {
     const NODES: usize = 100_000;
     const TAINTED: usize = 10_000;
     let mut engine = crowd::engine(NODES, 10, 0);
-    let taint = |engine: &mut Engine| {
+    let taint = |engine: &mut EvictionEngine| {
         for node in 0..TAINTED {
             engine.handle(
-                Input::Node { fact: crowd::node(node, 2, &["example.com/out"]), listed: false },
+                EvictionInput::NodeApplied {
+                    fact: crowd::node(node, 2, &["example.com/out"]),
+                    listed: false,
+                },
                 now(),
             );
         }
     };
     let ((), taken) = time(|| taint(&mut engine));
-    assert_eq!(engine.census().due, TAINTED * 10);
+    assert_eq!(engine.stats().due, TAINTED * 10);
     row("a taint on 10,000 of 100,000 nodes decided (100,000 pods go)", format!("{taken:.2?}"), "1 s");
-    let read = |name: &taintward_core::names::NodeName| {
+    let read = |name: &taintward_core::identity::NodeName| {
         let mut fact = crowd::node(0, 2, &["example.com/out"]);
         fact.name = name.clone();
         fact
@@ -115,10 +121,10 @@ fn many_nodes() {
 }
 
 /// A cluster at one moment: pods of 5,000 Deployments.
-fn snapshot(pods: usize, nodes: usize) -> Snapshot {
-    let mut told = Builder::new(now().wall, NumericOperators::Off, false);
+fn snapshot(pods: usize, nodes: usize) -> ClusterSnapshot {
+    let mut told = SnapshotBuilder::new(now().wall, NumericOperators::Off, false);
     for at in 0..nodes {
-        told.node(NodeRead {
+        told.node(NodeRecord {
             fact: crowd::node(at, 1, &[]),
             labels: Labels::new(),
             unschedulable: false,
@@ -133,14 +139,20 @@ fn snapshot(pods: usize, nodes: usize) -> Snapshot {
         let tolerations = if at % 7 == 0 { Vec::new() } else { crowd::tolerations(at % 15, 300) };
         let fact = crowd::pod(at, crowd::node_name(at % nodes), tolerations);
         let replica_set = format!("web-{}-7d4b9c6f5d", at % 5_000);
-        let load = Load { requested: [("cpu".into(), 500)].into(), ..Load::default() };
-        told.pod(PodRead {
+        let load =
+            ResourceRequests { requested: [("cpu".into(), 500)].into(), ..ResourceRequests::default() };
+        told.pod(PodRecord {
             uid: fact.uid,
             name: fact.name,
             node: fact.node.as_str(),
             labels: [("pod-template-hash".into(), "7d4b9c6f5d".into())].into(),
-            owner: Some(OwnerRef { group: "apps", kind: "ReplicaSet", name: &replica_set }),
-            wish: Wish { tolerations: fact.tolerations, load, preempts: true, ..Wish::default() },
+            owner: Some(OwnerReference { group: "apps", kind: "ReplicaSet", name: &replica_set }),
+            spec: PodSchedulingSpec {
+                tolerations: fact.tolerations,
+                load,
+                preempts: true,
+                ..PodSchedulingSpec::default()
+            },
             beyond: false,
             standing: fact.standing,
             mirror: false,
@@ -163,14 +175,14 @@ fn planned() {
     row("  loading them, decoding not included", format!("{loaded:.2?}"), "");
     let from = snapshot.now().mono;
     let taints = crowd::node(0, 1, &[KEY]).taints;
-    let planned = |node| NodeChange {
+    let planned = |node| PlannedNodeChange {
         node,
         taints: taints.iter().map(|taint| PlannedTaint { taint: taint.clone(), from }).collect(),
         unschedulable: false,
         drained: false,
     };
-    let changes: Vec<NodeChange> = (0..10_000).map(planned).collect();
-    let question = |places_max| Question { until: Mono::NEVER, places_max, about: &[] };
+    let changes: Vec<PlannedNodeChange> = (0..10_000).map(planned).collect();
+    let question = |places_max| ForecastOptions { until: Mono::NEVER, places_max, about: &[] };
     let mut times: Vec<Duration> = Vec::new();
     for _ in 0..5 {
         let (told, taken) = time(|| forecast(&snapshot, &changes, question(0)));
@@ -180,6 +192,6 @@ fn planned() {
     times.sort();
     row("1,000,000 pods planned: all nodes are tainted, all pods go", format!("{:.1?}", times[2]), "100 ms");
     let (told, taken) = time(|| forecast(&snapshot, &changes[..100], question(10_000)));
-    assert_eq!(told.homes.len(), 10_000);
+    assert_eq!(told.placements.len(), 10_000);
     row("10,000 that leave 100 of 10,000 nodes are given places", format!("{taken:.1?}"), "");
 }

@@ -9,24 +9,24 @@
 //!           [`policy`] and [`restriction::Merging::AsUpstream`] say.
 //! Not here: when they are asked: AD-2 on creation and update, AD-6 on creation of a node only; JSON, servers, watches.
 
-use crate::taint::{Effect, Taint, keys};
-use crate::toleration::{Operator, Toleration};
+use crate::taint::{Taint, TaintEffect, keys};
+use crate::toleration::{Toleration, TolerationOperator};
 use alloc::vec::Vec;
 
-pub mod brake;
-mod covers;
-pub mod extended;
+pub mod extended_resource_toleration;
+mod label_selector;
+mod messages;
+pub mod no_execute_guard;
+pub mod pod_toleration_restriction;
 pub mod policy;
 pub mod pool;
 pub mod request;
-pub mod restriction;
 pub mod review;
-mod selector;
 #[cfg(test)]
 mod tests;
-mod words;
+mod toleration_coverage;
 
-pub use selector::Selector;
+pub use label_selector::LabelSelector;
 
 /// For how long a pod bears a node that is gone, if it does not say itself (AD-3). Any number is legal; zero and
 /// negative ones send the pod away at once.
@@ -52,37 +52,37 @@ pub fn default_tolerations(existing: &[Toleration], seconds: DefaultSeconds) -> 
     let missing = |key: &str| {
         !existing.iter().any(|toleration| {
             (toleration.key.is_empty() || *toleration.key == *key)
-                && matches!(toleration.effect, None | Some(Effect::NoExecute))
+                && matches!(toleration.effect, None | Some(TaintEffect::NoExecute))
         })
     };
     [(keys::NOT_READY, seconds.not_ready), (keys::UNREACHABLE, seconds.unreachable)]
         .into_iter()
         .filter(|(key, _)| missing(key))
-        .map(|(key, seconds)| Toleration { seconds: Some(seconds), ..exists(key, Effect::NoExecute) })
+        .map(|(key, seconds)| Toleration { seconds: Some(seconds), ..exists(key, TaintEffect::NoExecute) })
         .collect()
 }
 
 /// What to append to the taints of a node that is created: it is not ready until it says so (AD-6). Without a time.
 pub fn new_node_taint(existing: &[Taint]) -> Option<Taint> {
     let (key, value) = (keys::NOT_READY.into(), "".into());
-    let taint = Taint { key, value, effect: Effect::NoSchedule, time_added: None };
+    let taint = Taint { key, value, effect: TaintEffect::NoSchedule, time_added: None };
     (!existing.iter().any(|other| other.is_same(&taint))).then_some(taint)
 }
 
 /// What every daemon pod bears for ever, in this order (DS-1).
-const DAEMON: [(&str, Effect); 6] = [
-    (keys::NOT_READY, Effect::NoExecute),
-    (keys::UNREACHABLE, Effect::NoExecute),
-    (keys::DISK_PRESSURE, Effect::NoSchedule),
-    (keys::MEMORY_PRESSURE, Effect::NoSchedule),
-    (keys::PID_PRESSURE, Effect::NoSchedule),
-    (keys::UNSCHEDULABLE, Effect::NoSchedule),
+const DAEMON: [(&str, TaintEffect); 6] = [
+    (keys::NOT_READY, TaintEffect::NoExecute),
+    (keys::UNREACHABLE, TaintEffect::NoExecute),
+    (keys::DISK_PRESSURE, TaintEffect::NoSchedule),
+    (keys::MEMORY_PRESSURE, TaintEffect::NoSchedule),
+    (keys::PID_PRESSURE, TaintEffect::NoSchedule),
+    (keys::UNSCHEDULABLE, TaintEffect::NoSchedule),
 ];
 
 /// The tolerations of a DaemonSet's pods, from those of its template: a toleration of the same identity (MATCH-2) is
 /// replaced where it stands, and so loses its seconds; a new one comes at the end (DS-1, DS-2).
 pub fn daemon_tolerations(template: &[Toleration], host_network: bool) -> Vec<Toleration> {
-    let host = host_network.then_some((keys::NETWORK_UNAVAILABLE, Effect::NoSchedule));
+    let host = host_network.then_some((keys::NETWORK_UNAVAILABLE, TaintEffect::NoSchedule));
     let mut all = template.to_vec();
     for (key, effect) in DAEMON.into_iter().chain(host) {
         add_or_update(&mut all, &exists(key, effect));
@@ -109,7 +109,7 @@ fn is_same(one: &Toleration, other: &Toleration) -> bool {
         && one.value == other.value
 }
 
-fn exists(key: &str, effect: Effect) -> Toleration {
+fn exists(key: &str, effect: TaintEffect) -> Toleration {
     let (key, value) = (key.into(), "".into());
-    Toleration { key, operator: Operator::Exists, value, effect: Some(effect), seconds: None }
+    Toleration { key, operator: TolerationOperator::Exists, value, effect: Some(effect), seconds: None }
 }

@@ -2,9 +2,9 @@
 //! Room:     the few fields of a Node and a Pod that decisions need, already parsed.
 //! Comes in: from decoders, the sandbox, files or tests.
 //! Goes out: [`NodeFact`], [`PodFact`].
-//! Not here: decoding; remembering (`engine/roster.rs`).
+//! Not here: decoding; remembering (`eviction/cache.rs`).
 
-use crate::names::{NodeName, PodName, Uid, Version};
+use crate::identity::{NodeName, PodName, ResourceVersion, Uid};
 use crate::taint::Taint;
 use crate::time::Wall;
 use crate::toleration::Toleration;
@@ -18,7 +18,7 @@ pub struct NodeFact {
     /// `metadata.uid`: a node created again under its old name is another node.
     pub uid: Uid,
     /// `metadata.resourceVersion`; `None` if it is no integer.
-    pub version: Option<Version>,
+    pub version: Option<ResourceVersion>,
     /// `metadata.creationTimestamp`.
     pub created: Option<Wall>,
     /// `spec.taints`, in the node's order, all effects.
@@ -38,7 +38,7 @@ pub struct PodFact {
     /// `spec.nodeName`; never empty (an unbound pod is no fact).
     pub node: NodeName,
     /// `metadata.resourceVersion`; `None` if it is no integer.
-    pub version: Option<Version>,
+    pub version: Option<ResourceVersion>,
     /// `metadata.generation`; 0 if absent. Goes into the condition's `observedGeneration` (TE-31).
     pub generation: u32,
     /// `spec.tolerations`, in the pod's order, whole: positions are reported to people.
@@ -48,9 +48,9 @@ pub struct PodFact {
     /// `spec.priorityClassName` is `system-node-critical`.
     pub node_critical: bool,
     /// Which kind of controller owns it (`metadata.ownerReferences`, the one with `controller: true`).
-    pub owner: Owner,
+    pub owner: PodOwnerKind,
     /// Whether it can still leave.
-    pub standing: Standing,
+    pub standing: PodLifePhase,
     /// The annotation `kubernetes.io/config.mirror` is present: a static pod's shadow.
     pub mirror: bool,
     /// The condition a taint eviction puts on a pod (`DisruptionTarget`, True, `DeletionByTaintManager`) is there
@@ -60,12 +60,12 @@ pub struct PodFact {
     /// look for it when the pod is marked; what is not told is not another's.
     pub marked_by_another: bool,
     /// When it came to the node.
-    pub arrival: ArrivalFacts,
+    pub arrival: BindingTimes,
 }
 
 /// What a pod says about when it came to its node, best source first (D1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct ArrivalFacts {
+pub struct BindingTimes {
     /// `lastTransitionTime` of the condition `PodScheduled` with status True.
     pub scheduled: Option<Wall>,
     /// `status.startTime`.
@@ -76,7 +76,7 @@ pub struct ArrivalFacts {
 
 /// The kind of a pod's controlling owner, as far as it matters here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Owner {
+pub enum PodOwnerKind {
     /// None, or any other kind.
     #[default]
     Other,
@@ -88,7 +88,7 @@ pub enum Owner {
 
 /// Whether a pod can still be evicted (D6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Standing {
+pub enum PodLifePhase {
     /// Neither of the others.
     #[default]
     Live,

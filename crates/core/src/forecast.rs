@@ -1,10 +1,10 @@
 //! # Forecast: what would happen if
 //! Room:     which pods go, when, and which stay, if nodes were changed; what that does to workloads and budgets; where
 //!           those that leave could go.
-//! Comes in: a [`Snapshot`]; how nodes would be ([`NodeChange`]); up to when.
+//! Comes in: a [`ClusterSnapshot`]; how nodes would be ([`PlannedNodeChange`]); up to when.
 //! Goes out: a [`Forecast`].
 //! Keeps:    every verdict is the controller's own (`verdict.rs`), of taints with the starts the controller gives them.
-//! Not here: grammar of changes (`change.rs`); words and tables (command line).
+//! Not here: grammar of changes (`taint_edit.rs`); words and tables (command line).
 
 mod impact;
 mod judge;
@@ -13,17 +13,17 @@ mod placement;
 mod tests;
 
 pub use impact::{BudgetImpact, WorkloadImpact};
-pub use placement::{Home, Place};
+pub use placement::{PlacedPod, Placement};
 
-use crate::snapshot::Snapshot;
+use crate::cluster_snapshot::ClusterSnapshot;
 use crate::taint::Taint;
 use crate::time::Mono;
-use crate::verdict::{Outcome, Stay, TaintInstance};
+use crate::verdict::{Outcome, StayReason, TaintInstance};
 use alloc::vec::Vec;
 
 /// How a node would be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeChange {
+pub struct PlannedNodeChange {
     /// Its position in the snapshot.
     pub node: usize,
     /// Its taints, all of them.
@@ -45,7 +45,7 @@ pub struct PlannedTaint {
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Question<'q> {
+pub struct ForecastOptions<'q> {
     /// Who goes later than this is not counted as going.
     pub until: Mono,
     /// How many of those that leave are given a place, at most.
@@ -55,7 +55,7 @@ pub struct Question<'q> {
     pub about: &'q [bool],
 }
 
-impl Question<'_> {
+impl ForecastOptions<'_> {
     fn is_about(&self, pod: u32) -> bool {
         self.about.is_empty() || self.about.get(pod as usize) == Some(&true)
     }
@@ -63,7 +63,7 @@ impl Question<'_> {
 
 /// What happens to one pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fate {
+pub struct PodForecast {
     /// Its position in the snapshot.
     pub pod: u32,
     /// What happens if nothing is changed.
@@ -78,11 +78,11 @@ pub struct Fate {
 pub const fn leaves_at(outcome: Outcome) -> Option<Mono> {
     match outcome {
         Outcome::Stays(_) => None,
-        Outcome::StaysUntil(at) | Outcome::Goes { due: at } => Some(at),
+        Outcome::StaysUntil(at) | Outcome::Leaves { due: at } => Some(at),
     }
 }
 
-impl Fate {
+impl PodForecast {
     /// When it leaves.
     pub const fn at(&self) -> Option<Mono> {
         leaves_at(self.after)
@@ -116,12 +116,12 @@ pub struct NodeForecast {
     /// It is drained.
     pub drained: bool,
     /// All its pods.
-    pub fates: Vec<Fate>,
+    pub pods: Vec<PodForecast>,
 }
 
 /// How many there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
+pub struct ForecastTotals {
     /// Pods that are due by the moment of the snapshot, or of the question if that is later.
     pub going: usize,
     /// Pods that go after that.
@@ -146,47 +146,56 @@ pub struct Forecast {
     /// The nodes that are changed; without a change, those with a NoExecute taint.
     pub nodes: Vec<NodeForecast>,
     /// All of them together.
-    pub totals: Totals,
+    pub totals: ForecastTotals,
     /// What it does to those who made the pods; hardest hit first.
     pub workloads: Vec<WorkloadImpact>,
     /// What it does to disruption budgets that mean a pod that goes.
     pub budgets: Vec<BudgetImpact>,
     /// Where those that go could go, in the order in which they go.
-    pub homes: Vec<Home>,
+    pub placements: Vec<PlacedPod>,
     /// Pods that go and were given no place because they are too many.
-    pub homeless: usize,
+    pub unplaced: usize,
 }
 
 /// What would happen if nodes were changed; of no change, what will happen anyway.
-pub fn forecast(snapshot: &Snapshot, changes: &[NodeChange], question: Question<'_>) -> Forecast {
+pub fn forecast(
+    snapshot: &ClusterSnapshot,
+    changes: &[PlannedNodeChange],
+    question: ForecastOptions<'_>,
+) -> Forecast {
     let moment = if question.until == Mono::NEVER { snapshot.now().mono } else { question.until };
     let mut nodes = judge::nodes(snapshot, changes);
     let mut leavers = judge::leavers(&nodes, question.until);
     let mut budgets = impact::budgets(snapshot, &leavers);
-    let (mut homes, mut homeless) = placement::homes(snapshot, changes, &leavers, question.places_max);
+    let (mut placements, mut homeless) =
+        placement::placements(snapshot, changes, &leavers, question.places_max);
     if !question.about.is_empty() {
-        nodes.iter_mut().for_each(|node| node.fates.retain(|fate| question.is_about(fate.pod)));
-        leavers.retain(|leaver| question.is_about(leaver.pod));
+        nodes
+            .iter_mut()
+            .for_each(|node| node.pods.retain(|pod_forecast| question.is_about(pod_forecast.pod)));
+        leavers.retain(|evicted_pod| question.is_about(evicted_pod.pod));
         let theirs = impact::budgets(snapshot, &leavers);
         budgets.retain(|impact| theirs.iter().any(|hit| hit.budget == impact.budget));
-        homes.retain(|home| question.is_about(home.pod));
-        homeless = leavers.len() - homes.len();
+        placements.retain(|placement| question.is_about(placement.pod));
+        homeless = leavers.len() - placements.len();
     }
-    let mut totals = Totals::default();
-    nodes.iter().flat_map(|node| &node.fates).for_each(|fate| totals.count(fate, moment));
+    let mut totals = ForecastTotals::default();
+    nodes.iter().flat_map(|node| &node.pods).for_each(|pod_forecast| totals.count(pod_forecast, moment));
     let workloads = impact::workloads(snapshot, &leavers, moment);
-    Forecast { moment, nodes, totals, workloads, budgets, homes, homeless }
+    Forecast { moment, nodes, totals, workloads, budgets, placements: placements, unplaced: homeless }
 }
 
-impl Totals {
-    fn count(&mut self, fate: &Fate, moment: Mono) {
-        self.spared += usize::from(fate.is_spared());
-        let number = match fate.after {
-            Outcome::Stays(Stay::Exempt(_)) => &mut self.exempt,
-            Outcome::Stays(Stay::NotUnderstood) => &mut self.not_understood,
-            Outcome::Stays(Stay::NoTaint | Stay::Tolerated | Stay::Held) => &mut self.staying,
-            Outcome::Goes { due } | Outcome::StaysUntil(due) => {
-                self.anyway += usize::from(fate.leaves_anyway());
+impl ForecastTotals {
+    fn count(&mut self, pod_forecast: &PodForecast, moment: Mono) {
+        self.spared += usize::from(pod_forecast.is_spared());
+        let number = match pod_forecast.after {
+            Outcome::Stays(StayReason::Exempt(_)) => &mut self.exempt,
+            Outcome::Stays(StayReason::UnsupportedToleration) => &mut self.not_understood,
+            Outcome::Stays(StayReason::NoTaint | StayReason::Tolerated | StayReason::OnHold) => {
+                &mut self.staying
+            }
+            Outcome::Leaves { due } | Outcome::StaysUntil(due) => {
+                self.anyway += usize::from(pod_forecast.leaves_anyway());
                 if due <= moment { &mut self.going } else { &mut self.later }
             }
         };

@@ -4,22 +4,22 @@
 //! Goes out: an [`Arc`] of the one copy.
 //! Keeps:    a value that nobody holds any more is not kept. Holders are counted here, not by the [`Arc`]: a copy of the
 //!           whole shares its values, and equal contents are to be equal.
-//! Not here: whose values they are (`engine/roster.rs`, `admission/pool/residents.rs`).
+//! Not here: whose values they are (`eviction/cache.rs`, `admission/pool/pods_on_nodes.rs`).
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 
 /// Every distinct value, itself and the number of its holders.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Interner<T>(BTreeMap<Arc<T>, (Arc<T>, usize)>);
+pub(crate) struct SharedInterner<T>(BTreeMap<Arc<T>, (Arc<T>, usize)>);
 
-impl<T> Default for Interner<T> {
+impl<T> Default for SharedInterner<T> {
     fn default() -> Self {
         Self(BTreeMap::new())
     }
 }
 
-impl<T: Ord> Interner<T> {
+impl<T: Ord> SharedInterner<T> {
     /// The shared copy of a value, for one more holder.
     pub(crate) fn take(&mut self, value: T) -> Arc<T> {
         if let Some((shared, holders)) = self.0.get_mut(&value) {
@@ -53,13 +53,13 @@ mod tests {
 
     #[test]
     fn equal_values_are_one_copy_until_the_last_holder_goes() {
-        let mut all = Interner::default();
+        let mut all = SharedInterner::default();
         let (first, second, other) = (all.take("a"), all.take("a"), all.take("b"));
         assert!(Arc::ptr_eq(&first, &second) && !Arc::ptr_eq(&first, &other));
         all.give_back(&first);
         assert_eq!(all.values().map(|value| **value).collect::<alloc::vec::Vec<_>>(), ["a", "b"]);
         all.give_back(&second);
         all.give_back(&other);
-        assert_eq!(all, Interner::default());
+        assert_eq!(all, SharedInterner::default());
     }
 }

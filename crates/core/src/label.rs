@@ -4,7 +4,7 @@
 //! Comes in: text, which may be anything.
 //! Goes out: answers; messages, none if the text is right; places in bytes.
 //! Keeps:    there are messages exactly where the answer is no.
-//! Not here: which field has which format; text that is only nearly a known key (`lint/keys.rs`).
+//! Not here: which field has which format; text that is only nearly a known key (`lint/misspelled_keys.rs`).
 
 use alloc::borrow::ToOwned;
 use alloc::format;

@@ -1,35 +1,35 @@
 //! # Lint: tolerations and taints that do not do what their author thinks
-//! Room:     what is known of workloads and nodes ([`Facts`]), and what is wrong with it ([`Finding`]).
+//! Room:     what is known of workloads and nodes ([`LintInput`]), and what is wrong with it ([`LintFinding`]).
 //! Comes in: tolerations and taints as somebody wrote them, from manifests or from a cluster.
 //! Goes out: findings, in the order of what they are about; each with a rule, a reason and a way out.
 //! Keeps:    which taint is tolerated is decided by `matching` alone; rules that need nodes are silent without nodes.
 //! Not here: the list of rules ([`Rule`], `rule.rs`); reading, silencing and printing (the command line).
 
-use crate::matching::NumericOperators;
-use crate::scheduling::{Labels, NodeTerm, Wish};
+use crate::scheduling::{Labels, NodeTerm, PodSchedulingSpec};
 use crate::taint::Taint;
 use crate::toleration::Toleration;
+use crate::toleration_matching::NumericOperators;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-mod keys;
-mod node;
-mod one;
-mod pairs;
-mod pool;
+mod conflicting_tolerations;
+mod misspelled_keys;
+mod node_coverage;
+mod node_taints;
+mod quoted;
 mod rule;
+mod single_toleration;
 #[cfg(test)]
 mod tests;
-mod words;
-mod workload;
+mod unusual_tolerations;
 
+pub(crate) use quoted::{Quoted, distance};
 pub use rule::{Rule, Severity};
-pub(crate) use words::{Quoted, distance};
 
 /// A toleration as somebody wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WrittenToleration {
+pub struct LintedToleration {
     /// What an API server would read of it; every text is kept as it was written.
     pub read: Toleration,
     /// `tolerationSeconds` as written, where it is no 64-bit whole number.
@@ -37,10 +37,10 @@ pub struct WrittenToleration {
     /// Names of fields that no toleration has.
     pub odd_fields: Vec<Box<str>>,
     /// Fields that should be text and are something else: `value: true`.
-    pub not_text: Vec<Part>,
+    pub not_text: Vec<TolerationPart>,
 }
 
-impl From<Toleration> for WrittenToleration {
+impl From<Toleration> for LintedToleration {
     fn from(read: Toleration) -> Self {
         Self { read, odd_seconds: None, odd_fields: Vec::new(), not_text: Vec::new() }
     }
@@ -48,7 +48,7 @@ impl From<Toleration> for WrittenToleration {
 
 /// What makes pods, or one pod by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Workload {
+pub struct LintedWorkload {
     /// `metadata.namespace`; empty if it is not said.
     pub namespace: Box<str>,
     /// A DaemonSet, or a pod of one.
@@ -62,7 +62,7 @@ pub struct Workload {
     /// `spec.nodeName` is written down: no scheduler is asked.
     pub bound: bool,
     /// `spec.tolerations`.
-    pub tolerations: Vec<WrittenToleration>,
+    pub tolerations: Vec<LintedToleration>,
     /// `spec.nodeSelector`.
     pub node_selector: Labels,
     /// The terms of the required node affinity.
@@ -73,7 +73,7 @@ pub struct Workload {
     pub special_resources: bool,
 }
 
-impl Workload {
+impl LintedWorkload {
     /// What an API server reads of the tolerations.
     fn read(&self) -> impl Iterator<Item = &Toleration> {
         self.tolerations.iter().map(|toleration| &toleration.read)
@@ -89,13 +89,13 @@ impl Workload {
     }
 
     /// What a scheduler would ask, with these tolerations.
-    fn wish(&self, tolerations: Vec<Toleration>) -> Wish {
-        Wish {
+    fn wish(&self, tolerations: Vec<Toleration>) -> PodSchedulingSpec {
+        PodSchedulingSpec {
             tolerations,
             node_selector: self.node_selector.clone(),
             required: self.required.clone(),
             preferred: Vec::new(),
-            load: crate::scheduling::Load::default(),
+            load: crate::scheduling::ResourceRequests::default(),
             priority: 0,
             preempts: false,
         }
@@ -104,7 +104,7 @@ impl Workload {
 
 /// A node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Node {
+pub struct LintedNode {
     /// `metadata.name`.
     pub name: Box<str>,
     /// `metadata.labels`.
@@ -112,27 +112,27 @@ pub struct Node {
     /// `spec.taints`.
     pub taints: Vec<Taint>,
     /// Fields of taints, by their position, that should be text and are something else.
-    pub not_text: Vec<(usize, Part)>,
+    pub not_text: Vec<(usize, TolerationPart)>,
 }
 
 /// Everything that is looked at together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct LintInput {
     /// What has tolerations.
-    pub workloads: Vec<Workload>,
+    pub workloads: Vec<LintedWorkload>,
     /// What has taints; none means that nodes are not known.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<LintedNode>,
     /// Workloads that are known and not looked at: the DaemonSets of other namespaces.
-    pub other_daemons: Vec<Workload>,
+    pub other_daemons: Vec<LintedWorkload>,
     /// Whether all DaemonSets are known.
     pub daemons_known: bool,
     /// The gate of the cluster that this is for (MATCH-6).
     pub numeric: NumericOperators,
 }
 
-/// What a finding is about: a position in [`Facts`].
+/// What a finding is about: a position in [`LintInput`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Subject {
+pub enum LintSubject {
     /// One of the workloads.
     Workload(usize),
     /// One of the nodes.
@@ -141,20 +141,20 @@ pub enum Subject {
 
 /// Where in it: `spec.tolerations`, `spec.taints` and what is in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Place {
+pub enum FindingPlace {
     /// The whole of it.
     Whole,
     /// What says which nodes it wants: the node selector or the node affinity.
     Selection,
     /// A toleration, by its position.
-    Toleration(usize, Part),
+    Toleration(usize, TolerationPart),
     /// A taint, by its position.
-    Taint(usize, Part),
+    Taint(usize, TolerationPart),
 }
 
 /// A field of a toleration or a taint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
+pub enum TolerationPart {
     /// All of it.
     Whole,
     /// `key`
@@ -167,19 +167,19 @@ pub enum Part {
     Effect,
     /// `tolerationSeconds`
     Seconds,
-    /// A field that it cannot have, by its position in [`WrittenToleration::odd_fields`].
+    /// A field that it cannot have, by its position in [`LintedToleration::odd_fields`].
     Odd(usize),
 }
 
 /// One thing that is wrong, or not what it looks like.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct LintFinding {
     /// Which rule says so.
     pub rule: Rule,
     /// About what.
-    pub subject: Subject,
+    pub subject: LintSubject,
     /// Where in it.
-    pub place: Place,
+    pub place: FindingPlace,
     /// Why, in a sentence.
     pub reason: String,
     /// The way out, in a sentence.
@@ -187,51 +187,51 @@ pub struct Finding {
 }
 
 /// Findings about one subject, as they come.
-struct Desk<'f> {
-    subject: Subject,
-    found: &'f mut Vec<Finding>,
+struct FindingSink<'f> {
+    subject: LintSubject,
+    found: &'f mut Vec<LintFinding>,
 }
 
-impl Desk<'_> {
-    fn say(&mut self, rule: Rule, place: Place, reason: impl Into<String>, fix: impl Into<String>) {
+impl FindingSink<'_> {
+    fn say(&mut self, rule: Rule, place: FindingPlace, reason: impl Into<String>, fix: impl Into<String>) {
         let (reason, fix) = (reason.into(), fix.into());
-        self.found.push(Finding { rule, subject: self.subject, place, reason, fix });
+        self.found.push(LintFinding { rule, subject: self.subject, place, reason, fix });
     }
 
     /// About a part of a toleration.
     fn toleration(
         &mut self,
         rule: Rule,
-        at: (usize, Part),
+        at: (usize, TolerationPart),
         reason: impl Into<String>,
         fix: impl Into<String>,
     ) {
-        self.say(rule, Place::Toleration(at.0, at.1), reason, fix);
+        self.say(rule, FindingPlace::Toleration(at.0, at.1), reason, fix);
     }
 }
 
 /// All findings: those about workloads first, in their order; within one, in the order of its tolerations, then of the
 /// rules.
-pub fn lint(facts: &Facts) -> Vec<Finding> {
+pub fn lint(facts: &LintInput) -> Vec<LintFinding> {
     let mut found = Vec::new();
-    let pools = pool::Pools::new(facts);
+    let pools = node_coverage::NodeGroups::new(facts);
     for (index, workload) in facts.workloads.iter().enumerate() {
         let from = found.len();
-        let desk = &mut Desk { subject: Subject::Workload(index), found: &mut found };
-        one::check(workload, facts.numeric, desk);
-        pairs::check(workload, facts.numeric, desk);
-        keys::check_tolerations(workload, &pools, desk);
-        workload::check(workload, desk);
-        pool::check(workload, &pools, desk);
+        let findings = &mut FindingSink { subject: LintSubject::Workload(index), found: &mut found };
+        single_toleration::check(workload, facts.numeric, findings);
+        conflicting_tolerations::check(workload, facts.numeric, findings);
+        misspelled_keys::check_tolerations(workload, &pools, findings);
+        unusual_tolerations::check(workload, findings);
+        node_coverage::check(workload, &pools, findings);
         found[from..].sort_by_key(|finding| (finding.place, finding.rule));
     }
     for (index, node) in facts.nodes.iter().enumerate() {
-        let desk = &mut Desk { subject: Subject::Node(index), found: &mut found };
-        node::check(node, desk);
-        keys::check_taints(node, desk);
+        let findings = &mut FindingSink { subject: LintSubject::Node(index), found: &mut found };
+        node_taints::check(node, findings);
+        misspelled_keys::check_taints(node, findings);
     }
-    node::check_daemons(facts, &mut found);
-    let nodes = found.iter().position(|finding| matches!(finding.subject, Subject::Node(_)));
+    node_taints::check_daemons(facts, &mut found);
+    let nodes = found.iter().position(|finding| matches!(finding.subject, LintSubject::Node(_)));
     found[nodes.unwrap_or_default()..].sort_by_key(|finding| (finding.subject, finding.place, finding.rule));
     found
 }

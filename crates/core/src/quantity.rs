@@ -15,11 +15,11 @@ mod digits;
 mod tests;
 
 pub use canonical::canonical;
-use digits::Digits;
+use digits::DecimalDigits;
 
 /// Which family of suffixes a quantity was written with; it is given back with the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
+pub enum QuantityFormat {
     /// `m`, `k`, `M`, …
     DecimalSi,
     /// `Ki`, `Mi`, …
@@ -33,7 +33,7 @@ pub enum Format {
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
     nanos: i128,
-    format: Format,
+    format: QuantityFormat,
 }
 
 /// Why a text is no quantity.
@@ -68,21 +68,21 @@ const BINARY_MAX: i128 = i64::MAX as i128 * NANOS;
 
 impl Quantity {
     /// None of it.
-    pub const ZERO: Self = Self { nanos: 0, format: Format::DecimalSi };
+    pub const ZERO: Self = Self { nanos: 0, format: QuantityFormat::DecimalSi };
 
     /// So many thousandths.
     pub fn from_milli(milli: i64) -> Self {
-        Self { nanos: i128::from(milli) * (NANOS / 1_000), format: Format::DecimalSi }
+        Self { nanos: i128::from(milli) * (NANOS / 1_000), format: QuantityFormat::DecimalSi }
     }
 
     /// So many whole units.
     pub fn from_units(units: i64) -> Self {
-        Self { nanos: i128::from(units) * NANOS, format: Format::DecimalSi }
+        Self { nanos: i128::from(units) * NANOS, format: QuantityFormat::DecimalSi }
     }
 
     /// Reads a quantity. Exponents that need more than 32 bits are refused here; an API server lets them wrap.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {
-        let written = Written::read(text)?;
+        let written = ParsedNumber::read(text)?;
         let digits = written.digits();
         if written.is_empty() && written.is_refused_without_digits() {
             return Err(QuantityError::Number);
@@ -179,14 +179,14 @@ impl Ord for Quantity {
 #[derive(Clone, Copy, Debug)]
 enum Suffix {
     /// A power of ten.
-    Ten(i32, Format),
+    Ten(i32, QuantityFormat),
     /// A power of two.
     Two(u32),
 }
 
 impl Suffix {
     fn read(text: &str) -> Option<Self> {
-        let ten = |exponent| Some(Self::Ten(exponent, Format::DecimalSi));
+        let ten = |exponent| Some(Self::Ten(exponent, QuantityFormat::DecimalSi));
         match text {
             "n" => ten(-9),
             "u" => ten(-6),
@@ -206,21 +206,21 @@ impl Suffix {
             "Ei" => Some(Self::Two(60)),
             _ => {
                 let exponent = text.strip_prefix(['e', 'E'])?.parse().ok()?;
-                Some(Self::Ten(exponent, Format::DecimalExponent))
+                Some(Self::Ten(exponent, QuantityFormat::DecimalExponent))
             }
         }
     }
 
-    fn format(self) -> Format {
+    fn format(self) -> QuantityFormat {
         match self {
             Self::Ten(_, format) => format,
-            Self::Two(_) => Format::BinarySi,
+            Self::Two(_) => QuantityFormat::BinarySi,
         }
     }
 }
 
 /// A quantity as it is written, in its parts.
-struct Written<'t> {
+struct ParsedNumber<'t> {
     negative: bool,
     /// The digits before the point, without leading zeros.
     whole: &'t str,
@@ -231,7 +231,7 @@ struct Written<'t> {
     suffix: Suffix,
 }
 
-impl<'t> Written<'t> {
+impl<'t> ParsedNumber<'t> {
     fn read(text: &'t str) -> Result<Self, QuantityError> {
         if text.is_empty() {
             return Err(QuantityError::Shape);
@@ -253,8 +253,8 @@ impl<'t> Written<'t> {
         Ok(Self { negative, whole: whole.trim_start_matches('0'), has_whole, fraction, suffix })
     }
 
-    fn digits(&self) -> Digits<'t> {
-        Digits { whole: self.whole, fraction: self.fraction }
+    fn digits(&self) -> DecimalDigits<'t> {
+        DecimalDigits { whole: self.whole, fraction: self.fraction }
     }
 
     /// Whether there is no digit at all.

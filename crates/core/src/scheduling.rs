@@ -1,11 +1,11 @@
 //! # Scheduling: which node a pod goes to, and why to none
-//! Room:     what a scheduler asks about a pod ([`Wish`]) and its nodes ([`Candidate`]), and the answers.
+//! Room:     what a scheduler asks about a pod ([`PodSchedulingSpec`]) and its nodes ([`NodeInfo`]), and the answers.
 //! Comes in: facts, already read; a number to break ties with.
-//! Goes out: [`choose`]: a node, or an [`Unfit`] for each; [`why_none`]: the words of the event.
+//! Goes out: [`choose`]: a node, or an [`FilterRejection`] for each; [`why_none`]: the words of the event.
 //! Keeps:    the same question has the same answer; seconds of tolerations play no part (SC-5).
 //! Not here: queues, binding, and preempting anybody: whom it would help is said, nobody is sent away.
 
-use crate::names::NodeName;
+use crate::identity::NodeName;
 use crate::taint::Taint;
 use crate::toleration::Toleration;
 use alloc::boxed::Box;
@@ -13,25 +13,25 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 mod affinity;
-mod choose;
 mod filter;
-mod hint;
+mod messages;
 mod placer;
+mod queueing_hint;
 mod requests;
 mod score;
+mod select_node;
 mod spread;
 #[cfg(test)]
 mod tests;
-mod words;
 
 pub use affinity::{NodeOperator, NodeRequirement, NodeTerm, PreferredTerm};
-pub use choose::{Choice, choose};
 pub use filter::{filter, kept_off_by};
-pub use hint::taints_help;
-pub use placer::{Applicant, Placer};
-pub use requests::{Amounts, Container, PodRequests, units};
-pub use score::{Score, score};
-pub use words::why_none;
+pub use messages::why_none;
+pub use placer::{Placer, PodToPlace};
+pub use queueing_hint::taints_help;
+pub use requests::{ContainerRequests, PodRequests, Quantities, units};
+pub use score::{NodeScore, score};
+pub use select_node::{SelectedNode, choose};
 
 /// Labels, in order.
 pub type Labels = BTreeMap<Box<str>, Box<str>>;
@@ -46,14 +46,14 @@ pub const MEMORY: &str = "memory";
 
 /// What one pod, or all pods of a node, take.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Load {
+pub struct ResourceRequests {
     /// As requested: what has to fit.
     pub requested: Resources,
     /// CPU and memory as assumed by scores, which take containers that ask for nothing as small, not as free.
     pub assumed: Resources,
 }
 
-impl Load {
+impl ResourceRequests {
     /// Adds what another pod takes; saturates.
     pub fn add(&mut self, other: &Self) {
         combine(&mut self.requested, &other.requested, i64::saturating_add);
@@ -81,7 +81,7 @@ fn amount(resources: &Resources, name: &str) -> i64 {
 
 /// A node that a pod might go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
+pub struct NodeInfo {
     /// Its name.
     pub name: NodeName,
     /// `metadata.labels`.
@@ -97,12 +97,12 @@ pub struct Candidate {
     /// How many pods it has.
     pub pods: i64,
     /// What they take together.
-    pub used: Load,
+    pub used: ResourceRequests,
 }
 
 /// What a pod wants of a node, whether or not it has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Wish {
+pub struct PodSchedulingSpec {
     /// `spec.tolerations`.
     pub tolerations: Vec<Toleration>,
     /// `spec.nodeSelector`: labels the node must have.
@@ -113,7 +113,7 @@ pub struct Wish {
     /// The terms of the preferred node affinity.
     pub preferred: Vec<PreferredTerm>,
     /// What it takes ([`PodRequests::load`]).
-    pub load: Load,
+    pub load: ResourceRequests,
     /// `spec.priority`: who is asked about first is the caller's to arrange.
     pub priority: i32,
     /// Whether it may send others away: `spec.preemptionPolicy` is not `Never`.
@@ -122,7 +122,7 @@ pub struct Wish {
 
 /// Who says no. They are asked in this order, and the first no counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Plugin {
+pub enum SchedulerPlugin {
     /// `spec.unschedulable` (SC-4).
     NodeUnschedulable,
     /// Taints (SC-1).
@@ -133,7 +133,7 @@ pub enum Plugin {
     NodeResourcesFit,
 }
 
-impl Plugin {
+impl SchedulerPlugin {
     /// The name people know it by.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -145,9 +145,9 @@ impl Plugin {
     }
 }
 
-/// One reason why a node is not for a pod; its text is the one of the event (`words.rs`).
+/// One reason why a node is not for a pod; its text is the one of the event (`messages.rs`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reason {
+pub enum UnschedulableReason {
     /// Cordoned (SC-4).
     Unschedulable,
     /// A taint that the pod does not tolerate (SC-1).
@@ -166,11 +166,11 @@ pub enum Reason {
 
 /// Why a node is not for a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unfit {
+pub struct FilterRejection {
     /// Who says so.
-    pub by: Plugin,
+    pub by: SchedulerPlugin,
     /// Why; at least one.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<UnschedulableReason>,
     /// Whether the pod might fit if others went.
     pub preemption_may_help: bool,
 }

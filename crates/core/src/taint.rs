@@ -1,22 +1,22 @@
 //! # Taint: what a node says
 //! Room:     the value as it stands in `spec.taints`, and its text form.
 //! Comes in: strings and times as the API server writes them.
-//! Goes out: [`Taint`], [`Effect`].
-//! Not here: when a taint began to count (`start.rs`); who tolerates it (`matching.rs`).
+//! Goes out: [`Taint`], [`TaintEffect`].
+//! Not here: when a taint began to count (`taint_start.rs`); who tolerates it (`toleration_matching.rs`).
 
 use crate::time::Wall;
 use alloc::boxed::Box;
 use core::fmt;
 
 pub mod keys;
-mod meaning;
+mod well_known;
 
-pub use meaning::Meaning;
+pub use well_known::WellKnownTaint;
 
 /// What a taint does to pods that do not tolerate it (MATCH-3). What is not one of the three is a value of its own
 /// and never evicts (D11).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Effect {
+pub enum TaintEffect {
     /// Keeps new pods off.
     NoSchedule,
     /// Keeps new pods off if there is another place.
@@ -27,7 +27,7 @@ pub enum Effect {
     Unknown(Box<str>),
 }
 
-impl Effect {
+impl TaintEffect {
     /// Reads an effect; case counts.
     pub fn new(text: &str) -> Self {
         match text {
@@ -57,7 +57,7 @@ pub struct Taint {
     /// The value; often empty.
     pub value: Box<str>,
     /// The effect.
-    pub effect: Effect,
+    pub effect: TaintEffect,
     /// When it was added, if whoever added it said so; one-second resolution; nobody checks it (P46).
     pub time_added: Option<Wall>,
 }
@@ -69,7 +69,7 @@ impl Taint {
     }
 }
 
-/// `key=value:Effect`, `key:Effect`, `key=value:` or `key` (MATCH-7).
+/// `key=value:TaintEffect`, `key:TaintEffect`, `key=value:` or `key` (MATCH-7).
 impl fmt::Display for Taint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.key)?;
@@ -98,8 +98,12 @@ mod tests {
             ("k", "", "", "k"),
             ("k", "", "noexecute", "k:noexecute"),
         ] {
-            let taint =
-                Taint { key: key.into(), value: value.into(), effect: Effect::new(effect), time_added: None };
+            let taint = Taint {
+                key: key.into(),
+                value: value.into(),
+                effect: TaintEffect::new(effect),
+                time_added: None,
+            };
             assert_eq!(taint.to_string(), text);
         }
     }

@@ -1,16 +1,16 @@
 //! # Toleration: what a pod bears, and for how long (MATCH-5: the length plays no part in matching)
 //! Room:     the value as it stands in `spec.tolerations`.
 //! Comes in: strings and seconds as the API server writes them.
-//! Goes out: [`Toleration`], [`Operator`], [`Patience`].
-//! Not here: which taint it answers (`matching.rs`).
+//! Goes out: [`Toleration`], [`TolerationOperator`], [`TolerationPeriod`].
+//! Not here: which taint it answers (`toleration_matching.rs`).
 
-use crate::taint::Effect;
+use crate::taint::TaintEffect;
 use crate::time::Span;
 use alloc::boxed::Box;
 
 /// How a toleration's key and value are compared with a taint's (MATCH-2, MATCH-4).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Operator {
+pub enum TolerationOperator {
     /// No operator given: compares as `Equal`, but is another identity (MATCH-2).
     Unset,
     /// Values must be equal.
@@ -25,7 +25,7 @@ pub enum Operator {
     Unknown(Box<str>),
 }
 
-impl Operator {
+impl TolerationOperator {
     /// Reads an operator; case counts.
     pub fn new(text: &str) -> Self {
         match text {
@@ -53,7 +53,7 @@ impl Operator {
 
 /// How long a pod may stay once a taint counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Patience {
+pub enum TolerationPeriod {
     /// For this long; zero means: leave at once.
     For(Span),
     /// For ever.
@@ -66,11 +66,11 @@ pub struct Toleration {
     /// The key; empty means every key.
     pub key: Box<str>,
     /// How it compares.
-    pub operator: Operator,
+    pub operator: TolerationOperator,
     /// The value compared with.
     pub value: Box<str>,
     /// The effect it answers; `None` (an empty string in the API) means every effect.
-    pub effect: Option<Effect>,
+    pub effect: Option<TaintEffect>,
     /// `tolerationSeconds` as written; any 64-bit number is legal (VAL-2).
     pub seconds: Option<i64>,
 }
@@ -78,8 +78,9 @@ pub struct Toleration {
 impl Toleration {
     /// How long this toleration lets the pod stay (TE-17b, TE-19): no seconds is for ever, zero and negative is not at
     /// all; what would overflow upstream (TE-20) saturates (D7).
-    pub fn patience(&self) -> Patience {
-        self.seconds.map_or(Patience::Forever, |seconds| Patience::For(Span::from_secs(seconds)))
+    pub fn patience(&self) -> TolerationPeriod {
+        self.seconds
+            .map_or(TolerationPeriod::Forever, |seconds| TolerationPeriod::For(Span::from_secs(seconds)))
     }
 }
 
@@ -89,9 +90,9 @@ mod tests {
 
     #[test]
     fn match_2_no_operator_is_another_identity_than_equal() {
-        assert_ne!(Operator::new(""), Operator::new("Equal"));
+        assert_ne!(TolerationOperator::new(""), TolerationOperator::new("Equal"));
         for text in ["", "Equal", "Exists", "Lt", "Gt", "equal", "Like"] {
-            assert_eq!(Operator::new(text).as_str(), text);
+            assert_eq!(TolerationOperator::new(text).as_str(), text);
         }
     }
 
@@ -99,14 +100,14 @@ mod tests {
     fn seconds_become_patience() {
         let of = |seconds| {
             let (key, value) = ("k".into(), "".into());
-            Toleration { key, operator: Operator::Exists, value, effect: None, seconds }.patience()
+            Toleration { key, operator: TolerationOperator::Exists, value, effect: None, seconds }.patience()
         };
-        assert_eq!(of(None), Patience::Forever);
+        assert_eq!(of(None), TolerationPeriod::Forever);
         for now in [0, -1, i64::MIN] {
-            assert_eq!(of(Some(now)), Patience::For(Span::ZERO));
+            assert_eq!(of(Some(now)), TolerationPeriod::For(Span::ZERO));
         }
-        assert_eq!(of(Some(300)), Patience::For(Span::from_secs(300)));
-        assert_eq!(of(Some(18_446_744_074)), Patience::For(Span::from_secs(18_446_744_074)));
-        assert_eq!(of(Some(i64::MAX)), Patience::For(Span::from_micros(i64::MAX)));
+        assert_eq!(of(Some(300)), TolerationPeriod::For(Span::from_secs(300)));
+        assert_eq!(of(Some(18_446_744_074)), TolerationPeriod::For(Span::from_secs(18_446_744_074)));
+        assert_eq!(of(Some(i64::MAX)), TolerationPeriod::For(Span::from_micros(i64::MAX)));
     }
 }

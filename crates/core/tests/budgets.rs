@@ -10,9 +10,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::hint::black_box;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use taintward_core::engine::Input;
+use taintward_core::eviction::EvictionInput;
 use taintward_core::time::Span;
-use taintward_core::toleration::Operator;
+use taintward_core::toleration::TolerationOperator;
 
 /// One measurement at a time.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -46,10 +46,10 @@ fn a_hostile_pod_on_a_hostile_node_is_cheap() {
         });
         let taken = shortest(5, || {
             let mut engine = crowd::engine(1, 0, 300);
-            engine.handle(Input::Pod { fact: pod.clone(), listed: false }, now());
+            engine.handle(EvictionInput::PodApplied { fact: pod.clone(), listed: false }, now());
             let fact = node.clone();
-            let taken = time(|| engine.handle(Input::Node { fact, listed: false }, now()));
-            assert_eq!(engine.census().due, 1);
+            let taken = time(|| engine.handle(EvictionInput::NodeApplied { fact, listed: false }, now()));
+            assert_eq!(engine.stats().due, 1);
             taken
         });
         println!("{what}: {taken:?}; floor {floor:?}");
@@ -68,12 +68,12 @@ fn ten_thousand_deadlines_of_one_node_are_cheap() {
         let mut engine = crowd::engine(1, 0, 300);
         let pods = (0..PODS).map(|at| {
             let patience = Some(1 + (at * 7_919 % PODS) as i64);
-            let tolerations = vec![crowd::toleration(KEY, Operator::Exists, patience)];
+            let tolerations = vec![crowd::toleration(KEY, TolerationOperator::Exists, patience)];
             crowd::pod(at, crowd::node_name(0), tolerations)
         });
-        let pods: Vec<_> = pods.map(|fact| Input::Pod { fact, listed: false }).collect();
+        let pods: Vec<_> = pods.map(|fact| EvictionInput::PodApplied { fact, listed: false }).collect();
         floor = floor.min(time(|| pods.into_iter().for_each(|input| engine.handle(input, now()))));
-        let node = Input::Node { fact: crowd::node(0, 2, &[KEY]), listed: false };
+        let node = EvictionInput::NodeApplied { fact: crowd::node(0, 2, &[KEY]), listed: false };
         let taken = time(|| {
             engine.handle(node, now());
             for passed in 1..=PODS {
@@ -82,7 +82,7 @@ fn ten_thousand_deadlines_of_one_node_are_cheap() {
                 engine.tick(now().mono.plus(passed));
             }
         });
-        assert_eq!(engine.census().due, PODS);
+        assert_eq!(engine.stats().due, PODS);
         taken
     });
     println!("{taken:?} for 10,000 deadlines, {floor:?} for hearing of their pods");
@@ -98,17 +98,18 @@ fn an_event_costs_the_same_however_many_other_nodes_there_are() {
         let mut engine = crowd::engine(nodes, 10, 300);
         for at in 0..110 {
             let fact = crowd::pod(10_000_000 + at, crowd::node_name(7), Vec::new());
-            engine.handle(Input::Pod { fact, listed: false }, now());
+            engine.handle(EvictionInput::PodApplied { fact, listed: false }, now());
         }
         let mut version = 2;
         shortest(200, || {
             version += 2;
             let taint = crowd::node(7, version, &[KEY]);
             let untaint = crowd::node(7, version + 1, &[]);
-            let taken = time(|| engine.handle(Input::Node { fact: taint, listed: false }, now()));
-            assert_eq!(engine.census().due, 110);
-            engine.handle(Input::Node { fact: untaint, listed: false }, now());
-            engine.notices();
+            let taken =
+                time(|| engine.handle(EvictionInput::NodeApplied { fact: taint, listed: false }, now()));
+            assert_eq!(engine.stats().due, 110);
+            engine.handle(EvictionInput::NodeApplied { fact: untaint, listed: false }, now());
+            engine.take_notices();
             taken
         })
     };

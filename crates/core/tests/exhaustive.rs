@@ -15,7 +15,7 @@ mod steps;
 use common::cluster::{Cluster, SECOND};
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use taintward_core::engine::{Config, Effect, Engine, Input};
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
 use taintward_core::time::Mono;
 
 /// One of the two for which time can be held.
@@ -111,18 +111,18 @@ struct Budgets {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Flight {
-    effect: Effect,
+    effect: EvictionEffect,
     sent: i64,
-    answer: Option<Input>,
+    answer: Option<EvictionInput>,
     orphan: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
     cluster: Cluster,
-    engine: Engine,
-    nodes: VecDeque<(i64, Input)>,
-    pods: VecDeque<(i64, Input)>,
+    engine: EvictionEngine,
+    nodes: VecDeque<(i64, EvictionInput)>,
+    pods: VecDeque<(i64, EvictionInput)>,
     stalled: bool,
     /// Both streams stand in the future of a restored store.
     rewound: bool,
@@ -144,7 +144,7 @@ impl State {
         let lingers = left.halves == 0;
         cluster.put_pod(0, 0, vec![common::bears(KEY, Some(2))], lingers);
         let (nodes, pods) = (VecDeque::new(), VecDeque::new());
-        let engine = Engine::new(Config::default());
+        let engine = EvictionEngine::new(EvictionConfig::default());
         let flights = Vec::new();
         let mut state =
             Self { cluster, engine, nodes, pods, stalled: false, rewound: false, heard: None, flights, left };
@@ -164,11 +164,14 @@ impl State {
         let (nodes_since, pods_since) = (at(|heard| heard.0), at(|heard| heard.1));
         let nodes = self.cluster.nodes.keys().map(|&id| self.cluster.node_told(id, true));
         let pods = self.cluster.pods.keys().map(|&id| self.cluster.pod_told(id, true));
-        let mut inputs = vec![Input::NodesBegin { silent_since: nodes_since }];
+        let mut inputs = vec![EvictionInput::NodeListStarted { silent_since: nodes_since }];
         inputs.extend(nodes);
-        inputs.extend([Input::NodesEnd, Input::PodsBegin { silent_since: pods_since }]);
+        inputs.extend([
+            EvictionInput::NodeListCompleted,
+            EvictionInput::PodListStarted { silent_since: pods_since },
+        ]);
         inputs.extend(pods);
-        inputs.push(Input::PodsEnd);
+        inputs.push(EvictionInput::PodListCompleted);
         for input in inputs {
             self.engine.handle(input, self.cluster.clock());
         }
@@ -188,7 +191,9 @@ impl State {
         while let Some(news) = self.cluster.news.pop_front() {
             match news {
                 _ if self.rewound => {}
-                Input::Pod { .. } | Input::PodGone { .. } => self.pods.push_back((now, news)),
+                EvictionInput::PodApplied { .. } | EvictionInput::PodDeleted { .. } => {
+                    self.pods.push_back((now, news))
+                }
                 _ if self.stalled => {}
                 _ => self.nodes.push_back((now, news)),
             }
@@ -224,7 +229,7 @@ impl State {
         assert!(stray.is_none(), "S9: it bears a mark without a reason");
         let half = self.cluster.pods.get(&0).is_some_and(|pod| pod.half_deleted);
         assert!(!half, "P31: its deletion was left at its half");
-        let census = self.engine.census();
+        let census = self.engine.stats();
         assert_eq!((census.due, census.in_hand), (0, 0), "no rest");
     }
 

@@ -9,13 +9,15 @@ mod rows;
 
 use rows::section;
 use std::collections::BTreeMap;
-use taintward_core::fact::Standing;
-use taintward_core::matching::{Answer, Match, NumericOperators, answer, answers, tolerates};
-use taintward_core::start::{Arrival, ArrivalSource, Start, StartSource};
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::fact::PodLifePhase;
+use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::taint_start::{BindingSource, PodBinding, TaintStart, TaintStartSource};
 use taintward_core::time::{Mono, Now, Span, Wall};
-use taintward_core::toleration::{Operator, Patience, Toleration};
-use taintward_core::verdict::{Exemption, Outcome, Stay, Subject, TaintInstance, judge};
+use taintward_core::toleration::{Toleration, TolerationOperator, TolerationPeriod};
+use taintward_core::toleration_matching::{
+    NumericOperators, TaintMatch, TolerationMatch, match_taint, match_taints, tolerates,
+};
+use taintward_core::verdict::{EvictionExemption, Outcome, PodInput, StayReason, TaintInstance, judge};
 
 const ROWS: &str = include_str!("golden/matching.txt");
 
@@ -25,16 +27,16 @@ const SECONDS_MAX: i64 = 9_223_372_036;
 fn taint(columns: &[String]) -> Taint {
     let [key, value, effect] = columns else { panic!("{columns:?}") };
     let (key, value) = (key.as_str().into(), value.as_str().into());
-    Taint { key, value, effect: Effect::new(effect), time_added: None }
+    Taint { key, value, effect: TaintEffect::new(effect), time_added: None }
 }
 
 fn toleration(columns: &[String], seconds: Option<i64>) -> Toleration {
     let [key, operator, value, effect] = columns else { panic!("{columns:?}") };
     Toleration {
         key: key.as_str().into(),
-        operator: Operator::new(operator),
+        operator: TolerationOperator::new(operator),
         value: value.as_str().into(),
-        effect: (!effect.is_empty()).then(|| Effect::new(effect)),
+        effect: (!effect.is_empty()).then(|| TaintEffect::new(effect)),
         seconds,
     }
 }
@@ -52,8 +54,8 @@ fn numeric(text: &str) -> NumericOperators {
 }
 
 fn is_understood(toleration: &Toleration) -> bool {
-    !matches!(toleration.operator, Operator::Unknown(_))
-        && !matches!(toleration.effect, Some(Effect::Unknown(_)))
+    !matches!(toleration.operator, TolerationOperator::Unknown(_))
+        && !matches!(toleration.effect, Some(TaintEffect::Unknown(_)))
 }
 
 /// Go's 18446744074 s are 0.29 s (TE-20).
@@ -78,9 +80,9 @@ fn check_matches(name: &str) -> (usize, usize) {
             let go = bit(&row[6], at);
             compared += 1;
             match tolerates(&toleration, taint, switch) {
-                Match::Yes => assert!(go, "{toleration:?} tolerates {taint:?}"),
-                Match::No => assert!(!go, "{toleration:?} does not tolerate {taint:?}"),
-                Match::NotUnderstood => {
+                TolerationMatch::Yes => assert!(go, "{toleration:?} tolerates {taint:?}"),
+                TolerationMatch::No => assert!(!go, "{toleration:?} does not tolerate {taint:?}"),
+                TolerationMatch::NotUnderstood => {
                     not_understood += 1;
                     assert!(!go && !is_understood(&toleration), "D11: {toleration:?} {taint:?}");
                 }
@@ -173,28 +175,28 @@ fn match_9_is_gos() {
 }
 
 fn check_list(pod: &[Toleration], taints: &[Taint], switch: NumericOperators, go: Go<'_>) -> usize {
-    let evicting: Vec<_> = taints.iter().filter(|taint| taint.effect == Effect::NoExecute).collect();
-    let used = answers(pod, evicting.iter().copied(), switch);
-    let each: Vec<_> = evicting.iter().map(|taint| answer(pod, taint, switch)).collect();
+    let evicting: Vec<_> = taints.iter().filter(|taint| taint.effect == TaintEffect::NoExecute).collect();
+    let used = match_taints(pod, evicting.iter().copied(), switch);
+    let each: Vec<_> = evicting.iter().map(|taint| match_taint(pod, taint, switch)).collect();
     assert_eq!(used, each, "{pod:?} {taints:?}");
     let outcome = outcome(pod, &evicting, switch);
     match go {
-        Go::NothingCounts => assert_eq!(outcome, Outcome::Stays(Stay::NoTaint)),
+        Go::NothingCounts => assert_eq!(outcome, Outcome::Stays(StayReason::NoTaint)),
         Go::Goes => {
-            assert!(used.contains(&Answer::Untolerated));
-            assert_eq!(outcome, Outcome::Goes { due: Mono::from_secs(0) });
+            assert!(used.contains(&TaintMatch::Untolerated));
+            assert_eq!(outcome, Outcome::Leaves { due: Mono::from_secs(0) });
         }
         Go::Stays { used: go, nanos } => {
             let positions: Vec<_> =
                 go.chars().filter_map(|position| position.to_digit(36)).map(|at| at as usize).collect();
-            let ours: Vec<_> = positions.iter().map(|&at| Answer::Tolerated(at)).collect();
+            let ours: Vec<_> = positions.iter().map(|&at| TaintMatch::Tolerated(at)).collect();
             assert_eq!(used, ours, "{pod:?} {taints:?}");
             let used: Vec<_> = positions.iter().map(|&at| &pod[at]).collect();
             let stays = shortest(&used);
             let expected = match stays {
-                Patience::Forever => Outcome::Stays(Stay::Tolerated),
-                Patience::For(Span::ZERO) => Outcome::Goes { due: Mono::from_secs(0) },
-                Patience::For(span) => Outcome::StaysUntil(Mono::from_secs(0).plus(span)),
+                TolerationPeriod::Forever => Outcome::Stays(StayReason::Tolerated),
+                TolerationPeriod::For(Span::ZERO) => Outcome::Leaves { due: Mono::from_secs(0) },
+                TolerationPeriod::For(span) => Outcome::StaysUntil(Mono::from_secs(0).plus(span)),
             };
             assert_eq!(outcome, expected, "{pod:?} {taints:?}");
             return check_patience(&used, nanos);
@@ -205,35 +207,35 @@ fn check_list(pod: &[Toleration], taints: &[Taint], switch: NumericOperators, go
 
 fn outcome(pod: &[Toleration], evicting: &[&Taint], switch: NumericOperators) -> Outcome {
     let at = Mono::from_secs(0);
-    let start = Start { at, source: StartSource::SeenLive, clamped: false };
+    let start = TaintStart { at, source: TaintStartSource::SeenLive, clamped: false };
     let taints: Vec<_> =
         evicting.iter().map(|&taint| TaintInstance { taint: taint.clone(), start }).collect();
-    let arrival = Arrival { at, source: ArrivalSource::SeenLive };
-    let exemption = Exemption::of(Standing::Live, false);
+    let arrival = PodBinding { at, source: BindingSource::SeenLive };
+    let exemption = EvictionExemption::of(PodLifePhase::Live, false);
     let now = Now::exact(at, Wall::from_secs(1_800_000_000));
-    judge(&Subject { tolerations: pod, arrival, exemption }, &taints, switch, now).outcome
+    judge(&PodInput { tolerations: pod, arrival, exemption }, &taints, switch, now).outcome
 }
 
 /// D11: what Go does not know it passes over; here it settles nothing, unless an earlier toleration matches.
 fn check_unclear_list(pod: &[Toleration], taints: &[Taint], switch: NumericOperators, go: Go<'_>) -> usize {
-    let evicting: Vec<_> = taints.iter().filter(|taint| taint.effect == Effect::NoExecute).collect();
-    let ours = answers(pod, evicting.iter().copied(), switch);
-    let unclear = |answer: &Answer| matches!(answer, Answer::NotUnderstood(_));
+    let evicting: Vec<_> = taints.iter().filter(|taint| taint.effect == TaintEffect::NoExecute).collect();
+    let ours = match_taints(pod, evicting.iter().copied(), switch);
+    let unclear = |answer: &TaintMatch| matches!(answer, TaintMatch::Unsupported(_));
     for answer in &ours {
-        if let Answer::NotUnderstood(at) = answer {
+        if let TaintMatch::Unsupported(at) = answer {
             assert!(!is_understood(&pod[*at]), "{pod:?}");
         }
     }
     match go {
         Go::NothingCounts => assert!(ours.is_empty()),
-        Go::Goes => assert!(ours.iter().any(|answer| unclear(answer) || *answer == Answer::Untolerated)),
+        Go::Goes => assert!(ours.iter().any(|answer| unclear(answer) || *answer == TaintMatch::Untolerated)),
         Go::Stays { used, .. } => {
             let positions = used.chars().filter_map(|position| position.to_digit(36)).map(|at| at as usize);
             for (ours, go) in ours.iter().zip(positions) {
                 match ours {
-                    Answer::Tolerated(at) => assert_eq!(*at, go),
-                    Answer::NotUnderstood(at) => assert!(*at < go),
-                    Answer::Untolerated => panic!("{pod:?} {taints:?}"),
+                    TaintMatch::Tolerated(at) => assert_eq!(*at, go),
+                    TaintMatch::Unsupported(at) => assert!(*at < go),
+                    TaintMatch::Untolerated => panic!("{pod:?} {taints:?}"),
                 }
             }
         }
@@ -241,8 +243,8 @@ fn check_unclear_list(pod: &[Toleration], taints: &[Taint], switch: NumericOpera
     usize::from(ours.iter().any(unclear))
 }
 
-fn shortest(used: &[&Toleration]) -> Patience {
-    used.iter().map(|toleration| toleration.patience()).min().unwrap_or(Patience::Forever)
+fn shortest(used: &[&Toleration]) -> TolerationPeriod {
+    used.iter().map(|toleration| toleration.patience()).min().unwrap_or(TolerationPeriod::Forever)
 }
 
 /// TE-17b, TE-19; 1 where D7 makes the difference.
@@ -251,12 +253,14 @@ fn check_patience(used: &[&Toleration], nanos: i64) -> usize {
     if used.iter().any(|toleration| overflows(toleration)) {
         let finite = used.iter().filter_map(|toleration| toleration.seconds).min();
         let finite = finite.expect("one of them overflows, so one is finite");
-        assert_eq!(ours, Patience::For(Span::from_secs(finite)), "D7: {used:?}");
+        assert_eq!(ours, TolerationPeriod::For(Span::from_secs(finite)), "D7: {used:?}");
         return 1;
     }
     match ours {
-        Patience::Forever => assert!(nanos < 0, "{used:?}"),
-        Patience::For(span) => assert_eq!(span.as_micros().checked_mul(1000), Some(nanos), "{used:?}"),
+        TolerationPeriod::Forever => assert!(nanos < 0, "{used:?}"),
+        TolerationPeriod::For(span) => {
+            assert_eq!(span.as_micros().checked_mul(1000), Some(nanos), "{used:?}")
+        }
     }
     0
 }

@@ -6,15 +6,16 @@ mod rows;
 
 use rows::section;
 use taintward_core::admission::{DefaultSeconds, daemon_tolerations, default_tolerations};
-use taintward_core::matching::NumericOperators::Off;
-use taintward_core::names::NodeName;
+use taintward_core::identity::NodeName;
 use taintward_core::quantity::{Quantity, QuantityError, canonical};
 use taintward_core::scheduling::{
-    Candidate, Container, Labels, Load, NodeOperator, NodeRequirement, NodeTerm, Plugin, PodRequests, Reason,
-    Resources, Unfit, Wish, filter, score, why_none,
+    ContainerRequests, FilterRejection, Labels, NodeInfo, NodeOperator, NodeRequirement, NodeTerm,
+    PodRequests, PodSchedulingSpec, ResourceRequests, Resources, SchedulerPlugin, UnschedulableReason,
+    filter, score, why_none,
 };
-use taintward_core::taint::Effect;
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::taint::TaintEffect;
+use taintward_core::toleration::{Toleration, TolerationOperator};
+use taintward_core::toleration_matching::NumericOperators::Off;
 
 const ROWS: &str = include_str!("golden/scheduling.txt");
 
@@ -74,11 +75,11 @@ fn quantities_are_gos() {
     assert!(read > 800 && refused > 800 && strange < 40, "{read} {refused} {strange}");
 }
 
-fn containers(texts: &str) -> Vec<Container> {
+fn containers(texts: &str) -> Vec<ContainerRequests> {
     let one = |text: &str| {
         let (sidecar, amount) = text.strip_prefix('*').map_or((false, text), |amount| (true, amount));
         let amount = Quantity::parse(amount).expect("a quantity");
-        Container { requests: [("cpu".into(), amount)].into(), sidecar }
+        ContainerRequests { requests: [("cpu".into(), amount)].into(), sidecar }
     };
     texts.split(' ').filter(|text| !text.is_empty()).map(one).collect()
 }
@@ -100,12 +101,12 @@ fn resources(of: &[(&str, i64)]) -> Resources {
     of.iter().map(|&(name, amount)| (name.into(), amount)).collect()
 }
 
-fn load(of: &[(&str, i64)]) -> Load {
-    Load { requested: resources(of), assumed: resources(of) }
+fn load(of: &[(&str, i64)]) -> ResourceRequests {
+    ResourceRequests { requested: resources(of), assumed: resources(of) }
 }
 
-fn node(allocatable: &[(&str, i64)]) -> Candidate {
-    Candidate {
+fn node(allocatable: &[(&str, i64)]) -> NodeInfo {
+    NodeInfo {
         name: NodeName::new("n"),
         labels: Labels::new(),
         unschedulable: false,
@@ -113,12 +114,12 @@ fn node(allocatable: &[(&str, i64)]) -> Candidate {
         allocatable: resources(allocatable),
         pods_max: 3,
         pods: 0,
-        used: Load::default(),
+        used: ResourceRequests::default(),
     }
 }
 
-fn pod(load: Load) -> Wish {
-    Wish {
+fn pod(load: ResourceRequests) -> PodSchedulingSpec {
+    PodSchedulingSpec {
         tolerations: vec![],
         node_selector: Labels::new(),
         required: None,
@@ -137,7 +138,7 @@ fn fits_is_gos() {
         let mut wanted = vec![("cpu", cpu), ("memory", memory)];
         wanted.extend((gpu >= 0).then_some(("example.com/gpu", gpu)));
         let used = load(&[("cpu", used_cpu), ("memory", used_memory)]);
-        let candidate = Candidate { used, pods, ..node(&[("cpu", 4_000), ("memory", 1_000)]) };
+        let candidate = NodeInfo { used, pods, ..node(&[("cpu", 4_000), ("memory", 1_000)]) };
         let go: Vec<&str> = row[7].split(';').filter(|reason| !reason.is_empty()).collect();
         match filter(&pod(load(&wanted)), &candidate, Off) {
             Ok(()) => {
@@ -169,7 +170,7 @@ fn balance_is_gos() {
         let [cpu, memory, used_cpu, used_memory, all_cpu, all_memory, go] =
             [1, 2, 3, 4, 5, 6, 7].map(|at| number(&row[at]));
         let used = load(&[("cpu", used_cpu), ("memory", used_memory)]);
-        let candidate = Candidate { used, ..node(&[("cpu", all_cpu), ("memory", all_memory)]) };
+        let candidate = NodeInfo { used, ..node(&[("cpu", all_cpu), ("memory", all_memory)]) };
         let ours = score(&pod(load(&[("cpu", cpu), ("memory", memory)])), &[&candidate], Off)[0].balance;
         // A pod that asks for nothing is not asked about.
         assert_eq!(ours, if cpu == 0 && memory == 0 { 0 } else { go }, "{row:?}");
@@ -183,8 +184,12 @@ fn room_is_gos() {
     let mut compared = 0;
     for row in section(ROWS, "room") {
         let candidate =
-            Candidate { used: load(&[("cpu", number(&row[1]))]), ..node(&[("cpu", number(&row[2]))]) };
-        assert_eq!(score(&pod(Load::default()), &[&candidate], Off)[0].room, number(&row[3]), "{row:?}");
+            NodeInfo { used: load(&[("cpu", number(&row[1]))]), ..node(&[("cpu", number(&row[2]))]) };
+        assert_eq!(
+            score(&pod(ResourceRequests::default()), &[&candidate], Off)[0].room,
+            number(&row[3]),
+            "{row:?}"
+        );
         compared += 1;
     }
     assert!(compared > 200, "{compared}");
@@ -220,13 +225,15 @@ fn affinity_is_gos() {
     assert!(compared > 10_000, "{compared}");
 }
 
-fn reason(text: &str) -> Reason {
+fn reason(text: &str) -> UnschedulableReason {
     match text {
-        "node(s) were unschedulable" => Reason::Unschedulable,
-        "node(s) had untolerated taint(s)" => Reason::UntoleratedTaint,
-        "node(s) didn't match Pod's node affinity/selector" => Reason::NodeAffinity,
-        "Too many pods" => Reason::TooManyPods,
-        other => Reason::Insufficient(other.strip_prefix("Insufficient ").expect("a known reason").into()),
+        "node(s) were unschedulable" => UnschedulableReason::Unschedulable,
+        "node(s) had untolerated taint(s)" => UnschedulableReason::UntoleratedTaint,
+        "node(s) didn't match Pod's node affinity/selector" => UnschedulableReason::NodeAffinity,
+        "Too many pods" => UnschedulableReason::TooManyPods,
+        other => UnschedulableReason::Insufficient(
+            other.strip_prefix("Insufficient ").expect("a known reason").into(),
+        ),
     }
 }
 
@@ -235,17 +242,21 @@ fn reason(text: &str) -> Reason {
 fn messages_are_gos() {
     let mut compared = 0;
     for row in section(ROWS, "message") {
-        let unfit = |reason: Reason| {
+        let unfit = |reason: UnschedulableReason| {
             let by = match &reason {
-                Reason::Unschedulable => Plugin::NodeUnschedulable,
-                Reason::UntoleratedTaint => Plugin::TaintToleration,
-                Reason::NodeAffinity => Plugin::NodeAffinity,
-                _ => Plugin::NodeResourcesFit,
+                UnschedulableReason::Unschedulable => SchedulerPlugin::NodeUnschedulable,
+                UnschedulableReason::UntoleratedTaint => SchedulerPlugin::TaintToleration,
+                UnschedulableReason::NodeAffinity => SchedulerPlugin::NodeAffinity,
+                _ => SchedulerPlugin::NodeResourcesFit,
             };
-            Unfit { by, reasons: vec![reason], preemption_may_help: by == Plugin::NodeResourcesFit }
+            FilterRejection {
+                by,
+                reasons: vec![reason],
+                preemption_may_help: by == SchedulerPlugin::NodeResourcesFit,
+            }
         };
-        let unfit: Vec<Unfit> = row[1].split(';').map(reason).map(unfit).collect();
-        assert_eq!(why_none(&pod(Load::default()), &unfit), row[2]);
+        let unfit: Vec<FilterRejection> = row[1].split(';').map(reason).map(unfit).collect();
+        assert_eq!(why_none(&pod(ResourceRequests::default()), &unfit), row[2]);
         compared += 1;
     }
     assert!(compared > 300, "{compared}");
@@ -258,9 +269,9 @@ fn tolerations(text: &str) -> Vec<Toleration> {
         };
         Toleration {
             key: key.into(),
-            operator: Operator::new(operator),
+            operator: TolerationOperator::new(operator),
             value: value.into(),
-            effect: (!effect.is_empty()).then(|| Effect::new(effect)),
+            effect: (!effect.is_empty()).then(|| TaintEffect::new(effect)),
             seconds: (seconds != "-").then(|| number(seconds)),
         }
     };

@@ -9,13 +9,13 @@ mod leases;
 use common::crowd::{self, KEY, now};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use std::alloc::System;
-use taintward_core::admission::pool::{ResidentFact, Residents};
-use taintward_core::admission::request::Identity;
-use taintward_core::engine::Input;
-use taintward_core::fact::Owner;
-use taintward_core::names::{NodeName, PodName, Uid};
-use taintward_core::taint::Effect;
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::admission::pool::{PodOnNodeFact, PodsOnNodes};
+use taintward_core::admission::request::PodIdentity;
+use taintward_core::eviction::EvictionInput;
+use taintward_core::fact::PodOwnerKind;
+use taintward_core::identity::{NodeName, PodName, Uid};
+use taintward_core::taint::TaintEffect;
+use taintward_core::toleration::{Toleration, TolerationOperator};
 
 #[global_allocator]
 static HEAP: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -40,12 +40,13 @@ fn each_pod_keeps_to_its_budget(nodes: usize, pods: usize, [quiet_max, counting_
     let region = Region::new(HEAP);
     let mut engine = crowd::engine(nodes, pods / nodes, 300);
     let quiet = live(&region) / pods as f64;
-    assert_eq!(engine.census().pods, pods);
+    assert_eq!(engine.stats().pods, pods);
     for node in 0..nodes / 2 {
-        engine.handle(Input::Node { fact: crowd::node(node, 2, &[KEY]), listed: false }, now());
+        engine
+            .handle(EvictionInput::NodeApplied { fact: crowd::node(node, 2, &[KEY]), listed: false }, now());
     }
-    engine.notices();
-    assert_eq!(engine.census().counting, pods / 2);
+    engine.take_notices();
+    assert_eq!(engine.stats().counting, pods / 2);
     let counting = live(&region) / pods as f64;
     eprintln!(
         "{pods} pods on {nodes} nodes: {quiet:.1} bytes a pod; with half of them counting down {counting:.1}"
@@ -83,7 +84,7 @@ fn at_most_200_bytes_for_each_pod_that_pools_count() {
     const NODES: usize = 5_000;
     const PODS: usize = 150_000;
     let region = Region::new(HEAP);
-    let mut all = Residents::default();
+    let mut all = PodsOnNodes::default();
     for list in 0..2 {
         all.begin();
         for pod in 0..PODS {
@@ -107,12 +108,12 @@ fn at_most_200_bytes_for_each_pod_that_pools_count() {
     assert!(kept < 1_000.0, "all of it is given back, not all but {kept} bytes");
 }
 
-fn resident(number: usize, node: usize, seconds: i64) -> ResidentFact {
+fn resident(number: usize, node: usize, seconds: i64) -> PodOnNodeFact {
     let bears = |key: &str| Toleration {
         key: key.into(),
-        operator: Operator::Exists,
+        operator: TolerationOperator::Exists,
         value: "".into(),
-        effect: Some(Effect::NoExecute),
+        effect: Some(TaintEffect::NoExecute),
         seconds: Some(seconds),
     };
     let namespace = format!("team-{:02}", number % 40);
@@ -120,14 +121,14 @@ fn resident(number: usize, node: usize, seconds: i64) -> ResidentFact {
     let mixed = (number as u128).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
     let hex = format!("{mixed:032x}");
     let (a, b, c, d, e) = (&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]);
-    ResidentFact {
+    PodOnNodeFact {
         uid: Uid::new(&format!("{a}-{b}-{c}-{d}-{e}")),
         name: PodName::new(&namespace, &format!("checkout-frontend-7d9f8b6c5d-{:05x}", number % 0xf_ffff)),
-        identity: Identity {
+        identity: PodIdentity {
             namespace: namespace.as_str().into(),
             service_account: "default".into(),
             priority_class: "".into(),
-            owner: Owner::Other,
+            owner: PodOwnerKind::Other,
             mirror: false,
             made_for: Default::default(),
         },

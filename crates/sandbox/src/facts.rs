@@ -6,14 +6,14 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use taintward_core::names::NodeName;
+use taintward_core::identity::NodeName;
 use taintward_core::quantity::Quantity;
 use taintward_core::scheduling::{
-    Candidate, Container, Labels, Load, NodeOperator, NodeRequirement, NodeTerm, PodRequests, PreferredTerm,
-    Wish, units,
+    ContainerRequests, Labels, NodeInfo, NodeOperator, NodeRequirement, NodeTerm, PodRequests,
+    PodSchedulingSpec, PreferredTerm, ResourceRequests, units,
 };
-use taintward_core::taint::{Effect, Taint};
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::toleration::{Toleration, TolerationOperator};
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
@@ -29,7 +29,7 @@ pub fn taints(node: &Value) -> Vec<Taint> {
     let one = |taint: &Value| Taint {
         key: text(&taint["key"]).into(),
         value: text(&taint["value"]).into(),
-        effect: Effect::new(text(&taint["effect"])),
+        effect: TaintEffect::new(text(&taint["effect"])),
         time_added: None,
     };
     list(&node["spec"]["taints"]).map(one).collect()
@@ -39,9 +39,9 @@ pub fn taints(node: &Value) -> Vec<Taint> {
 pub fn tolerations(spec: &Value) -> Vec<Toleration> {
     let one = |toleration: &Value| Toleration {
         key: text(&toleration["key"]).into(),
-        operator: Operator::new(text(&toleration["operator"])),
+        operator: TolerationOperator::new(text(&toleration["operator"])),
         value: text(&toleration["value"]).into(),
-        effect: Some(text(&toleration["effect"])).filter(|effect| !effect.is_empty()).map(Effect::new),
+        effect: Some(text(&toleration["effect"])).filter(|effect| !effect.is_empty()).map(TaintEffect::new),
         seconds: toleration["tolerationSeconds"].as_i64(),
     };
     list(&spec["tolerations"]).map(one).collect()
@@ -50,7 +50,7 @@ pub fn tolerations(spec: &Value) -> Vec<Toleration> {
 /// A toleration as the API writes it.
 pub fn toleration(one: &Toleration) -> Value {
     let mut value = json!({});
-    let effect = one.effect.as_ref().map_or("", Effect::as_str);
+    let effect = one.effect.as_ref().map_or("", TaintEffect::as_str);
     for (field, text) in
         [("key", &*one.key), ("operator", one.operator.as_str()), ("value", &*one.value), ("effect", effect)]
     {
@@ -78,8 +78,8 @@ fn amounts(value: &Value) -> BTreeMap<Box<str>, Quantity> {
         .collect()
 }
 
-fn containers(value: &Value) -> Vec<Container> {
-    let one = |container: &Value| Container {
+fn containers(value: &Value) -> Vec<ContainerRequests> {
+    let one = |container: &Value| ContainerRequests {
         requests: amounts(&container["resources"]["requests"]),
         sidecar: container["restartPolicy"] == "Always",
     };
@@ -87,7 +87,7 @@ fn containers(value: &Value) -> Vec<Container> {
 }
 
 /// What a pod takes.
-pub fn load(pod: &Value) -> Load {
+pub fn load(pod: &Value) -> ResourceRequests {
     let spec = &pod["spec"];
     let requests = PodRequests {
         containers: containers(&spec["containers"]),
@@ -114,7 +114,7 @@ fn term(value: &Value) -> NodeTerm {
 }
 
 /// What a pod without a node is looking for.
-pub fn wish(pod: &Value) -> Wish {
+pub fn wish(pod: &Value) -> PodSchedulingSpec {
     let spec = &pod["spec"];
     let affinity = &spec["affinity"]["nodeAffinity"];
     let required = &affinity["requiredDuringSchedulingIgnoredDuringExecution"];
@@ -122,7 +122,7 @@ pub fn wish(pod: &Value) -> Wish {
         weight: one["weight"].as_i64().and_then(|weight| i32::try_from(weight).ok()).unwrap_or(0),
         term: term(&one["preference"]),
     };
-    Wish {
+    PodSchedulingSpec {
         tolerations: tolerations(spec),
         node_selector: labels(&spec["nodeSelector"]),
         required: required.is_object().then(|| list(&required["nodeSelectorTerms"]).map(term).collect()),
@@ -136,10 +136,10 @@ pub fn wish(pod: &Value) -> Wish {
 }
 
 /// A node, with nothing on it.
-pub fn candidate(node: &Value) -> Candidate {
+pub fn candidate(node: &Value) -> NodeInfo {
     let mut allocatable = amounts(&node["status"]["allocatable"]);
     let pods_max = allocatable.remove("pods").map_or(0, Quantity::units);
-    Candidate {
+    NodeInfo {
         name: NodeName::new(text(&node["metadata"]["name"])),
         labels: labels(&node["metadata"]["labels"]),
         unschedulable: node["spec"]["unschedulable"] == true,
@@ -150,6 +150,6 @@ pub fn candidate(node: &Value) -> Candidate {
             .collect(),
         pods_max,
         pods: 0,
-        used: Load::default(),
+        used: ResourceRequests::default(),
     }
 }

@@ -18,9 +18,9 @@ use crate::review::{Denial, Malformed, Operation, Origin, Request, Reviewer, Ver
 use around::View;
 use read::{Pod, pod, pod_before};
 use std::sync::Arc;
-use taintward_core::admission::brake::NodeChange;
-use taintward_core::admission::request::{self as core, PodRequest, Requester, Surroundings};
-use taintward_core::admission::review::{self, Missing, Rule, Settings, Unknown};
+use taintward_core::admission::no_execute_guard::NodeTaintUpdate;
+use taintward_core::admission::request::{self as core, ClusterView, PodRequest, Requester};
+use taintward_core::admission::review::{self, AdmissionRule, MissingInput, ReviewSettings, SkippedRule};
 
 /// What is said while the first facts have not come yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,20 +35,20 @@ pub enum UntilReady {
 /// All rules of a cluster.
 #[derive(Debug)]
 pub struct Rules {
-    settings: Settings,
+    settings: ReviewSettings,
     until_ready: UntilReady,
     around: Arc<Around>,
 }
 
 impl Rules {
     /// The rules that `settings` name, in the cluster that `around` tells of.
-    pub fn new(settings: Settings, until_ready: UntilReady, around: Arc<Around>) -> Self {
+    pub fn new(settings: ReviewSettings, until_ready: UntilReady, around: Arc<Around>) -> Self {
         Self { settings, until_ready, around }
     }
 
     /// The names of all rules, for [`crate::metrics::Metrics::new`].
-    pub fn names() -> [&'static str; Rule::ALL.len()] {
-        Rule::ALL.map(Rule::name)
+    pub fn names() -> [&'static str; AdmissionRule::ALL.len()] {
+        AdmissionRule::ALL.map(AdmissionRule::name)
     }
 
     /// What is not known yet of what the rules need; nothing where a review can be complete.
@@ -56,12 +56,12 @@ impl Rules {
         self.around.view().missing(&self.settings)
     }
 
-    fn too_early(&self, unknown: &[Unknown], view: &View<'_>) -> Option<Verdict> {
-        let waits = |one: &&Unknown| match one.missing {
-            Missing::Namespace => !view.knows_namespaces(),
-            Missing::Policies | Missing::Pools => true,
-            Missing::Nodes => !view.knows_nodes(),
-            Missing::Membership => false,
+    fn too_early(&self, unknown: &[SkippedRule], view: &View<'_>) -> Option<Verdict> {
+        let waits = |one: &&SkippedRule| match one.missing {
+            MissingInput::Namespace => !view.knows_namespaces(),
+            MissingInput::Policies | MissingInput::Pools => true,
+            MissingInput::Nodes => !view.knows_nodes(),
+            MissingInput::Membership => false,
         };
         let first = unknown
             .iter()
@@ -119,7 +119,7 @@ impl Rules {
         let requester = requester(request);
         let view = self.around.view();
         let own = view.own_taints(&request.name);
-        let change = NodeChange {
+        let change = NodeTaintUpdate {
             name: &request.name,
             old: old.as_ref().map(|old| &old.taints[..]),
             new: &node.taints,
@@ -128,7 +128,7 @@ impl Rules {
             requester: Some(&requester),
             own: &own,
         };
-        let fleet = self.settings.brake.as_ref().filter(|_| change.old != Some(change.new));
+        let fleet = self.settings.guard.as_ref().filter(|_| change.old != Some(change.new));
         let fleet = fleet.and_then(|_| view.fleet(&request.name));
         let ruling = review::change_of_node(&change, view.dedicated(), fleet, &self.settings);
         let early = self.too_early(&ruling.unknown, &view);
@@ -165,7 +165,7 @@ impl Reviewer for Rules {
             Ok(Subject::Pod(_)) if self.settings.pools && self.around.view().may_deny() => Some(
                 "while a DedicatedPool has `enforcement: Deny`, and before the pools are known, such pods are kept out",
             ),
-            Ok(Subject::Node(_)) if self.settings.brake.is_some() => {
+            Ok(Subject::Node(_)) if self.settings.guard.is_some() => {
                 Some("while the brake is on, such nodes are not changed")
             }
             _ => None,
@@ -239,8 +239,8 @@ fn requester(request: &Request<'_>) -> Requester {
     Requester { user: request.user.username.as_ref().into(), groups }
 }
 
-fn surroundings<'v>(view: &'v View<'_>, asked: &PodRequest) -> Surroundings<'v> {
-    Surroundings {
+fn surroundings<'v>(view: &'v View<'_>, asked: &PodRequest) -> ClusterView<'v> {
+    ClusterView {
         namespace: view.namespace(&asked.pod.identity.namespace),
         policies: view.policies(),
         pools: view.pools(),
@@ -248,7 +248,7 @@ fn surroundings<'v>(view: &'v View<'_>, asked: &PodRequest) -> Surroundings<'v> 
     }
 }
 
-fn verdict(ruling: review::Ruling) -> Verdict {
+fn verdict(ruling: review::AdmissionDecision) -> Verdict {
     Verdict {
         notes: notes::of(&ruling.acts, &ruling.unknown),
         denial: ruling.denial.map(|denial| Denial::forbidden(denial.message)),
@@ -258,8 +258,8 @@ fn verdict(ruling: review::Ruling) -> Verdict {
 }
 
 /// All namespaces are known but this one, which the API server knows: the news of it is on its way (AD-12).
-fn is_early(unknown: &[Unknown], view: &View<'_>) -> bool {
-    view.knows_namespaces() && unknown.iter().any(|one| one.missing == Missing::Namespace)
+fn is_early(unknown: &[SkippedRule], view: &View<'_>) -> bool {
+    view.knows_namespaces() && unknown.iter().any(|one| one.missing == MissingInput::Namespace)
 }
 
 fn plural(missing: &str) -> &str {

@@ -6,10 +6,10 @@
 
 use super::stage::{Actor, Stage};
 use std::io::IsTerminal as _;
-use taintward_core::matching::Answer;
 use taintward_core::time::Span;
-use taintward_core::toleration::Patience;
-use taintward_core::verdict::{Outcome, Stay};
+use taintward_core::toleration::TolerationPeriod;
+use taintward_core::toleration_matching::TaintMatch;
+use taintward_core::verdict::{Outcome, StayReason};
 
 const DIM: &str = "\x1b[2m";
 const GREEN: &str = "\x1b[32m";
@@ -122,7 +122,7 @@ fn row(stage: &Stage, actor: &Actor) -> Row {
                 news: "gone".into(),
             };
         }
-        (None, Outcome::Goes { .. }) => (RED, "leaves now".into(), "now".to_owned()),
+        (None, Outcome::Leaves { .. }) => (RED, "leaves now".into(), "now".to_owned()),
         (None, Outcome::StaysUntil(due)) => {
             (YELLOW, format!("in {}", seconds(due.since(stage.now()))), format!("{due:?}"))
         }
@@ -141,7 +141,7 @@ fn seconds(span: Span) -> String {
 
 fn why(actor: &Actor) -> String {
     let verdict = &actor.verdict;
-    if verdict.outcome == Outcome::Stays(Stay::NoTaint) {
+    if verdict.outcome == Outcome::Stays(StayReason::NoTaint) {
         return "its node has no NoExecute taint".into();
     }
     let position = verdict.decisive.unwrap_or(0);
@@ -149,12 +149,12 @@ fn why(actor: &Actor) -> String {
         return String::new();
     };
     let taint = &instance.taint;
-    match (reason.answer, reason.patience) {
-        (Answer::Tolerated(_), Some(Patience::For(span))) => {
+    match (reason.taint_match, reason.patience) {
+        (TaintMatch::Tolerated(_), Some(TolerationPeriod::For(span))) => {
             format!("tolerates {taint} for {}", seconds(span))
         }
-        (Answer::Tolerated(_), _) => format!("tolerates {taint} for ever"),
-        (Answer::Untolerated, _) => format!("does not tolerate {taint}"),
-        (Answer::NotUnderstood(_), _) => format!("its toleration of {taint} is not understood"),
+        (TaintMatch::Tolerated(_), _) => format!("tolerates {taint} for ever"),
+        (TaintMatch::Untolerated, _) => format!("does not tolerate {taint}"),
+        (TaintMatch::Unsupported(_), _) => format!("its toleration of {taint} is not understood"),
     }
 }

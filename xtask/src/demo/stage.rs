@@ -10,12 +10,12 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use taintward_cluster::Api;
 use taintward_cluster::fixtures::{create_node, pod, set_taints};
-use taintward_core::matching::NumericOperators;
-use taintward_core::start::{Arrival, ArrivalSource, Start, StartSource};
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::taint_start::{BindingSource, PodBinding, TaintStart, TaintStartSource};
 use taintward_core::time::{Mono, Now, Wall};
-use taintward_core::toleration::{Operator, Toleration};
-use taintward_core::verdict::{self, Outcome, Subject, TaintInstance, Verdict};
+use taintward_core::toleration::{Toleration, TolerationOperator};
+use taintward_core::toleration_matching::NumericOperators;
+use taintward_core::verdict::{self, Outcome, PodInput, TaintInstance, Verdict};
 
 pub(crate) const NODES: [&str; 4] = ["alder", "birch", "cedar", "elm"];
 
@@ -74,7 +74,7 @@ impl Stage {
                 object.create(&api).await?;
                 let tolerations = bearing.iter().map(|(key, seconds)| toleration(key, *seconds)).collect();
                 let verdict = Verdict {
-                    outcome: Outcome::Stays(verdict::Stay::NoTaint),
+                    outcome: Outcome::Stays(verdict::StayReason::NoTaint),
                     reasons: Vec::new(),
                     decisive: None,
                 };
@@ -104,16 +104,16 @@ impl Stage {
             .map(|(key, value, effect)| json!({"key": key, "value": value, "effect": effect}))
             .collect();
         set_taints(&self.api, node, &objects).await?;
-        let start = Start { at: self.now(), source: StartSource::SeenLive, clamped: false };
+        let start = TaintStart { at: self.now(), source: TaintStartSource::SeenLive, clamped: false };
         let ground = self.grounds.iter_mut().find(|ground| ground.name == node).context("an unknown node")?;
         let instances = taints.iter().map(|(key, value, effect)| Taint {
             key: (*key).into(),
             value: (*value).into(),
-            effect: Effect::new(effect),
+            effect: TaintEffect::new(effect),
             time_added: None,
         });
         ground.taints = instances
-            .filter(|taint| taint.effect == Effect::NoExecute)
+            .filter(|taint| taint.effect == TaintEffect::NoExecute)
             .map(|taint| {
                 let known = ground.taints.iter().find(|old| old.taint.is_same(&taint));
                 TaintInstance { start: known.map_or(start, |old| old.start), taint }
@@ -131,9 +131,9 @@ impl Stage {
         for actor in self.actors.iter_mut().filter(|actor| actor.left.is_none()) {
             let ground = self.grounds.iter().find(|ground| ground.name == actor.node);
             actor.taints = ground.map_or(Vec::new(), |ground| ground.taints.clone());
-            let subject = Subject {
+            let subject = PodInput {
                 tolerations: &actor.tolerations,
-                arrival: Arrival { at: Mono::from_micros(0), source: ArrivalSource::SeenLive },
+                arrival: PodBinding { at: Mono::from_micros(0), source: BindingSource::SeenLive },
                 exemption: None,
             };
             let now_both = Now::exact(now, Wall::from_secs(0));
@@ -152,7 +152,7 @@ impl Stage {
             match (left, verdict.outcome) {
                 (Some((_, None)), _) => wrong.push(format!("{name} left, although nothing sent it away")),
                 (Some((at, Some(due))), _) if at < due => wrong.push(format!("{name} left too early")),
-                (None, Outcome::Goes { due }) if self.now().since(due).as_micros() > micros(GRACE) => {
+                (None, Outcome::Leaves { due }) if self.now().since(due).as_micros() > micros(GRACE) => {
                     wrong.push(format!("{name} did not leave"));
                 }
                 _ => {}
@@ -168,12 +168,12 @@ fn micros(duration: Duration) -> i64 {
 
 fn due(verdict: &Verdict) -> Option<Mono> {
     match verdict.outcome {
-        Outcome::Goes { due } | Outcome::StaysUntil(due) => Some(due),
+        Outcome::Leaves { due } | Outcome::StaysUntil(due) => Some(due),
         Outcome::Stays(_) => None,
     }
 }
 
 fn toleration(key: &str, seconds: Option<i64>) -> Toleration {
-    let effect = if key.is_empty() { None } else { Some(Effect::NoExecute) };
-    Toleration { key: key.into(), operator: Operator::Exists, value: "".into(), effect, seconds }
+    let effect = if key.is_empty() { None } else { Some(TaintEffect::NoExecute) };
+    Toleration { key: key.into(), operator: TolerationOperator::Exists, value: "".into(), effect, seconds }
 }

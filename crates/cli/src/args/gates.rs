@@ -5,7 +5,7 @@
 //! Not here: what a value leads to (`settle`).
 
 use super::switch;
-use taintward_core::matching::NumericOperators;
+use taintward_core::toleration_matching::NumericOperators;
 
 /// A gate this program understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::output::{self, FORMS, LookArgs, Output, OutputError};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use taintward_core::lint::Severity;
-use taintward_core::matching::NumericOperators;
+use taintward_core::toleration_matching::NumericOperators;
 
 #[derive(Debug, Args)]
 pub(crate) struct LintArgs {

@@ -9,7 +9,7 @@ use super::settle::Complaint;
 use super::{duration, switch};
 use clap::Args;
 use std::time::Duration;
-use taintward_core::health;
+use taintward_core::node_lifecycle;
 
 /// The ids of the flags that only node health reads.
 pub(super) const NODE_HEALTH_IDS: [(&str, &str); 9] = [
@@ -70,9 +70,9 @@ pub(super) struct NodeHealthArgs {
 
 impl NodeHealthArgs {
     /// By what node health goes; checked by the core.
-    pub(super) fn config(&self) -> Result<health::Config, Complaint> {
+    pub(super) fn config(&self) -> Result<node_lifecycle::NodeLifecycleConfig, Complaint> {
         let micros = |length: Duration| i64::try_from(length.as_micros()).unwrap_or(i64::MAX);
-        let flags = health::Flags {
+        let flags = node_lifecycle::NodeLifecycleFlags {
             monitor_period_micros: micros(self.node_monitor_period),
             monitor_grace_micros: micros(self.node_monitor_grace_period),
             startup_grace_micros: micros(self.node_startup_grace_period),
@@ -83,7 +83,7 @@ impl NodeHealthArgs {
             hold_countdowns: self.hold_countdowns,
             lift_together: self.lift_taints_together,
         };
-        health::Config::new(&flags).map_err(Complaint::NodeHealth)
+        node_lifecycle::NodeLifecycleConfig::new(&flags).map_err(Complaint::NodeHealth)
     }
 }
 
@@ -97,12 +97,12 @@ mod tests {
     #[test]
     fn nl_2_the_defaults_are_upstreams() {
         let on = |flags: &str| plan(&format!("{ON} {flags}")).settings.controllers.node_lifecycle;
-        assert_eq!(on(""), Some(health::Config::default()));
+        assert_eq!(on(""), Some(node_lifecycle::NodeLifecycleConfig::default()));
         let said = "--node-monitor-period=5s --node-monitor-grace-period=50s --node-startup-grace-period=1m \
                     --node-eviction-rate=0.1 --secondary-node-eviction-rate=0.01 --unhealthy-zone-threshold=0.55 \
                     --large-cluster-size-threshold=50 --hold-countdowns --lift-taints-together";
-        assert_eq!(on(said), Some(health::Config::default()));
-        assert_ne!(on("--node-eviction-rate=0.2"), Some(health::Config::default()));
+        assert_eq!(on(said), Some(node_lifecycle::NodeLifecycleConfig::default()));
+        assert_ne!(on("--node-eviction-rate=0.2"), Some(node_lifecycle::NodeLifecycleConfig::default()));
     }
 
     #[test]

@@ -11,8 +11,8 @@ use crate::plan::{Ask, At, Edit, FailOn, NodeSet, Silence};
 use clap::{ArgAction, Args};
 use std::path::PathBuf;
 use std::time::Duration;
-use taintward_core::change::{self, Change};
-use taintward_core::health::{Config, FlagError, Flags};
+use taintward_core::node_lifecycle::{InvalidFlag, NodeLifecycleConfig, NodeLifecycleFlags};
+use taintward_core::taint_edit::{self, TaintEdit};
 use taintward_core::time::Span;
 
 // A taint asks no namespace: all pods are meant, unless some are named.
@@ -91,7 +91,7 @@ pub(super) enum PlanArgsError {
     #[error("--limit is about tables; leave it out with other forms, which are always whole")]
     Limit,
     #[error(transparent)]
-    Flag(#[from] FlagError),
+    Flag(#[from] InvalidFlag),
     #[error(transparent)]
     Output(#[from] OutputError),
 }
@@ -120,9 +120,9 @@ fn edits(flag: &'static str, pairs: &[String], removes: bool) -> Result<Vec<Edit
     pairs.chunks(2).map(edit).collect()
 }
 
-fn read(taint: &str, removes: bool) -> Result<Change, String> {
+fn read(taint: &str, removes: bool) -> Result<TaintEdit, String> {
     let spec = if removes && !taint.ends_with('-') { format!("{taint}-") } else { taint.to_owned() };
-    let change = change::parse(&[&spec]).map_err(|why| {
+    let change = taint_edit::parse(&[&spec]).map_err(|why| {
         let before = spec.get(..why.at).map_or(0, |before| before.chars().count());
         format!("{why}\n  {spec}\n  {:before$}^ {}", "", why.hint())
     })?;
@@ -151,7 +151,10 @@ impl PlanArgs {
         all.extend(self.node_dead.into_iter().map(|nodes| Edit::Silence(Silence::Nodes(nodes))));
         all.extend(self.zone_dead.into_iter().map(|zone| Edit::Silence(Silence::Zone(zone))));
         let grace = i64::try_from(self.node_monitor_grace_period.as_micros()).unwrap_or(i64::MAX);
-        let health = Config::new(&Flags { monitor_grace_micros: grace, ..Flags::default() })?;
+        let health = NodeLifecycleConfig::new(&NodeLifecycleFlags {
+            monitor_grace_micros: grace,
+            ..NodeLifecycleFlags::default()
+        })?;
         let Survey { as_of, numeric, output, cluster } = self.survey.settle()?;
         if self.limit.is_some() && !output.is_for_people() {
             return Err(PlanArgsError::Limit);

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use taintward_controller::settings::{Controllers, Election, Marking, Mode, Serving, Settings};
-use taintward_core::health;
+use taintward_core::node_lifecycle;
 use taintward_sandbox::defaults::Admission;
 use taintward_sandbox::fleet::NODES_MOST;
 use taintward_sandbox::life::Role;
@@ -150,15 +150,19 @@ pub(crate) fn settle(args: SandboxArgs) -> Result<Command, Complaint> {
 }
 
 /// By what node health goes; nobody waits 50 s on a tour.
-fn node_health(tour: bool) -> health::Config {
+fn node_health(tour: bool) -> node_lifecycle::NodeLifecycleConfig {
     let grace = i64::try_from(silence::GRACE.as_micros()).unwrap_or(i64::MAX);
-    let quick = health::Flags {
+    let quick = node_lifecycle::NodeLifecycleFlags {
         monitor_period_micros: 1_000_000,
         monitor_grace_micros: grace,
         startup_grace_micros: grace,
-        ..health::Flags::default()
+        ..node_lifecycle::NodeLifecycleFlags::default()
     };
-    if tour { health::Config::new(&quick).unwrap_or_default() } else { health::Config::default() }
+    if tour {
+        node_lifecycle::NodeLifecycleConfig::new(&quick).unwrap_or_default()
+    } else {
+        node_lifecycle::NodeLifecycleConfig::default()
+    }
 }
 
 /// Checks the flags against each other.

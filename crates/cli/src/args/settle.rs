@@ -16,7 +16,7 @@ use taintward_controller::settings::{
     Certificate, Cluster, Controllers, Election, Marking, Mode, ORIGINAL_OFF, Readers, RequestLimit,
     SecureServing, Serving, Settings,
 };
-use taintward_core::health;
+use taintward_core::node_lifecycle;
 
 /// client-go's jitter: a retry may come this much later, in tenths.
 const JITTER_TENTHS: u32 = 12;
@@ -42,7 +42,7 @@ pub(super) enum Complaint {
     )]
     NothingToRun,
     #[error("{0}")]
-    NodeHealth(health::FlagError),
+    NodeHealth(node_lifecycle::InvalidFlag),
     #[error(
         "--leader-elect-lease-duration must be whole seconds from 1s on, because the Lease object stores whole \
          seconds; it is {}", duration::display(*.0)

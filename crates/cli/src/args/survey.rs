@@ -9,7 +9,7 @@ use crate::kube_args::{Cluster, KubeArgs};
 use crate::output::{Output, OutputArgs, OutputError};
 use clap::Args;
 use jiff::Timestamp;
-use taintward_core::matching::NumericOperators;
+use taintward_core::toleration_matching::NumericOperators;
 
 #[derive(Debug, Args)]
 pub(super) struct SurveyArgs {

@@ -13,7 +13,7 @@ use taintward_controller::settings::{
     Certificate, Cluster, Controllers, Election, Marking, Mode, Readers, RequestLimit, SecureServing,
     Serving, Settings,
 };
-use taintward_core::health;
+use taintward_core::node_lifecycle;
 
 fn parse(flags: &str) -> Result<Command, clap::Error> {
     parse_from(["taintward", "run"].into_iter().chain(flags.split_whitespace()))
@@ -88,7 +88,7 @@ fn every_flag_reaches_its_setting() {
          --metrics-authentication=delegated --tls-cert-file=/c \
          --tls-private-key-file=/p --log-format=json -v 4",
     );
-    let node_health = health::Flags {
+    let node_health = node_lifecycle::NodeLifecycleFlags {
         monitor_period_micros: 1_000_000,
         monitor_grace_micros: 20_000_000,
         startup_grace_micros: 30_000_000,
@@ -108,7 +108,7 @@ fn every_flag_reaches_its_setting() {
         },
         controllers: Controllers {
             taint_eviction: true,
-            node_lifecycle: Some(health::Config::new(&node_health).unwrap()),
+            node_lifecycle: Some(node_lifecycle::NodeLifecycleConfig::new(&node_health).unwrap()),
             dedicated_pools: true,
         },
         mode: Mode::Enforce,

@@ -16,12 +16,12 @@ use taintward_controller::logging::{Format, Logging};
 use taintward_controller::settings::Cluster;
 use taintward_controller::webhook::{Keeping, Settings, service_names};
 use taintward_core::admission::DefaultSeconds;
-use taintward_core::admission::brake::Brake;
-use taintward_core::admission::policy::Upstream;
-use taintward_core::admission::pool::Exemptions;
-use taintward_core::admission::restriction::{Merging, Restriction};
-use taintward_core::admission::review::{self, Advice, Rule};
-use taintward_core::matching::NumericOperators;
+use taintward_core::admission::no_execute_guard::NoExecuteGuard;
+use taintward_core::admission::pod_toleration_restriction::{MergeMode, PodTolerationRestriction};
+use taintward_core::admission::policy::DefaultTolerationSeconds;
+use taintward_core::admission::pool::PoolExemptions;
+use taintward_core::admission::review::{self, AdmissionRule, LintAdvice};
+use taintward_core::toleration_matching::NumericOperators;
 use taintward_webhook::rules::UntilReady;
 use taintward_webhook::settings::{Authorities, Certificate, Limits, Settings as Server};
 
@@ -205,13 +205,13 @@ enum Entry {
     /// `*`
     Usual,
     /// `name`
-    On(Rule),
+    On(AdmissionRule),
     /// `-name`
-    Off(Rule),
+    Off(AdmissionRule),
 }
 
 /// The rules that hold without being named.
-const USUAL: [Rule; 2] = [Rule::Defaults, Rule::Pools];
+const USUAL: [AdmissionRule; 2] = [AdmissionRule::Defaults, AdmissionRule::Pools];
 
 /// Why flags do not fit together.
 #[derive(Debug, thiserror::Error)]
@@ -235,12 +235,12 @@ pub(super) enum Complaint {
 }
 
 fn names_of_rules() -> String {
-    Rule::ALL.map(Rule::name).join(", ")
+    AdmissionRule::ALL.map(AdmissionRule::name).join(", ")
 }
 
 fn entry(text: &str) -> Result<Entry, String> {
     let known = |name: &str| {
-        let found = Rule::ALL.into_iter().find(|rule| rule.name() == name);
+        let found = AdmissionRule::ALL.into_iter().find(|rule| rule.name() == name);
         found.ok_or_else(|| {
             format!("there is no such rule; expected '*', or a name (with '-' in front to switch it off) out of: {}", names_of_rules())
         })
@@ -253,7 +253,7 @@ fn entry(text: &str) -> Result<Entry, String> {
 }
 
 /// The first entry that names a rule decides, as in `--controllers`.
-fn is_on(list: &[Entry], rule: Rule) -> bool {
+fn is_on(list: &[Entry], rule: AdmissionRule) -> bool {
     let named = list.iter().find_map(|entry| match entry {
         Entry::On(on) if *on == rule => Some(true),
         Entry::Off(off) if *off == rule => Some(false),
@@ -295,16 +295,16 @@ impl WebhookArgs {
 }
 
 impl RulesArgs {
-    fn settle(self) -> Result<review::Settings, Complaint> {
+    fn settle(self) -> Result<review::ReviewSettings, Complaint> {
         let is_on = |rule| is_on(&self.rules, rule);
-        if !Rule::ALL.into_iter().any(is_on) {
+        if !AdmissionRule::ALL.into_iter().any(is_on) {
             return Err(Complaint::NoRule);
         }
         for (given, flag) in [
             (self.restriction_config.is_some(), "--restriction-config"),
             (self.restriction_merging.is_some(), "--restriction-merging"),
         ] {
-            if given && !is_on(Rule::Restriction) {
+            if given && !is_on(AdmissionRule::Restriction) {
                 return Err(Complaint::Idle(flag));
             }
         }
@@ -313,23 +313,24 @@ impl RulesArgs {
             unreachable: self.default_unreachable_toleration_seconds,
         };
         let merging = match self.restriction_merging {
-            None | Some(MergingArg::KeepOwn) => Merging::KeepsOwn,
-            Some(MergingArg::AsUpstream) => Merging::AsUpstream,
+            None | Some(MergingArg::KeepOwn) => MergeMode::KeepsOwn,
+            Some(MergingArg::AsUpstream) => MergeMode::AsUpstream,
         };
         let restriction = match self.restriction_config {
             Some(file) => Some(lists(&file)?),
-            None => is_on(Rule::Restriction).then(Default::default),
+            None => is_on(AdmissionRule::Restriction).then(Default::default),
         };
-        let restriction = restriction.map(|restriction| Restriction { merging, ..restriction });
-        let brake = Brake { percent: self.brake_percent, ..Brake::default() };
-        Ok(review::Settings {
-            defaults: is_on(Rule::Defaults).then(|| Upstream { seconds, ..Upstream::default() }),
+        let restriction = restriction.map(|restriction| PodTolerationRestriction { merging, ..restriction });
+        let brake = NoExecuteGuard { percent: self.brake_percent, ..NoExecuteGuard::default() };
+        Ok(review::ReviewSettings {
+            defaults: is_on(AdmissionRule::Defaults)
+                .then(|| DefaultTolerationSeconds { seconds, ..DefaultTolerationSeconds::default() }),
             restriction,
-            extended: is_on(Rule::Extended),
-            pools: is_on(Rule::Pools),
-            exemptions: Exemptions::beside(self.exempt_namespaces.iter().map(String::as_str)),
-            advice: is_on(Rule::Advice).then(Advice::default),
-            brake: is_on(Rule::Brake).then_some(brake),
+            extended: is_on(AdmissionRule::Extended),
+            pools: is_on(AdmissionRule::Pools),
+            exemptions: PoolExemptions::beside(self.exempt_namespaces.iter().map(String::as_str)),
+            advice: is_on(AdmissionRule::Advice).then(LintAdvice::default),
+            guard: is_on(AdmissionRule::Brake).then_some(brake),
             numeric: if self.comparison_operators { NumericOperators::On } else { NumericOperators::Off },
         })
     }

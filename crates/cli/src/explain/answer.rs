@@ -13,7 +13,7 @@ use super::{Scene, human, object};
 use crate::output::{Answer, View};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use taintward_core::snapshot::Snapshot;
+use taintward_core::cluster_snapshot::ClusterSnapshot;
 
 /// What is said of one object.
 pub(super) enum Story<'s> {
@@ -114,7 +114,7 @@ pub(super) fn not_in_files(scene: &Scene, kind: Kind, name: &str) -> String {
     format!("{} {name}{} {lacks} in {}{way_out}", kind.as_str(), of.unwrap_or_default(), survey.from)
 }
 
-fn names(snapshot: &Snapshot, scene: &Scene, kind: Kind) -> Vec<String> {
+fn names(snapshot: &ClusterSnapshot, scene: &Scene, kind: Kind) -> Vec<String> {
     match kind {
         Kind::Workload(maker) => {
             let pods = snapshot.pods().iter().map(|pod| &snapshot.workloads()[pod.workload as usize]);

@@ -16,7 +16,7 @@ const DISRUPTED: &str = "DisruptionTarget";
 pub(super) fn of(story: &PodStory<'_>) -> Vec<String> {
     let mut told = deletion(story);
     told.extend(disruption(story));
-    if let (Some(Outcome::Goes { .. }), None) = (story.outcome(), story.closeup.deletion) {
+    if let (Some(Outcome::Leaves { .. }), None) = (story.outcome(), story.closeup.deletion) {
         told.push(undone(story));
     }
     told

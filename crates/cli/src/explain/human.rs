@@ -17,11 +17,11 @@ use crate::output::{Cell, Column, Table, View};
 use crate::paint::Color;
 use crate::survey::closeup::{EventCloseup, PodCloseup};
 use crate::words::{self, at_moment, bullet, paragraph};
-use taintward_core::snapshot::WorkloadKind;
-use taintward_core::start::StartSource;
-use taintward_core::taint::{Effect, Meaning};
+use taintward_core::cluster_snapshot::WorkloadKind;
+use taintward_core::taint::{TaintEffect, WellKnownTaint};
+use taintward_core::taint_start::TaintStartSource;
 use taintward_core::time::{Mono, Now, Wall};
-use taintward_core::verdict::Exemption;
+use taintward_core::verdict::EvictionExemption;
 
 /// Events that are told: the last ones.
 const EVENTS_MOST: usize = 5;
@@ -115,7 +115,7 @@ fn taint(part: &TaintPart<'_>, now: Now) -> String {
     told
 }
 
-fn meant(Meaning { what, who, then }: &Meaning) -> String {
+fn meant(WellKnownTaint { what, who, then }: &WellKnownTaint) -> String {
     format!(" It means: {what}. Set by: {who}. What to do: {then}.")
 }
 
@@ -134,9 +134,11 @@ fn noted(Note { reason, until }: &Note, now: Now) -> String {
 fn others(story: &PodStory<'_>) -> Vec<String> {
     let told = |(taint, bears): (&taintward_core::taint::Taint, bool)| {
         let does = match &taint.effect {
-            Effect::NoSchedule => "keeps new pods off",
-            Effect::PreferNoSchedule => "keeps new pods off if there is another place",
-            Effect::NoExecute | Effect::Unknown(_) => "has an effect that is not known, and does nothing",
+            TaintEffect::NoSchedule => "keeps new pods off",
+            TaintEffect::PreferNoSchedule => "keeps new pods off if there is another place",
+            TaintEffect::NoExecute | TaintEffect::Unknown(_) => {
+                "has an effect that is not known, and does nothing"
+            }
         };
         let bears =
             if bears { "the pod tolerates it" } else { "the pod does not tolerate it, and is there already" };
@@ -233,7 +235,7 @@ fn node(story: &NodeStory<'_>, view: &View, text: &mut String) {
         &story.deleted(),
         view,
     );
-    let going = words::exempt(Exemption::Terminating);
+    let going = words::exempt(EvictionExemption::Terminating);
     let stays: Vec<String> = words::stays(story.snapshot(), story.fates())
         .iter()
         .filter(|(why, _)| why != going)
@@ -247,7 +249,7 @@ fn fares(story: &NodeStory<'_>) -> String {
     let deleted = story.deleted().len();
     let staying = totals.staying + totals.exempt + totals.not_understood - deleted;
     let s = |count: usize| if count == 1 { "s" } else { "" };
-    match story.fates().fates.len() {
+    match story.fates().pods.len() {
         0 => "It has no pods.".to_owned(),
         all => format!(
             "{all} pod{}: {} ha{} to go now, {} count{} down, {staying} stay{}{}.",
@@ -275,8 +277,8 @@ fn taints(story: &NodeStory<'_>, view: &View, text: &mut String) {
     let now = story.now();
     let one = |(at, each): (usize, &super::node::NodeTaint<'_>)| {
         let since = match each.taint.effect {
-            Effect::NoExecute => format!(", {}", since(&each.start, now)),
-            _ if each.start.source == StartSource::FirstSight => String::new(),
+            TaintEffect::NoExecute => format!(", {}", since(&each.start, now)),
+            _ if each.start.source == TaintStartSource::FirstSight => String::new(),
             _ => format!(", {}", since(&each.start, now)),
         };
         let mut told = format!("{}{since}.", each.taint);

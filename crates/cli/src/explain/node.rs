@@ -8,12 +8,14 @@ use super::Scene;
 use super::pod::note;
 use crate::note::Note;
 use crate::survey::closeup::{Condition, NodeCloseup};
-use taintward_core::forecast::{Fate, Forecast, NodeChange, NodeForecast, PlannedTaint, Question, forecast};
-use taintward_core::snapshot::{Node, Snapshot};
-use taintward_core::start::{Start, of_taint_as_told};
-use taintward_core::taint::{Meaning, Taint};
+use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotNode};
+use taintward_core::forecast::{
+    Forecast, ForecastOptions, NodeForecast, PlannedNodeChange, PlannedTaint, PodForecast, forecast,
+};
+use taintward_core::taint::{Taint, WellKnownTaint};
+use taintward_core::taint_start::{TaintStart, taint_start_for_display};
 use taintward_core::time::{Mono, Now};
-use taintward_core::verdict::{Exemption, Outcome, Stay};
+use taintward_core::verdict::{EvictionExemption, Outcome, StayReason};
 
 /// A node and what is said of it.
 pub(super) struct NodeStory<'s> {
@@ -26,8 +28,8 @@ pub(super) struct NodeStory<'s> {
 /// A taint of a node.
 pub(super) struct NodeTaint<'s> {
     pub(super) taint: &'s Taint,
-    pub(super) start: Start,
-    pub(super) meaning: Option<Meaning>,
+    pub(super) start: TaintStart,
+    pub(super) meaning: Option<WellKnownTaint>,
     pub(super) note: Option<Note>,
 }
 
@@ -41,12 +43,12 @@ impl<'s> NodeStory<'s> {
         let planned = |taint: &Taint| PlannedTaint { taint: taint.clone(), from: now };
         let taints = node.fact.taints.iter().map(planned).collect();
         let unschedulable = node.unschedulable;
-        let unchanged = NodeChange { node: at, taints, unschedulable, drained: false };
-        let question = Question { until: Mono::NEVER, places_max: 0, about: &[] };
+        let unchanged = PlannedNodeChange { node: at, taints, unschedulable, drained: false };
+        let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
         Self { scene, at, closeup, forecast: forecast(snapshot, &[unchanged], question) }
     }
 
-    pub(super) fn snapshot(&self) -> &'s Snapshot {
+    pub(super) fn snapshot(&self) -> &'s ClusterSnapshot {
         &self.scene.vicinity.survey.snapshot
     }
 
@@ -54,7 +56,7 @@ impl<'s> NodeStory<'s> {
         self.snapshot().now()
     }
 
-    pub(super) fn node(&self) -> &'s Node {
+    pub(super) fn node(&self) -> &'s SnapshotNode {
         &self.snapshot().nodes()[self.at]
     }
 
@@ -66,8 +68,8 @@ impl<'s> NodeStory<'s> {
         let fact = &self.node().fact;
         let one = |taint: &'s Taint| NodeTaint {
             taint,
-            start: of_taint_as_told(taint, fact, self.now()),
-            meaning: Meaning::of(&taint.key),
+            start: taint_start_for_display(taint, fact, self.now()),
+            meaning: WellKnownTaint::of(&taint.key),
             note: note(self.scene, self.name(), taint),
         };
         fact.taints.iter().map(one).collect()
@@ -79,17 +81,17 @@ impl<'s> NodeStory<'s> {
     }
 
     /// Pods that leave, who is first first.
-    pub(super) fn leaving(&self) -> Vec<(&Fate, Mono)> {
-        let mut leaving: Vec<(&Fate, Mono)> =
-            self.fates().fates.iter().filter_map(|fate| Some((fate, fate.at()?))).collect();
+    pub(super) fn leaving(&self) -> Vec<(&PodForecast, Mono)> {
+        let mut leaving: Vec<(&PodForecast, Mono)> =
+            self.fates().pods.iter().filter_map(|fate| Some((fate, fate.at()?))).collect();
         leaving.sort_by_key(|(_, at)| *at);
         leaving
     }
 
     /// Pods whose deletion was accepted and that are there all the same.
     pub(super) fn deleted(&self) -> Vec<String> {
-        let gone = Outcome::Stays(Stay::Exempt(Exemption::Terminating));
-        let going = self.fates().fates.iter().filter(|fate| fate.after == gone);
+        let gone = Outcome::Stays(StayReason::Exempt(EvictionExemption::Terminating));
+        let going = self.fates().pods.iter().filter(|fate| fate.after == gone);
         going.map(|fate| self.snapshot().pods()[fate.pod as usize].name.as_str().to_owned()).collect()
     }
 

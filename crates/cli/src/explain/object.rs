@@ -16,11 +16,11 @@ use crate::note::Note;
 use crate::survey::closeup::EventCloseup;
 use crate::words::{self, stamp};
 use serde_json::{Value, json};
-use taintward_core::matching::Answer;
-use taintward_core::start::{ArrivalSource, StartSource};
-use taintward_core::taint::{Effect, Meaning, Taint};
+use taintward_core::taint::{Taint, TaintEffect, WellKnownTaint};
+use taintward_core::taint_start::{BindingSource, TaintStartSource};
 use taintward_core::time::{Mono, Now, Wall};
 use taintward_core::toleration::Toleration;
+use taintward_core::toleration_matching::TaintMatch;
 use taintward_core::verdict::Outcome;
 
 pub(super) fn explanations(all: &Explanations<'_>) -> Value {
@@ -70,12 +70,12 @@ fn pod(story: &PodStory<'_>) -> Value {
     let outcome = match story.outcome() {
         Some(Outcome::Stays(_)) => "Stays",
         Some(Outcome::StaysUntil(_)) => "StaysUntil",
-        Some(Outcome::Goes { .. }) => "Goes",
+        Some(Outcome::Leaves { .. }) => "Goes",
         None if closeup.node.is_empty() => "Unbound",
         None => "Unknown",
     };
     let leaves = match story.outcome() {
-        Some(Outcome::StaysUntil(at) | Outcome::Goes { due: at }) => Some(at),
+        Some(Outcome::StaysUntil(at) | Outcome::Leaves { due: at }) => Some(at),
         _ => None,
     };
     let parts = story.parts();
@@ -139,11 +139,11 @@ fn taint(part: &TaintPart<'_>) -> Value {
     object["countsFrom"] = stamp(reason.counts_from);
     object["leavesAt"] = reason.due.map_or(Value::Null, stamp);
     object["decides"] = json!(part.decides);
-    object["toleration"] = match reason.answer {
-        Answer::Tolerated(at) | Answer::NotUnderstood(at) => toleration(part.tolerations, at),
-        Answer::Untolerated => Value::Null,
+    object["toleration"] = match reason.taint_match {
+        TaintMatch::Tolerated(at) | TaintMatch::Unsupported(at) => toleration(part.tolerations, at),
+        TaintMatch::Untolerated => Value::Null,
     };
-    object["understood"] = json!(!matches!(reason.answer, Answer::NotUnderstood(_)));
+    object["understood"] = json!(!matches!(reason.taint_match, TaintMatch::Unsupported(_)));
     object["nearest"] = part.near.as_ref().map_or(Value::Null, |near| {
         let mut nearest = toleration(part.tolerations, near.position);
         nearest["why"] = json!(miss(near, part.tolerations, &instance.taint));
@@ -155,28 +155,30 @@ fn taint(part: &TaintPart<'_>) -> Value {
     object
 }
 
-const fn source(source: StartSource) -> &'static str {
+const fn source(source: TaintStartSource) -> &'static str {
     match source {
-        StartSource::SeenLive => "SeenLive",
-        StartSource::TimeAdded => "TimeAdded",
-        StartSource::ManagedFields => "ManagedFields",
-        StartSource::FirstSight => "FirstSight",
+        TaintStartSource::SeenLive => "SeenLive",
+        TaintStartSource::TimeAdded => "TimeAdded",
+        TaintStartSource::ManagedFields => "ManagedFields",
+        TaintStartSource::FirstSight => "FirstSight",
     }
 }
 
-const fn arrival(source: ArrivalSource) -> &'static str {
+const fn arrival(source: BindingSource) -> &'static str {
     match source {
-        ArrivalSource::SeenLive => "SeenLive",
-        ArrivalSource::PodScheduled => "PodScheduled",
-        ArrivalSource::StartTime => "StartTime",
-        ArrivalSource::Created => "Created",
-        ArrivalSource::FirstSight => "FirstSight",
+        BindingSource::SeenLive => "SeenLive",
+        BindingSource::PodScheduled => "PodScheduled",
+        BindingSource::StartTime => "StartTime",
+        BindingSource::Created => "Created",
+        BindingSource::FirstSight => "FirstSight",
     }
 }
 
-fn meaning(meaning: Option<&Meaning>) -> Value {
-    meaning
-        .map_or(Value::Null, |Meaning { what, who, then }| json!({ "what": what, "who": who, "then": then }))
+fn meaning(meaning: Option<&WellKnownTaint>) -> Value {
+    meaning.map_or(
+        Value::Null,
+        |WellKnownTaint { what, who, then }| json!({ "what": what, "who": who, "then": then }),
+    )
 }
 
 fn note(note: Option<&Note>) -> Value {
@@ -213,7 +215,7 @@ fn node(story: &NodeStory<'_>) -> Value {
     let taint = |each: &super::node::NodeTaint<'_>| {
         let mut object = named(each.taint);
         // Nobody counts from the first sight of a taint that sends nobody away.
-        let is_told = each.taint.effect == Effect::NoExecute || each.taint.time_added.is_some();
+        let is_told = each.taint.effect == TaintEffect::NoExecute || each.taint.time_added.is_some();
         object["since"] = if is_told { stamp(each.start.at) } else { Value::Null };
         object["source"] = if is_told { json!(source(each.start.source)) } else { Value::Null };
         object["meaning"] = meaning(each.meaning.as_ref());
@@ -221,7 +223,7 @@ fn node(story: &NodeStory<'_>) -> Value {
         object
     };
     let leaving = story.leaving();
-    let pod = |(fate, at): &(&taintward_core::forecast::Fate, Mono)| {
+    let pod = |(fate, at): &(&taintward_core::forecast::PodForecast, Mono)| {
         let pod = &story.snapshot().pods()[fate.pod as usize];
         let taint = fate.decisive.map(|at| story.fates().after[at as usize].taint.to_string());
         json!({
@@ -245,7 +247,7 @@ fn node(story: &NodeStory<'_>) -> Value {
         "taints": taints.iter().map(taint).collect::<Vec<_>>(),
         "taintsWrittenBy": writers.iter().map(|(who, at)| json!({ "manager": who, "at": wall(*at) })).collect::<Vec<_>>(),
         "pods": {
-            "all": story.fates().fates.len(),
+            "all": story.fates().pods.len(),
             "leavingNow": totals.going,
             "leavingLater": totals.later,
             "staying": totals.staying + totals.exempt + totals.not_understood,

@@ -29,13 +29,13 @@ pub(super) fn of(story: &PodStory<'_>) -> Option<Places> {
     let (mut tainted, mut unfit) = (BTreeMap::<_, Vec<String>>::new(), BTreeMap::<_, Vec<String>>::new());
     for (at, node) in snapshot.nodes().iter().enumerate() {
         let name = node.fact.name.to_string();
-        let taints = kept_off_by(&shape.wish.tolerations, &node.fact.taints, snapshot.numeric());
+        let taints = kept_off_by(&shape.spec.tolerations, &node.fact.taints, snapshot.numeric());
         if !taints.is_empty() {
             let taints: Vec<String> = taints.into_iter().map(ToString::to_string).collect();
             tainted.entry(taints).or_default().push(name);
             continue;
         }
-        match filter(&shape.wish, &snapshot.candidate(at), snapshot.numeric()) {
+        match filter(&shape.spec, &snapshot.candidate(at), snapshot.numeric()) {
             Ok(()) => places.possible.push(name),
             Err(why) => {
                 let words: Vec<String> = why.reasons.iter().map(ToString::to_string).collect();

@@ -8,13 +8,13 @@ use super::Scene;
 use crate::note::Note;
 use crate::survey::closeup::PodCloseup;
 use crate::words::{self, at_moment, toleration};
-use taintward_core::matching::{self, Answer, KeyMiss, Near, ValueMiss};
-use taintward_core::snapshot::{Pod, Snapshot, Workload};
-use taintward_core::start::{ArrivalSource, Start, StartSource};
-use taintward_core::taint::{Effect, Meaning, Taint};
+use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotPod, Workload};
+use taintward_core::taint::{Taint, TaintEffect, WellKnownTaint};
+use taintward_core::taint_start::{BindingSource, TaintStart, TaintStartSource};
 use taintward_core::time::{Mono, Now};
 use taintward_core::toleration::Toleration;
-use taintward_core::verdict::{Exemption, Outcome, Reason, Stay, TaintInstance, Verdict};
+use taintward_core::toleration_matching::{self, KeyMismatch, NearestToleration, TaintMatch, ValueMismatch};
+use taintward_core::verdict::{EvictionExemption, Outcome, StayReason, TaintInstance, TaintReason, Verdict};
 
 /// Where a pod is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(super) struct PodStory<'s> {
     pub(super) scene: &'s Scene,
     pub(super) closeup: &'s PodCloseup,
     /// As verdicts see it; `None` where its node is not known, or it could not be understood.
-    pub(super) pod: Option<&'s Pod>,
+    pub(super) pod: Option<&'s SnapshotPod>,
     pub(super) place: Place<'s>,
     /// The node's NoExecute taints, and what the controller would decide.
     pub(super) judged: Option<(Vec<TaintInstance>, Verdict)>,
@@ -43,23 +43,24 @@ pub(super) struct PodStory<'s> {
 /// One NoExecute taint.
 pub(super) struct TaintPart<'s> {
     pub(super) instance: &'s TaintInstance,
-    pub(super) reason: &'s Reason,
+    pub(super) reason: &'s TaintReason,
     pub(super) tolerations: &'s [Toleration],
-    pub(super) near: Option<Near>,
+    pub(super) near: Option<NearestToleration>,
     /// A later toleration that is more patient and does not count (MATCH-9).
     pub(super) trap: Option<usize>,
     /// The pod is out of reach, whatever it answers.
-    pub(super) exemption: Option<Exemption>,
+    pub(super) exemption: Option<EvictionExemption>,
     /// It sends the pod away first.
     pub(super) decides: bool,
-    pub(super) meaning: Option<Meaning>,
+    pub(super) meaning: Option<WellKnownTaint>,
     pub(super) note: Option<Note>,
 }
 
 impl<'s> PodStory<'s> {
     pub(super) fn of(scene: &'s Scene, closeup: &'s PodCloseup) -> Self {
         let snapshot = &scene.vicinity.survey.snapshot;
-        let is_it = |pod: &&Pod| pod.name.name() == closeup.name && pod.name.namespace() == closeup.namespace;
+        let is_it =
+            |pod: &&SnapshotPod| pod.name.name() == closeup.name && pod.name.namespace() == closeup.namespace;
         let pod = snapshot.pods().iter().find(is_it);
         let place = match closeup.node.as_str() {
             "" => Place::Nowhere,
@@ -80,7 +81,7 @@ impl<'s> PodStory<'s> {
         Self { scene, closeup, pod, place, judged }
     }
 
-    pub(super) fn snapshot(&self) -> &'s Snapshot {
+    pub(super) fn snapshot(&self) -> &'s ClusterSnapshot {
         &self.scene.vicinity.survey.snapshot
     }
 
@@ -89,7 +90,7 @@ impl<'s> PodStory<'s> {
     }
 
     pub(super) fn tolerations(&self) -> &'s [Toleration] {
-        self.pod.map_or(&[], |pod| &self.snapshot().shape(pod).wish.tolerations)
+        self.pod.map_or(&[], |pod| &self.snapshot().shape(pod).spec.tolerations)
     }
 
     pub(super) fn outcome(&self) -> Option<Outcome> {
@@ -109,14 +110,21 @@ impl<'s> PodStory<'s> {
             .collect()
     }
 
-    fn part<'p>(&'p self, instance: &'p TaintInstance, reason: &'p Reason, decides: bool) -> TaintPart<'p> {
+    fn part<'p>(
+        &'p self,
+        instance: &'p TaintInstance,
+        reason: &'p TaintReason,
+        decides: bool,
+    ) -> TaintPart<'p> {
         let (tolerations, numeric, taint) = (self.tolerations(), self.snapshot().numeric(), &instance.taint);
-        let (near, trap) = match reason.answer {
-            Answer::Untolerated => (matching::nearest(tolerations, taint, numeric), None),
-            Answer::Tolerated(used) => (None, matching::more_patient(tolerations, used, taint, numeric)),
-            Answer::NotUnderstood(_) => (None, None),
+        let (near, trap) = match reason.taint_match {
+            TaintMatch::Untolerated => (toleration_matching::nearest(tolerations, taint, numeric), None),
+            TaintMatch::Tolerated(used) => {
+                (None, toleration_matching::more_patient(tolerations, used, taint, numeric))
+            }
+            TaintMatch::Unsupported(_) => (None, None),
         };
-        let (meaning, note) = (Meaning::of(&taint.key), self.note(taint));
+        let (meaning, note) = (WellKnownTaint::of(&taint.key), self.note(taint));
         let exemption = self.pod.and_then(|pod| pod.exemption);
         let decides = decides && exemption.is_none();
         TaintPart { instance, reason, tolerations, near, trap, exemption, decides, meaning, note }
@@ -132,20 +140,26 @@ impl<'s> PodStory<'s> {
         let Place::On(node) = self.place else { return Vec::new() };
         let (tolerations, numeric) = (self.tolerations(), self.snapshot().numeric());
         let others = self.snapshot().nodes()[node].fact.taints.iter();
-        let bears = |taint| matches!(matching::answer(tolerations, taint, numeric), Answer::Tolerated(_));
-        others.filter(|taint| taint.effect != Effect::NoExecute).map(|taint| (taint, bears(taint))).collect()
+        let bears = |taint| {
+            matches!(toleration_matching::match_taint(tolerations, taint, numeric), TaintMatch::Tolerated(_))
+        };
+        others
+            .filter(|taint| taint.effect != TaintEffect::NoExecute)
+            .map(|taint| (taint, bears(taint)))
+            .collect()
     }
 
     /// What becomes of it, in a sentence.
     pub(super) fn summary(&self) -> String {
         let Some((instances, verdict)) = &self.judged else { return self.unjudged() };
-        let why =
-            |at: usize| words::leaves_because(&instances[at], verdict.reasons[at].answer, self.tolerations());
+        let why = |at: usize| {
+            words::leaves_because(&instances[at], verdict.reasons[at].taint_match, self.tolerations())
+        };
         match (verdict.outcome, verdict.decisive) {
-            (Outcome::Stays(Stay::Exempt(Exemption::Terminating)), _) => {
+            (Outcome::Stays(StayReason::Exempt(EvictionExemption::Terminating)), _) => {
                 "It is being deleted already: taints do nothing more to it.".to_owned()
             }
-            (Outcome::Stays(Stay::Exempt(exemption)), _) => {
+            (Outcome::Stays(StayReason::Exempt(exemption)), _) => {
                 format!("It is out of reach of taints: it {}.", words::exempt(exemption))
             }
             (Outcome::Stays(stay), _) => {
@@ -154,10 +168,10 @@ impl<'s> PodStory<'s> {
             (Outcome::StaysUntil(until), Some(at)) => {
                 format!("It leaves at {}: it {}.", at_moment(self.now(), until), why(at))
             }
-            (Outcome::Goes { due }, Some(at)) => {
+            (Outcome::Leaves { due }, Some(at)) => {
                 format!("It has to go, since {}: it {}.", at_moment(self.now(), due), why(at))
             }
-            (Outcome::StaysUntil(_) | Outcome::Goes { .. }, None) => {
+            (Outcome::StaysUntil(_) | Outcome::Leaves { .. }, None) => {
                 unreachable!("a taint decides whenever a pod leaves")
             }
         }
@@ -176,7 +190,7 @@ impl<'s> PodStory<'s> {
         match (verdict.outcome, verdict.decisive) {
             (Outcome::Stays(stay), _) => words::stays_because(stay, verdict, self.tolerations(), instances),
             (_, Some(at)) => {
-                words::leaves_because(&instances[at], verdict.reasons[at].answer, self.tolerations())
+                words::leaves_because(&instances[at], verdict.reasons[at].taint_match, self.tolerations())
             }
             (_, None) => unreachable!("a taint decides whenever a pod leaves"),
         }
@@ -185,7 +199,7 @@ impl<'s> PodStory<'s> {
     /// When it leaves, or should have left.
     pub(super) fn leaves(&self) -> Option<Mono> {
         match self.outcome()? {
-            Outcome::StaysUntil(at) | Outcome::Goes { due: at } => Some(at),
+            Outcome::StaysUntil(at) | Outcome::Leaves { due: at } => Some(at),
             Outcome::Stays(_) => None,
         }
     }
@@ -222,58 +236,58 @@ pub(super) fn named(tolerations: &[Toleration], at: usize) -> String {
 }
 
 /// `13:59:11, 49s ago (by its timeAdded)`
-pub(super) fn since(start: &Start, now: Now) -> String {
+pub(super) fn since(start: &TaintStart, now: Now) -> String {
     let source = match start.source {
-        StartSource::SeenLive => "seen appearing",
-        StartSource::TimeAdded => "by its timeAdded",
+        TaintStartSource::SeenLive => "seen appearing",
+        TaintStartSource::TimeAdded => "by its timeAdded",
         // They tell when the list of taints changed last, whichever of them it was.
-        StartSource::ManagedFields => "or earlier; by the node's managedFields",
-        StartSource::FirstSight => return "nothing says since when; counted from now".to_owned(),
+        TaintStartSource::ManagedFields => "or earlier; by the node's managedFields",
+        TaintStartSource::FirstSight => return "nothing says since when; counted from now".to_owned(),
     };
     let clamped = if start.clamped { ", corrected: it said something impossible" } else { "" };
     format!("since {} ({source}{clamped})", at_moment(now, start.at))
 }
 
 /// Where an arrival was taken from.
-pub(super) const fn arrival(source: ArrivalSource) -> &'static str {
+pub(super) const fn arrival(source: BindingSource) -> &'static str {
     match source {
-        ArrivalSource::SeenLive => "seen arriving",
-        ArrivalSource::PodScheduled => "by its condition PodScheduled",
-        ArrivalSource::StartTime => "by its status.startTime",
-        ArrivalSource::Created => "by its creation",
-        ArrivalSource::FirstSight => "nothing says when; counted from now",
+        BindingSource::SeenLive => "seen arriving",
+        BindingSource::PodScheduled => "by its condition PodScheduled",
+        BindingSource::StartTime => "by its status.startTime",
+        BindingSource::Created => "by its creation",
+        BindingSource::FirstSight => "nothing says when; counted from now",
     }
 }
 
 /// `key matches, value web≠db`, for people.
-pub(super) fn miss(near: &Near, tolerations: &[Toleration], taint: &Taint) -> String {
+pub(super) fn miss(near: &NearestToleration, tolerations: &[Toleration], taint: &Taint) -> String {
     let own = &tolerations[near.position];
     let shown = |text: &str| if text.is_empty() { "\"\"".to_owned() } else { text.to_owned() };
     let mut parts = vec![match near.miss.key {
         None if own.key.is_empty() => "no key is asked for".to_owned(),
         None => "key matches".to_owned(),
-        Some(KeyMiss::Similar | KeyMiss::Other) => format!("key {}≠{}", own.key, taint.key),
+        Some(KeyMismatch::Similar | KeyMismatch::Other) => format!("key {}≠{}", own.key, taint.key),
     }];
     let operator = own.operator.as_str();
     match near.miss.value {
         None => {}
-        Some(ValueMiss::Differs) => {
+        Some(ValueMismatch::Differs) => {
             parts.push(format!("value {}≠{}", shown(&own.value), shown(&taint.value)))
         }
-        Some(ValueMiss::GateOff) => {
+        Some(ValueMismatch::GateOff) => {
             parts.push(format!("operator {operator} without its gate (TaintTolerationComparisonOperators)"))
         }
-        Some(ValueMiss::TaintNoNumber) => {
+        Some(ValueMismatch::TaintNoNumber) => {
             parts.push(format!(
                 "operator {operator}, but the taint's value {} is no number",
                 shown(&taint.value)
             ));
         }
-        Some(ValueMiss::OwnNoNumber) => {
+        Some(ValueMismatch::OwnNoNumber) => {
             parts.push(format!("operator {operator}, but its value {} is no number", shown(&own.value)));
         }
-        Some(ValueMiss::NotLess) => parts.push(format!("{} is not less than {}", taint.value, own.value)),
-        Some(ValueMiss::NotGreater) => {
+        Some(ValueMismatch::NotLess) => parts.push(format!("{} is not less than {}", taint.value, own.value)),
+        Some(ValueMismatch::NotGreater) => {
             parts.push(format!("{} is not greater than {}", taint.value, own.value))
         }
     }
@@ -287,13 +301,13 @@ impl TaintPart<'_> {
     /// What the pod answers.
     pub(super) fn answered(&self) -> String {
         let taint = &self.instance.taint;
-        match (self.reason.answer, &self.near) {
-            (Answer::Tolerated(at), _) => format!("answered by {}", named(self.tolerations, at)),
-            (Answer::NotUnderstood(at), _) => {
+        match (self.reason.taint_match, &self.near) {
+            (TaintMatch::Tolerated(at), _) => format!("answered by {}", named(self.tolerations, at)),
+            (TaintMatch::Unsupported(at), _) => {
                 format!("{} is not understood, and nobody is evicted on a guess", named(self.tolerations, at))
             }
-            (Answer::Untolerated, None) => "no toleration answers it, and none comes near".to_owned(),
-            (Answer::Untolerated, Some(near)) => format!(
+            (TaintMatch::Untolerated, None) => "no toleration answers it, and none comes near".to_owned(),
+            (TaintMatch::Untolerated, Some(near)) => format!(
                 "no toleration answers it; the nearest is {}: {}",
                 named(self.tolerations, near.position),
                 miss(near, self.tolerations, taint)
@@ -303,8 +317,8 @@ impl TaintPart<'_> {
 
     /// What follows from it; nothing where it is not understood.
     pub(super) fn follows(&self, now: Now) -> Option<String> {
-        let due = match (self.reason.answer, self.reason.due) {
-            (Answer::NotUnderstood(_), _) => return None,
+        let due = match (self.reason.taint_match, self.reason.due) {
+            (TaintMatch::Unsupported(_), _) => return None,
             (_, None) => return Some("it may stay for ever".to_owned()),
             (_, Some(due)) if due == Mono::NEVER => {
                 return Some("it may stay longer than any calendar goes".to_owned());
@@ -328,7 +342,9 @@ impl TaintPart<'_> {
 
     /// MATCH-9, where it bites.
     pub(super) fn trapped(&self) -> Option<String> {
-        let (Answer::Tolerated(used), Some(later)) = (self.reason.answer, self.trap) else { return None };
+        let (TaintMatch::Tolerated(used), Some(later)) = (self.reason.taint_match, self.trap) else {
+            return None;
+        };
         let bears = words::patience(self.tolerations[later].patience());
         Some(format!(
             "{} matches too and would let it stay for {bears}, but only the first that matches counts: put it before \

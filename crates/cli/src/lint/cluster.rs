@@ -14,7 +14,7 @@ use crate::runtime::Runtime;
 use taintward_client::act::Refusal;
 use taintward_client::connect::{Connected, connect, probe};
 use taintward_client::pages::{Listing, pages};
-use taintward_core::lint::Workload;
+use taintward_core::lint::LintedWorkload;
 
 /// Kinds with pods, what makes before what is made.
 const WORKLOADS: [(&str, &str, &str); 7] = [
@@ -108,7 +108,7 @@ impl Look<'_> {
 
     /// Agents of nodes are mostly in a namespace of their own: to say that none of them bears a taint, all must be known.
     async fn all_daemons(&self, gathered: &mut Gathered) {
-        let mut all: Vec<Workload> = Vec::new();
+        let mut all: Vec<LintedWorkload> = Vec::new();
         let listing = Listing { group: "apps", plural: DAEMONSETS, namespace: "", selector: "", fields: "" };
         let put = &mut |tree: &Tree| {
             if let Some(What::Workload(daemon)) = object::read(tree).map(|object| object.what) {

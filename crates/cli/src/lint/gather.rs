@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
-use taintward_core::lint::Facts;
+use taintward_core::lint::LintInput;
 
 /// Tolerations and taints of one file or cluster; an alias can stand for many.
 const ENTRIES_MOST: usize = 5_000_000;
@@ -20,7 +20,7 @@ const ENTRIES_MOST: usize = 5_000_000;
 /// Everything that is looked at.
 #[derive(Default)]
 pub(crate) struct Gathered {
-    pub(crate) facts: Facts,
+    pub(crate) facts: LintInput,
     /// Beside `facts.workloads`.
     pub(crate) workloads: Vec<Subject>,
     /// Beside `facts.nodes`.

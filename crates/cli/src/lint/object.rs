@@ -6,10 +6,10 @@
 //! Not here: which objects belong together (`gather.rs`); what is wrong with them (the core).
 
 use crate::manifest::{Span, Tree, Value};
-use taintward_core::lint::{Node, Part, Workload, WrittenToleration};
+use taintward_core::lint::{LintedNode, LintedToleration, LintedWorkload, TolerationPart};
 use taintward_core::scheduling::{Labels, NodeOperator, NodeRequirement, NodeTerm};
-use taintward_core::taint::{Effect, Taint};
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::toleration::{Toleration, TolerationOperator};
 
 /// Groups of Kubernetes' own workloads, `extensions` before 1.16.
 const GROUPS: [&str; 4] = ["", "apps", "batch", "extensions"];
@@ -64,8 +64,8 @@ pub(crate) struct Object {
 /// What it has.
 #[derive(Clone, Debug)]
 pub(crate) enum What {
-    Workload(Workload),
-    Node(Node),
+    Workload(LintedWorkload),
+    Node(LintedNode),
 }
 
 /// Where its fields stand.
@@ -85,7 +85,7 @@ pub(crate) struct Places {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Item {
     pub(crate) whole: Span,
-    pub(crate) fields: Vec<(Part, Span)>,
+    pub(crate) fields: Vec<(TolerationPart, Span)>,
     pub(crate) odd: Vec<(String, Span)>,
 }
 
@@ -133,11 +133,11 @@ fn node(tree: &Tree, name: &Name, whole: Span) -> (What, Places) {
     let taint = |tree: &Tree| Taint {
         key: tree.text("key").into(),
         value: tree.text("value").into(),
-        effect: Effect::new(tree.text("effect")),
+        effect: TaintEffect::new(tree.text("effect")),
         time_added: None,
     };
     let not_text = |(at, tree)| not_text(tree).into_iter().map(move |part| (at, part));
-    let node = Node {
+    let node = LintedNode {
         name: name.name.as_str().into(),
         labels: labels(tree.at(&["metadata", "labels"])),
         taints: listed.iter().map(taint).collect(),
@@ -162,7 +162,7 @@ fn workload(
     let affinity = spec.at(&["affinity", "nodeAffinity"]).unwrap_or(&nothing);
     let required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution");
     let daemon = name.kind == "DaemonSet" || owner.is_some_and(|owner| owner.kind == "DaemonSet");
-    let workload = Workload {
+    let workload = LintedWorkload {
         namespace: name.namespace.as_str().into(),
         daemon,
         control_plane: pod
@@ -189,7 +189,7 @@ fn workload(
     (What::Workload(workload), places)
 }
 
-fn toleration(tree: &Tree) -> WrittenToleration {
+fn toleration(tree: &Tree) -> LintedToleration {
     let effect = tree.text("effect");
     let seconds = tree.get("tolerationSeconds");
     let whole = seconds.and_then(|seconds| match seconds.value {
@@ -198,12 +198,12 @@ fn toleration(tree: &Tree) -> WrittenToleration {
     });
     let read = Toleration {
         key: tree.text("key").into(),
-        operator: Operator::new(tree.text("operator")),
+        operator: TolerationOperator::new(tree.text("operator")),
         value: tree.text("value").into(),
-        effect: (!effect.is_empty()).then(|| Effect::new(effect)),
+        effect: (!effect.is_empty()).then(|| TaintEffect::new(effect)),
         seconds: whole,
     };
-    WrittenToleration {
+    LintedToleration {
         read,
         odd_seconds: seconds.filter(|_| whole.is_none()).map(|seconds| seconds.as_text().into()),
         odd_fields: odd(tree).map(|(name, _)| name.into()).collect(),
@@ -212,13 +212,17 @@ fn toleration(tree: &Tree) -> WrittenToleration {
 }
 
 /// Fields that are text, by their names.
-const TEXTS: [(&str, Part); 4] =
-    [("key", Part::Key), ("operator", Part::Operator), ("value", Part::Value), ("effect", Part::Effect)];
+const TEXTS: [(&str, TolerationPart); 4] = [
+    ("key", TolerationPart::Key),
+    ("operator", TolerationPart::Operator),
+    ("value", TolerationPart::Value),
+    ("effect", TolerationPart::Effect),
+];
 
 /// The field that is a number.
 const SECONDS: &str = "tolerationSeconds";
 
-fn not_text(tree: &Tree) -> Vec<Part> {
+fn not_text(tree: &Tree) -> Vec<TolerationPart> {
     let wrong = |name: &str| tree.get(name).is_some_and(|field| !field.is_text());
     TEXTS.into_iter().filter(|(name, _)| wrong(name)).map(|(_, part)| part).collect()
 }
@@ -230,7 +234,7 @@ fn odd(tree: &Tree) -> impl Iterator<Item = (&str, Span)> {
 
 fn item(tree: &Tree) -> Item {
     let field = |(name, part)| Some((part, tree.get(name)?.span));
-    let fields = TEXTS.into_iter().chain([(SECONDS, Part::Seconds)]).filter_map(field).collect();
+    let fields = TEXTS.into_iter().chain([(SECONDS, TolerationPart::Seconds)]).filter_map(field).collect();
     Item { whole: tree.span, fields, odd: odd(tree).map(|(name, span)| (name.to_owned(), span)).collect() }
 }
 

@@ -9,7 +9,7 @@ use super::config::Config;
 use super::gather::{Counts, Gathered, Subject, Unread};
 use super::object::{Name, Places};
 use crate::manifest::Span;
-use taintward_core::lint::{self, Finding, Part, Place, Rule, Severity};
+use taintward_core::lint::{self, FindingPlace, LintFinding, Rule, Severity, TolerationPart};
 
 /// A finding.
 #[derive(Clone, Debug)]
@@ -52,8 +52,8 @@ impl Report {
             .into_iter()
             .map(|finding| {
                 let (order, subject) = match finding.subject {
-                    lint::Subject::Workload(at) => (at, &gathered.workloads[at]),
-                    lint::Subject::Node(at) => (gathered.workloads.len() + at, &gathered.nodes[at]),
+                    lint::LintSubject::Workload(at) => (at, &gathered.workloads[at]),
+                    lint::LintSubject::Node(at) => (gathered.workloads.len() + at, &gathered.nodes[at]),
                 };
                 (order, tell(finding, subject))
             })
@@ -137,37 +137,38 @@ impl Report {
     }
 }
 
-fn tell(finding: Finding, subject: &Subject) -> Told {
-    let Finding { rule, place, reason, fix, .. } = finding;
+fn tell(finding: LintFinding, subject: &Subject) -> Told {
+    let LintFinding { rule, place, reason, fix, .. } = finding;
     let (span, field) = locate(place, &subject.places);
     let location = subject.file.as_ref().map(|file| Location { file: file.clone(), span });
     Told { rule, object: subject.name.clone(), field, location, reason, fix }
 }
 
 /// A field that is not written stands where the whole toleration or taint stands.
-fn locate(place: Place, places: &Places) -> (Span, String) {
+fn locate(place: FindingPlace, places: &Places) -> (Span, String) {
     let (at, part) = match place {
-        Place::Whole => return (places.whole, String::new()),
-        Place::Selection => return places.selection.clone(),
-        Place::Toleration(at, part) | Place::Taint(at, part) => (at, part),
+        FindingPlace::Whole => return (places.whole, String::new()),
+        FindingPlace::Selection => return places.selection.clone(),
+        FindingPlace::Toleration(at, part) | FindingPlace::Taint(at, part) => (at, part),
     };
     let item = &places.items[at];
     let path = format!("{}[{at}]", places.list);
-    let written = |part: Part| item.fields.iter().find(|(known, _)| *known == part).map(|(_, span)| *span);
+    let written =
+        |part: TolerationPart| item.fields.iter().find(|(known, _)| *known == part).map(|(_, span)| *span);
     match part {
-        Part::Odd(odd) => (item.odd[odd].1, format!("{path}.{}", item.odd[odd].0)),
-        Part::Whole => (item.whole, path),
+        TolerationPart::Odd(odd) => (item.odd[odd].1, format!("{path}.{}", item.odd[odd].0)),
+        TolerationPart::Whole => (item.whole, path),
         part => (written(part).unwrap_or(item.whole), format!("{path}.{}", name(part))),
     }
 }
 
-fn name(part: Part) -> &'static str {
+fn name(part: TolerationPart) -> &'static str {
     match part {
-        Part::Key => "key",
-        Part::Operator => "operator",
-        Part::Value => "value",
-        Part::Effect => "effect",
-        Part::Seconds => "tolerationSeconds",
-        Part::Whole | Part::Odd(_) => "",
+        TolerationPart::Key => "key",
+        TolerationPart::Operator => "operator",
+        TolerationPart::Value => "value",
+        TolerationPart::Effect => "effect",
+        TolerationPart::Seconds => "tolerationSeconds",
+        TolerationPart::Whole | TolerationPart::Odd(_) => "",
     }
 }

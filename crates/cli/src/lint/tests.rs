@@ -14,7 +14,7 @@ use crate::output::{Paper, View, width};
 use proptest::prelude::*;
 use serde_json::Value;
 use taintward_core::lint::Rule;
-use taintward_core::matching::NumericOperators;
+use taintward_core::toleration_matching::NumericOperators;
 
 mod documents;
 mod objects;

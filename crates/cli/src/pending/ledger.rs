@@ -9,12 +9,12 @@ use super::row::{Row, toleration};
 use std::collections::BTreeMap;
 use taintward_client::listen::Heard;
 use taintward_controller::hear;
-use taintward_core::engine::{Config, Engine, PodRef};
+use taintward_core::eviction::{EvictionConfig, EvictionEngine, PodRef};
 use taintward_core::fact::{NodeFact, PodFact};
-use taintward_core::matching::NumericOperators;
-use taintward_core::names::Uid;
+use taintward_core::identity::Uid;
 use taintward_core::time::{Mono, Now, Span};
-use taintward_core::verdict::{Exemption, Outcome, Stay};
+use taintward_core::toleration_matching::NumericOperators;
+use taintward_core::verdict::{EvictionExemption, Outcome, StayReason};
 
 /// How late a pod is before that is news: those who evict need a moment.
 const LATE: Span = Span::from_secs(5);
@@ -56,7 +56,7 @@ struct Told {
 
 /// The engine, and what was told.
 pub(super) struct Ledger {
-    engine: Engine,
+    engine: EvictionEngine,
     namespace: String,
     told: BTreeMap<Uid, Told>,
 }
@@ -64,7 +64,7 @@ pub(super) struct Ledger {
 impl Ledger {
     /// For the pods of one namespace; all if empty.
     pub(super) fn new(numeric: NumericOperators, namespace: &str) -> Self {
-        let engine = Engine::new(Config { numeric, ..Config::default() });
+        let engine = EvictionEngine::new(EvictionConfig { numeric, ..EvictionConfig::default() });
         Self { engine, namespace: namespace.to_owned(), told: BTreeMap::new() }
     }
 
@@ -119,7 +119,9 @@ impl Ledger {
         match self.engine.explain(pod, now) {
             None => Event::Gone,
             Some((_, verdict, _)) => match verdict.outcome {
-                Outcome::Stays(Stay::Exempt(Exemption::Terminating | Exemption::Finished)) => Event::Gone,
+                Outcome::Stays(StayReason::Exempt(
+                    EvictionExemption::Terminating | EvictionExemption::Finished,
+                )) => Event::Gone,
                 _ => Event::Cancelled,
             },
         }
@@ -128,8 +130,8 @@ impl Ledger {
     fn current(&mut self, now: Now) -> BTreeMap<Uid, Told> {
         self.engine.tick(now.mono);
         // Nobody reads them here.
-        drop(self.engine.notices());
-        self.engine.concerned().filter_map(|pod| self.told(pod, now)).collect()
+        drop(self.engine.take_notices());
+        self.engine.pods_with_eviction_state().filter_map(|pod| self.told(pod, now)).collect()
     }
 
     /// Nothing of a pod that stays.
@@ -138,7 +140,7 @@ impl Ledger {
         if !self.namespace.is_empty() && name.namespace() != self.namespace {
             return None;
         }
-        let (Outcome::StaysUntil(until) | Outcome::Goes { due: until }) = verdict.outcome else {
+        let (Outcome::StaysUntil(until) | Outcome::Leaves { due: until }) = verdict.outcome else {
             return None;
         };
         let decisive = verdict.decisive?;

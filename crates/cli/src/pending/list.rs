@@ -11,10 +11,10 @@ use crate::survey::Survey;
 use crate::words::{self, paragraph, stamp};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use taintward_core::forecast::{Fate, NodeForecast, Question, forecast, leaves_at};
-use taintward_core::snapshot::Snapshot;
+use taintward_core::cluster_snapshot::ClusterSnapshot;
+use taintward_core::forecast::{ForecastOptions, NodeForecast, PodForecast, forecast, leaves_at};
 use taintward_core::time::Mono;
-use taintward_core::verdict::{self, Exemption, Subject};
+use taintward_core::verdict::{self, EvictionExemption, PodInput};
 
 /// The list.
 pub(super) struct PendingList<'s> {
@@ -47,10 +47,10 @@ pub(super) fn nobody(namespace: &str, elsewhere: &BTreeMap<String, usize>) -> St
 
 /// How many count down in each namespace.
 pub(super) fn by_namespace(survey: &Survey) -> BTreeMap<String, usize> {
-    let question = Question { until: Mono::NEVER, places_max: 0, about: &[] };
+    let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
     let forecast = forecast(&survey.snapshot, &[], question);
     let mut counts = BTreeMap::new();
-    for fate in forecast.nodes.iter().flat_map(|node| &node.fates).filter(|fate| fate.at().is_some()) {
+    for fate in forecast.nodes.iter().flat_map(|node| &node.pods).filter(|fate| fate.at().is_some()) {
         let space = survey.snapshot.pods()[fate.pod as usize].name.namespace().to_owned();
         *counts.entry(space).or_default() += 1;
     }
@@ -64,16 +64,16 @@ impl<'s> PendingList<'s> {
         namespace: &str,
         offline: String,
     ) -> Self {
-        let question = Question { until: Mono::NEVER, places_max: 0, about: &survey.about };
+        let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &survey.about };
         let forecast = forecast(&survey.snapshot, &[], question);
         let of_node = |node: &NodeForecast| -> Vec<Row> {
-            node.fates.iter().filter_map(|fate| row(&survey.snapshot, node, fate)).collect()
+            node.pods.iter().filter_map(|fate| row(&survey.snapshot, node, fate)).collect()
         };
         let mut rows: Vec<Row> = forecast.nodes.iter().flat_map(of_node).collect();
         rows.retain(|row| namespace.is_empty() || row.namespace == namespace);
         rows.sort_by(|a, b| a.order().cmp(&b.order()));
         let deleted = |node: &NodeForecast| -> Vec<String> {
-            node.fates.iter().filter_map(|fate| deleted(&survey.snapshot, node, fate)).collect()
+            node.pods.iter().filter_map(|fate| deleted(&survey.snapshot, node, fate)).collect()
         };
         let deleted = forecast.nodes.iter().flat_map(deleted).collect();
         Self { survey, enforcers, rows, deleted, all_namespaces: namespace.is_empty(), offline }
@@ -134,15 +134,15 @@ impl<'s> PendingList<'s> {
 }
 
 /// A pod that is being deleted, and would have to leave if it were not.
-fn deleted(snapshot: &Snapshot, node: &NodeForecast, fate: &Fate) -> Option<String> {
+fn deleted(snapshot: &ClusterSnapshot, node: &NodeForecast, fate: &PodForecast) -> Option<String> {
     let pod = &snapshot.pods()[fate.pod as usize];
-    let subject = Subject { exemption: None, ..snapshot.subject(pod) };
+    let subject = PodInput { exemption: None, ..snapshot.subject(pod) };
     let leaves = || verdict::judge(&subject, &node.after, snapshot.numeric(), snapshot.now());
-    (pod.exemption == Some(Exemption::Terminating) && leaves_at(leaves().outcome).is_some())
+    (pod.exemption == Some(EvictionExemption::Terminating) && leaves_at(leaves().outcome).is_some())
         .then(|| pod.name.as_str().to_owned())
 }
 
-fn row(snapshot: &Snapshot, node: &NodeForecast, fate: &Fate) -> Option<Row> {
+fn row(snapshot: &ClusterSnapshot, node: &NodeForecast, fate: &PodForecast) -> Option<Row> {
     let at = fate.at()?;
     let pod = &snapshot.pods()[fate.pod as usize];
     let decisive = fate.decisive? as usize;
@@ -155,7 +155,7 @@ fn row(snapshot: &Snapshot, node: &NodeForecast, fate: &Fate) -> Option<Row> {
         at,
         taint: node.after[decisive].taint.to_string(),
         written: toleration(&reason)
-            .map(|(at, _)| words::toleration(&snapshot.shape(pod).wish.tolerations[at])),
+            .map(|(at, _)| words::toleration(&snapshot.shape(pod).spec.tolerations[at])),
         toleration: toleration(&reason),
         since: reason.counts_from,
         workload: Some(snapshot.workloads()[pod.workload as usize].clone()),
@@ -205,7 +205,7 @@ mod tests {
     use crate::described::{check, schema};
     use crate::enforcer::Lease;
     use crate::survey::{Source, survey};
-    use taintward_core::matching::NumericOperators;
+    use taintward_core::toleration_matching::NumericOperators;
 
     #[test]
     fn the_schema_describes_what_is_printed() {

@@ -8,11 +8,11 @@ use crate::output::{Cell, Column, Table};
 use crate::paint::Color;
 use crate::words::{self, at_moment, moment, stamp, with_zone};
 use serde_json::{Value, json};
-use taintward_core::matching::Answer;
-use taintward_core::snapshot::Workload;
+use taintward_core::cluster_snapshot::Workload;
 use taintward_core::time::{Mono, Now};
-use taintward_core::toleration::Patience;
-use taintward_core::verdict::Reason;
+use taintward_core::toleration::TolerationPeriod;
+use taintward_core::toleration_matching::TaintMatch;
+use taintward_core::verdict::TaintReason;
 
 /// A pod that leaves. Moments are those of the calendar.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) struct Row {
     pub(super) at: Mono,
     pub(super) taint: String,
     /// Which toleration holds it until then, and how long; `None`: none.
-    pub(super) toleration: Option<(usize, Patience)>,
+    pub(super) toleration: Option<(usize, TolerationPeriod)>,
     /// That toleration itself, where it is known.
     pub(super) written: Option<String>,
     /// Since when the taint counts for it.
@@ -37,9 +37,9 @@ pub(super) struct Row {
 }
 
 /// Nothing where none answers.
-pub(super) fn toleration(reason: &Reason) -> Option<(usize, Patience)> {
-    match (reason.answer, reason.patience) {
-        (Answer::Tolerated(at), Some(patience @ Patience::For(_))) => Some((at, patience)),
+pub(super) fn toleration(reason: &TaintReason) -> Option<(usize, TolerationPeriod)> {
+    match (reason.taint_match, reason.patience) {
+        (TaintMatch::Tolerated(at), Some(patience @ TolerationPeriod::For(_))) => Some((at, patience)),
         _ => None,
     }
 }

@@ -22,7 +22,7 @@ use std::time::Duration;
 use taintward_client::decode::Fact;
 use taintward_client::listen::{Heard, Listener, Missing, Phase, Scope, Settings, StreamHealth};
 use taintward_client::pages::{self, Listing};
-use taintward_core::effect::Failure;
+use taintward_core::api_error::ApiFailure;
 use taintward_core::fact::{NodeFact, PodFact};
 use taintward_core::time::Now;
 use tokio::signal::unix::{SignalKind, signal};
@@ -78,7 +78,9 @@ async fn understood(reach: &Reach<'_>, scope: &Scope) -> Result<(), PendingError
     }
     let listing = Listing { group: "", plural: "pods", namespace, selector: labels, fields };
     match pages::one(&reach.connected.client, listing, reach.cluster.patience).await {
-        Err(refusal) if refusal.failure == Failure::Rejected => Err(PendingError::Rejected(refusal.message)),
+        Err(refusal) if refusal.failure == ApiFailure::Rejected => {
+            Err(PendingError::Rejected(refusal.message))
+        }
         // The stream says it better, and goes on where there is hope.
         _ => Ok(()),
     }

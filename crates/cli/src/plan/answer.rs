@@ -10,9 +10,9 @@ use crate::survey::Survey;
 use crate::words;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use taintward_core::forecast::{Fate, Forecast, Home, NodeForecast, Place, WorkloadImpact};
-use taintward_core::snapshot::{Pod, Return, Snapshot};
-use taintward_core::start::StartSource;
+use taintward_core::cluster_snapshot::{ClusterSnapshot, RecreationPolicy, SnapshotPod};
+use taintward_core::forecast::{Forecast, NodeForecast, PlacedPod, Placement, PodForecast, WorkloadImpact};
+use taintward_core::taint_start::TaintStartSource;
 use taintward_core::time::Mono;
 
 /// A plan.
@@ -31,7 +31,7 @@ pub(super) struct PlanAnswer<'p> {
 #[derive(Clone, Copy)]
 pub(super) struct Row<'p> {
     pub(super) node: &'p NodeForecast,
-    pub(super) fate: &'p Fate,
+    pub(super) fate: &'p PodForecast,
     pub(super) at: Mono,
 }
 
@@ -41,16 +41,17 @@ impl Row<'_> {
     pub(super) fn is_at_the_latest(&self, now: Mono) -> bool {
         let decisive = self.fate.decisive.and_then(|at| self.node.after.get(at as usize));
         let source = decisive.map(|instance| instance.start.source);
-        self.at > now && matches!(source, Some(StartSource::ManagedFields | StartSource::FirstSight))
+        self.at > now
+            && matches!(source, Some(TaintStartSource::ManagedFields | TaintStartSource::FirstSight))
     }
 }
 
 impl<'p> PlanAnswer<'p> {
-    pub(super) fn snapshot(&self) -> &'p Snapshot {
+    pub(super) fn snapshot(&self) -> &'p ClusterSnapshot {
         &self.survey.snapshot
     }
 
-    pub(super) fn pod(&self, row: &Row<'_>) -> &'p Pod {
+    pub(super) fn pod(&self, row: &Row<'_>) -> &'p SnapshotPod {
         &self.snapshot().pods()[row.fate.pod as usize]
     }
 
@@ -61,7 +62,7 @@ impl<'p> PlanAnswer<'p> {
     /// Who leaves, who is first first; of those that leave together, by node and name.
     pub(super) fn rows(&self) -> Vec<Row<'p>> {
         let of_node = |node: &'p NodeForecast| {
-            node.fates.iter().filter_map(move |fate| Some(Row { node, fate, at: fate.at()? }))
+            node.pods.iter().filter_map(move |fate| Some(Row { node, fate, at: fate.at()? }))
         };
         let mut rows: Vec<Row<'_>> = self.forecast.nodes.iter().flat_map(of_node).collect();
         // Within a node they are in the order of names.
@@ -75,17 +76,17 @@ impl<'p> PlanAnswer<'p> {
     }
 
     /// Where pods that leave could go, by pod.
-    pub(super) fn homes(&self) -> BTreeMap<u32, &'p Home> {
-        self.forecast.homes.iter().map(|home| (home.pod, home)).collect()
+    pub(super) fn homes(&self) -> BTreeMap<u32, &'p PlacedPod> {
+        self.forecast.placements.iter().map(|home| (home.pod, home)).collect()
     }
 
     /// How many pods of a workload leave and find no place.
     pub(super) fn nowhere(&self, workload: u32) -> usize {
-        let is_one = |home: &&Home| {
+        let is_one = |home: &&PlacedPod| {
             let pod = &self.snapshot().pods()[home.pod as usize];
-            pod.workload == workload && matches!(home.place, Place::Nowhere(_))
+            pod.workload == workload && matches!(home.place, Placement::Nowhere(_))
         };
-        self.forecast.homes.iter().filter(is_one).count()
+        self.forecast.placements.iter().filter(is_one).count()
     }
 
     /// Why the others on a node stay, and how many for each reason; most first.
@@ -96,7 +97,7 @@ impl<'p> PlanAnswer<'p> {
     /// Pods that leave and are not made again.
     pub(super) fn lost_for_good(&self) -> u32 {
         let is_lost = |impact: &&WorkloadImpact| {
-            self.snapshot().workloads()[impact.workload as usize].kind.returns() == Return::Never
+            self.snapshot().workloads()[impact.workload as usize].kind.returns() == RecreationPolicy::Never
         };
         self.forecast.workloads.iter().filter(is_lost).map(|impact| impact.going + impact.later).sum()
     }
@@ -106,7 +107,7 @@ impl<'p> PlanAnswer<'p> {
         let is_one = |row: &&Row<'_>| {
             let workload = self.pod(row).workload;
             row.fate.is_evicted()
-                && self.snapshot().workloads()[workload as usize].kind.returns() == Return::Never
+                && self.snapshot().workloads()[workload as usize].kind.returns() == RecreationPolicy::Never
         };
         self.rows().iter().filter(is_one).count()
     }
@@ -119,11 +120,11 @@ impl<'p> PlanAnswer<'p> {
 
     /// Pods that leave and have rules that are not looked at.
     pub(super) fn beyond(&self) -> usize {
-        let beyond = |home: &&Home| {
+        let beyond = |home: &&PlacedPod| {
             let pod = &self.snapshot().pods()[home.pod as usize];
             self.snapshot().shape(pod).beyond
         };
-        self.forecast.homes.iter().filter(beyond).count()
+        self.forecast.placements.iter().filter(beyond).count()
     }
 }
 

@@ -8,7 +8,7 @@ use super::edit::Edit;
 use crate::manifest::files::each;
 use crate::manifest::{self, Tree};
 use std::path::Path;
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::taint::{Taint, TaintEffect};
 
 /// A file that does not say how nodes would be.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -71,10 +71,10 @@ fn edit(file: &str, tree: &Tree) -> Result<Edit, String> {
 }
 
 fn taint(tree: &Tree) -> Result<Taint, String> {
-    let (key, effect) = (tree.text("key"), Effect::new(tree.text("effect")));
+    let (key, effect) = (tree.text("key"), TaintEffect::new(tree.text("effect")));
     match effect {
         _ if key.is_empty() => Err("a taint has no key".to_owned()),
-        Effect::Unknown(effect) => Err(format!(
+        TaintEffect::Unknown(effect) => Err(format!(
             "{key}: {effect:?} is no effect; there are NoSchedule, PreferNoSchedule and NoExecute"
         )),
         effect => Ok(Taint { key: key.into(), value: tree.text("value").into(), effect, time_added: None }),

@@ -1,18 +1,17 @@
 //! # Edit: what is done to nodes, as it was typed
 //! Room:     which nodes are meant; taints put on and taken off, cordons, nodes and zones that fall silent.
 //! Comes in: [`Edit`]s, in the order they were typed.
-//! Goes out: how each node would be ([`NodeChange`]); a sentence for each edit; or what is wrong with one.
-//! Keeps:    later edits see what earlier ones did; who names nobody is told so.
+//! Goes out: how each node would be ([`PlannedNodeChange`]); a sentence for each edit; or what is wrong with one.
 //! Not here: the grammar of taints (`taintward_core::change`); who leaves (`taintward_core::forecast`).
 
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use taintward_core::change::{ApplyError, Change};
-use taintward_core::forecast::{NodeChange, PlannedTaint};
-use taintward_core::health::{self, Foreseen, Neighbour, ZoneState, foresee};
-use taintward_core::snapshot::{Node, Snapshot};
-use taintward_core::taint::{Effect, Taint, keys};
+use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotNode};
+use taintward_core::forecast::{PlannedNodeChange, PlannedTaint};
+use taintward_core::node_lifecycle::{NodeLifecycleConfig, SilenceForecast, ZoneMember, ZoneState, foresee};
+use taintward_core::taint::{Taint, TaintEffect, keys};
+use taintward_core::taint_edit::{EditError, TaintEdit};
 use taintward_core::time::{Mono, Wall};
 use taintward_sandbox::select::Labels;
 
@@ -33,7 +32,7 @@ pub(crate) enum NodeSet {
 pub(crate) enum Edit {
     Taints {
         nodes: NodeSet,
-        change: Change,
+        change: TaintEdit,
     },
     Cordon {
         nodes: NodeSet,
@@ -60,7 +59,7 @@ pub(crate) enum Silence {
 
 /// An edit that cannot be made.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum EditError {
+pub(crate) enum NodeEditError {
     #[error("there is no node \"{name}\"{hint}")]
     NoNode { name: String, hint: String },
     #[error("no node has labels as in {0}")]
@@ -76,7 +75,7 @@ pub(crate) enum EditError {
 /// All edits, made.
 #[derive(Debug, Default)]
 pub(super) struct Edited {
-    pub(super) changes: Vec<NodeChange>,
+    pub(super) changes: Vec<PlannedNodeChange>,
     /// What was done, a sentence each.
     pub(super) told: Vec<String>,
 }
@@ -107,19 +106,19 @@ impl NodeSet {
         }
     }
 
-    fn of(&self, snapshot: &Snapshot) -> Result<Vec<usize>, EditError> {
+    fn of(&self, snapshot: &ClusterSnapshot) -> Result<Vec<usize>, NodeEditError> {
         match self {
             Self::All => Ok((0..snapshot.nodes().len()).collect()),
             Self::Names(names) => names.iter().map(|name| at(snapshot, name)).collect(),
             Self::Labels(text, labels) => {
-                let matches = |node: &Node| {
+                let matches = |node: &SnapshotNode| {
                     let of_node: BTreeMap<&str, &str> =
                         node.labels.iter().map(|(key, value)| (&**key, &**value)).collect();
                     labels.match_labels(&json!(of_node))
                 };
                 let all = snapshot.nodes().iter().enumerate();
                 let found: Vec<usize> = all.filter(|(_, node)| matches(node)).map(|(at, _)| at).collect();
-                if found.is_empty() { Err(EditError::NoLabels(text.clone())) } else { Ok(found) }
+                if found.is_empty() { Err(NodeEditError::NoLabels(text.clone())) } else { Ok(found) }
             }
         }
     }
@@ -136,7 +135,7 @@ impl fmt::Display for NodeSet {
     }
 }
 
-fn at(snapshot: &Snapshot, name: &str) -> Result<usize, EditError> {
+fn at(snapshot: &ClusterSnapshot, name: &str) -> Result<usize, NodeEditError> {
     snapshot.node_at(name).ok_or_else(|| {
         let known: Vec<&str> = snapshot.nodes().iter().map(|node| node.fact.name.as_str()).collect();
         let hint = match known[..] {
@@ -144,7 +143,7 @@ fn at(snapshot: &Snapshot, name: &str) -> Result<usize, EditError> {
             ref few if few.len() <= 8 => format!("; there are: {}", few.join(", ")),
             _ => near(name, &known).map(|near| format!("; did you mean {near}?")).unwrap_or_default(),
         };
-        EditError::NoNode { name: name.to_owned(), hint }
+        NodeEditError::NoNode { name: name.to_owned(), hint }
     })
 }
 
@@ -164,17 +163,17 @@ struct Draft {
 }
 
 struct Drafts<'s> {
-    snapshot: &'s Snapshot,
+    snapshot: &'s ClusterSnapshot,
     now: Mono,
     drafts: BTreeMap<usize, Draft>,
 }
 
 /// Makes all edits, those that are typed first; nodes that fall silent do so after all of them.
 pub(super) fn apply(
-    snapshot: &Snapshot,
+    snapshot: &ClusterSnapshot,
     edits: &[Edit],
-    health: &health::Config,
-) -> Result<Edited, EditError> {
+    health: &NodeLifecycleConfig,
+) -> Result<Edited, NodeEditError> {
     let now = snapshot.now().mono;
     let mut drafts = Drafts { snapshot, now, drafts: BTreeMap::new() };
     let mut told = Vec::new();
@@ -194,7 +193,7 @@ pub(super) fn apply(
         told.push(drafts.fall_silent(&silent, health));
     }
     let changes = drafts.drafts.into_iter().map(|(node, Draft { taints, unschedulable, drained })| {
-        NodeChange { node, taints, unschedulable, drained }
+        PlannedNodeChange { node, taints, unschedulable, drained }
     });
     Ok(Edited { changes: changes.collect(), told })
 }
@@ -210,7 +209,7 @@ impl Drafts<'_> {
         })
     }
 
-    fn taint(&mut self, nodes: &NodeSet, change: &Change) -> Result<String, EditError> {
+    fn taint(&mut self, nodes: &NodeSet, change: &TaintEdit) -> Result<String, NodeEditError> {
         let now = self.now;
         for node in nodes.of(self.snapshot)? {
             let name = self.snapshot.nodes()[node].fact.name.as_str().to_owned();
@@ -231,7 +230,7 @@ impl Drafts<'_> {
     }
 
     /// The taint that node health puts on a cordoned node comes with it (NL-6).
-    fn cordon(&mut self, nodes: &NodeSet, cordoned: bool) -> Result<String, EditError> {
+    fn cordon(&mut self, nodes: &NodeSet, cordoned: bool) -> Result<String, NodeEditError> {
         let now = self.now;
         let meant = nodes.of(self.snapshot)?;
         // As with a taint that is not there: a name may be misspelt.
@@ -239,21 +238,21 @@ impl Drafts<'_> {
             && !self.draft(*one).unschedulable
         {
             let node = self.snapshot.nodes()[*one].fact.name.to_string();
-            return Err(EditError::Apply { node, why: "it is not cordoned".to_owned() });
+            return Err(NodeEditError::Apply { node, why: "it is not cordoned".to_owned() });
         }
         for node in meant {
             let draft = self.draft(node);
             draft.unschedulable = cordoned;
             draft.taints.retain(|planned| *planned.taint.key != *keys::UNSCHEDULABLE);
             if cordoned {
-                draft.taints.push(planned(keys::UNSCHEDULABLE, Effect::NoSchedule, now));
+                draft.taints.push(planned(keys::UNSCHEDULABLE, TaintEffect::NoSchedule, now));
             }
         }
         let verb = nodes.verb("is", "are");
         Ok(format!("{nodes} {verb} {}", if cordoned { "cordoned" } else { "no longer cordoned" }))
     }
 
-    fn drain(&mut self, nodes: &NodeSet) -> Result<String, EditError> {
+    fn drain(&mut self, nodes: &NodeSet) -> Result<String, NodeEditError> {
         self.cordon(nodes, true)?;
         for node in nodes.of(self.snapshot)? {
             self.draft(node).drained = true;
@@ -267,41 +266,41 @@ impl Drafts<'_> {
         node: &str,
         taints: &[Taint],
         unschedulable: bool,
-    ) -> Result<String, EditError> {
+    ) -> Result<String, NodeEditError> {
         let found = at(self.snapshot, node)
-            .map_err(|why| EditError::File { file: file.to_owned(), why: Box::new(why) })?;
+            .map_err(|why| NodeEditError::File { file: file.to_owned(), why: Box::new(why) })?;
         let from = self.now;
         let taints = taints.iter().map(|taint| PlannedTaint { taint: taint.clone(), from }).collect();
         self.drafts.insert(found, Draft { taints, unschedulable, drained: false });
         Ok(format!("node {node} is as {file} has it"))
     }
 
-    fn silent(&self, who: &Silence) -> Result<Vec<usize>, EditError> {
+    fn silent(&self, who: &Silence) -> Result<Vec<usize>, NodeEditError> {
         let zone = match who {
             Silence::Nodes(nodes) => return nodes.of(self.snapshot),
             Silence::Zone(zone) => zone,
         };
         let nodes = self.snapshot.nodes().iter().enumerate();
-        let is_meant = |node: &Node| node.zone.to_string() == *zone || node.zone.parts().1 == *zone;
+        let is_meant = |node: &SnapshotNode| node.zone.to_string() == *zone || node.zone.parts().1 == *zone;
         let found: Vec<usize> = nodes.filter(|(_, node)| is_meant(node)).map(|(at, _)| at).collect();
         if found.is_empty() {
             let known: BTreeSet<String> =
                 self.snapshot.nodes().iter().map(|node| node.zone.to_string()).collect();
             let known = known.into_iter().collect::<Vec<_>>().join(", ");
-            return Err(EditError::NoZone { zone: zone.clone(), known });
+            return Err(NodeEditError::NoZone { zone: zone.clone(), known });
         }
         Ok(found)
     }
 
     /// Nodes that are not heard of any more get the taints that node health would give them, when it would (NL-46).
-    fn fall_silent(&mut self, silent: &BTreeSet<usize>, health: &health::Config) -> String {
-        let neighbour = |(at, node): (usize, &Node)| Neighbour {
+    fn fall_silent(&mut self, silent: &BTreeSet<usize>, health: &NodeLifecycleConfig) -> String {
+        let neighbour = |(at, node): (usize, &SnapshotNode)| ZoneMember {
             zone: node.zone.clone(),
             ready: node.ready == Some(true),
             excluded: node.excluded,
             silent: silent.contains(&at),
         };
-        let neighbours: Vec<Neighbour> = self.snapshot.nodes().iter().enumerate().map(neighbour).collect();
+        let neighbours: Vec<ZoneMember> = self.snapshot.nodes().iter().enumerate().map(neighbour).collect();
         let foreseen = foresee(&neighbours, health, self.now);
         let declared = self.now.plus(health.monitor_grace());
         if foreseen.all_down {
@@ -318,11 +317,11 @@ impl Drafts<'_> {
                 taints.iter().any(|planned| *planned.taint.key == *key && is_own(&planned.taint))
             };
             if !had(&draft.taints, keys::UNREACHABLE) {
-                draft.taints.push(planned(keys::UNREACHABLE, Effect::NoSchedule, declared));
+                draft.taints.push(planned(keys::UNREACHABLE, TaintEffect::NoSchedule, declared));
                 if let Some(at) = tainted {
                     // The two exclude each other (NL-21).
                     draft.taints.retain(|planned| !is_own(&planned.taint));
-                    draft.taints.push(planned(keys::UNREACHABLE, Effect::NoExecute, *at));
+                    draft.taints.push(planned(keys::UNREACHABLE, TaintEffect::NoExecute, *at));
                 }
             }
         }
@@ -346,15 +345,20 @@ impl Drafts<'_> {
 }
 
 fn is_own(taint: &Taint) -> bool {
-    taint.effect == Effect::NoExecute && [keys::NOT_READY, keys::UNREACHABLE].contains(&&*taint.key)
+    taint.effect == TaintEffect::NoExecute && [keys::NOT_READY, keys::UNREACHABLE].contains(&&*taint.key)
 }
 
-fn planned(key: &str, effect: Effect, from: Mono) -> PlannedTaint {
+fn planned(key: &str, effect: TaintEffect, from: Mono) -> PlannedTaint {
     let time_added = Some(Wall::from_micros(from.as_micros()));
     PlannedTaint { taint: Taint { key: key.into(), value: "".into(), effect, time_added }, from }
 }
 
-fn silence_told(nodes: &str, silent: usize, foreseen: &Foreseen, health: &health::Config) -> String {
+fn silence_told(
+    nodes: &str,
+    silent: usize,
+    foreseen: &SilenceForecast,
+    health: &NodeLifecycleConfig,
+) -> String {
     let grace = health.monitor_grace().as_secs_f64();
     if foreseen.all_down {
         return format!(
@@ -384,13 +388,13 @@ fn silence_told(nodes: &str, silent: usize, foreseen: &Foreseen, health: &health
     }
 }
 
-fn apply_error(node: String, why: &ApplyError) -> EditError {
+fn apply_error(node: String, why: &EditError) -> NodeEditError {
     let why = match why {
-        ApplyError::Exists(keys) => format!("it has {} already", keys.join(", ")),
-        ApplyError::NotFound(removals) => {
+        EditError::Exists(keys) => format!("it has {} already", keys.join(", ")),
+        EditError::NotFound(removals) => {
             let names: Vec<String> = removals.iter().map(ToString::to_string).collect();
             format!("it has no taint {}", names.join(", "))
         }
     };
-    EditError::Apply { node, why }
+    NodeEditError::Apply { node, why }
 }

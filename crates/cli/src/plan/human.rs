@@ -10,8 +10,8 @@ use crate::output::{Cell, Column, Table, View};
 use crate::paint::Color;
 use crate::words::{self, bullet, paragraph};
 use std::collections::BTreeMap;
-use taintward_core::forecast::{BudgetImpact, Place, Totals, WorkloadImpact};
-use taintward_core::snapshot::Return;
+use taintward_core::cluster_snapshot::RecreationPolicy;
+use taintward_core::forecast::{BudgetImpact, ForecastTotals, Placement, WorkloadImpact};
 use taintward_core::time::Mono;
 
 /// Reasons for staying that are told for each node; the others are counted together.
@@ -77,7 +77,8 @@ fn opening(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
 
 /// How many leave, and stay.
 pub(super) fn summary(answer: &PlanAnswer<'_>) -> String {
-    let Totals { going, later, staying, exempt, not_understood, spared, anyway } = answer.forecast.totals;
+    let ForecastTotals { going, later, staying, exempt, not_understood, spared, anyway } =
+        answer.forecast.totals;
     let nodes = match answer.forecast.nodes.len() {
         0 => return "Nobody leaves: no node has a NoExecute taint.".to_owned(),
         1 => "1 node".to_owned(),
@@ -147,17 +148,17 @@ fn leavers(answer: &PlanAnswer<'_>, rows: &[Row<'_>], view: &View) -> String {
     text
 }
 
-fn place(answer: &PlanAnswer<'_>, place: Option<&Place>, from: usize) -> Cell {
+fn place(answer: &PlanAnswer<'_>, place: Option<&Placement>, from: usize) -> Cell {
     match place {
         // DS-4: a place that it has to leave again.
-        Some(Place::Again(node)) if *node == from => Cell::new("the same again").colored(Color::Yellow),
-        Some(Place::Again(node)) => {
+        Some(Placement::Again(node)) if *node == from => Cell::new("the same again").colored(Color::Yellow),
+        Some(Placement::Again(node)) => {
             Cell::new(format!("{}, for a while", answer.node_name(*node))).colored(Color::Yellow)
         }
-        Some(Place::Node(node)) => answer.node_name(*node).into(),
-        Some(Place::Nowhere(_)) => Cell::new("nowhere").colored(Color::Yellow),
-        Some(Place::None(Return::Never)) => Cell::new("lost for good").colored(Color::Red),
-        Some(Place::None(_)) => "-".into(),
+        Some(Placement::Node(node)) => answer.node_name(*node).into(),
+        Some(Placement::Nowhere(_)) => Cell::new("nowhere").colored(Color::Yellow),
+        Some(Placement::None(RecreationPolicy::Never)) => Cell::new("lost for good").colored(Color::Red),
+        Some(Placement::None(_)) => "-".into(),
         None => "?".into(),
     }
 }
@@ -250,7 +251,7 @@ fn workloads(answer: &PlanAnswer<'_>, view: &View) -> String {
             later.to_string().into(),
             moment(answer, *first).into(),
             moment(answer, *last).into(),
-            if returns == Return::Never { fate.colored(Color::Red) } else { fate },
+            if returns == RecreationPolicy::Never { fate.colored(Color::Red) } else { fate },
         ]);
     }
     let mut text = table.print(view);
@@ -295,8 +296,8 @@ fn closing(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
         paragraph(text, &format!("kubectl drain goes on only with --force: it evicts {pods} again."), view);
     }
     let mut nowhere: BTreeMap<&str, usize> = BTreeMap::new();
-    for home in &answer.forecast.homes {
-        if let Place::Nowhere(why) = &home.place {
+    for home in &answer.forecast.placements {
+        if let Placement::Nowhere(why) = &home.place {
             *nowhere.entry(why).or_default() += 1;
         }
     }
@@ -310,11 +311,11 @@ fn closing(answer: &PlanAnswer<'_>, view: &View, text: &mut String) {
             bullet(text, &format!("{rest} more, for other reasons"), view.paper.measure());
         }
     }
-    if answer.forecast.homeless > 0 {
+    if answer.forecast.unplaced > 0 {
         text.push('\n');
         let sentence = format!(
             "{} more leave; where they could go was not looked at: they are too many.",
-            answer.forecast.homeless
+            answer.forecast.unplaced
         );
         paragraph(text, &sentence, view);
     }

@@ -8,7 +8,7 @@
 use super::answer::{PlanAnswer, Row};
 use crate::words::{self, stamp};
 use serde_json::{Value, json};
-use taintward_core::forecast::{Home, NodeForecast, Place};
+use taintward_core::forecast::{NodeForecast, PlacedPod, Placement};
 use taintward_core::time::Mono;
 
 pub(super) fn plan(answer: &PlanAnswer<'_>) -> Value {
@@ -32,7 +32,7 @@ pub(super) fn plan(answer: &PlanAnswer<'_>) -> Value {
             "notUnderstood": totals.not_understood,
             "spared": totals.spared,
             "leavingAnyway": totals.anyway,
-            "placesNotLookedAt": answer.forecast.homeless,
+            "placesNotLookedAt": answer.forecast.unplaced,
             "placesWithRulesNotLookedAt": answer.beyond(),
         },
         "items": items,
@@ -48,7 +48,7 @@ pub(super) fn plan(answer: &PlanAnswer<'_>) -> Value {
     plan
 }
 
-fn item(answer: &PlanAnswer<'_>, row: &Row<'_>, home: Option<&Home>) -> Value {
+fn item(answer: &PlanAnswer<'_>, row: &Row<'_>, home: Option<&PlacedPod>) -> Value {
     let (snapshot, pod) = (answer.snapshot(), answer.pod(row));
     let now = snapshot.now().mono;
     let taint = row.fate.decisive.map(|at| row.node.after[at as usize].taint.to_string());
@@ -68,12 +68,12 @@ fn item(answer: &PlanAnswer<'_>, row: &Row<'_>, home: Option<&Home>) -> Value {
     })
 }
 
-fn place(answer: &PlanAnswer<'_>, place: &Place) -> Value {
+fn place(answer: &PlanAnswer<'_>, place: &Placement) -> Value {
     match place {
-        Place::Node(node) => json!({ "node": answer.node_name(*node) }),
-        Place::Again(node) => json!({ "node": answer.node_name(*node), "leavesAgain": true }),
-        Place::Nowhere(why) => json!({ "pending": why.as_ref() }),
-        Place::None(returns) => json!({ "none": words::returns(*returns) }),
+        Placement::Node(node) => json!({ "node": answer.node_name(*node) }),
+        Placement::Again(node) => json!({ "node": answer.node_name(*node), "leavesAgain": true }),
+        Placement::Nowhere(why) => json!({ "pending": why.as_ref() }),
+        Placement::None(returns) => json!({ "none": words::returns(*returns) }),
     }
 }
 
@@ -83,8 +83,8 @@ fn node(answer: &PlanAnswer<'_>, forecast: &NodeForecast) -> Value {
         "name": answer.node_name(forecast.node),
         "drained": forecast.drained,
         "noExecuteTaints": forecast.after.iter().map(|instance| instance.taint.to_string()).collect::<Vec<_>>(),
-        "pods": forecast.fates.len(),
-        "leaving": forecast.fates.iter().filter(|fate| fate.at().is_some()).count(),
+        "pods": forecast.pods.len(),
+        "leaving": forecast.pods.iter().filter(|fate| fate.at().is_some()).count(),
         "stays": stays.collect::<Vec<_>>(),
     })
 }
@@ -99,7 +99,8 @@ fn workloads(answer: &PlanAnswer<'_>) -> Vec<Value> {
         object["leavingLater"] = json!(impact.later);
         object["firstAt"] = stamp(impact.first.max(snapshot.now().mono));
         object["lastAt"] = stamp(impact.last.max(snapshot.now().mono));
-        object["lostForGood"] = json!(workload.kind.returns() == taintward_core::snapshot::Return::Never);
+        object["lostForGood"] =
+            json!(workload.kind.returns() == taintward_core::cluster_snapshot::RecreationPolicy::Never);
         object["returns"] = json!(words::returns(workload.kind.returns()));
         object["nowhere"] = json!(answer.nowhere(impact.workload));
         object

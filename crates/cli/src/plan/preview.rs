@@ -14,10 +14,10 @@ use crate::output::{harmless, wrap};
 use crate::survey;
 use crate::words::{self, bullet};
 use std::fmt::Write as _;
-use taintward_core::change::Change;
-use taintward_core::forecast::{Question, forecast};
-use taintward_core::health;
+use taintward_core::forecast::{ForecastOptions, forecast};
+use taintward_core::node_lifecycle;
 use taintward_core::taint::Taint;
+use taintward_core::taint_edit::TaintEdit;
 use taintward_core::time::Mono;
 
 /// Pods that are named; the others are counted.
@@ -47,13 +47,14 @@ fn told(cluster: &Cluster, nodes: &[(String, Vec<Taint>)]) -> Result<String, Str
     let survey = survey::of_nodes(cluster, &names).map_err(|why| why.to_string())?;
     let edit = |(node, taints): &(String, Vec<Taint>)| Edit::Taints {
         nodes: NodeSet::Names(vec![node.clone()]),
-        change: Change { add: taints.clone(), remove: Vec::new() },
+        change: TaintEdit { add: taints.clone(), remove: Vec::new() },
     };
     let edits: Vec<Edit> = nodes.iter().map(edit).collect();
     let Edited { changes, told } =
-        edit::apply(&survey.snapshot, &edits, &health::Config::default()).map_err(|why| why.to_string())?;
+        edit::apply(&survey.snapshot, &edits, &node_lifecycle::NodeLifecycleConfig::default())
+            .map_err(|why| why.to_string())?;
     // Where they could go would need all pods of the cluster.
-    let question = Question { until: Mono::NEVER, places_max: 0, about: &[] };
+    let question = ForecastOptions { until: Mono::NEVER, places_max: 0, about: &[] };
     let forecast = forecast(&survey.snapshot, &changes, question);
     let (told, until) = (&told[..], Mono::NEVER);
     let answer = PlanAnswer { survey: &survey, forecast: &forecast, told, until, limit: None };

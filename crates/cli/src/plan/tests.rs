@@ -2,34 +2,34 @@
 
 use super::answer::PlanAnswer;
 use super::edit::{Edited, apply};
-use super::{EXIT_CODES, Edit, EditError, NodeSet, Silence};
+use super::{EXIT_CODES, Edit, NodeEditError, NodeSet, Silence};
 use crate::described::{check, document, schema};
 use crate::manifest::Mark;
 use crate::output::{Answer as _, Paper, View};
 use crate::survey::tests::snapshot;
 use crate::survey::{Gap, Survey};
-use taintward_core::change;
-use taintward_core::forecast::{Question, forecast};
-use taintward_core::health::Config;
-use taintward_core::snapshot::Snapshot;
+use taintward_core::cluster_snapshot::ClusterSnapshot;
+use taintward_core::forecast::{ForecastOptions, forecast};
+use taintward_core::node_lifecycle::NodeLifecycleConfig;
+use taintward_core::taint_edit;
 use taintward_core::time::Mono;
 
 const CLUSTER: &str = include_str!("../../tests/cmd/plan.in/cluster.yaml");
 
 fn taint(nodes: &str, spec: &str) -> Edit {
-    let change = change::parse(&[spec]).expect("it is a change");
+    let change = taint_edit::parse(&[spec]).expect("it is a change");
     Edit::Taints { nodes: NodeSet::parse(nodes).expect("it names nodes"), change }
 }
 
-fn edited(snapshot: &Snapshot, edits: &[Edit]) -> Result<Edited, EditError> {
-    apply(snapshot, edits, &Config::default())
+fn edited(snapshot: &ClusterSnapshot, edits: &[Edit]) -> Result<Edited, NodeEditError> {
+    apply(snapshot, edits, &NodeLifecycleConfig::default())
 }
 
 /// `n1 key:Effect@seconds`, sorted.
-fn result(snapshot: &Snapshot, edits: &[Edit]) -> Vec<String> {
+fn result(snapshot: &ClusterSnapshot, edits: &[Edit]) -> Vec<String> {
     let edited = edited(snapshot, edits).expect("the edits can be made");
     let now = snapshot.now().mono;
-    let of = |change: &taintward_core::forecast::NodeChange| {
+    let of = |change: &taintward_core::forecast::PlannedNodeChange| {
         let node = snapshot.nodes()[change.node].fact.name.to_string();
         let taints = change
             .taints
@@ -101,7 +101,7 @@ fn the_plan_of_a_snapshot_is_its_verdicts() {
     let (snapshot, gaps) = snapshot(CLUSTER);
     assert_eq!(gaps, [""; 0]);
     let edited = edited(&snapshot, &[taint("n1", "dedicated=db:NoExecute")]).expect("it can be made");
-    let question = Question { until: Mono::NEVER, places_max: 100, about: &[] };
+    let question = ForecastOptions { until: Mono::NEVER, places_max: 100, about: &[] };
     let totals = forecast(&snapshot, &edited.changes, question).totals;
     assert_eq!((totals.going, totals.later, totals.staying, totals.exempt), (3, 1, 1, 1));
 }
@@ -123,7 +123,7 @@ fn a_terminal_is_not_flooded() {
     let (notes, about) = (Vec::new(), Vec::new());
     let survey = Survey { snapshot, from: "x.yaml".into(), gaps: Vec::new(), notes, about };
     let edited = edited(&survey.snapshot, &[taint("n1", "x:NoExecute")]).expect("it can be made");
-    let question = Question { until: Mono::NEVER, places_max: 10, about: &[] };
+    let question = ForecastOptions { until: Mono::NEVER, places_max: 10, about: &[] };
     let forecast = forecast(&survey.snapshot, &edited.changes, question);
     for (is_terminal, limit, shown) in
         [(true, None, 100), (true, Some(0), 250), (true, Some(3), 3), (false, None, 250), (false, Some(3), 3)]
@@ -148,7 +148,7 @@ fn the_schema_describes_what_is_printed() {
     let survey = Survey { snapshot, from: "x.yaml".into(), gaps, notes, about };
     for until in [Mono::NEVER, survey.snapshot.now().mono] {
         let edited = edited(&survey.snapshot, &[taint("*", "x:NoExecute")]).expect("it can be made");
-        let question = Question { until, places_max: 100, about: &[] };
+        let question = ForecastOptions { until, places_max: 100, about: &[] };
         let forecast = forecast(&survey.snapshot, &edited.changes, question);
         let answer =
             PlanAnswer { survey: &survey, forecast: &forecast, told: &edited.told, until, limit: None };

@@ -6,11 +6,11 @@
 
 use serde_json::Value;
 use std::collections::HashMap;
-use taintward_core::matching::NumericOperators;
-use taintward_core::start::{Arrival, ArrivalSource, Start, StartSource};
-use taintward_core::taint::Effect;
+use taintward_core::taint::TaintEffect;
+use taintward_core::taint_start::{BindingSource, PodBinding, TaintStart, TaintStartSource};
 use taintward_core::time::{Mono, Now, Span, Wall};
-use taintward_core::verdict::{Outcome, Subject, TaintInstance, judge};
+use taintward_core::toleration_matching::NumericOperators;
+use taintward_core::verdict::{Outcome, PodInput, TaintInstance, judge};
 use taintward_sandbox::api::Server;
 use taintward_sandbox::facts;
 use taintward_sandbox::life::Mirror;
@@ -98,12 +98,12 @@ impl Scene {
             let pod = seen.value();
             let tolerations = facts::tolerations(&pod["spec"]);
             let at = self.pods.get(seen.uid()).copied().unwrap_or(now.mono);
-            let arrival = Arrival { at, source: ArrivalSource::SeenLive };
-            let subject = Subject { tolerations: &tolerations, arrival, exemption: None };
+            let arrival = PodBinding { at, source: BindingSource::SeenLive };
+            let subject = PodInput { tolerations: &tolerations, arrival, exemption: None };
             let due = match judge(&subject, &instances, NumericOperators::Off, now).outcome {
                 Outcome::Stays(_) => continue,
                 Outcome::StaysUntil(due) => due.since(now.mono),
-                Outcome::Goes { .. } => Span::ZERO,
+                Outcome::Leaves { .. } => Span::ZERO,
             };
             leaving.push((format!("{}/{}", text(&pod, "namespace"), text(&pod, "name")), due));
         }
@@ -121,11 +121,14 @@ impl Scene {
 
     fn instances(&self, node: &Value, now: Mono) -> Vec<TaintInstance> {
         let uid = text(node, "uid");
-        let counted = facts::taints(node).into_iter().filter(|taint| taint.effect == Effect::NoExecute);
+        let counted = facts::taints(node).into_iter().filter(|taint| taint.effect == TaintEffect::NoExecute);
         let instance = |taint: taintward_core::taint::Taint| {
             let key = (uid.clone(), taint.key.to_string(), taint.effect.as_str().to_owned());
             let at = self.taints.get(&key).copied().unwrap_or(now);
-            TaintInstance { start: Start { at, source: StartSource::SeenLive, clamped: false }, taint }
+            TaintInstance {
+                start: TaintStart { at, source: TaintStartSource::SeenLive, clamped: false },
+                taint,
+            }
         };
         counted.map(instance).collect()
     }

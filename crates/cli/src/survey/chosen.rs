@@ -10,7 +10,7 @@ use super::SurveyError;
 use crate::kube_args::Cluster;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use taintward_core::snapshot::Snapshot;
+use taintward_core::cluster_snapshot::ClusterSnapshot;
 use taintward_sandbox::resource::known;
 use taintward_sandbox::select::Selector;
 
@@ -48,11 +48,11 @@ impl Chosen {
     }
 
     /// Of each pod, whether it is meant; empty: all are.
-    pub(super) fn among(&self, snapshot: &Snapshot) -> Vec<bool> {
+    pub(super) fn among(&self, snapshot: &ClusterSnapshot) -> Vec<bool> {
         if self.namespace.is_empty() && self.selector.is_all() {
             return Vec::new();
         }
-        let is_meant = |name: &taintward_core::names::PodName| {
+        let is_meant = |name: &taintward_core::identity::PodName| {
             let (namespace, name) = (name.namespace(), name.name());
             (self.namespace.is_empty() || *self.namespace == *namespace)
                 && (self.selector.is_all() || self.fitting.contains(&(namespace.to_owned(), name.to_owned())))
@@ -61,7 +61,7 @@ impl Chosen {
     }
 
     /// The namespace that was named, where no pod is in it: a slip of the pen, perhaps.
-    pub(super) fn empty_namespace(&self, snapshot: &Snapshot) -> Option<&str> {
+    pub(super) fn empty_namespace(&self, snapshot: &ClusterSnapshot) -> Option<&str> {
         let is_there = snapshot.pods().iter().any(|pod| *pod.name.namespace() == *self.namespace);
         (!self.namespace.is_empty() && !is_there).then_some(self.namespace.as_str())
     }

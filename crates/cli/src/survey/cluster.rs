@@ -16,9 +16,9 @@ use taintward_client::act::Refusal;
 use taintward_client::connect::{Connected, connect, greet};
 use taintward_client::pages::{self, Listing, pages};
 use taintward_client::snapshot;
-use taintward_core::effect::Failure;
-use taintward_core::matching::NumericOperators;
-use taintward_core::snapshot::Builder;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::cluster_snapshot::SnapshotBuilder;
+use taintward_core::toleration_matching::NumericOperators;
 
 /// A cluster that answers.
 pub(crate) struct Reach<'c> {
@@ -120,7 +120,7 @@ impl<'c> Reach<'c> {
         numeric: NumericOperators,
     ) -> Survey {
         let Extent { namespace, selector, fields, budgets, mut chosen } = extent;
-        let mut builder = Builder::new(moment(as_of, &self.clock), numeric, false);
+        let mut builder = SnapshotBuilder::new(moment(as_of, &self.clock), numeric, false);
         let (mut gaps, mut progress) = (Vec::new(), Progress::default());
         let mut node = |json: &[u8]| {
             builder.node(snapshot::node(json)?);
@@ -150,7 +150,7 @@ impl<'c> Reach<'c> {
                 Ok(()) => {}
                 // Who may look at one namespace only is told of that.
                 Err(why)
-                    if why.failure == Failure::Forbidden && namespace.is_empty() && !named.is_empty() =>
+                    if why.failure == ApiFailure::Forbidden && namespace.is_empty() && !named.is_empty() =>
                 {
                     gaps.push(Gap::of(
                         &why,
@@ -182,7 +182,7 @@ impl<'c> Reach<'c> {
     }
 
     /// Nodes that have come between the list of nodes and that of pods.
-    async fn new_nodes(&self, builder: &mut Builder, gaps: &mut Vec<Gap>) {
+    async fn new_nodes(&self, builder: &mut SnapshotBuilder, gaps: &mut Vec<Gap>) {
         let missing = builder.missing_nodes();
         let mut tell = |json: &[u8]| {
             builder.node(snapshot::node(json)?);

@@ -21,8 +21,8 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use taintward_client::snapshot;
-use taintward_core::matching::NumericOperators;
-use taintward_core::snapshot::Builder;
+use taintward_core::cluster_snapshot::SnapshotBuilder;
+use taintward_core::toleration_matching::NumericOperators;
 
 /// Objects that are read, in one set of files; an alias can stand for many.
 const OBJECTS_MOST: usize = 5_000_000;
@@ -66,7 +66,7 @@ fn named(paths: &[PathBuf]) -> String {
 
 /// Texts as they come.
 pub(super) struct Texts {
-    builder: Builder,
+    builder: SnapshotBuilder,
     gaps: Vec<Gap>,
     objects: usize,
     closeups: Closeups,
@@ -78,7 +78,7 @@ pub(super) struct Texts {
 
 impl Texts {
     pub(super) fn new(as_of: Option<Timestamp>, numeric: NumericOperators) -> Self {
-        let builder = Builder::new(moment(as_of, &ServerClock::local()), numeric, true);
+        let builder = SnapshotBuilder::new(moment(as_of, &ServerClock::local()), numeric, true);
         let (gaps, closeups, others) = (Vec::new(), Closeups::default(), BTreeSet::new());
         let (chosen, progress) = (Chosen::default(), Progress::default());
         Self { builder, gaps, objects: 0, closeups, chosen, progress, others }

@@ -16,8 +16,8 @@ use std::path::PathBuf;
 use taintward_client::act::Refusal;
 use taintward_client::pages::{self, Listing};
 use taintward_client::snapshot;
-use taintward_core::matching::NumericOperators;
-use taintward_core::snapshot::Builder;
+use taintward_core::cluster_snapshot::SnapshotBuilder;
+use taintward_core::toleration_matching::NumericOperators;
 
 /// What is asked about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -141,7 +141,7 @@ pub(crate) async fn in_cluster(
     as_of: Option<Timestamp>,
     numeric: NumericOperators,
 ) -> Vicinity {
-    let builder = Builder::new(moment(as_of, &reach.clock), numeric, true);
+    let builder = SnapshotBuilder::new(moment(as_of, &reach.clock), numeric, true);
     let closeups = Closeups::of(wanted.clone());
     let (gaps, gone, absent, present) = (Vec::new(), BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut look = Look { reach, builder, closeups, gaps, gone, absent, present };
@@ -189,7 +189,7 @@ async fn namespaces_with(reach: &Reach<'_>, name: &str) -> BTreeSet<String> {
 /// Looking around.
 struct Look<'r, 'c> {
     reach: &'r Reach<'c>,
-    builder: Builder,
+    builder: SnapshotBuilder,
     closeups: Closeups,
     gaps: Vec<Gap>,
     gone: BTreeSet<String>,

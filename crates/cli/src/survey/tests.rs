@@ -3,12 +3,12 @@
 use super::files::{Texts, content_of};
 use crate::manifest::files::Found;
 use jiff::Timestamp;
-use taintward_core::matching::NumericOperators;
-use taintward_core::snapshot::Snapshot;
-use taintward_core::verdict::Exemption;
+use taintward_core::cluster_snapshot::ClusterSnapshot;
+use taintward_core::toleration_matching::NumericOperators;
+use taintward_core::verdict::EvictionExemption;
 
 /// A snapshot of a text, at 2026-11-21T14:00:00Z, and what could not be read of it.
-pub(crate) fn snapshot(text: &str) -> (Snapshot, Vec<String>) {
+pub(crate) fn snapshot(text: &str) -> (ClusterSnapshot, Vec<String>) {
     let as_of: Timestamp = "2026-11-21T14:00:00Z".parse().expect("it is a time");
     let mut texts = Texts::new(Some(as_of), NumericOperators::Off);
     texts.take(Found { name: "x.yaml".to_owned(), text: Ok(text.to_owned()) });
@@ -33,7 +33,7 @@ fn a_pod_is_read_as_the_controller_reads_it() {
     let (snapshot, gaps) = snapshot(&text);
     assert_eq!(gaps, [""; 0]);
     let pod = &snapshot.pods()[0];
-    let wish = &snapshot.shape(pod).wish;
+    let wish = &snapshot.shape(pod).spec;
     assert_eq!((pod.name.as_str(), pod.ready, pod.exemption), ("shop/p", true, None));
     assert_eq!((wish.load.requested["cpu"], wish.load.requested["memory"]), (1_500, 1 << 30));
     assert_eq!((wish.priority, wish.tolerations[0].seconds), (7, Some(60)));
@@ -43,13 +43,13 @@ fn a_pod_is_read_as_the_controller_reads_it() {
 #[test]
 fn pods_out_of_reach_are_known() {
     for (fields, expected) in [
-        ("spec: {nodeName: n1}, status: {phase: Failed}", Exemption::Finished),
-        ("spec: {nodeName: n1}, status: {}", Exemption::Mirror),
+        ("spec: {nodeName: n1}, status: {phase: Failed}", EvictionExemption::Finished),
+        ("spec: {nodeName: n1}, status: {}", EvictionExemption::Mirror),
     ] {
         let text = pod(fields).replace(
             "uid: u2}",
             match expected {
-                Exemption::Mirror => "uid: u2, annotations: {kubernetes.io/config.mirror: x}}",
+                EvictionExemption::Mirror => "uid: u2, annotations: {kubernetes.io/config.mirror: x}}",
                 _ => "uid: u2}",
             },
         );

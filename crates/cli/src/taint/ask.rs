@@ -7,8 +7,8 @@
 
 use super::{DryRun, TaintPlan};
 use std::io::{self, IsTerminal as _, Write as _};
-use taintward_core::change::Change;
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::taint_edit::TaintEdit;
 
 /// What would happen, in a few lines: for each node, the NoExecute taints it would get.
 pub(crate) type Preview<'p> = &'p dyn Fn(&[(String, Vec<Taint>)]) -> String;
@@ -23,12 +23,12 @@ pub(super) enum Answer {
 /// Shows the preview and asks, if this is the moment to.
 pub(super) fn before(
     plan: &TaintPlan,
-    change: &Change,
+    change: &TaintEdit,
     names: &[String],
     preview: Preview<'_>,
 ) -> io::Result<Answer> {
     let evicting: Vec<Taint> =
-        change.add.iter().filter(|taint| taint.effect == Effect::NoExecute).cloned().collect();
+        change.add.iter().filter(|taint| taint.effect == TaintEffect::NoExecute).cloned().collect();
     let watched = io::stdin().is_terminal() && io::stderr().is_terminal();
     if !watched || !plan.preview || plan.dry_run != DryRun::No || evicting.is_empty() || names.is_empty() {
         return Ok(Answer::Yes);

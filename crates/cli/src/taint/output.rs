@@ -10,7 +10,7 @@ use crate::output::{harmless, yaml_with};
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, Write as _};
-use taintward_core::change::Word;
+use taintward_core::taint_edit::EditSummary;
 use taintward_core::text::numbered;
 
 /// How a changed node is printed.
@@ -44,7 +44,7 @@ impl<'p> Printer<'p> {
     }
 
     /// What is said of a node as it is, or would be, after the change. `body` is its JSON.
-    pub(super) fn print(&mut self, name: &str, word: Word, body: &[u8]) -> Result<(), String> {
+    pub(super) fn print(&mut self, name: &str, word: EditSummary, body: &[u8]) -> Result<(), String> {
         let named = harmless(name);
         let text = match self.plan.form {
             Form::Text => format!("node/{named} {word}{}\n", self.plan.dry_run.suffix()),

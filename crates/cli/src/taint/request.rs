@@ -7,13 +7,13 @@
 use super::TaintPlan;
 use super::targets::{self, Targets};
 use std::fmt;
-use taintward_core::change::{Change, GrammarError, is_change, parse};
+use taintward_core::taint_edit::{GrammarError, TaintEdit, is_change, parse};
 use taintward_core::text::harmless;
 
 /// What is asked for.
 #[derive(Debug, PartialEq)]
 pub(super) struct Request {
-    pub(super) change: Change,
+    pub(super) change: TaintEdit,
     pub(super) targets: Targets,
 }
 

@@ -12,8 +12,8 @@ use crate::note::{self, Note};
 use std::time::Duration;
 use taintward_client::clock::Clock;
 use taintward_client::nodes::{self, NodeObject, Nodes, Told, Writing};
-use taintward_core::change::{Applied, Change, Origin, Removal, Word};
 use taintward_core::taint::Taint;
+use taintward_core::taint_edit::{EditResult, EditSummary, TaintEdit, TaintOrigin, TaintRemoval};
 use taintward_core::time::Wall;
 
 /// So often a node is read anew that changes between reading and writing.
@@ -28,14 +28,19 @@ const PAUSES_MOST: u32 = 40;
 /// What is done to each node.
 struct Work<'w> {
     plan: &'w TaintPlan,
-    change: &'w Change,
+    change: &'w TaintEdit,
     nodes: &'w Nodes,
     writing: Writing,
     now: Wall,
 }
 
 /// Changes nodes, one after another; what went wrong with each, in their order.
-pub(super) async fn all(plan: &TaintPlan, change: &Change, nodes: &Nodes, names: &[String]) -> Vec<Failure> {
+pub(super) async fn all(
+    plan: &TaintPlan,
+    change: &TaintEdit,
+    nodes: &Nodes,
+    names: &[String],
+) -> Vec<Failure> {
     let writing = Writing {
         field_manager: plan.field_manager.clone(),
         field_validation: plan.validation,
@@ -58,19 +63,19 @@ pub(super) async fn all(plan: &TaintPlan, change: &Change, nodes: &Nodes, names:
 }
 
 /// Takes off what was meant to be there until now at most. Nobody leaves for that: a taint that goes sends no pod away.
-fn expired(node: &NodeObject, now: Wall) -> Change {
+fn expired(node: &NodeObject, now: Wall) -> TaintEdit {
     let is_over = |taint: &&Taint| {
         let until = Note::about(taint, |key| node.annotation(key)).and_then(|note| note.until);
         until.is_some_and(|until| until <= now)
     };
     let over = node.fact().taints.iter().filter(is_over);
-    let removal = |taint: &Taint| Removal { key: taint.key.clone(), effect: Some(taint.effect.clone()) };
-    Change { add: Vec::new(), remove: over.map(removal).collect() }
+    let removal = |taint: &Taint| TaintRemoval { key: taint.key.clone(), effect: Some(taint.effect.clone()) };
+    TaintEdit { add: Vec::new(), remove: over.map(removal).collect() }
 }
 
 impl Work<'_> {
     /// The word for what was done, and the node's JSON after it; `None` where none of its taints has expired.
-    async fn one(&self, name: &str) -> Result<Option<(Word, Vec<u8>)>, Failure> {
+    async fn one(&self, name: &str) -> Result<Option<(EditSummary, Vec<u8>)>, Failure> {
         let mut tries = 1;
         loop {
             let told = self.nodes.read(name).await?;
@@ -107,8 +112,8 @@ impl Work<'_> {
     }
 
     /// Notes of taints that are put on; those of taints that are overwritten or go are taken away.
-    fn notes(&self, node: &NodeObject, change: &Change, applied: &Applied) -> Vec<nodes::Note> {
-        let stays = |at: usize| applied.origins.contains(&Origin::Kept(at));
+    fn notes(&self, node: &NodeObject, change: &TaintEdit, applied: &EditResult) -> Vec<nodes::Note> {
+        let stays = |at: usize| applied.origins.contains(&TaintOrigin::Kept(at));
         let gone = node.fact().taints.iter().enumerate().filter(|(at, _)| !stays(*at));
         let mut notes: Vec<nodes::Note> = gone.map(|(_, taint)| (note::key(taint), None)).collect();
         let wish = &self.plan.note;

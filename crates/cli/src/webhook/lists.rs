@@ -6,9 +6,9 @@
 
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
-use taintward_core::admission::restriction::Restriction;
-use taintward_core::taint::Effect;
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::admission::pod_toleration_restriction::PodTolerationRestriction;
+use taintward_core::taint::TaintEffect;
+use taintward_core::toleration::{Toleration, TolerationOperator};
 
 const API_VERSION: &str = "podtolerationrestriction.admission.k8s.io/v1alpha1";
 const KIND: &str = "Configuration";
@@ -50,9 +50,9 @@ impl From<Entry> for Toleration {
     fn from(entry: Entry) -> Self {
         Self {
             key: entry.key.into(),
-            operator: Operator::new(&entry.operator),
+            operator: TolerationOperator::new(&entry.operator),
             value: entry.value.into(),
-            effect: (!entry.effect.is_empty()).then(|| Effect::new(&entry.effect)),
+            effect: (!entry.effect.is_empty()).then(|| TaintEffect::new(&entry.effect)),
             seconds: entry.toleration_seconds,
         }
     }
@@ -62,7 +62,7 @@ impl From<Entry> for Toleration {
 ///
 /// # Errors
 /// If it cannot be read, or says something else.
-pub(crate) fn lists(file: &Path) -> Result<Restriction, ListsError> {
+pub(crate) fn lists(file: &Path) -> Result<PodTolerationRestriction, ListsError> {
     both(file).map(|(_, lists)| lists)
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn checked(file: &Path) -> Result<String, ListsError> {
     both(file).map(|(text, _)| text)
 }
 
-fn both(file: &Path) -> Result<(String, Restriction), ListsError> {
+fn both(file: &Path) -> Result<(String, PodTolerationRestriction), ListsError> {
     let error = |reason: String| ListsError { file: file.to_owned(), reason };
     let size = std::fs::metadata(file).map_err(|why| error(why.to_string()))?.len();
     if size > BYTES_MAX {
@@ -85,7 +85,7 @@ fn both(file: &Path) -> Result<(String, Restriction), ListsError> {
     Ok((text, lists))
 }
 
-fn read(text: &str) -> Result<Restriction, String> {
+fn read(text: &str) -> Result<PodTolerationRestriction, String> {
     let read: Configuration = serde_saphyr::from_str(text).map_err(|why| first_line(&why.to_string()))?;
     for (what, is, wanted) in [("apiVersion", &read.api_version, API_VERSION), ("kind", &read.kind, KIND)] {
         if is != wanted {
@@ -97,18 +97,22 @@ fn read(text: &str) -> Result<Restriction, String> {
         (all(read.default), all(read.whitelist));
     for (list, of) in [("default", &cluster_defaults), ("whitelist", &cluster_whitelist)] {
         for (at, one) in of.iter().enumerate() {
-            if let Operator::Unknown(text) = &one.operator {
+            if let TolerationOperator::Unknown(text) = &one.operator {
                 return Err(format!(
                     "{list}[{at}].operator: there is no operator {text:?}; expected Exists or Equal"
                 ));
             }
-            if let Some(Effect::Unknown(text)) = &one.effect {
+            if let Some(TaintEffect::Unknown(text)) = &one.effect {
                 let effects = "NoSchedule, PreferNoSchedule, NoExecute, or none for all";
                 return Err(format!("{list}[{at}].effect: there is no effect {text:?}; expected {effects}"));
             }
         }
     }
-    Ok(Restriction { cluster_defaults, cluster_whitelist, ..Restriction::default() })
+    Ok(PodTolerationRestriction {
+        cluster_defaults,
+        cluster_whitelist,
+        ..PodTolerationRestriction::default()
+    })
 }
 
 fn first_line(text: &str) -> String {
@@ -130,7 +134,7 @@ mod tests {
         let read = read(&text).unwrap();
         assert_eq!(read.cluster_defaults[0].seconds, Some(60));
         assert_eq!((read.cluster_defaults.len(), read.cluster_whitelist.len()), (1, 1));
-        assert_eq!(super::read(HEAD).unwrap(), Restriction::default());
+        assert_eq!(super::read(HEAD).unwrap(), PodTolerationRestriction::default());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use proptest::{option, prop_oneof};
 use serde_json::{Map, Value, json};
-use taintward_core::admission::restriction::{DEFAULTS, WHITELIST};
+use taintward_core::admission::pod_toleration_restriction::{DEFAULTS, WHITELIST};
 
 /// What is done to a pod after it was created.
 #[derive(Clone, Debug)]

@@ -58,7 +58,7 @@ pub(crate) fn of(number: usize) -> Found {
         ),
         22 => gate(
             &[
-                ("crates/core/src/start.rs", "fn d1_sources_in_order_and_clamped"),
+                ("crates/core/src/taint_start.rs", "fn d1_sources_in_order_and_clamped"),
                 ("crates/cli/tests/real/who.rs", "fn seconds_count_from_the_taint_and_saturate"),
             ],
             "years 1 and 9999 are clamped between the node's creation and the present; seconds saturate, also on a real API \

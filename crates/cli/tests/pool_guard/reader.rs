@@ -7,11 +7,13 @@
 use super::cases::{Change, Creation, Step};
 use serde_json::Value;
 use taintward_core::admission::pool::MADE_FOR;
-use taintward_core::admission::request::{Identity, Operation, PodAsked, PodBefore, PodRequest, Requester};
-use taintward_core::fact::Owner;
+use taintward_core::admission::request::{
+    AdmittedPod, Operation, PodIdentity, PodRequest, PreviousPod, Requester,
+};
+use taintward_core::fact::PodOwnerKind;
 use taintward_core::scheduling::{NodeOperator, NodeRequirement, NodeTerm};
-use taintward_core::taint::Effect;
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::taint::TaintEffect;
+use taintward_core::toleration::{Toleration, TolerationOperator};
 
 pub(crate) fn creation(case: &Creation) -> PodRequest {
     let pod = pod(&case.pod, case.namespace);
@@ -29,7 +31,7 @@ pub(crate) fn change(case: &Change) -> PodRequest {
         Step::Label | Step::Ephemeral => {}
     }
     let made_for = old.identity.made_for;
-    let old = Some(PodBefore { tolerations: old.tolerations, gated: old.gated, made_for });
+    let old = Some(PreviousPod { tolerations: old.tolerations, gated: old.gated, made_for });
     PodRequest { operation: Operation::Update, requester: Some(requester(case.by)), pod: new, old }
 }
 
@@ -46,16 +48,16 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-fn pod(pod: &Value, namespace: &str) -> PodAsked {
+fn pod(pod: &Value, namespace: &str) -> AdmittedPod {
     let (metadata, spec) = (&pod["metadata"], &pod["spec"]);
     let daemon = list(&metadata["ownerReferences"]).any(|owner| owner["kind"] == "DaemonSet");
     let required = &spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
-    PodAsked {
-        identity: Identity {
+    AdmittedPod {
+        identity: PodIdentity {
             namespace: namespace.into(),
             service_account: text(&spec["serviceAccountName"]).into(),
             priority_class: text(&spec["priorityClassName"]).into(),
-            owner: if daemon { Owner::DaemonSet } else { Owner::Other },
+            owner: if daemon { PodOwnerKind::DaemonSet } else { PodOwnerKind::Other },
             mirror: metadata["annotations"].get("kubernetes.io/config.mirror").is_some(),
             made_for: text(&metadata["annotations"][MADE_FOR]).into(),
         },
@@ -63,16 +65,16 @@ fn pod(pod: &Value, namespace: &str) -> PodAsked {
         required: required.is_object().then(|| list(&required["nodeSelectorTerms"]).map(term).collect()),
         node: spec["nodeName"].as_str().map(Into::into),
         gated: list(&spec["schedulingGates"]).next().is_some(),
-        ..PodAsked::default()
+        ..AdmittedPod::default()
     }
 }
 
 fn toleration(one: &Value) -> Toleration {
     Toleration {
         key: text(&one["key"]).into(),
-        operator: Operator::new(text(&one["operator"])),
+        operator: TolerationOperator::new(text(&one["operator"])),
         value: text(&one["value"]).into(),
-        effect: one["effect"].as_str().map(Effect::new),
+        effect: one["effect"].as_str().map(TaintEffect::new),
         seconds: one["tolerationSeconds"].as_i64(),
     }
 }

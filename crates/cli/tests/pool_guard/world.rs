@@ -16,7 +16,7 @@ use taintward_client::decode::{Decoded, Fact, SeenPool};
 use taintward_client::pools::{KNOWN_NODES, UNKNOWN_NODES};
 use taintward_cluster::api::Patch;
 use taintward_cluster::{Account, Api, ApiError, Audit, Cluster, Options, Tools, wait};
-use taintward_core::admission::pool::{MADE_FOR, Pool};
+use taintward_core::admission::pool::{DedicatedPool, MADE_FOR};
 use taintward_core::scheduling::Labels;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -40,7 +40,7 @@ pub(crate) struct World {
     labels: BTreeMap<&'static str, Labels>,
     /// What `taintward install` prints.
     printed: Vec<Value>,
-    pools: Vec<Pool>,
+    pools: Vec<DedicatedPool>,
 }
 
 impl World {
@@ -94,7 +94,7 @@ impl World {
     }
 
     /// Those that have a say, as the core sees them.
-    pub(crate) fn pools(&self) -> &[Pool] {
+    pub(crate) fn pools(&self) -> &[DedicatedPool] {
         &self.pools
     }
 
@@ -268,12 +268,12 @@ fn answer(told: Result<Value, ApiError>) -> Answer {
 }
 
 /// The pools of which the policies hold, out of their objects.
-fn pools(uids: &BTreeMap<&'static str, String>) -> Vec<Pool> {
+fn pools(uids: &BTreeMap<&'static str, String>) -> Vec<DedicatedPool> {
     let said = plots().into_iter().filter(|plot| plot.lot != Lot::Refused).map(|plot| {
         let object = json!({"metadata": {"name": plot.name, "uid": uids[plot.name]}, "spec": plot.spec});
         let bytes = object.to_string();
         let Decoded::Fact(seen) = SeenPool::from_json(bytes.as_bytes()) else { panic!("{bytes}") };
-        Pool { leaving: plot.lot == Lot::Leaving, ..seen.pool }
+        DedicatedPool { leaving: plot.lot == Lot::Leaving, ..seen.pool }
     });
     said.collect()
 }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 use std::borrow::Cow;
-use taintward_core::names::{PodName, Uid, Version};
+use taintward_core::identity::{PodName, ResourceVersion, Uid};
 use taintward_core::time::Wall;
 
 pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
@@ -28,7 +28,7 @@ const MESSAGE: &str = "Taint manager: deleting due to NoExecute taint";
 
 /// The strategic merge patch that puts the condition on; UID and version in it make the server refuse another
 /// incarnation or another state.
-pub(crate) fn mark(uid: &Uid, version: Option<Version>, generation: u32, transition: Wall) -> Bytes {
+pub(crate) fn mark(uid: &Uid, version: Option<ResourceVersion>, generation: u32, transition: Wall) -> Bytes {
     let mut condition = json!({
         "type": CONDITION,
         "status": "True",
@@ -56,7 +56,7 @@ pub(crate) fn unmark(uid: &Uid, version: &str) -> Bytes {
 }
 
 /// DeleteOptions with preconditions and nothing else: the grace period is the pod's own.
-pub(crate) fn delete(uid: &Uid, version: Option<Version>) -> Bytes {
+pub(crate) fn delete(uid: &Uid, version: Option<ResourceVersion>) -> Bytes {
     let mut conditions = json!({ "uid": uid.to_string() });
     if let Some(version) = version {
         conditions["resourceVersion"] = json!(version.to_string());
@@ -67,7 +67,7 @@ pub(crate) fn delete(uid: &Uid, version: Option<Version>) -> Bytes {
 }
 
 /// An eviction (`policy/v1`) of this incarnation in this version, with the pod's own grace period.
-pub(crate) fn evict(pod: &PodName, uid: &Uid, version: Option<Version>) -> Bytes {
+pub(crate) fn evict(pod: &PodName, uid: &Uid, version: Option<ResourceVersion>) -> Bytes {
     let mut conditions = json!({ "uid": uid.to_string() });
     if let Some(version) = version {
         conditions["resourceVersion"] = json!(version.to_string());
@@ -80,7 +80,7 @@ pub(crate) fn evict(pod: &PodName, uid: &Uid, version: Option<Version>) -> Bytes
 }
 
 /// The version of the object in an answer.
-pub(crate) fn version_of(body: &[u8]) -> Option<Version> {
+pub(crate) fn version_of(body: &[u8]) -> Option<ResourceVersion> {
     #[derive(Deserialize)]
     struct Object<'a> {
         #[serde(borrow)]
@@ -93,7 +93,7 @@ pub(crate) fn version_of(body: &[u8]) -> Option<Version> {
         resource_version: Cow<'a, str>,
     }
     let object: Object<'_> = serde_json::from_slice(body).ok()?;
-    Version::parse(&object.metadata.resource_version)
+    ResourceVersion::parse(&object.metadata.resource_version)
 }
 
 /// What a pod says about our condition.
@@ -184,7 +184,7 @@ mod tests {
     fn the_version_of_an_answer() {
         assert_eq!(
             version_of(br#"{"kind":"x","metadata":{"name":"a","resourceVersion":"42"}}"#),
-            Some(Version(42))
+            Some(ResourceVersion(42))
         );
         assert_eq!(version_of(br#"{"metadata":{"resourceVersion":"abc"}}"#), None);
         assert_eq!(version_of(b"not json"), None);

@@ -2,7 +2,7 @@
 //! Room:     live reads of a node and its lease; taints, conditions and labels of a node; the readiness of its pods.
 //! Comes in: what the engine pulled, for an incarnation and, where given, a version.
 //! Goes out: what was read; a node's new version; a [`Refusal`].
-//! Keeps:    what was decided by one state is never written onto another: that is a [`Failure::Conflict`].
+//! Keeps:    what was decided by one state is never written onto another: that is a [`ApiFailure::Conflict`].
 //! Not here: what is written, and in which words (the core); the JSON of it (`health/bodies.rs`, `health/taints.rs`).
 
 use super::bodies::{ACCEPT_METADATA, STRATEGIC, version_of};
@@ -13,10 +13,12 @@ use crate::decode::{Encoding, Fact, NODE_LEASES, SeenNode, foreign_type};
 use bodies::{NodeAsRead, Readiness};
 use bytes::Bytes;
 use http::Method;
-use taintward_core::effect::Failure;
-use taintward_core::engine::Reading;
-use taintward_core::health::{ConditionKind, Confirmation, Expiry, NodeRef, OwnTaints};
-use taintward_core::names::{NodeName, PodName, Uid, Version};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::LiveRead;
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{
+    ConditionExpiry, ConditionKind, LiveNodeAndLease, ManagedTaints, NodeRef,
+};
 use taintward_core::time::Wall;
 
 mod bodies;
@@ -29,18 +31,18 @@ const TRIES: usize = 3;
 
 impl Actor {
     /// Reads a node and its lease as they are now, both at once, past all caches of the server (S7, P16). What an API
-    /// server says is not there is [`Reading::Absent`]; anybody else's 404 is no answer.
+    /// server says is not there is [`LiveRead::Absent`]; anybody else's 404 is no answer.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing is known of either.
-    pub async fn read_health(&self, node: &NodeName) -> Result<Confirmation, Refusal> {
+    pub async fn read_health(&self, node: &NodeName) -> Result<LiveNodeAndLease, Refusal> {
         // The node's path first: without a name the lease's would be that of all leases.
         let (node, lease) = (Resource::node(node, "")?, Resource::lease(NODE_LEASES, node.as_str())?);
         let (node, lease) = futures::try_join!(
             self.find(&node, |seen: SeenNode| seen.health),
             self.find(&lease, |lease| lease)
         )?;
-        Ok(Confirmation { node, lease })
+        Ok(LiveNodeAndLease { node, lease })
     }
 
     /// Puts own taints on and takes own ones off, in one write (NL-20, NL-45), leaving all others as they are (S8).
@@ -50,15 +52,15 @@ impl Actor {
     /// `timeAdded`. Where nothing is to do, nothing is written. The answer is the node's version.
     ///
     /// # Errors
-    /// A [`Refusal`]; [`Failure::Conflict`] if the node is another one, or another version, by now.
+    /// A [`Refusal`]; [`ApiFailure::Conflict`] if the node is another one, or another version, by now.
     pub async fn write_taints(
         &self,
         node: &NodeRef,
-        version: Option<Version>,
-        add: OwnTaints,
-        remove: OwnTaints,
+        version: Option<ResourceVersion>,
+        add: ManagedTaints,
+        remove: ManagedTaints,
         at: Wall,
-    ) -> Result<Option<Version>, Refusal> {
+    ) -> Result<Option<ResourceVersion>, Refusal> {
         let resource = Resource::node(&node.name, "")?;
         self.as_one(&resource, async {
             let seen = self.look(&resource, Ask::default(), &node.uid, version).await?;
@@ -81,19 +83,19 @@ impl Actor {
     /// version, if none is given: it is demanded in any case.
     ///
     /// # Errors
-    /// A [`Refusal`]; [`Failure::Conflict`] if the node is another one, or another version, by now.
+    /// A [`Refusal`]; [`ApiFailure::Conflict`] if the node is another one, or another version, by now.
     pub async fn declare(
         &self,
         node: &NodeRef,
-        version: Option<Version>,
-        conditions: &[(ConditionKind, Expiry)],
+        version: Option<ResourceVersion>,
+        conditions: &[(ConditionKind, ConditionExpiry)],
         at: Wall,
-    ) -> Result<Option<Version>, Refusal> {
+    ) -> Result<Option<ResourceVersion>, Refusal> {
         if conditions.is_empty() {
             return Ok(version);
         }
         let status = Resource::node(&node.name, "status")?;
-        let needs_creation = conditions.iter().any(|(_, expiry)| *expiry == Expiry::NeverPosted);
+        let needs_creation = conditions.iter().any(|(_, expiry)| *expiry == ConditionExpiry::NeverPosted);
         self.as_one(&status, async {
             let (demanded, created) = match version {
                 Some(version) if !needs_creation => (version.0.to_string(), None),
@@ -112,14 +114,14 @@ impl Actor {
     /// Writes the labels of old, those that are given (NL-8).
     ///
     /// # Errors
-    /// A [`Refusal`]; [`Failure::Conflict`] if the node is another one, or another version, by now.
+    /// A [`Refusal`]; [`ApiFailure::Conflict`] if the node is another one, or another version, by now.
     pub async fn label(
         &self,
         node: &NodeRef,
-        version: Option<Version>,
+        version: Option<ResourceVersion>,
         os: Option<&str>,
         arch: Option<&str>,
-    ) -> Result<Option<Version>, Refusal> {
+    ) -> Result<Option<ResourceVersion>, Refusal> {
         let resource = Resource::node(&node.name, "")?;
         let Some(body) = bodies::label(&node.uid, version, os, arch) else { return Ok(version) };
         self.write(&resource, patch(MERGE, body)).await
@@ -129,7 +131,7 @@ impl Actor {
     /// such condition, or it says False already.
     ///
     /// # Errors
-    /// A [`Refusal`]; [`Failure::Conflict`] if the pod is another one by now or keeps changing.
+    /// A [`Refusal`]; [`ApiFailure::Conflict`] if the pod is another one by now or keeps changing.
     pub async fn unready(&self, pod: &PodName, uid: &Uid, at: Wall) -> Result<bool, Refusal> {
         let (read, write) = (Resource::pod(pod, "")?, Resource::pod(pod, "status")?);
         self.as_one(&write, async {
@@ -144,7 +146,7 @@ impl Actor {
                 let body = bodies::unready(uid, &seen.metadata.resource_version, at);
                 tries -= 1;
                 match self.write(&write, patch(STRATEGIC, body)).await {
-                    Err(Refusal { failure: Failure::Conflict, .. }) if tries > 0 => {}
+                    Err(Refusal { failure: ApiFailure::Conflict, .. }) if tries > 0 => {}
                     other => return other.map(|_| true),
                 }
             }
@@ -171,10 +173,10 @@ impl Actor {
         &self,
         on: &Resource<'_>,
         part: impl FnOnce(F) -> P,
-    ) -> Result<Reading<P>, Refusal> {
+    ) -> Result<LiveRead<P>, Refusal> {
         let ask = whole();
         match self.read(on, ask).await {
-            Err(Refusal { failure: Failure::NotFound, .. }) => Ok(Reading::Absent),
+            Err(Refusal { failure: ApiFailure::NotFound, .. }) => Ok(LiveRead::NotFound),
             read => read.map(|object| reading(object.map(part))),
         }
     }
@@ -185,7 +187,7 @@ impl Actor {
         on: &Resource<'_>,
         ask: Ask,
         uid: &Uid,
-        version: Option<Version>,
+        version: Option<ResourceVersion>,
     ) -> Result<NodeAsRead, Refusal> {
         let answer = self.send(Method::GET, on, "", ask).await?;
         let seen = NodeAsRead::read(&answer.body).map_err(|why| Refusal::unreadable(on, &why))?;
@@ -193,7 +195,7 @@ impl Actor {
         Ok(seen)
     }
 
-    async fn write(&self, on: &Resource<'_>, ask: Ask) -> Result<Option<Version>, Refusal> {
+    async fn write(&self, on: &Resource<'_>, ask: Ask) -> Result<Option<ResourceVersion>, Refusal> {
         let answer = self.send(Method::PATCH, on, MANAGED, ask).await?;
         Ok(version_of(&answer.body))
     }
@@ -205,13 +207,13 @@ fn patch(content: &'static str, body: Bytes) -> Ask {
 
 impl bodies::Metadata {
     /// Whether it is still what the decision was made for.
-    fn demand(&self, on: &Resource<'_>, uid: &Uid, version: Option<Version>) -> Result<(), Refusal> {
-        let conflict = |message| Err(Refusal::ours(Failure::Conflict, message));
+    fn demand(&self, on: &Resource<'_>, uid: &Uid, version: Option<ResourceVersion>) -> Result<(), Refusal> {
+        let conflict = |message| Err(Refusal::ours(ApiFailure::Conflict, message));
         if Uid::new(&self.uid) != *uid {
             return conflict(format!("{on} is another one by now (UID {}, not {uid})", quiet(&self.uid)));
         }
         match version {
-            Some(version) if Version::parse(&self.resource_version) != Some(version) => {
+            Some(version) if ResourceVersion::parse(&self.resource_version) != Some(version) => {
                 let (now, then) = (quiet(&self.resource_version), version.0);
                 conflict(format!("{on} has changed since it was decided about (version {now}, not {then})"))
             }

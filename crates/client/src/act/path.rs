@@ -7,8 +7,8 @@
 use super::Refusal;
 use crate::event::EventsApi;
 use std::fmt;
-use taintward_core::effect::Failure;
-use taintward_core::names::{NodeName, PodName};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::{NodeName, PodName};
 use taintward_core::text::is_hazard;
 
 /// One object, or the collection a new one is posted to.
@@ -161,7 +161,7 @@ fn segment(text: &str) -> bool {
 
 fn no_name(what: &str, text: &str) -> Refusal {
     let message = format!("nothing was sent: \"{}\" cannot be the {what} of an object", quiet(text));
-    Refusal::ours(Failure::Rejected, message)
+    Refusal::ours(ApiFailure::Rejected, message)
 }
 
 pub(crate) fn push_encoded(path: &mut String, text: &str) {
@@ -217,7 +217,7 @@ mod tests {
     fn a_name_that_could_mean_more_is_refused() {
         for name in ["", ".", "..", "a/b", "a%2fb", "a\nb"] {
             let refused = Resource::pod(&PodName::new("shop", name), "").unwrap_err();
-            assert_eq!(refused.failure, Failure::Rejected, "{name:?}");
+            assert_eq!(refused.failure, ApiFailure::Rejected, "{name:?}");
             assert!(refused.message.starts_with("nothing was sent"), "{refused}");
             assert!(Resource::node(&NodeName::new(name), "").is_err(), "{name:?}");
         }

@@ -16,10 +16,10 @@ use crate::pools::{KNOWN_NODES, KnownNodes, MemberObject, finalizer_patch};
 use bytes::Bytes;
 use http::Method;
 use std::time::Duration;
-use taintward_core::admission::pool::{NodeEdits, NodeFacts, Trespasser};
-use taintward_core::effect::Failure;
-use taintward_core::fact::Standing;
-use taintward_core::names::NodeName;
+use taintward_core::admission::pool::{NodeEdits, PoolNode, UnauthorizedPod};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::fact::PodLifePhase;
+use taintward_core::identity::NodeName;
 
 const MERGE: &str = "application/merge-patch+json";
 
@@ -49,7 +49,7 @@ impl Actor {
     /// The answer is the node afterwards; where nothing is to do nothing is written.
     ///
     /// # Errors
-    /// A [`Refusal`]; [`Failure::Conflict`] if node or pool are others by now, [`Failure::NotFound`] if there is no such
+    /// A [`Refusal`]; [`ApiFailure::Conflict`] if node or pool are others by now, [`ApiFailure::NotFound`] if there is no such
     /// node.
     pub async fn write_member(
         &self,
@@ -62,7 +62,7 @@ impl Actor {
             let answer = self.send(Method::GET, &on, "", ask).await?;
             let object = MemberObject::read(&answer.body).map_err(|why| Refusal::unreadable(&on, &why))?;
             let Intent { edits, pool } = intent(object.seen());
-            let misfit = |why: String| Refusal::ours(Failure::Conflict, why);
+            let misfit = |why: String| Refusal::ours(ApiFailure::Conflict, why);
             let Some(body) = object.patch(&edits).map_err(|why| misfit(why.to_string()))? else {
                 return Ok(MemberNow { seen: object.seen().clone(), written: false });
             };
@@ -82,7 +82,7 @@ impl Actor {
         let ask = Ask { caution: Caution::Absence, ..Ask::default() };
         let found = match self.send(Method::GET, &on, "", ask).await {
             Ok(answer) => Some(read::<SeenPool>(&on, &answer)?),
-            Err(Refusal { failure: Failure::NotFound, .. }) => None,
+            Err(Refusal { failure: ApiFailure::NotFound, .. }) => None,
             Err(refusal) => return Err(refusal),
         };
         let same = found.is_some_and(|now| {
@@ -90,13 +90,13 @@ impl Actor {
                 && now.generation == seen.generation
                 && now.finalizers == seen.finalizers
                 && now.pool.leaving == seen.pool.leaving
-                && now.pool.past == seen.pool.past
+                && now.pool.applied_marks == seen.pool.applied_marks
         });
         match same {
             true => Ok(()),
             false => {
                 let message = format!("{on} is not any more what was decided by");
-                Err(Refusal::ours(Failure::Conflict, message))
+                Err(Refusal::ours(ApiFailure::Conflict, message))
             }
         }
     }
@@ -105,7 +105,7 @@ impl Actor {
     /// thing that kept it.
     ///
     /// # Errors
-    /// A [`Refusal`]; [`Failure::Conflict`] if the pool is another one, or another version, by now.
+    /// A [`Refusal`]; [`ApiFailure::Conflict`] if the pool is another one, or another version, by now.
     pub async fn hold_pool(&self, seen: &SeenPool, hold: bool) -> Result<Option<SeenPool>, Refusal> {
         let on = Resource::pool(&seen.pool.name, "")?;
         let Some(body) = finalizer_patch(seen, hold) else { return Ok(Some(seen.clone())) };
@@ -117,7 +117,7 @@ impl Actor {
     /// Writes a pool's status, as [`crate::pools::status_patch`] has it.
     ///
     /// # Errors
-    /// A [`Refusal`]; [`Failure::Conflict`] if the pool is another one, or another version, by now.
+    /// A [`Refusal`]; [`ApiFailure::Conflict`] if the pool is another one, or another version, by now.
     pub async fn write_pool_status(&self, name: &str, body: Bytes) -> Result<SeenPool, Refusal> {
         let on = Resource::pool(name, "status")?;
         let answer = self.send(Method::PATCH, &on, MANAGED, merge(body)).await?;
@@ -128,14 +128,14 @@ impl Actor {
     /// reads it. Whether it is there.
     ///
     /// # Errors
-    /// A [`Refusal`]; [`Failure::Conflict`] if somebody else writes it at the same moment.
+    /// A [`Refusal`]; [`ApiFailure::Conflict`] if somebody else writes it at the same moment.
     pub async fn write_known_nodes(&self, namespace: &str, known: &KnownNodes) -> Result<bool, Refusal> {
         let on = Resource::config_map(namespace, KNOWN_NODES)?;
         self.as_one(&on, async {
             let ask = Ask { caution: Caution::Absence, ..Ask::default() };
             let answer = match self.send(Method::GET, &on, "", ask).await {
                 Ok(answer) => answer,
-                Err(Refusal { failure: Failure::NotFound, .. }) => return Ok(false),
+                Err(Refusal { failure: ApiFailure::NotFound, .. }) => return Ok(false),
                 Err(refusal) => return Err(refusal),
             };
             let body = known.patch(&answer.body).map_err(|why| Refusal::unreadable(&on, &why))?;
@@ -151,15 +151,15 @@ impl Actor {
     /// namespace and pod are read, and `is_still` is asked with what they say. The API server heeds disruption budgets.
     ///
     /// # Errors
-    /// A [`Refusal`]; [`Failure::Conflict`] if any of them is another by now, [`Failure::NotFound`] if one is gone,
-    /// [`Failure::Throttled`] if a budget stands in the way.
+    /// A [`Refusal`]; [`ApiFailure::Conflict`] if any of them is another by now, [`ApiFailure::NotFound`] if one is gone,
+    /// [`ApiFailure::Throttled`] if a budget stands in the way.
     pub async fn evict_trespasser(
         &self,
-        trespasser: &Trespasser,
+        trespasser: &UnauthorizedPod,
         pool: &SeenPool,
         is_still: impl FnOnce(&SeenMember, &SeenNamespace, &SeenPod) -> bool,
     ) -> Result<(), Refusal> {
-        let Trespasser { uid, pod, node } = trespasser;
+        let UnauthorizedPod { uid, pod, node } = trespasser;
         let (of_node, of_pod) = (Resource::node(node, "")?, Resource::pod(pod, "")?);
         let of_namespace = Resource::named("", "namespaces", "", pod.namespace())?;
         let eviction = Resource::pod(pod, "eviction")?;
@@ -169,9 +169,9 @@ impl Actor {
             let namespace: SeenNamespace = self.as_it_is(&of_namespace).await?;
             let seen: SeenPod = self.as_it_is(&of_pod).await?;
             let same = seen.pod.uid == *uid && seen.pod.node == *node && !seen.over;
-            if !same || seen.pod.standing != Standing::Live || !is_still(&member, &namespace, &seen) {
+            if !same || seen.pod.standing != PodLifePhase::Live || !is_still(&member, &namespace, &seen) {
                 let message = format!("{of_pod} is not any more what was decided by");
-                return Err(Refusal::ours(Failure::Conflict, message));
+                return Err(Refusal::ours(ApiFailure::Conflict, message));
             }
             let body = bodies::evict(pod, uid, seen.pod.version);
             let ask = Ask { body, caution: Caution::Absence, ..Ask::default() };
@@ -190,7 +190,7 @@ impl Actor {
     ///
     /// # Errors
     /// A [`Refusal`], also if one of them cannot be read: then nobody knows what is on it.
-    pub async fn list_members(&self) -> Result<Vec<NodeFacts>, Refusal> {
+    pub async fn list_members(&self) -> Result<Vec<PoolNode>, Refusal> {
         let nodes = Listing { group: "", plural: "nodes", namespace: "", selector: "", fields: "" };
         let mut all = Vec::new();
         pages(&self.client, nodes, PAGE_PATIENCE, &mut |body| match SeenMember::from_json(body) {

@@ -1,5 +1,5 @@
 //! # Refusal: a request that did not do what was asked
-//! Room:     from HTTP and the network to the core's [`Failure`], and one sentence for people.
+//! Room:     from HTTP and the network to the core's [`ApiFailure`], and one sentence for people.
 //! Comes in: status, headers, body of an answer; errors of the client.
 //! Goes out: [`Refusal`].
 //! Not here: what to do about it (the core).
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use std::error::Error;
 use std::time::Duration;
-use taintward_core::effect::Failure;
+use taintward_core::api_error::ApiFailure;
 use taintward_core::time::Span;
 
 /// The longest patience a server can ask for; one that says a year is asked again before.
@@ -24,7 +24,7 @@ const RETRY_AFTER_MAX: Span = Span::from_secs(30);
 #[error("{message}")]
 pub struct Refusal {
     /// What it means for the next decision.
-    pub failure: Failure,
+    pub failure: ApiFailure,
     /// What, why, and the way out: one line, harmless to print, bounded.
     pub message: String,
     /// Whether the server has too much to do, as far as this tells: 429, a 502, 503 or 504 that is not a webhook's word,
@@ -77,14 +77,14 @@ impl Refusal {
             headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let said = status_from_body(content_type, body).unwrap_or_default();
         let failure = match status.as_u16() {
-            404 if caution == Caution::Absence && said.reason != "NotFound" => Failure::Unavailable,
-            404 => Failure::NotFound,
-            409 => Failure::Conflict,
-            422 if is_precondition(body, caution) => Failure::Conflict,
-            401 | 403 => Failure::Forbidden,
-            429 => Failure::Throttled(retry_after(headers, said.retry_after_seconds)),
-            400..=499 => Failure::Rejected,
-            _ => Failure::Unavailable,
+            404 if caution == Caution::Absence && said.reason != "NotFound" => ApiFailure::Unavailable,
+            404 => ApiFailure::NotFound,
+            409 => ApiFailure::Conflict,
+            422 if is_precondition(body, caution) => ApiFailure::Conflict,
+            401 | 403 => ApiFailure::Forbidden,
+            429 => ApiFailure::Throttled(retry_after(headers, said.retry_after_seconds)),
+            400..=499 => ApiFailure::Rejected,
+            _ => ApiFailure::Unavailable,
         };
         let why = match who(&said.message) {
             // The rest of the sentence is what the way out says.
@@ -102,11 +102,11 @@ impl Refusal {
         if let Some(NoCredentials(why)) = find(why) {
             let message =
                 format!("{} {on}: nothing was sent: no credentials: {}", verb(method, on), quiet(why));
-            return Self::ours(Failure::Unavailable, message);
+            return Self::ours(ApiFailure::Unavailable, message);
         }
         let why = quiet(essence(&chain(why)));
         let message = format!("{} {on}: no answer from the API server: {why}", verb(method, on));
-        Self { failure: Failure::Unavailable, message, overload: true }
+        Self { failure: ApiFailure::Unavailable, message, overload: true }
     }
 
     /// No answer in time: the server may have carried it out or not (P31).
@@ -115,18 +115,18 @@ impl Refusal {
         let unknown = if *method == Method::GET { "" } else { "; whether it was carried out is unknown" };
         let message =
             format!("{} {on}: no answer from the API server within {limit:?}{unknown}", verb(method, on));
-        Self { failure: Failure::Unavailable, message, overload: true }
+        Self { failure: ApiFailure::Unavailable, message, overload: true }
     }
 
     /// What was found out here, not said by the server.
-    pub const fn ours(failure: Failure, message: String) -> Self {
+    pub const fn ours(failure: ApiFailure, message: String) -> Self {
         Self { failure, message, overload: false }
     }
 
     /// The request could not be put together.
     pub(crate) fn unsent(method: &Method, on: &Resource<'_>, why: &dyn Error) -> Self {
         let message = format!("{} {on}: nothing was sent: {}", verb(method, on), quiet(&chain(why)));
-        Self::ours(Failure::Rejected, message)
+        Self::ours(ApiFailure::Rejected, message)
     }
 
     /// Our own limit of requests a second leaves no turn within the request's time: nothing was sent.
@@ -136,19 +136,19 @@ impl Refusal {
             verb(method, on),
             wait.as_secs_f64()
         );
-        Self::ours(Failure::Throttled(Some(wait)), message)
+        Self::ours(ApiFailure::Throttled(Some(wait)), message)
     }
 
     /// Something answers that is no API server: whether it handed the request on is unknown.
     pub(crate) fn foreign(method: &Method, on: &Resource<'_>, content_type: &str) -> Self {
         let message = format!("{} {on}: {}", verb(method, on), foreign_type(content_type));
-        Self::ours(Failure::Unavailable, message)
+        Self::ours(ApiFailure::Unavailable, message)
     }
 
     /// The answer is no such object as was asked for.
     pub(crate) fn unreadable(on: &Resource<'_>, why: &str) -> Self {
         let message = format!("get {on}: the answer cannot be read: {}", quiet(why));
-        Self::ours(Failure::Unavailable, message)
+        Self::ours(ApiFailure::Unavailable, message)
     }
 }
 

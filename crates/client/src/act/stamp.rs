@@ -8,7 +8,7 @@ use super::bodies::second_time;
 use bytes::Bytes;
 use serde_json::json;
 use taintward_core::fact::NodeFact;
-use taintward_core::names::Version;
+use taintward_core::identity::ResourceVersion;
 use taintward_core::time::Wall;
 
 pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
@@ -17,7 +17,7 @@ pub(crate) const JSON_PATCH: &str = "application/json-patch+json";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamped {
     /// The taint carries the time; the node has this version.
-    Done(Option<Version>),
+    Done(Option<ResourceVersion>),
     /// There is no such taint, or it carries a time already: nothing was sent.
     NotNeeded,
 }

@@ -7,10 +7,10 @@
 //! Not here: reading (`json/pool.rs` and its neighbours); whether what is wanted makes sense (the core says so).
 
 use super::{Decoded, Fact, Fault, Identity, Unreadable, json, protobuf, settled};
-use taintward_core::admission::policy::Policy;
-use taintward_core::admission::pool::{NodeFacts, Pool, PoolStatus};
-use taintward_core::admission::request::NamespaceFacts;
-use taintward_core::names::{Uid, Version};
+use taintward_core::admission::policy::TolerationPolicy;
+use taintward_core::admission::pool::{DedicatedPool, PoolNode, PoolStatus};
+use taintward_core::admission::request::NamespaceFact;
+use taintward_core::identity::{ResourceVersion, Uid};
 use taintward_core::time::Wall;
 
 /// The group of the custom resources.
@@ -22,13 +22,13 @@ pub struct SeenPool {
     /// Which incarnation.
     pub uid: Uid,
     /// `metadata.resourceVersion`.
-    pub version: Option<Version>,
+    pub version: Option<ResourceVersion>,
     /// `metadata.generation`.
     pub generation: i64,
     /// `metadata.finalizers`.
     pub finalizers: Vec<Box<str>>,
-    /// What it says; [`Pool::past`] is from its status.
-    pub pool: Pool,
+    /// What it says; [`DedicatedPool::past`] is from its status.
+    pub pool: DedicatedPool,
     /// What its status says; `None` where nothing is written there that can be understood, so that it is written anew.
     pub told: Option<Told>,
 }
@@ -67,9 +67,9 @@ pub struct SeenPolicy {
     /// Which incarnation.
     pub uid: Uid,
     /// `metadata.resourceVersion`.
-    pub version: Option<Version>,
+    pub version: Option<ResourceVersion>,
     /// What it says.
-    pub policy: Policy,
+    pub policy: TolerationPolicy,
 }
 
 /// A namespace, as admission wants it.
@@ -78,11 +78,11 @@ pub struct SeenNamespace {
     /// Which incarnation.
     pub uid: Uid,
     /// `metadata.resourceVersion`.
-    pub version: Option<Version>,
+    pub version: Option<ResourceVersion>,
     /// `metadata.name`.
     pub name: Box<str>,
     /// What it says.
-    pub facts: NamespaceFacts,
+    pub facts: NamespaceFact,
 }
 
 /// A node, as pools want it.
@@ -91,14 +91,14 @@ pub struct SeenMember {
     /// Which incarnation.
     pub uid: Uid,
     /// `metadata.resourceVersion`.
-    pub version: Option<Version>,
+    pub version: Option<ResourceVersion>,
     /// What it says.
-    pub node: NodeFacts,
+    pub node: PoolNode,
     /// Its condition `Ready` is true.
     pub ready: bool,
 }
 
-fn identity(uid: &Uid, name: &str, version: Option<Version>) -> Identity {
+fn identity(uid: &Uid, name: &str, version: Option<ResourceVersion>) -> Identity {
     Identity { uid: Some(uid.clone()), name: name.to_owned(), version, ..Identity::default() }
 }
 
@@ -128,7 +128,7 @@ impl Fact for SeenPool {
         identity(&self.uid, &self.pool.name, self.version)
     }
 
-    fn version(&self) -> Option<Version> {
+    fn version(&self) -> Option<ResourceVersion> {
         self.version
     }
 }
@@ -153,7 +153,7 @@ impl Fact for SeenPolicy {
         identity(&self.uid, &self.policy.name, self.version)
     }
 
-    fn version(&self) -> Option<Version> {
+    fn version(&self) -> Option<ResourceVersion> {
         self.version
     }
 }
@@ -177,7 +177,7 @@ impl Fact for SeenNamespace {
         identity(&self.uid, &self.name, self.version)
     }
 
-    fn version(&self) -> Option<Version> {
+    fn version(&self) -> Option<ResourceVersion> {
         self.version
     }
 }
@@ -201,7 +201,7 @@ impl Fact for SeenMember {
         identity(&self.uid, &self.node.name, self.version)
     }
 
-    fn version(&self) -> Option<Version> {
+    fn version(&self) -> Option<ResourceVersion> {
         self.version
     }
 }

@@ -5,11 +5,11 @@
 //! Not here: reading (`protobuf.rs`, `json.rs`).
 
 use super::{Decoded, Fact, Identity, SeenMember, json, protobuf, settled};
-use taintward_core::admission::pool::ResidentFact;
+use taintward_core::admission::pool::PodOnNodeFact;
 use taintward_core::admission::request;
-use taintward_core::fact::{NodeFact, PodFact, Standing};
-use taintward_core::health::{self, LeaseFact, Status};
-use taintward_core::names::{NodeName, Version};
+use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
+use taintward_core::identity::{NodeName, ResourceVersion};
+use taintward_core::node_lifecycle::{self, ConditionStatus, LeaseFact};
 
 /// The namespace of the nodes' leases (NL-10).
 pub const NODE_LEASES: &str = "kube-node-lease";
@@ -20,7 +20,7 @@ pub struct SeenNode {
     /// For who is evicted.
     pub taints: NodeFact,
     /// For the node's health.
-    pub health: health::NodeFact,
+    pub health: node_lifecycle::NodeHealthFact,
 }
 
 /// A bound pod, as each of the two engines wants it; read in one pass.
@@ -29,7 +29,7 @@ pub struct SeenPod {
     /// For who is evicted; who and where it is, for both.
     pub pod: PodFact,
     /// The status of its condition `Ready` (NL-17); `None`: it has none.
-    pub ready: Option<Status>,
+    pub ready: Option<ConditionStatus>,
     /// Its phase says that it is over, whether it is being deleted or not: for pools, as what follows.
     pub over: bool,
     /// `spec.serviceAccountName`.
@@ -42,18 +42,23 @@ pub struct SeenPod {
 
 impl SeenPod {
     /// What node health wants to know.
-    pub fn health(&self) -> health::PodFact {
+    pub fn health(&self) -> node_lifecycle::PodReadinessFact {
         let PodFact { uid, name, node, .. } = &self.pod;
-        health::PodFact { uid: uid.clone(), name: name.clone(), node: node.clone(), ready: self.ready }
+        node_lifecycle::PodReadinessFact {
+            uid: uid.clone(),
+            name: name.clone(),
+            node: node.clone(),
+            ready: self.ready,
+        }
     }
 
     /// What pools want to know; `None`: it is over, and counts for nobody.
-    pub fn resident(&self) -> Option<ResidentFact> {
+    pub fn resident(&self) -> Option<PodOnNodeFact> {
         let PodFact { uid, name, node, tolerations, owner, mirror, .. } = &self.pod;
-        (!self.over).then(|| ResidentFact {
+        (!self.over).then(|| PodOnNodeFact {
             uid: uid.clone(),
             name: name.clone(),
-            identity: request::Identity {
+            identity: request::PodIdentity {
                 namespace: name.namespace().into(),
                 service_account: self.service_account.clone(),
                 priority_class: self.priority_class.clone(),
@@ -63,7 +68,7 @@ impl SeenPod {
             },
             node: node.clone(),
             tolerations: tolerations.clone(),
-            leaving: self.pod.standing == Standing::Terminating,
+            leaving: self.pod.standing == PodLifePhase::Terminating,
         })
     }
 }
@@ -99,7 +104,7 @@ impl<F> Decoded<F> {
     }
 }
 
-fn of_node(name: &NodeName, version: Option<Version>) -> Identity {
+fn of_node(name: &NodeName, version: Option<ResourceVersion>) -> Identity {
     Identity { name: name.as_str().to_owned(), version, ..Identity::default() }
 }
 
@@ -122,7 +127,7 @@ impl Fact for SeenNode {
         self.taints.identity()
     }
 
-    fn version(&self) -> Option<Version> {
+    fn version(&self) -> Option<ResourceVersion> {
         self.taints.version
     }
 }
@@ -146,7 +151,7 @@ impl Fact for NodeForAll {
         self.node.identity()
     }
 
-    fn version(&self) -> Option<Version> {
+    fn version(&self) -> Option<ResourceVersion> {
         self.node.version()
     }
 }
@@ -170,7 +175,7 @@ impl Fact for NodeFact {
         Identity { uid: Some(self.uid.clone()), ..of_node(&self.name, self.version) }
     }
 
-    fn version(&self) -> Option<Version> {
+    fn version(&self) -> Option<ResourceVersion> {
         self.version
     }
 }
@@ -194,7 +199,7 @@ impl Fact for SeenPod {
         self.pod.identity()
     }
 
-    fn version(&self) -> Option<Version> {
+    fn version(&self) -> Option<ResourceVersion> {
         self.pod.version
     }
 }
@@ -224,7 +229,7 @@ impl Fact for PodFact {
         }
     }
 
-    fn version(&self) -> Option<Version> {
+    fn version(&self) -> Option<ResourceVersion> {
         self.version
     }
 }
@@ -248,14 +253,14 @@ impl Fact for PodAtEnd {
         self.pod.identity()
     }
 
-    fn version(&self) -> Option<Version> {
+    fn version(&self) -> Option<ResourceVersion> {
         self.pod.version
     }
 }
 
 impl PodAtEnd {
     fn of(pod: PodFact, waits_for_nothing: impl FnOnce() -> bool) -> Self {
-        let half_deleted = pod.standing == Standing::Terminating && waits_for_nothing();
+        let half_deleted = pod.standing == PodLifePhase::Terminating && waits_for_nothing();
         Self { pod, half_deleted }
     }
 }
@@ -280,7 +285,7 @@ impl Fact for LeaseFact {
         Identity { namespace: NODE_LEASES.to_owned(), ..of_node(&self.node, self.version) }
     }
 
-    fn version(&self) -> Option<Version> {
+    fn version(&self) -> Option<ResourceVersion> {
         self.version
     }
 }

@@ -12,12 +12,12 @@ use shape::{
     Bookmark, Condition, Head, LeaseObject, Managed, ManagedEntry, Meta, Owners, PodObject, Text,
     TolerationEntry,
 };
-use taintward_core::fact::{ArrivalFacts, PodFact};
-use taintward_core::health::{LeaseFact, Status};
-use taintward_core::names::{NodeName, PodName, Uid, Version};
-use taintward_core::taint::Effect;
+use taintward_core::fact::{BindingTimes, PodFact};
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{ConditionStatus, LeaseFact};
+use taintward_core::taint::TaintEffect;
 use taintward_core::time::Wall;
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::toleration::{Toleration, TolerationOperator};
 
 mod node;
 mod place;
@@ -65,7 +65,7 @@ pub(super) fn identity(bytes: &[u8]) -> Identity {
         namespace: text(meta[1]).unwrap_or_default(),
         name: text(meta[2]).unwrap_or_default(),
         node: text(spec[0]).map(|node| NodeName::new(&node)),
-        version: text(meta[3]).and_then(|version| Version::parse(&version)),
+        version: text(meta[3]).and_then(|version| ResourceVersion::parse(&version)),
     }
 }
 
@@ -126,7 +126,7 @@ pub(super) fn pod(bytes: &[u8]) -> Result<Decoded<SeenPod>, Fault> {
         mirror: annotations.is_some_and(|annotations| annotations.mirror),
         marked,
         marked_by_another: marked && marked_by_another(bytes),
-        arrival: ArrivalFacts { scheduled, started, created },
+        arrival: BindingTimes { scheduled, started, created },
     };
     let service_account = Text::or_empty(spec.service_account_name.as_ref()).into();
     Ok(Decoded::Fact(SeenPod {
@@ -160,15 +160,15 @@ fn uid<L, A>(meta: &Meta<'_, L, A>) -> Result<Uid, Fault> {
     }
 }
 
-fn version<L, A>(meta: &Meta<'_, L, A>) -> Option<Version> {
-    Version::parse(Text::or_empty(meta.resource_version.as_ref()))
+fn version<L, A>(meta: &Meta<'_, L, A>) -> Option<ResourceVersion> {
+    ResourceVersion::parse(Text::or_empty(meta.resource_version.as_ref()))
 }
 
 fn time(text: Option<&Text<'_>>, path: &str) -> Result<Option<Wall>, Fault> {
     text.map_or(Ok(None), |text| moment::from_text(text.as_str()).map_err(|fault| fault.at(path)))
 }
 
-fn owner(references: Option<&Owners>) -> taintward_core::fact::Owner {
+fn owner(references: Option<&Owners>) -> taintward_core::fact::PodOwnerKind {
     references.and_then(|references| references.0).unwrap_or_default()
 }
 
@@ -176,9 +176,9 @@ fn toleration(entry: &TolerationEntry<'_>) -> Toleration {
     let effect = Text::or_empty(entry.effect.as_ref());
     Toleration {
         key: Text::or_empty(entry.key.as_ref()).into(),
-        operator: Operator::new(Text::or_empty(entry.operator.as_ref())),
+        operator: TolerationOperator::new(Text::or_empty(entry.operator.as_ref())),
         value: Text::or_empty(entry.value.as_ref()).into(),
-        effect: Some(effect).filter(|effect| !effect.is_empty()).map(Effect::new),
+        effect: Some(effect).filter(|effect| !effect.is_empty()).map(TaintEffect::new),
         seconds: entry.toleration_seconds,
     }
 }
@@ -188,7 +188,7 @@ fn toleration(entry: &TolerationEntry<'_>) -> Toleration {
 struct Told {
     scheduled: Option<Wall>,
     marked: bool,
-    ready: Option<Status>,
+    ready: Option<ConditionStatus>,
 }
 
 fn read_conditions(conditions: &[Condition<'_>]) -> Result<Told, Fault> {

@@ -1,11 +1,11 @@
 //! # Labels: those of a node that matter
 //! Room:     the zone's labels (NL-24), the platform's (NL-8), and the one that takes a node out of the count (NL-25).
 //! Comes in: keys and values in the order of the bytes; of a key given twice the last value counts, as in Go's maps.
-//! Goes out: [`ZoneKey`], [`Platform`].
+//! Goes out: [`ZoneKey`], [`PlatformLabels`].
 //! Not here: reading maps (`protobuf.rs`, `json/shape.rs`).
 
 use std::borrow::Cow;
-use taintward_core::health::{Platform, ZoneKey, ZoneLabels};
+use taintward_core::node_lifecycle::{PlatformLabels, ZoneKey, ZoneLabels};
 
 const KEYS: [&str; 9] = [
     "failure-domain.beta.kubernetes.io/region",
@@ -39,9 +39,9 @@ impl<'a> Labels<'a> {
         self.0[4].is_some()
     }
 
-    pub(super) fn platform(&self) -> Platform {
+    pub(super) fn platform(&self) -> PlatformLabels {
         let [.., os, beta_os, arch, beta_arch] =
             self.0.each_ref().map(|value| value.as_deref().map(Box::from));
-        Platform { os, beta_os, arch, beta_arch }
+        PlatformLabels { os, beta_os, arch, beta_arch }
     }
 }

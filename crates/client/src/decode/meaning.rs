@@ -5,9 +5,9 @@
 //! Not here: reading (`protobuf.rs`, `json.rs`); decisions.
 
 use crate::act::FIELD_MANAGER;
-use taintward_core::fact::{Owner, Standing};
-use taintward_core::health::{Condition, ConditionKind, Conditions, Status};
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::fact::{PodLifePhase, PodOwnerKind};
+use taintward_core::node_lifecycle::{ConditionKind, ConditionStatus, NodeCondition, NodeConditions};
+use taintward_core::taint::{Taint, TaintEffect};
 
 /// More taints or tolerations than any object an API server stores can hold; keeps hostile bytes from growing in
 /// memory.
@@ -28,11 +28,11 @@ pub(super) fn generation(written: i64) -> u32 {
 }
 
 /// Whether the pod can still leave (D6); a deletion that was asked for comes first.
-pub(super) fn standing(deleting: bool, phase: &str) -> Standing {
+pub(super) fn standing(deleting: bool, phase: &str) -> PodLifePhase {
     match phase {
-        _ if deleting => Standing::Terminating,
-        _ if is_over(phase) => Standing::Finished,
-        _ => Standing::Live,
+        _ if deleting => PodLifePhase::Terminating,
+        _ if is_over(phase) => PodLifePhase::Finished,
+        _ => PodLifePhase::Live,
     }
 }
 
@@ -57,31 +57,31 @@ pub(super) fn is_arrival(kind: &str, status: &str) -> bool {
 }
 
 /// The status of a pod's condition `Ready`, one condition later; told in two ways it is not understood, as with nodes.
-pub(super) fn ready(before: Option<Status>, kind: &str, status: &str) -> Option<Status> {
+pub(super) fn ready(before: Option<ConditionStatus>, kind: &str, status: &str) -> Option<ConditionStatus> {
     if kind != "Ready" {
         return before;
     }
-    let status = Status::new(status);
-    Some(before.filter(|before| *before != status).map_or(status, |_| Status::Other))
+    let status = ConditionStatus::new(status);
+    Some(before.filter(|before| *before != status).map_or(status, |_| ConditionStatus::Other))
 }
 
 /// Whether a node's conditions, of which `None` are those that do not matter, say that it is ready; told in two ways it
 /// is not.
-pub(super) fn is_ready(conditions: &[Option<Condition>]) -> bool {
-    let told: Vec<Condition> = conditions.iter().flatten().copied().collect();
-    Conditions::of(&told).get(ConditionKind::Ready) == Some(Status::True)
+pub(super) fn is_ready(conditions: &[Option<NodeCondition>]) -> bool {
+    let told: Vec<NodeCondition> = conditions.iter().flatten().copied().collect();
+    NodeConditions::of(&told).get(ConditionKind::Ready) == Some(ConditionStatus::True)
 }
 
 /// The owner's kind, from its `apiVersion` and `kind`.
-pub(super) fn owner_of(api_version: &str, kind: &str) -> Owner {
+pub(super) fn owner_of(api_version: &str, kind: &str) -> PodOwnerKind {
     match (api_version.split_once('/').map(|(group, _)| group), kind) {
-        (Some("apps"), "DaemonSet") => Owner::DaemonSet,
-        (Some("batch"), "Job") => Owner::Job,
-        _ => Owner::Other,
+        (Some("apps"), "DaemonSet") => PodOwnerKind::DaemonSet,
+        (Some("batch"), "Job") => PodOwnerKind::Job,
+        _ => PodOwnerKind::Other,
     }
 }
 
 /// Whether the managed fields are worth looking at (D1): some NoExecute taint doesn't say when it was added.
 pub(super) fn needs_ownership(taints: &[Taint]) -> bool {
-    taints.iter().any(|taint| taint.effect == Effect::NoExecute && taint.time_added.is_none())
+    taints.iter().any(|taint| taint.effect == TaintEffect::NoExecute && taint.time_added.is_none())
 }

@@ -13,9 +13,9 @@ use super::wire::{Fields, Value};
 use super::{Decoded, Fault, Identity, moment};
 use std::borrow::Cow;
 use taintward_core::admission::pool::MADE_FOR;
-use taintward_core::fact::Owner;
-use taintward_core::health::LeaseFact;
-use taintward_core::names::{NodeName, Uid, Version};
+use taintward_core::fact::PodOwnerKind;
+use taintward_core::identity::{NodeName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::LeaseFact;
 use taintward_core::time::Wall;
 
 mod node;
@@ -71,7 +71,7 @@ struct Meta<'a> {
     generation: i64,
     created: Option<Wall>,
     deleting: bool,
-    owner: Option<Owner>,
+    owner: Option<PodOwnerKind>,
     mirror: bool,
     made_for: &'a str,
 }
@@ -129,7 +129,7 @@ impl<'a> Meta<'a> {
             namespace: self.namespace.to_owned(),
             name: self.name.to_owned(),
             node: node.map(NodeName::new),
-            version: Version::parse(self.version),
+            version: ResourceVersion::parse(self.version),
         }
     }
 }
@@ -190,7 +190,7 @@ fn label<'a>(value: Value<'a>, labels: &mut Labels<'a>) -> Result<(), Fault> {
 }
 
 /// What one owner reference says about the controlling owner; `None` if it is not the controlling one.
-fn owner(value: Value<'_>) -> Result<Option<Owner>, Fault> {
+fn owner(value: Value<'_>) -> Result<Option<PodOwnerKind>, Fault> {
     let (mut kind, mut group, mut controls) = ("", "", false);
     for field in Fields::of(value.bytes()?) {
         match field? {
@@ -285,7 +285,7 @@ pub(super) fn lease(message: &[u8]) -> Result<Decoded<LeaseFact>, Fault> {
     meta.uid()?;
     Ok(Decoded::Fact(LeaseFact {
         node: NodeName::new(meta.name),
-        version: Version::parse(meta.version),
+        version: ResourceVersion::parse(meta.version),
         renewed,
     }))
 }

@@ -1,36 +1,38 @@
 //! # Tolerations in an annotation
 //! Room:     the JSON lists that namespaces carry (AD-8), read as Go reads them.
 //! Comes in: the annotation's text, which may be anything.
-//! Goes out: [`Listed`]; a list that cannot be read says so, with the place.
+//! Goes out: [`TolerationListAnnotation`]; a list that cannot be read says so, with the place.
 //! Not here: tolerations of pods (`json.rs`, `protobuf/pod.rs`); what the lists do (the core).
 
 use super::meaning::LONGEST_LIST;
 use super::{Fault, harmless};
 use serde_json::{Map, Value};
-use taintward_core::admission::policy::{Asked, NOT_READY_SECONDS, UNREACHABLE_SECONDS};
-use taintward_core::admission::request::NamespaceFacts;
-use taintward_core::admission::restriction::{DEFAULTS, Listed, NamespaceLists, WHITELIST};
+use taintward_core::admission::pod_toleration_restriction::{
+    DEFAULTS, NamespaceTolerationLists, TolerationListAnnotation, WHITELIST,
+};
+use taintward_core::admission::policy::{NOT_READY_SECONDS, RequestedSeconds, UNREACHABLE_SECONDS};
+use taintward_core::admission::request::NamespaceFact;
 use taintward_core::scheduling::Labels;
-use taintward_core::taint::Effect;
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::taint::TaintEffect;
+use taintward_core::toleration::{Toleration, TolerationOperator};
 
 /// What a namespace says, from its two maps.
-pub(super) fn namespace_facts(labels: Labels, mut annotations: Labels) -> NamespaceFacts {
-    let lists = NamespaceLists {
+pub(super) fn namespace_facts(labels: Labels, mut annotations: Labels) -> NamespaceFact {
+    let lists = NamespaceTolerationLists {
         defaults: listed(annotations.get(DEFAULTS).map(AsRef::as_ref)),
         whitelist: listed(annotations.get(WHITELIST).map(AsRef::as_ref)),
     };
     let not_ready = annotations.remove(NOT_READY_SECONDS);
     let unreachable = annotations.remove(UNREACHABLE_SECONDS);
-    NamespaceFacts { labels, asked: Asked { not_ready, unreachable }, lists }
+    NamespaceFact { labels, asked: RequestedSeconds { not_ready, unreachable }, lists }
 }
 
 /// A list in an annotation (AD-8): none, an empty one where the annotation is empty or `null`, or what is written.
-pub(super) fn listed(text: Option<&str>) -> Listed {
+pub(super) fn listed(text: Option<&str>) -> TolerationListAnnotation {
     match text.map(read) {
-        None => Listed::Absent,
-        Some(Ok(tolerations)) => Listed::Present(tolerations),
-        Some(Err(fault)) => Listed::Unreadable(fault.to_string().into()),
+        None => TolerationListAnnotation::Absent,
+        Some(Ok(tolerations)) => TolerationListAnnotation::Present(tolerations),
+        Some(Err(fault)) => TolerationListAnnotation::Unreadable(fault.to_string().into()),
     }
 }
 
@@ -76,9 +78,9 @@ fn toleration(entry: &Value) -> Result<Toleration, Fault> {
     let effect = text("effect")?;
     Ok(Toleration {
         key: text("key")?.into(),
-        operator: Operator::new(text("operator")?),
+        operator: TolerationOperator::new(text("operator")?),
         value: text("value")?.into(),
-        effect: (!effect.is_empty()).then(|| Effect::new(effect)),
+        effect: (!effect.is_empty()).then(|| TaintEffect::new(effect)),
         seconds,
     })
 }
@@ -96,25 +98,25 @@ fn field<'v>(entry: &'v Map<String, Value>, name: &str) -> Result<Option<&'v Val
 mod tests {
     use super::*;
 
-    fn written(key: &str, operator: &str, effect: Option<Effect>, seconds: Option<i64>) -> Toleration {
-        let operator = Operator::new(operator);
+    fn written(key: &str, operator: &str, effect: Option<TaintEffect>, seconds: Option<i64>) -> Toleration {
+        let operator = TolerationOperator::new(operator);
         Toleration { key: key.into(), operator, value: "".into(), effect, seconds }
     }
 
     #[test]
     fn lists_are_read_as_go_reads_them() {
-        assert_eq!(listed(None), Listed::Absent);
+        assert_eq!(listed(None), TolerationListAnnotation::Absent);
         for empty in ["", "null", "[]", " [ ] "] {
-            assert_eq!(listed(Some(empty)), Listed::Present(Vec::new()), "{empty:?}");
+            assert_eq!(listed(Some(empty)), TolerationListAnnotation::Present(Vec::new()), "{empty:?}");
         }
         let all = r#"[{"key":"a","operator":"Exists","effect":"NoExecute","tolerationSeconds":-1},
                       {"KEY":"b","other":[{}],"effect":null}, null]"#;
         let expected = vec![
-            written("a", "Exists", Some(Effect::NoExecute), Some(-1)),
+            written("a", "Exists", Some(TaintEffect::NoExecute), Some(-1)),
             written("b", "", None, None),
             written("", "", None, None),
         ];
-        assert_eq!(listed(Some(all)), Listed::Present(expected));
+        assert_eq!(listed(Some(all)), TolerationListAnnotation::Present(expected));
     }
 
     #[test]
@@ -132,10 +134,10 @@ mod tests {
             ),
             (r#"[{"key":"a","Key":"b"}]"#, "[0].key: given in two spellings"),
         ] {
-            assert_eq!(listed(Some(text)), Listed::Unreadable(why.into()), "{text}");
+            assert_eq!(listed(Some(text)), TolerationListAnnotation::Unreadable(why.into()), "{text}");
         }
         for text in ["[", "[] []", "nul", "[{\"key\":}]"] {
-            assert!(matches!(listed(Some(text)), Listed::Unreadable(_)), "{text}");
+            assert!(matches!(listed(Some(text)), TolerationListAnnotation::Unreadable(_)), "{text}");
         }
     }
 }

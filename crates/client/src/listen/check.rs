@@ -26,7 +26,7 @@ use crate::decode::frames::Frames;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use taintward_core::names::Version;
+use taintward_core::identity::ResourceVersion;
 
 /// A list that is being made beside the watch.
 pub(super) enum Check {
@@ -234,7 +234,7 @@ impl<F: Fact> Session<F> {
     }
 
     /// The version that the watch has told up to, of whatever is listed at present.
-    pub(super) fn watched_up_to(&self) -> Option<Version> {
+    pub(super) fn watched_up_to(&self) -> Option<ResourceVersion> {
         match (&self.next, &self.fallback) {
             (Next::Watch(Position::Number(version)), _) | (_, Some(Position::Number(version))) => {
                 Some(*version)

@@ -16,7 +16,7 @@ use super::{Heard, Settings, StreamHealth, served};
 use crate::decode::Fact;
 use kube::Client;
 use std::time::Duration;
-use taintward_core::names::Version;
+use taintward_core::identity::ResourceVersion;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 
@@ -41,7 +41,7 @@ pub(super) struct Session<F> {
     pub(super) listing: bool,
     /// A list that is being made beside the watch, and where that stood when it was asked for.
     pub(super) check: Option<Check>,
-    pub(super) checking: Option<Version>,
+    pub(super) checking: Option<ResourceVersion>,
     pub(super) told: Told,
     pub(super) relist: Relist,
     /// Changed while somebody waits for a list.

@@ -7,19 +7,19 @@
 use super::outbox::HungUp;
 use super::trouble::Trouble;
 use std::fmt;
-use taintward_core::names::Version;
+use taintward_core::identity::ResourceVersion;
 
 /// Where a watch stands in the server's history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Position {
-    Number(Version),
+    Number(ResourceVersion),
     Opaque(String),
 }
 
 impl Position {
     /// Reads a resourceVersion; `None` if there is none.
     pub(super) fn of(text: &str) -> Option<Self> {
-        match Version::parse(text) {
+        match ResourceVersion::parse(text) {
             Some(version) => Some(Self::Number(version)),
             None if matches!(text, "" | "0") => None,
             None => Some(Self::Opaque(text.to_owned())),

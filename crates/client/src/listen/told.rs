@@ -12,7 +12,7 @@
 
 use crate::decode::Identity;
 use std::collections::HashMap;
-use taintward_core::names::Version;
+use taintward_core::identity::ResourceVersion;
 
 /// So many objects may change while a list is made: about 8 MB.
 const MOST: usize = 50_000;
@@ -20,7 +20,7 @@ const MOST: usize = 50_000;
 /// What was told of one object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct State {
-    version: Option<Version>,
+    version: Option<ResourceVersion>,
     gone: bool,
 }
 
@@ -28,7 +28,7 @@ struct State {
 pub(super) struct Told {
     states: HashMap<Box<str>, State>,
     /// The latest version of all.
-    latest: Option<Version>,
+    latest: Option<ResourceVersion>,
 }
 
 impl Told {
@@ -45,7 +45,7 @@ impl Told {
     }
 
     /// The watch stands at this version: once that is later than all, nothing older can come.
-    pub(super) fn passed(&mut self, position: Version) {
+    pub(super) fn passed(&mut self, position: ResourceVersion) {
         if self.latest.is_none_or(|latest| latest <= position) {
             self.clear();
         }
@@ -65,7 +65,7 @@ impl Told {
     }
 
     /// Whether what the list shows is news; kept if the watch, which stands at `position`, has yet to tell it.
-    pub(super) fn by_list(&mut self, object: &Identity, position: Option<Version>) -> bool {
+    pub(super) fn by_list(&mut self, object: &Identity, position: Option<ResourceVersion>) -> bool {
         let name = name(object);
         if self.states.get(&name).is_some_and(|told| told.version.is_none() || object.version <= told.version)
         {
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     fn object(name: &str, version: u64) -> Identity {
-        let version = Some(version).filter(|version| *version > 0).map(Version);
+        let version = Some(version).filter(|version| *version > 0).map(ResourceVersion);
         Identity { name: name.to_owned(), version, ..Identity::default() }
     }
 
@@ -102,7 +102,7 @@ mod tests {
     fn what_is_not_newer_than_the_watch_told_is_no_news_in_a_list() {
         let mut told = Told::default();
         assert!(told.by_watch(&object("a", 7), false, true));
-        let at = Some(Version(7));
+        let at = Some(ResourceVersion(7));
         let news = [6, 7, 8].map(|version| told.by_list(&object("a", version), at));
         assert_eq!(news, [false, false, true]);
         assert!(!told.by_watch(&object("a", 7), false, true), "the list was ahead");
@@ -132,10 +132,10 @@ mod tests {
     #[test]
     fn all_is_forgotten_once_the_watch_has_passed_it_and_there_is_never_too_much() {
         let mut told = Told::default();
-        told.by_list(&object("a", 9), Some(Version(5)));
-        told.passed(Version(8));
+        told.by_list(&object("a", 9), Some(ResourceVersion(5)));
+        told.passed(ResourceVersion(8));
         assert!(!told.by_watch(&object("a", 8), false, false));
-        told.passed(Version(9));
+        told.passed(ResourceVersion(9));
         assert!(told.is_empty());
         for number in 0..2 * MOST {
             told.by_watch(&object(&number.to_string(), 1), false, true);

@@ -16,7 +16,7 @@ use crate::decode::event::{self, Event};
 use crate::decode::frames::Frames;
 use crate::decode::{ApiStatus, Decoded, Encoding, Fact, Identity, Unreadable};
 use std::time::Duration;
-use taintward_core::names::Version;
+use taintward_core::identity::ResourceVersion;
 use tokio::time::{Instant, sleep_until};
 
 /// What the present event belongs to.
@@ -247,7 +247,7 @@ impl<F: Fact> Session<F> {
 
     /// Moves the position on. One that moves back means the server's store was replaced by an older one: its history is
     /// another, and waiting for versions to come round again would be deafness.
-    fn advance(&mut self, version: Version) -> Result<(), Trouble> {
+    fn advance(&mut self, version: ResourceVersion) -> Result<(), Trouble> {
         if let Next::Watch(Position::Number(from)) = &self.next
             && version < *from
         {

@@ -8,9 +8,9 @@
 use crate::decode::{Decoded, ObjectBody, object_from_body, taints_changed};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use taintward_core::change::{Applied, Origin};
 use taintward_core::fact::NodeFact;
 use taintward_core::taint::Taint;
+use taintward_core::taint_edit::{EditResult, TaintOrigin};
 use taintward_core::time::Wall;
 
 /// A node as it was read.
@@ -71,7 +71,7 @@ impl NodeObject {
     ///
     /// Where taints are listed, exactly this list is demanded, so that edits of other fields do not get in the way. A
     /// list or a map that is not there cannot be demanded: then the version is.
-    pub fn patch(&self, applied: &Applied, added: &[Taint], notes: &[Note]) -> Option<Bytes> {
+    pub fn patch(&self, applied: &EditResult, added: &[Taint], notes: &[Note]) -> Option<Bytes> {
         let taints = self.taints_after(applied, added);
         let notes = self.notes_to_write(notes);
         let (had, changed) = (self.object["spec"]["taints"].as_array(), self.taints_change(&taints));
@@ -98,7 +98,7 @@ impl NodeObject {
     }
 
     /// The object as it would be.
-    pub fn after(&self, applied: &Applied, added: &[Taint], notes: &[Note]) -> Value {
+    pub fn after(&self, applied: &EditResult, added: &[Taint], notes: &[Note]) -> Value {
         let mut object = self.object.clone();
         let taints = self.taints_after(applied, added);
         if self.taints_change(&taints) {
@@ -123,11 +123,11 @@ impl NodeObject {
         object
     }
 
-    fn taints_after(&self, applied: &Applied, added: &[Taint]) -> Vec<Value> {
+    fn taints_after(&self, applied: &EditResult, added: &[Taint]) -> Vec<Value> {
         let listed = self.object["spec"]["taints"].as_array().map(Vec::as_slice).unwrap_or_default();
         let each = applied.origins.iter().map(|origin| match *origin {
-            Origin::Kept(at) => listed[at].clone(),
-            Origin::Added(at) => written(&added[at]),
+            TaintOrigin::Kept(at) => listed[at].clone(),
+            TaintOrigin::Added(at) => written(&added[at]),
         });
         each.collect()
     }

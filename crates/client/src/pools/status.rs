@@ -9,7 +9,9 @@ use crate::act::second_time;
 use crate::decode::{Condition, SeenPool, Told};
 use bytes::Bytes;
 use serde_json::{Value, json};
-use taintward_core::admission::pool::{Assessment, Finding, Mark, Named, PoolStatus, Reason, Standing};
+use taintward_core::admission::pool::{
+    AppliedMark, NamedPod, PoolAssessment, PoolFinding, PoolStatus, PoolValidity, Reason,
+};
 use taintward_core::time::Wall;
 
 /// The reason of the condition `Ready` while pods of an exclusive pool run on other nodes.
@@ -19,7 +21,7 @@ pub const ELSEWHERE: &str = "PodsElsewhere";
 const MESSAGE_MOST: usize = 4_096;
 
 /// What to tell of a pool. A condition that has the status it had has had it since then.
-pub fn told(seen: &SeenPool, assessment: &Assessment, status: PoolStatus, at: Wall) -> Told {
+pub fn told(seen: &SeenPool, assessment: &PoolAssessment, status: PoolStatus, at: Wall) -> Told {
     let before = seen.told.as_ref().map(|told| told.conditions.as_slice()).unwrap_or_default();
     let conditions = [
         ("Ready", ready(seen, assessment, &status)),
@@ -61,18 +63,18 @@ pub fn progressing(told: &mut Told, seen: &SeenPool, message: &str, at: Wall) {
 type Saying = (bool, &'static str, String);
 
 /// Whether a finding keeps a pool from doing what its spec says.
-fn hinders(finding: &&Finding) -> bool {
+fn hinders(finding: &&PoolFinding) -> bool {
     finding.reason.refuses() || matches!(finding.reason, Reason::LocksOutSystem | Reason::NodeConflict)
 }
 
-fn ready(seen: &SeenPool, assessment: &Assessment, status: &PoolStatus) -> Saying {
+fn ready(seen: &SeenPool, assessment: &PoolAssessment, status: &PoolStatus) -> Saying {
     if seen.pool.leaving {
         return (false, "Leaving", "it is being deleted, and its nodes are given back".to_owned());
     }
-    let findings: Vec<&Finding> = assessment.findings.iter().filter(hinders).collect();
+    let findings: Vec<&PoolFinding> = assessment.findings.iter().filter(hinders).collect();
     match (findings.first(), assessment.standing) {
         (Some(first), _) => (false, first.reason.as_str(), joined(&findings)),
-        (None, Standing::Applied) if status.elsewhere > 0 => {
+        (None, PoolValidity::Applied) if status.elsewhere > 0 => {
             let pods = if status.elsewhere == 1 { "pod runs" } else { "pods run" };
             let message = format!(
                 "{} of its {pods} on nodes that are not its own: delete what was there before the pool, or set placement: \
@@ -81,9 +83,11 @@ fn ready(seen: &SeenPool, assessment: &Assessment, status: &PoolStatus) -> Sayin
             );
             (false, ELSEWHERE, message)
         }
-        (None, Standing::Applied) => (true, "Applied", "its nodes are dedicated".to_owned()),
-        (None, Standing::Frozen) => (false, "Frozen", "it takes no more nodes".to_owned()),
-        (None, Standing::Refused) => (false, "Refused", "it does nothing until it is corrected".to_owned()),
+        (None, PoolValidity::Applied) => (true, "Applied", "its nodes are dedicated".to_owned()),
+        (None, PoolValidity::Frozen) => (false, "Frozen", "it takes no more nodes".to_owned()),
+        (None, PoolValidity::Refused) => {
+            (false, "Refused", "it does nothing until it is corrected".to_owned())
+        }
     }
 }
 
@@ -95,15 +99,16 @@ fn offended(status: &PoolStatus) -> Saying {
     }
 }
 
-fn advised(assessment: &Assessment) -> Saying {
-    let findings: Vec<&Finding> = assessment.findings.iter().filter(|finding| !hinders(finding)).collect();
+fn advised(assessment: &PoolAssessment) -> Saying {
+    let findings: Vec<&PoolFinding> =
+        assessment.findings.iter().filter(|finding| !hinders(finding)).collect();
     match findings.first() {
         Some(first) => (true, first.reason.as_str(), joined(&findings)),
         None => (false, "NoAdvice", "nothing to say".to_owned()),
     }
 }
 
-fn joined(findings: &[&Finding]) -> String {
+fn joined(findings: &[&PoolFinding]) -> String {
     let messages: Vec<&str> = findings.iter().map(|finding| finding.message.as_str()).collect();
     messages.join("; ")
 }
@@ -114,8 +119,8 @@ fn whole_second(at: Wall) -> Wall {
 }
 
 /// The merge patch that makes the status say this; `None` if it does.
-pub fn status_patch(seen: &SeenPool, told: &Told, past: &[Mark]) -> Option<Bytes> {
-    if seen.told.as_ref() == Some(told) && seen.pool.past == past {
+pub fn status_patch(seen: &SeenPool, told: &Told, past: &[AppliedMark]) -> Option<Bytes> {
+    if seen.told.as_ref() == Some(told) && seen.pool.applied_marks == past {
         return None;
     }
     let mut metadata = json!({ "uid": seen.uid.to_string() });
@@ -132,27 +137,27 @@ pub fn status_patch(seen: &SeenPool, told: &Told, past: &[Mark]) -> Option<Bytes
         "pods": counts.pods,
         "elsewhere": counts.elsewhere,
         "exempt": counts.exempt,
-        "exemptPods": counts.exempted.iter().map(named).collect::<Vec<_>>(),
+        "exemptPods": counts.exempt_pods.iter().map(named).collect::<Vec<_>>(),
         "unknown": counts.unknown,
         "offenderCount": counts.offenders,
-        "offenders": counts.named.iter().map(named).collect::<Vec<_>>(),
+        "offenders": counts.offending_pods.iter().map(named).collect::<Vec<_>>(),
         "past": past.iter().map(mark).collect::<Vec<_>>(),
         "conditions": told.conditions.iter().map(condition).collect::<Vec<_>>(),
     });
     Some(Bytes::from(json!({ "metadata": metadata, "status": status }).to_string()))
 }
 
-fn named(one: &Named) -> Value {
+fn named(one: &NamedPod) -> Value {
     let (namespace, name) = (one.pod.namespace(), one.pod.name());
     json!({ "namespace": namespace, "name": name, "node": one.node, "message": one.message })
 }
 
-fn mark(mark: &Mark) -> Value {
+fn mark(mark: &AppliedMark) -> Value {
     match mark {
-        Mark::Taint { key, value, effect } => {
+        AppliedMark::Taint { key, value, effect } => {
             json!({ "kind": "Taint", "key": key, "value": value, "effect": effect.as_str() })
         }
-        Mark::Label { key, value } => json!({ "kind": "Label", "key": key, "value": value }),
+        AppliedMark::Label { key, value } => json!({ "kind": "Label", "key": key, "value": value }),
     }
 }
 

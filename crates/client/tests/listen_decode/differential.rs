@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use prost::Message;
 use taintward_client::decode::{Decoded, Fact, ObjectBody, SeenNode, SeenPod, object_from_body};
 use taintward_core::fact::{NodeFact, PodFact};
-use taintward_core::health::LeaseFact;
+use taintward_core::node_lifecycle::LeaseFact;
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use taintward_client::decode::{
     ApiStatus, Decoded, Fact, ObjectBody, Unreadable, object_from_body, status_from_body,
 };
-use taintward_core::fact::{NodeFact, PodFact, Standing};
-use taintward_core::taint::Effect;
+use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
+use taintward_core::taint::TaintEffect;
 
 fn meta(more: &[u8]) -> Vec<u8> {
     field(1, &[&field(1, b"p")[..], &field(3, b"ns"), &field(5, b"uid-1"), more].concat())
@@ -140,7 +140,7 @@ fn ten_thousand_taints_are_read_and_absurdly_many_tolerations_are_not() {
     let taints = field(3, b"NoExecute");
     let node = [meta(&[]), field(2, &field(5, &taints).repeat(10_000))].concat();
     let fact = fact(NodeFact::from_protobuf(&node));
-    assert_eq!((fact.taints.len(), &fact.taints[9999].effect), (10_000, &Effect::NoExecute));
+    assert_eq!((fact.taints.len(), &fact.taints[9999].effect), (10_000, &TaintEffect::NoExecute));
 
     let why = unreadable(PodFact::from_protobuf(&pod(&[], &field(22, &[]).repeat(200_001), &[]))).why;
     assert!(why.contains("more than 200000 entries"), "{why}");
@@ -162,17 +162,17 @@ fn deep_nesting_is_skipped_or_refused_but_never_followed() {
 #[test]
 fn terminating_comes_before_finished_and_any_deletion_time_counts() {
     let failed = field(1, b"Failed");
-    assert_eq!(fact(PodFact::from_protobuf(&pod(&[], &[], &failed))).standing, Standing::Finished);
+    assert_eq!(fact(PodFact::from_protobuf(&pod(&[], &[], &failed))).standing, PodLifePhase::Finished);
     // Go writes a pointer to a zero time as an empty message: the pod is being deleted all the same.
     assert_eq!(
         fact(PodFact::from_protobuf(&pod(&field(9, &[]), &[], &failed))).standing,
-        Standing::Terminating
+        PodLifePhase::Terminating
     );
     let mut pod = json_pod(&json!({}));
     pod["status"] = json!({"phase": "Failed"});
-    assert_eq!(fact(from_json(&pod)).standing, Standing::Finished);
+    assert_eq!(fact(from_json(&pod)).standing, PodLifePhase::Finished);
     pod["metadata"]["deletionTimestamp"] = json!("9999-12-31T23:59:59Z");
-    assert_eq!(fact(from_json(&pod)).standing, Standing::Terminating);
+    assert_eq!(fact(from_json(&pod)).standing, PodLifePhase::Terminating);
 }
 
 #[test]

@@ -7,8 +7,8 @@
 use super::bytes::{field, integer};
 use serde_json::{Value, json};
 use taintward_client::decode::{Decoded, Fact, SeenNode, SeenPod, Unreadable};
-use taintward_core::health::{ConditionKind, LeaseFact, NodeFact, Status};
-use taintward_core::names::Uid;
+use taintward_core::identity::Uid;
+use taintward_core::node_lifecycle::{ConditionKind, ConditionStatus, LeaseFact, NodeHealthFact};
 use taintward_core::time::Wall;
 
 fn fact<F: std::fmt::Debug>(decoded: Decoded<F>) -> F {
@@ -25,7 +25,7 @@ fn unreadable<F: std::fmt::Debug>(decoded: Decoded<F>) -> Unreadable {
     }
 }
 
-fn node(more: &Value) -> NodeFact {
+fn node(more: &Value) -> NodeHealthFact {
     fact(read(more)).health
 }
 
@@ -117,9 +117,9 @@ fn conditions_keep_their_order_and_their_oddities() {
     assert_eq!(
         all,
         [
-            (ConditionKind::Ready, Status::True, Some(Wall::from_secs(1_795_255_200))),
-            (ConditionKind::Ready, Status::Other, None),
-            (ConditionKind::PidPressure, Status::Other, None),
+            (ConditionKind::Ready, ConditionStatus::True, Some(Wall::from_secs(1_795_255_200))),
+            (ConditionKind::Ready, ConditionStatus::Other, None),
+            (ConditionKind::PidPressure, ConditionStatus::Other, None),
         ]
     );
 }
@@ -185,13 +185,16 @@ fn a_pod_is_ready_only_if_all_it_says_about_it_agrees() {
     let of = |status: &str| json!({"type": "Ready", "status": status});
     assert_eq!(ready(json!(null)), None);
     assert_eq!(ready(json!([{"type": "ContainersReady", "status": "True"}])), None);
-    for (status, meaning) in
-        [("True", Status::True), ("False", Status::False), ("Unknown", Status::Unknown), ("", Status::Other)]
-    {
+    for (status, meaning) in [
+        ("True", ConditionStatus::True),
+        ("False", ConditionStatus::False),
+        ("Unknown", ConditionStatus::Unknown),
+        ("", ConditionStatus::Other),
+    ] {
         assert_eq!(ready(json!([of(status)])), Some(meaning));
         assert_eq!(ready(json!([of(status), of(status)])), Some(meaning));
     }
-    assert_eq!(ready(json!([of("True"), of("False"), of("True")])), Some(Status::Other));
+    assert_eq!(ready(json!([of("True"), of("False"), of("True")])), Some(ConditionStatus::Other));
 }
 
 fn lease(spec: &Value) -> Decoded<LeaseFact> {

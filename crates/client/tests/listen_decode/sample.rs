@@ -17,12 +17,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use taintward_client::decode::SeenPod;
 use taintward_core::admission::pool::MADE_FOR;
-use taintward_core::fact::{ArrivalFacts, Owner, PodFact, Standing};
-use taintward_core::health::Status;
-use taintward_core::names::{NodeName, PodName, Uid, Version};
-use taintward_core::taint::Effect;
+use taintward_core::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind};
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::ConditionStatus;
+use taintward_core::taint::TaintEffect;
 use taintward_core::time::Wall;
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::toleration::{Toleration, TolerationOperator};
 
 mod lease;
 mod node;
@@ -199,12 +199,12 @@ impl SampleMeta {
         self.annotations.iter().rev().find(|(own, _)| own == key).map(|(_, value)| value.as_str())
     }
 
-    fn owner(&self) -> Owner {
+    fn owner(&self) -> PodOwnerKind {
         let controlling = self.owners.iter().find(|(_, _, controller)| *controller == Some(true));
-        controlling.map_or(Owner::Other, |(group, kind, _)| match kind.as_str() {
-            "DaemonSet" if group.starts_with("apps/") => Owner::DaemonSet,
-            "Job" if group.starts_with("batch/") => Owner::Job,
-            _ => Owner::Other,
+        controlling.map_or(PodOwnerKind::Other, |(group, kind, _)| match kind.as_str() {
+            "DaemonSet" if group.starts_with("apps/") => PodOwnerKind::DaemonSet,
+            "Job" if group.starts_with("batch/") => PodOwnerKind::Job,
+            _ => PodOwnerKind::Other,
         })
     }
 }
@@ -331,11 +331,15 @@ impl SamplePod {
     }
 
     /// One that is told twice, and differently, is not understood.
-    fn ready(&self) -> Option<Status> {
-        let told: Vec<_> =
-            self.conditions.iter().filter(|of| of.0 == "Ready").map(|of| Status::new(&of.1)).collect();
+    fn ready(&self) -> Option<ConditionStatus> {
+        let told: Vec<_> = self
+            .conditions
+            .iter()
+            .filter(|of| of.0 == "Ready")
+            .map(|of| ConditionStatus::new(&of.1))
+            .collect();
         let first = *told.first()?;
-        Some(if told.iter().all(|status| *status == first) { first } else { Status::Other })
+        Some(if told.iter().all(|status| *status == first) { first } else { ConditionStatus::Other })
     }
 
     pub(crate) fn seen(&self) -> SeenPod {
@@ -356,9 +360,9 @@ impl SamplePod {
     pub(crate) fn fact(&self) -> PodFact {
         let toleration = |of: &SampleToleration| Toleration {
             key: of.0.as_deref().unwrap_or_default().into(),
-            operator: Operator::new(of.1.as_deref().unwrap_or_default()),
+            operator: TolerationOperator::new(of.1.as_deref().unwrap_or_default()),
             value: of.2.as_deref().unwrap_or_default().into(),
-            effect: of.3.as_deref().filter(|effect| !effect.is_empty()).map(Effect::new),
+            effect: of.3.as_deref().filter(|effect| !effect.is_empty()).map(TaintEffect::new),
             seconds: of.4,
         };
         let is = |of: &&SampleCondition, kind| of.0 == kind && of.1 == "True";
@@ -372,21 +376,21 @@ impl SamplePod {
             uid: Uid::new(&self.meta.uid),
             name: PodName::new(&self.meta.namespace, &self.meta.name),
             node: NodeName::new(&self.node),
-            version: Version::parse(&self.meta.version),
+            version: ResourceVersion::parse(&self.meta.version),
             generation: self.meta.generation.unwrap_or(0).clamp(0, u32::MAX.into()).try_into().unwrap(),
             tolerations: self.tolerations.iter().map(toleration).collect(),
             priority: self.priority.unwrap_or(0),
             node_critical: self.class.as_deref() == Some("system-node-critical"),
             owner: self.meta.owner(),
             standing: match self.phase.as_str() {
-                _ if self.meta.deleted.is_some() => Standing::Terminating,
-                "Succeeded" | "Failed" => Standing::Finished,
-                _ => Standing::Live,
+                _ if self.meta.deleted.is_some() => PodLifePhase::Terminating,
+                "Succeeded" | "Failed" => PodLifePhase::Finished,
+                _ => PodLifePhase::Live,
             },
             mirror: self.meta.annotations.iter().any(|(key, _)| key == "kubernetes.io/config.mirror"),
             marked: is_mark,
             marked_by_another: is_mark && by_another,
-            arrival: ArrivalFacts {
+            arrival: BindingTimes {
                 scheduled: wall(scheduled),
                 started: wall(self.started),
                 created: wall(self.meta.created),

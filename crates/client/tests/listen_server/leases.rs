@@ -11,8 +11,8 @@ use k8s_pb::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use prost::Message;
 use serde_json::{Value, json};
 use taintward_client::listen::{Heard, Missing};
-use taintward_core::health::LeaseFact;
-use taintward_core::names::{NodeName, Version};
+use taintward_core::identity::{NodeName, ResourceVersion};
+use taintward_core::node_lifecycle::LeaseFact;
 use taintward_core::time::Wall;
 
 const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases?";
@@ -20,7 +20,7 @@ const PATH: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leas
 fn lease(name: &str, version: u64) -> LeaseFact {
     LeaseFact {
         node: NodeName::new(name),
-        version: Some(Version(version)),
+        version: Some(ResourceVersion(version)),
         renewed: Some(Wall::from_secs(1_795_255_200)),
     }
 }

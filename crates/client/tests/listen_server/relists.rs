@@ -10,7 +10,7 @@ use super::objects::{BOTH, Wire, bookmark, event, page, refusal, stream, streame
 use std::time::Duration;
 use taintward_client::listen::{Heard, Mode, RelistNow, Settings};
 use taintward_core::fact::PodFact;
-use taintward_core::names::Version;
+use taintward_core::identity::ResourceVersion;
 use tokio::time::Instant;
 
 type Pods = Rig<PodFact>;
@@ -100,7 +100,7 @@ async fn l4_what_was_lost_is_found_within_five_minutes_and_not_before_the_list()
                     Heard::Seen { fact, .. } => Some(fact.version),
                     _ => None,
                 });
-                let version = changed.map_or(Version(1), Version);
+                let version = changed.map_or(ResourceVersion(1), ResourceVersion);
                 assert_eq!(versions.take(1).collect::<Vec<_>>(), [Some(version)]);
                 // The gap the engine is told of ends with the last sign of life, not with the last list.
                 let Some(Heard::SyncBegins { silent_for: Some(silent_for) }) =

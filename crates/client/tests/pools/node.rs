@@ -3,18 +3,19 @@
 use serde_json::{Value, json};
 use taintward_client::pools::MemberObject;
 use taintward_core::admission::pool::{
-    Members, NodeEdits, Pool, PoolLabel, PoolTaint, RecordEdit, Standing, Trust, reconcile,
+    DedicatedPool, NodeEdits, PoolLabel, PoolMembers, PoolTaint, PoolValidity, RecordEdit, RecordTrust,
+    reconcile,
 };
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::taint::{Taint, TaintEffect};
 
 const RECORD: &str = "/metadata/annotations/taintward.io~1pool";
 
-fn pool() -> Pool {
-    Pool {
+fn pool() -> DedicatedPool {
+    DedicatedPool {
         name: "team-a".into(),
         taint: PoolTaint { key: "example.com/pool".into(), value: "a".into(), effects: Vec::new() },
-        members: Members { names: vec!["n1".into()], selector: None },
-        ..Pool::default()
+        members: PoolMembers { names: vec!["n1".into()], selector: None },
+        ..DedicatedPool::default()
     }
 }
 
@@ -33,8 +34,8 @@ fn steps(node: &Value, edits: &NodeEdits) -> Value {
     serde_json::from_slice(&read(node).patch(edits).unwrap().unwrap()).unwrap()
 }
 
-fn edits(node: &Value, pools: &[Pool]) -> NodeEdits {
-    reconcile(pools, &[Standing::Applied], &read(node).seen().node, Trust::Pools).edits
+fn edits(node: &Value, pools: &[DedicatedPool]) -> NodeEdits {
+    reconcile(pools, &[PoolValidity::Applied], &read(node).seen().node, RecordTrust::Pools).edits
 }
 
 fn test(path: &str, value: impl Into<Value>) -> Value {
@@ -91,7 +92,7 @@ fn a_node_that_leaves_loses_what_it_got_and_nothing_else() {
     let annotations = json!({"taintward.io/pool": TOLD, "c": "d"});
     let leaving =
         node(json!({"labels": labels, "annotations": annotations}), json!({"taints": [foreign, own()]}));
-    let gone = Pool { members: Members::default(), ..pool() };
+    let gone = DedicatedPool { members: PoolMembers::default(), ..pool() };
     let expected = json!([
         test("/metadata/uid", "u"),
         test("/metadata/labels", labels),
@@ -112,7 +113,7 @@ fn a_value_that_changes_goes_and_comes() {
     let taint = |value: &str| Taint {
         key: "k".into(),
         value: value.into(),
-        effect: Effect::NoSchedule,
+        effect: TaintEffect::NoSchedule,
         time_added: None,
     };
     let label = |value: &str| PoolLabel { key: "k".into(), value: value.into() };
@@ -146,7 +147,8 @@ fn a_value_that_changes_goes_and_comes() {
 
 #[test]
 fn edits_of_another_state_are_not_written() {
-    let other = Taint { key: "k".into(), value: "2".into(), effect: Effect::NoSchedule, time_added: None };
+    let other =
+        Taint { key: "k".into(), value: "2".into(), effect: TaintEffect::NoSchedule, time_added: None };
     let label = PoolLabel { key: "k".into(), value: "2".into() };
     let there = node(
         json!({"labels": {"k": "1"}}),

@@ -3,8 +3,8 @@
 use super::sample::{fact, why};
 use serde_json::{Value, json};
 use taintward_client::decode::{Fact, SeenPolicy};
-use taintward_core::admission::Selector;
-use taintward_core::admission::policy::{Bounds, Policy, Stay};
+use taintward_core::admission::LabelSelector;
+use taintward_core::admission::policy::{SecondsBounds, TolerationDuration, TolerationPolicy};
 
 fn policy(spec: &Value) -> Vec<u8> {
     json!({"metadata": {"name": "team-a", "uid": "uid-1"}, "spec": spec}).to_string().into_bytes()
@@ -20,13 +20,13 @@ fn every_field_is_read() {
         "bounds": {"least": -1, "most": 600},
     });
     let read = fact(SeenPolicy::from_json(&policy(&spec)));
-    let expected = Policy {
+    let expected = TolerationPolicy {
         name: "team-a".into(),
         priority: -5,
-        namespaces: Selector::of_labels([("tier", "web")]),
-        not_ready: Some(Stay::For(30)),
-        unreachable: Some(Stay::Forever),
-        bounds: Bounds { least: Some(-1), most: Some(600) },
+        namespaces: LabelSelector::of_labels([("tier", "web")]),
+        not_ready: Some(TolerationDuration::For(30)),
+        unreachable: Some(TolerationDuration::Forever),
+        bounds: SecondsBounds { least: Some(-1), most: Some(600) },
     };
     assert_eq!(read.policy, expected);
     let faults: Vec<&str> = read.policy.faults().iter().map(|fault| fault.reason).collect();
@@ -35,7 +35,7 @@ fn every_field_is_read() {
 
 #[test]
 fn what_is_not_said_is_not_there() {
-    let expected = Policy { name: "team-a".into(), ..Policy::default() };
+    let expected = TolerationPolicy { name: "team-a".into(), ..TolerationPolicy::default() };
     for spec in [
         json!({"namespaceSelector": {}}),
         json!({"namespaceSelector": {}, "priority": null, "notReadySeconds": null, "bounds": {"least": null}}),
@@ -47,10 +47,10 @@ fn what_is_not_said_is_not_there() {
 #[test]
 fn seconds_are_whole_numbers_or_forever() {
     for (written, stay) in [
-        (json!(i64::MAX), Stay::For(i64::MAX)),
-        (json!(i64::MIN), Stay::For(i64::MIN)),
-        (json!(0), Stay::For(0)),
-        (json!("forever"), Stay::Forever),
+        (json!(i64::MAX), TolerationDuration::For(i64::MAX)),
+        (json!(i64::MIN), TolerationDuration::For(i64::MIN)),
+        (json!(0), TolerationDuration::For(0)),
+        (json!("forever"), TolerationDuration::Forever),
     ] {
         let spec = json!({"namespaceSelector": {}, "unreachableSeconds": written});
         assert_eq!(fact(SeenPolicy::from_json(&policy(&spec))).policy.unreachable, Some(stay));

@@ -3,22 +3,22 @@
 use super::sample::{pool, seen, why};
 use serde_json::{Value, json};
 use taintward_client::decode::{Decoded, Fact, ObjectBody, SeenPool, object_from_body};
-use taintward_core::admission::Selector;
+use taintward_core::admission::LabelSelector;
 use taintward_core::admission::pool::{
-    DaemonSets, Enforcement, Mark, Members, Placement, Pool, PoolLabel, PoolTaint, Reason, ServiceAccount,
-    Standing, Trust, Users, assess,
+    AppliedMark, DaemonSetPolicy, DedicatedPool, PoolEnforcement, PoolLabel, PoolMembers, PoolPlacement,
+    PoolTaint, PoolUsers, PoolValidity, Reason, RecordTrust, ServiceAccount, assess,
 };
-use taintward_core::names::{Uid, Version};
+use taintward_core::identity::{ResourceVersion, Uid};
 use taintward_core::scheduling::{NodeOperator, NodeRequirement};
-use taintward_core::taint::Effect;
+use taintward_core::taint::TaintEffect;
 use taintward_core::time::Wall;
 
 fn requirement(key: &str, operator: NodeOperator, values: &[&str]) -> NodeRequirement {
     NodeRequirement { key: key.into(), operator, values: values.iter().map(|&value| value.into()).collect() }
 }
 
-fn expected() -> Pool {
-    Pool {
+fn expected() -> DedicatedPool {
+    DedicatedPool {
         name: "team-a".into(),
         uid: "uid-1".into(),
         created: Some(Wall::from_secs(1_800_000_000)),
@@ -26,28 +26,28 @@ fn expected() -> Pool {
         taint: PoolTaint {
             key: "example.com/pool".into(),
             value: "a".into(),
-            effects: vec![Effect::NoSchedule, Effect::NoExecute],
+            effects: vec![TaintEffect::NoSchedule, TaintEffect::NoExecute],
         },
         label: Some(PoolLabel { key: "example.com/nodes".into(), value: "of-a".into() }),
-        members: Members {
+        members: PoolMembers {
             names: vec!["n1".into(), "n2".into()],
-            selector: Some(Selector(vec![
+            selector: Some(LabelSelector(vec![
                 requirement("b", NodeOperator::In, &[""]),
                 requirement("z", NodeOperator::In, &["1"]),
                 requirement("disk", NodeOperator::NotIn, &["hdd", "tape"]),
                 requirement("spot", NodeOperator::DoesNotExist, &[]),
             ])),
         },
-        users: Users {
-            namespaces: Some(Selector::default()),
+        users: PoolUsers {
+            namespaces: Some(LabelSelector::default()),
             service_accounts: vec![ServiceAccount { namespace: "ci".into(), name: "runner".into() }],
             users: vec!["jane".into()],
             groups: vec!["ops".into()],
         },
-        placement: Placement::Allowed,
-        enforcement: Enforcement::Deny,
-        daemon_sets: DaemonSets::Allow,
-        past: Vec::new(),
+        placement: PoolPlacement::Allowed,
+        enforcement: PoolEnforcement::Deny,
+        daemon_sets: DaemonSetPolicy::Allow,
+        applied_marks: Vec::new(),
     }
 }
 
@@ -55,7 +55,10 @@ fn expected() -> Pool {
 fn every_field_is_read() {
     let read = seen(&pool());
     assert_eq!(read.pool, expected());
-    assert_eq!((read.uid.clone(), read.version, read.generation), (Uid::new("uid-1"), Some(Version(41)), 3));
+    assert_eq!(
+        (read.uid.clone(), read.version, read.generation),
+        (Uid::new("uid-1"), Some(ResourceVersion(41)), 3)
+    );
     assert_eq!(read.finalizers, ["taintward.io/nodes".into()]);
     assert_eq!(read.told, None);
     let identity = read.identity();
@@ -75,15 +78,15 @@ fn what_is_not_said_has_its_default() {
     let taint = PoolTaint { key: "a".into(), ..PoolTaint::default() };
     let created = expected().created;
     let (name, uid) = ("team-a".into(), "uid-1".into());
-    assert_eq!(read, Pool { name, uid, created, leaving: true, taint, ..Pool::default() });
-    assert_eq!((read.placement, read.enforcement), (Placement::Exclusive, Enforcement::Deny));
+    assert_eq!(read, DedicatedPool { name, uid, created, leaving: true, taint, ..DedicatedPool::default() });
+    assert_eq!((read.placement, read.enforcement), (PoolPlacement::Exclusive, PoolEnforcement::Deny));
 }
 
 #[test]
 fn an_empty_selector_is_not_the_same_as_none() {
     let mut object = pool();
     object["spec"]["nodes"] = json!({"selector": {}});
-    assert_eq!(seen(&object).pool.members.selector, Some(Selector::default()));
+    assert_eq!(seen(&object).pool.members.selector, Some(LabelSelector::default()));
     object["spec"]["nodes"] = json!({"selector": null});
     assert_eq!(seen(&object).pool.members.selector, None);
 }
@@ -104,8 +107,8 @@ fn the_core_says_what_makes_no_sense() {
     ] {
         let mut object = pool();
         *object.pointer_mut(at).unwrap() = value;
-        let assessed = assess(&[seen(&object).pool], None, Trust::Pools);
-        assert_eq!(assessed[0].standing, Standing::Refused, "{at}");
+        let assessed = assess(&[seen(&object).pool], None, RecordTrust::Pools);
+        assert_eq!(assessed[0].standing, PoolValidity::Refused, "{at}");
         assert!(assessed[0].findings.iter().any(|finding| finding.reason == reason), "{at}: {assessed:?}");
     }
 }
@@ -164,11 +167,11 @@ fn what_it_stood_for_is_read_and_not_guessed() {
     object["status"] = json!({"past": [
         {"kind": "Taint", "key": "a", "value": "b", "effect": "NoExecute"}, {"kind": "Label", "key": "c"},
     ]});
-    let taint = Mark::Taint { key: "a".into(), value: "b".into(), effect: Effect::NoExecute };
-    let label = Mark::Label { key: "c".into(), value: "".into() };
-    assert_eq!(seen(&object).pool.past, [taint, label]);
+    let taint = AppliedMark::Taint { key: "a".into(), value: "b".into(), effect: TaintEffect::NoExecute };
+    let label = AppliedMark::Label { key: "c".into(), value: "".into() };
+    assert_eq!(seen(&object).pool.applied_marks, [taint, label]);
     object["status"] = json!(null);
-    assert_eq!(seen(&object).pool.past, []);
+    assert_eq!(seen(&object).pool.applied_marks, []);
     for (status, said) in [
         (json!({"past": [{"kind": "Taint", "key": "a"}]}), "status.past[0].effect: missing"),
         (

@@ -6,8 +6,8 @@ use k8s_pb::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use prost::Message as _;
 use serde_json::{Value, json};
 use taintward_client::decode::{Decoded, Fact, SeenPod};
-use taintward_core::admission::pool::ResidentFact;
-use taintward_core::fact::Owner;
+use taintward_core::admission::pool::PodOnNodeFact;
+use taintward_core::fact::PodOwnerKind;
 
 fn json_pod() -> Value {
     json!({
@@ -63,7 +63,7 @@ fn binary_pod(node: &str, phase: &str) -> Vec<u8> {
     pod.encode_to_vec()
 }
 
-fn resident(decoded: Decoded<SeenPod>) -> Option<ResidentFact> {
+fn resident(decoded: Decoded<SeenPod>) -> Option<PodOnNodeFact> {
     fact(decoded).resident()
 }
 
@@ -74,7 +74,7 @@ fn both_encodings_say_whose_a_pod_is() {
     assert_eq!((seen.name.as_str(), seen.node.as_str(), seen.tolerations.len()), ("shop/web-0", "n1", 1));
     let identity = &seen.identity;
     assert_eq!((&*identity.namespace, &*identity.service_account), ("shop", "runner"));
-    assert_eq!((&*identity.priority_class, identity.owner), ("high", Owner::DaemonSet));
+    assert_eq!((&*identity.priority_class, identity.owner), ("high", PodOwnerKind::DaemonSet));
     assert!(identity.mirror && !seen.leaving);
 }
 

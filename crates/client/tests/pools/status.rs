@@ -5,35 +5,37 @@ use serde_json::Value;
 use taintward_client::decode::{SeenPool, Told};
 use taintward_client::pools::{ELSEWHERE, status_patch, told};
 use taintward_core::admission::pool::{
-    Assessment, Mark, Named, NodeFacts, PoolStatus, Reason, Standing, Trust, assess, remembered, status,
+    AppliedMark, NamedPod, PoolAssessment, PoolNode, PoolStatus, PoolValidity, Reason, RecordTrust, assess,
+    remembered, status,
 };
-use taintward_core::names::PodName;
-use taintward_core::taint::Effect;
+use taintward_core::identity::PodName;
+use taintward_core::taint::TaintEffect;
 use taintward_core::time::Wall;
 
 const T0: i64 = 1_800_000_000;
 
 fn counts() -> PoolStatus {
-    let offender = Named { pod: PodName::new("ns", "p"), node: "n1".into(), message: "toleration 0".into() };
-    let exempt = Named { pod: PodName::new("ns", "q"), node: "n1".into(), message: "it is".into() };
+    let offender =
+        NamedPod { pod: PodName::new("ns", "p"), node: "n1".into(), message: "toleration 0".into() };
+    let exempt = NamedPod { pod: PodName::new("ns", "q"), node: "n1".into(), message: "it is".into() };
     PoolStatus {
-        standing: Standing::Applied,
+        standing: PoolValidity::Applied,
         members: vec!["n1".into()],
         nodes: 1,
         conflicts: 2,
         pods: 3,
         elsewhere: 4,
         exempt: 5,
-        exempted: vec![exempt],
+        exempt_pods: vec![exempt],
         unknown: 6,
         offenders: 1,
-        named: vec![offender],
+        offending_pods: vec![offender],
         evicted: vec![],
     }
 }
 
 /// The pool after its status was written.
-fn written(before: &SeenPool, told: &Told, past: &[Mark]) -> SeenPool {
+fn written(before: &SeenPool, told: &Told, past: &[AppliedMark]) -> SeenPool {
     let patch: Value = serde_json::from_slice(&status_patch(before, told, past).unwrap()).unwrap();
     assert_eq!(patch["metadata"], serde_json::json!({"uid": "uid-1", "resourceVersion": "41"}));
     assert_eq!(patch.as_object().unwrap().len(), 2, "nothing but the status is written");
@@ -50,15 +52,15 @@ fn condition<'t>(told: &'t Told, kind: &str) -> (&'t str, &'t str) {
 #[test]
 fn what_is_written_is_read_back_and_not_written_twice() {
     let before = seen(&pool());
-    let odd = Mark::Taint { key: "old".into(), value: "".into(), effect: Effect::NoExecute };
-    let past: Vec<Mark> = [before.pool.marks(), vec![odd]].concat();
-    let news = told(&before, &Assessment::default(), counts(), Wall::from_micros(T0 * 1_000_000 + 7));
+    let odd = AppliedMark::Taint { key: "old".into(), value: "".into(), effect: TaintEffect::NoExecute };
+    let past: Vec<AppliedMark> = [before.pool.marks(), vec![odd]].concat();
+    let news = told(&before, &PoolAssessment::default(), counts(), Wall::from_micros(T0 * 1_000_000 + 7));
     let after = written(&before, &news, &past);
     assert_eq!(after.told.as_ref(), Some(&news));
-    assert_eq!(after.pool.past, past);
+    assert_eq!(after.pool.applied_marks, past);
     assert_eq!(status_patch(&after, &news, &past), None);
     assert!(status_patch(&after, &news, &past[1..]).is_some());
-    let again = told(&after, &Assessment::default(), counts(), Wall::from_secs(T0 + 60));
+    let again = told(&after, &PoolAssessment::default(), counts(), Wall::from_secs(T0 + 60));
     assert_eq!(again, news, "nothing has changed, also since when it is so");
 }
 
@@ -66,9 +68,9 @@ fn what_is_written_is_read_back_and_not_written_twice() {
 fn a_condition_that_turns_has_a_new_time() {
     let before = seen(&pool());
     let at = |seconds| Wall::from_secs(T0 + seconds);
-    let news = told(&before, &Assessment::default(), counts(), at(0));
+    let news = told(&before, &PoolAssessment::default(), counts(), at(0));
     let after = written(&before, &news, &[]);
-    let clean = told(&after, &Assessment::default(), PoolStatus::default(), at(5));
+    let clean = told(&after, &PoolAssessment::default(), PoolStatus::default(), at(5));
     let since: Vec<Wall> = clean.conditions.iter().map(|one| one.since).collect();
     assert_eq!(since, [at(5), at(5), at(0)]);
     assert_eq!(condition(&news, "Ready"), ("False", ELSEWHERE));
@@ -83,12 +85,12 @@ fn conditions_say_what_the_core_found() {
         let mut object = pool();
         change(&mut object);
         let seen = seen(&object);
-        let nodes = [NodeFacts { name: "n1".into(), ..NodeFacts::default() }, NodeFacts::default()];
-        let assessed = assess(std::slice::from_ref(&seen.pool), Some(&nodes), Trust::Pools);
+        let nodes = [PoolNode { name: "n1".into(), ..PoolNode::default() }, PoolNode::default()];
+        let assessed = assess(std::slice::from_ref(&seen.pool), Some(&nodes), RecordTrust::Pools);
         let standing = [assessed[0].standing];
         let pools = std::slice::from_ref(&seen.pool);
         let status =
-            status(pools, &standing, &nodes.each_ref(), Vec::new(), &Default::default(), Trust::Pools);
+            status(pools, &standing, &nodes.each_ref(), Vec::new(), &Default::default(), RecordTrust::Pools);
         told(&seen, &assessed[0], status[0].clone(), Wall::from_secs(T0))
     };
     let good = of(&|object| object["spec"]["nodes"] = serde_json::json!({"names": ["n1"]}));
@@ -97,7 +99,7 @@ fn conditions_say_what_the_core_found() {
     assert_eq!(condition(&good, "Advised"), ("True", Reason::LabelOfKubelets.as_str()));
     let bad = of(&|object| object["spec"]["taint"]["key"] = "a/b/c".into());
     assert_eq!(condition(&bad, "Ready"), ("False", Reason::BadTaint.as_str()));
-    assert_eq!((good.status.standing, bad.status.standing), (Standing::Applied, Standing::Refused));
+    assert_eq!((good.status.standing, bad.status.standing), (PoolValidity::Applied, PoolValidity::Refused));
     let none = of(&|object| object["spec"]["nodes"] = serde_json::json!({"names": ["elsewhere"]}));
     assert_eq!(condition(&none, "Ready"), ("True", "Applied"));
     let leaving = of(&|object| object["metadata"]["deletionTimestamp"] = "2027-01-15T09:00:00Z".into());
@@ -111,7 +113,7 @@ fn a_status_somebody_has_damaged_is_written_anew() {
         object["status"] = serde_json::from_str(odd).unwrap();
         let read = seen(&object);
         assert_eq!(read.told, None, "{odd}");
-        let news = told(&read, &Assessment::default(), PoolStatus::default(), Wall::from_secs(T0));
+        let news = told(&read, &PoolAssessment::default(), PoolStatus::default(), Wall::from_secs(T0));
         assert!(status_patch(&read, &news, &remembered(&read.pool, &[])).is_some());
     }
 }

@@ -9,12 +9,12 @@ use prost::Message as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use taintward_client::decode::{Decoded, Fact, SeenMember, SeenNamespace};
+use taintward_core::admission::pod_toleration_restriction::{DEFAULTS, TolerationListAnnotation, WHITELIST};
 use taintward_core::admission::policy::{NOT_READY_SECONDS, UNREACHABLE_SECONDS};
-use taintward_core::admission::pool::{NodeFacts, RECORD};
-use taintward_core::admission::restriction::{DEFAULTS, Listed, WHITELIST};
-use taintward_core::names::{Uid, Version};
+use taintward_core::admission::pool::{PoolNode, RECORD};
+use taintward_core::identity::{ResourceVersion, Uid};
 use taintward_core::scheduling::Labels;
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::taint::{Taint, TaintEffect};
 
 type Texts = BTreeMap<String, String>;
 
@@ -66,13 +66,13 @@ proptest! {
     fn namespaces_are_the_same_in_both_encodings(given in texts(), annotations in texts()) {
         let read = namespace(&given, &annotations);
         prop_assert_eq!(&*read.name, "team-a");
-        prop_assert_eq!((read.uid, read.version), (Uid::new("uid-1"), Some(Version(7))));
+        prop_assert_eq!((read.uid, read.version), (Uid::new("uid-1"), Some(ResourceVersion(7))));
         prop_assert_eq!(read.facts.labels, labels(&given));
         let asked = [read.facts.asked.not_ready, read.facts.asked.unreachable];
         let given = [NOT_READY_SECONDS, UNREACHABLE_SECONDS].map(|key| annotations.get(key).map(|value| value.as_str().into()));
         prop_assert_eq!(asked, given);
-        prop_assert_eq!(read.facts.lists.defaults == Listed::Absent, !annotations.contains_key(DEFAULTS));
-        prop_assert_eq!(read.facts.lists.whitelist == Listed::Absent, !annotations.contains_key(WHITELIST));
+        prop_assert_eq!(read.facts.lists.defaults == TolerationListAnnotation::Absent, !annotations.contains_key(DEFAULTS));
+        prop_assert_eq!(read.facts.lists.whitelist == TolerationListAnnotation::Absent, !annotations.contains_key(WHITELIST));
     }
 
     #[test]
@@ -94,12 +94,12 @@ proptest! {
         let node = pb::Node { metadata: Some(meta), spec: Some(spec), status: Some(status) };
         let expected = Decoded::Fact(SeenMember {
             uid: Uid::new("uid-1"),
-            version: Some(Version(7)),
-            node: NodeFacts {
+            version: Some(ResourceVersion(7)),
+            node: PoolNode {
                 name: "team-a".into(),
                 labels: labels(&given),
                 taints: taints.iter().map(|(key, value, effect)| Taint {
-                    key: key.as_str().into(), value: value.as_str().into(), effect: Effect::new(effect), time_added: None,
+                    key: key.as_str().into(), value: value.as_str().into(), effect: TaintEffect::new(effect), time_added: None,
                 }).collect(),
                 record: annotations.get(RECORD).map(|record| record.as_str().into()),
             },
@@ -120,8 +120,8 @@ fn lists_of_a_namespace_are_absent_present_or_unreadable() {
     let annotations = [(DEFAULTS, "[]"), (WHITELIST, "{"), (NOT_READY_SECONDS, "forever")];
     let annotations = annotations.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     let facts = namespace(&Texts::new(), &annotations).facts;
-    assert_eq!(facts.lists.defaults, Listed::Present(Vec::new()));
-    assert!(matches!(facts.lists.whitelist, Listed::Unreadable(_)));
+    assert_eq!(facts.lists.defaults, TolerationListAnnotation::Present(Vec::new()));
+    assert!(matches!(facts.lists.whitelist, TolerationListAnnotation::Unreadable(_)));
     assert_eq!((facts.asked.not_ready.as_deref(), facts.asked.unreachable), (Some("forever"), None));
 }
 
@@ -131,5 +131,5 @@ fn null_is_the_empty_string_and_no_map_is_an_empty_one() {
     let read = fact(SeenNamespace::from_json(json));
     assert_eq!(read.facts.labels, labels(&[("a".to_owned(), String::new())].into()));
     let read = fact(SeenMember::from_json(br#"{"metadata":{"name":"n","uid":"u"},"spec":null}"#));
-    assert_eq!(read.node, NodeFacts { name: "n".into(), ..NodeFacts::default() });
+    assert_eq!(read.node, PoolNode { name: "n".into(), ..PoolNode::default() });
 }

@@ -4,7 +4,7 @@ use super::sample;
 use serde_json::{Value, json};
 use taintward_client::decode::SeenPool;
 use taintward_client::pools::{FINALIZER, finalizer_patch, progressing, told};
-use taintward_core::admission::pool::{Assessment, PoolStatus};
+use taintward_core::admission::pool::{PoolAssessment, PoolStatus};
 use taintward_core::time::Wall;
 
 fn with(finalizers: Value) -> SeenPool {
@@ -30,7 +30,7 @@ fn the_finalizer_comes_and_goes_and_leaves_others() {
 #[test]
 fn what_is_still_to_be_done_makes_a_pool_not_ready() {
     let mut seen = with(json!([FINALIZER]));
-    let ready = told(&seen, &Assessment::default(), PoolStatus::default(), Wall::from_secs(10));
+    let ready = told(&seen, &PoolAssessment::default(), PoolStatus::default(), Wall::from_secs(10));
     let mut later = ready.clone();
     progressing(&mut later, &seen, "2 nodes", Wall::from_secs(20));
     let condition = &later.conditions[0];
@@ -42,12 +42,12 @@ fn what_is_still_to_be_done_makes_a_pool_not_ready() {
     assert_eq!(later.conditions[1..], ready.conditions[1..]);
     // It has been so for a while: that is since when.
     seen.told = Some(later.clone());
-    let mut again = told(&seen, &Assessment::default(), PoolStatus::default(), Wall::from_secs(30));
+    let mut again = told(&seen, &PoolAssessment::default(), PoolStatus::default(), Wall::from_secs(30));
     progressing(&mut again, &seen, "2 nodes", Wall::from_secs(30));
     assert_eq!(again, later);
     // What is not ready for another reason stays so.
     seen.pool.leaving = true;
-    let leaving = told(&seen, &Assessment::default(), PoolStatus::default(), Wall::from_secs(40));
+    let leaving = told(&seen, &PoolAssessment::default(), PoolStatus::default(), Wall::from_secs(40));
     let mut same = leaving.clone();
     progressing(&mut same, &seen, "2 nodes", Wall::from_secs(40));
     assert_eq!(same, leaving);

@@ -11,8 +11,8 @@ use std::convert::Infallible;
 use std::sync::atomic::AtomicU64;
 use taintward_client::decode::{Decoded, Fact as _};
 use taintward_client::lease::Leadership;
-use taintward_core::engine::Config;
-use taintward_core::names::{NodeName, PodName, Uid};
+use taintward_core::eviction::EvictionConfig;
+use taintward_core::identity::{NodeName, PodName, Uid};
 use taintward_core::time::Wall;
 use tokio::sync::mpsc;
 
@@ -87,7 +87,7 @@ fn metered(clock: &Clock) -> Arc<Metrics> {
 
 fn parts(clock: &Clock, actor: Actor, right: Right) -> Parts {
     Parts {
-        engine: Engine::new(Config::default()),
+        engine: EvictionEngine::new(EvictionConfig::default()),
         clock: clock.clone(),
         actor,
         right,
@@ -168,18 +168,20 @@ fn log_of_a_taint(mode: Mode, pods: usize, tolerations: &str) -> String {
     let mut brain = Brain::new(Parts { mode, ..parts(&clock, actor, Right::Never) });
     logged(Format::Text, 0, || {
         let now = clock.now();
-        let node = |taints| Input::Node { fact: node(taints), listed: false };
+        let node = |taints| EvictionInput::NodeApplied { fact: node(taints), listed: false };
         let start = [
-            Input::NodesBegin { silent_since: None },
+            EvictionInput::NodeListStarted { silent_since: None },
             node(""),
-            Input::NodesEnd,
-            Input::PodsBegin { silent_since: None },
+            EvictionInput::NodeListCompleted,
+            EvictionInput::PodListStarted { silent_since: None },
         ];
         start.into_iter().for_each(|input| brain.engine.handle(input, now));
         for number in 0..pods {
-            brain.engine.handle(Input::Pod { fact: pod(number, tolerations), listed: true }, now);
+            brain
+                .engine
+                .handle(EvictionInput::PodApplied { fact: pod(number, tolerations), listed: true }, now);
         }
-        brain.engine.handle(Input::PodsEnd, now);
+        brain.engine.handle(EvictionInput::PodListCompleted, now);
         for taints in [r#"{"key":"k","effect":"NoExecute"}"#, ""] {
             brain.engine.handle(node(taints), now);
             brain.engine.tick(now.mono);

@@ -9,9 +9,9 @@ use kube::client::Body;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use taintward_client::decode::{Decoded, Fact as _};
-use taintward_core::engine::{ConditionPolicy, Config, Engine, Lane};
+use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEngine, Lane};
 use taintward_core::fact::{NodeFact, PodFact};
-use taintward_core::names::{NodeName, Uid, Version};
+use taintward_core::identity::{NodeName, ResourceVersion, Uid};
 use taintward_core::time::Wall;
 
 /// Asks a server that answers nothing to delete a pod whose node was confirmed `age` ago: what the server was told of
@@ -28,15 +28,18 @@ async fn delete_after(age: Span, slow: bool) -> (Option<f64>, f64) {
     let clock = Clock::of_runtime(Wall::from_secs(1_800_000_000));
     clock.sleep_until(Mono::from_secs(100)).await;
     let sent = clock.now().mono;
-    let effect = Effect::Delete {
+    let effect = EvictionEffect::DeletePod {
         pod: PodRef { node: NodeName::new("n"), uid: Uid::new("u") },
         name: PodName::new("default", "p"),
-        version: Some(Version(7)),
+        version: Some(ResourceVersion(7)),
         confirmed: Mono::from_micros(sent.as_micros() - age.as_micros()),
         slow,
     };
     let (input, refusal) = carry_out(&actor, &clock, effect).await;
-    assert!(matches!(input, Input::Deleted { result: Err(Failure::Unavailable), .. }), "{input:?}");
+    assert!(
+        matches!(input, EvictionInput::Deleted { result: Err(ApiFailure::Unavailable), .. }),
+        "{input:?}"
+    );
     assert!(refusal.is_some());
     let told = *told.lock().unwrap();
     (told, clock.now().mono.since(sent).as_secs_f64())
@@ -118,8 +121,9 @@ async fn evict_slowly(delay: f64) -> Option<(f64, f64)> {
             Ok::<_, Infallible>(answer.body(Body::from(object.into_bytes())).unwrap())
         }
     });
-    let config = Config { condition: ConditionPolicy::Never, ..Config::default() };
-    let (mut engine, actor) = (Engine::new(config), Actor::new(Client::new(server, "default"), "test"));
+    let config = EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() };
+    let (mut engine, actor) =
+        (EvictionEngine::new(config), Actor::new(Client::new(server, "default"), "test"));
     let fact = |kind: &str| {
         let json = match kind {
             "Node" => {
@@ -134,22 +138,22 @@ async fn evict_slowly(delay: f64) -> Option<(f64, f64)> {
     let Decoded::Fact(node) = NodeFact::from_json(fact("Node")) else { panic!("a node") };
     let Decoded::Fact(pod) = PodFact::from_json(fact("Pod")) else { panic!("a pod") };
     for input in [
-        Input::NodesBegin { silent_since: None },
-        Input::NodesEnd,
-        Input::PodsBegin { silent_since: None },
-        Input::PodsEnd,
-        Input::Pod { fact: pod, listed: false },
-        Input::Node { fact: node, listed: false },
+        EvictionInput::NodeListStarted { silent_since: None },
+        EvictionInput::NodeListCompleted,
+        EvictionInput::PodListStarted { silent_since: None },
+        EvictionInput::PodListCompleted,
+        EvictionInput::PodApplied { fact: pod, listed: false },
+        EvictionInput::NodeApplied { fact: node, listed: false },
     ] {
         engine.handle(input, clock.now());
     }
     let mut hands = Hands::new(actor, clock.clone(), effects());
     while done.lock().unwrap().is_none() && clock.now().mono < Mono::from_secs(400) {
         engine.tick(clock.now().mono);
-        while let Some(effect) = engine.next(Lane::All, clock.now()) {
+        while let Some(effect) = engine.next_effect(Lane::All, clock.now()) {
             hands.begin(effect, false);
         }
-        let wake = engine.wake_at().unwrap_or(Mono::from_secs(400));
+        let wake = engine.next_wakeup().unwrap_or(Mono::from_secs(400));
         tokio::select! {
             done = hands.next() => engine.handle(done.input, clock.now()),
             () = clock.sleep_until(wake) => {}

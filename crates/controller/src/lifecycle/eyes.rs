@@ -1,7 +1,7 @@
 //! # Eyes: whether what we see can be believed
 //! Room:     which streams are broken, and proof that the API server takes our own requests (S7).
 //! Comes in: the health of the streams of nodes and leases; renewals of our lease; answers to a small question of ours.
-//! Goes out: [`Input`]s that say what could not be heard, and that we are not the ones who are cut off.
+//! Goes out: [`NodeLifecycleInput`]s that say what could not be heard, and that we are not the ones who are cut off.
 //! Keeps:    looked at before anything is pulled; a doubt is told at once, a proof when there is one.
 //! Not here: what follows from a doubt (the core).
 
@@ -9,7 +9,7 @@ use crate::right::Right;
 use futures::future::BoxFuture;
 use taintward_client::act::{Actor, Refusal};
 use taintward_client::listen::{Phase, StreamHealth};
-use taintward_core::health::{Input, Stream};
+use taintward_core::node_lifecycle::{NodeLifecycleInput, WatchedKind};
 use taintward_core::time::{Mono, Span};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -20,7 +20,7 @@ const ASK_AGAIN: Span = Span::from_secs(1);
 /// One stream.
 #[derive(Debug)]
 pub(super) struct Eye {
-    stream: Stream,
+    stream: WatchedKind,
     health: watch::Receiver<StreamHealth>,
     last_heard: Option<Instant>,
     /// When we noticed that something was heard.
@@ -30,13 +30,13 @@ pub(super) struct Eye {
 }
 
 impl Eye {
-    pub(super) fn new(stream: Stream, health: watch::Receiver<StreamHealth>) -> Self {
+    pub(super) fn new(stream: WatchedKind, health: watch::Receiver<StreamHealth>) -> Self {
         Self { stream, health, last_heard: None, heard: None, failures: 0, lost: false }
     }
 
     /// What there is to tell of the stream. A watch that the server closed in good order, and that was opened again
     /// before anybody looked, has lost nothing; one that broke has been silent since the last word from it.
-    pub(super) fn look(&mut self, now: Mono) -> Vec<Input> {
+    pub(super) fn look(&mut self, now: Mono) -> Vec<NodeLifecycleInput> {
         if !self.health.has_changed().unwrap_or(false) {
             return Vec::new();
         }
@@ -51,11 +51,11 @@ impl Eye {
         let mut told = Vec::new();
         if failed || (!in_step && !self.lost) {
             let since = before.filter(|_| failed).unwrap_or(now);
-            told.push(Input::Lost { stream: self.stream, since });
+            told.push(NodeLifecycleInput::StreamLost { stream: self.stream, since });
             self.lost = true;
         }
         if in_step && std::mem::take(&mut self.lost) {
-            told.push(Input::Found { stream: self.stream });
+            told.push(NodeLifecycleInput::StreamRecovered { stream: self.stream });
         }
         told
     }
@@ -81,10 +81,10 @@ impl Witness {
     }
 
     /// Our lease was renewed; a proof only if it is news.
-    pub(super) fn look(&mut self, right: &Right) -> Option<Input> {
+    pub(super) fn look(&mut self, right: &Right) -> Option<NodeLifecycleInput> {
         let sent = right.renewed().filter(|sent| self.proof.is_none_or(|proof| *sent > proof))?;
         self.proof = Some(sent);
-        Some(Input::Witness { sent })
+        Some(NodeLifecycleInput::OwnRequestSucceeded { sent })
     }
 
     /// Asks, if nothing else has proved it lately.
@@ -112,11 +112,11 @@ impl Witness {
     }
 
     /// What an answer is worth.
-    pub(super) fn answered(&mut self, (sent, result): Asked) -> Option<Input> {
+    pub(super) fn answered(&mut self, (sent, result): Asked) -> Option<NodeLifecycleInput> {
         match result {
             Ok(()) => {
                 self.proof = self.proof.max(Some(sent));
-                Some(Input::Witness { sent })
+                Some(NodeLifecycleInput::OwnRequestSucceeded { sent })
             }
             Err(refusal) => {
                 tracing::debug!(err = %refusal.message, "no sign of life from the API server");

@@ -11,14 +11,14 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use taintward_client::act::{Actor, Refusal};
 use taintward_client::clock::Clock;
-use taintward_core::effect::Failure;
-use taintward_core::health::{Effect, Input};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::node_lifecycle::{NodeLifecycleEffect, NodeLifecycleInput};
 use taintward_core::time::Mono;
 
 /// What came of one effect.
 pub(super) struct Done {
     /// What the engine is told.
-    pub(super) input: Input,
+    pub(super) input: NodeLifecycleInput,
     /// Why it failed, in words.
     pub(super) refusal: Option<Refusal>,
     /// The kind of request, as metrics name it.
@@ -53,7 +53,7 @@ impl Hands {
     }
 
     /// Sends the request of an effect.
-    pub(super) fn begin(&mut self, effect: Effect) {
+    pub(super) fn begin(&mut self, effect: NodeLifecycleEffect) {
         let sent = self.clock.now().mono;
         let (kind, object) = about(&effect);
         self.effects.began();
@@ -84,45 +84,50 @@ impl Done {
     }
 }
 
-fn about(effect: &Effect) -> (metrics::Effect, String) {
+fn about(effect: &NodeLifecycleEffect) -> (metrics::Effect, String) {
     use metrics::Effect as Kind;
     match effect {
-        Effect::Confirm { node } => (Kind::ConfirmHealth, node.to_string()),
-        Effect::Taint { node, .. } => (Kind::Taint, node.name.to_string()),
-        Effect::Declare { node, .. } => (Kind::Declare, node.name.to_string()),
-        Effect::Label { node, .. } => (Kind::Label, node.name.to_string()),
-        Effect::MarkPod { name, .. } => (Kind::Unready, name.to_string()),
+        NodeLifecycleEffect::ReadNode { node } => (Kind::ConfirmHealth, node.to_string()),
+        NodeLifecycleEffect::PatchTaints { node, .. } => (Kind::Taint, node.name.to_string()),
+        NodeLifecycleEffect::SetConditionsUnknown { node, .. } => (Kind::Declare, node.name.to_string()),
+        NodeLifecycleEffect::PatchLabels { node, .. } => (Kind::Label, node.name.to_string()),
+        NodeLifecycleEffect::SetPodNotReady { name, .. } => (Kind::Unready, name.to_string()),
     }
 }
 
-async fn carry_out(actor: &Actor, clock: &Clock, effect: Effect, sent: Mono) -> (Input, Option<Refusal>) {
+async fn carry_out(
+    actor: &Actor,
+    clock: &Clock,
+    effect: NodeLifecycleEffect,
+    sent: Mono,
+) -> (NodeLifecycleInput, Option<Refusal>) {
     match effect {
-        Effect::Confirm { node } => {
+        NodeLifecycleEffect::ReadNode { node } => {
             let (result, refusal) = split(actor.read_health(&node).await);
-            (Input::Confirmed { node, sent, result }, refusal)
+            (NodeLifecycleInput::Confirmed { node, sent, result }, refusal)
         }
-        Effect::Taint { node, version, add, remove, at, .. } => {
+        NodeLifecycleEffect::PatchTaints { node, version, add, remove, at, .. } => {
             let (result, refusal) = split(actor.write_taints(&node, version, add, remove, at).await);
-            (Input::Written { node: node.name, result }, refusal)
+            (NodeLifecycleInput::Written { node: node.name, result }, refusal)
         }
-        Effect::Declare { node, version, conditions, at } => {
+        NodeLifecycleEffect::SetConditionsUnknown { node, version, conditions, at } => {
             let (result, refusal) = split(actor.declare(&node, version, &conditions, at).await);
-            (Input::Written { node: node.name, result }, refusal)
+            (NodeLifecycleInput::Written { node: node.name, result }, refusal)
         }
-        Effect::Label { node, version, os, arch } => {
+        NodeLifecycleEffect::PatchLabels { node, version, os, arch } => {
             let labelled = actor.label(&node, version, os.as_deref(), arch.as_deref()).await;
             let (result, refusal) = split(labelled);
-            (Input::Written { node: node.name, result }, refusal)
+            (NodeLifecycleInput::Written { node: node.name, result }, refusal)
         }
-        Effect::MarkPod { pod, name } => {
+        NodeLifecycleEffect::SetPodNotReady { pod, name } => {
             let (result, refusal) = split(actor.unready(&name, &pod.uid, clock.now().wall).await);
-            (Input::PodMarked { pod, result }, refusal)
+            (NodeLifecycleInput::PodMarked { pod, result }, refusal)
         }
     }
 }
 
 /// The result for the engine, and the words for people.
-fn split<T>(result: Result<T, Refusal>) -> (Result<T, Failure>, Option<Refusal>) {
+fn split<T>(result: Result<T, Refusal>) -> (Result<T, ApiFailure>, Option<Refusal>) {
     match result {
         Ok(value) => (Ok(value), None),
         Err(refusal) => (Err(refusal.failure), Some(refusal)),

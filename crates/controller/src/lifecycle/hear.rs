@@ -1,7 +1,7 @@
 //! # Hear: from what was heard to what node health is told
 //! Room:     the translation of stream news into inputs of the health engine.
 //! Comes in: batches of [`Heard`] for nodes, leases and pods.
-//! Goes out: [`Input`]s, in the same order.
+//! Goes out: [`NodeLifecycleInput`]s, in the same order.
 //! Keeps:    what can't be read is told as such (D11).
 //! Not here: decoding (the client), deciding (the core).
 
@@ -9,13 +9,15 @@ use super::news::Batch;
 use crate::hear::since;
 use taintward_client::decode::{Identity, Unreadable};
 use taintward_client::listen::Heard;
-use taintward_core::engine::PodRef;
-use taintward_core::health::{Input, LeaseFact, NodeFact, PodFact, Stream};
-use taintward_core::names::{NodeName, Uid};
+use taintward_core::eviction::PodRef;
+use taintward_core::identity::{NodeName, Uid};
+use taintward_core::node_lifecycle::{
+    LeaseFact, NodeHealthFact, NodeLifecycleInput, PodReadinessFact, WatchedKind,
+};
 use taintward_core::time::Mono;
 
 /// What one batch tells the engine.
-pub(super) fn inputs(batch: Batch, now: Mono) -> Vec<Input> {
+pub(super) fn inputs(batch: Batch, now: Mono) -> Vec<NodeLifecycleInput> {
     match batch {
         Batch::Nodes(batch) => all(batch, now),
         Batch::Pods(batch) => all(batch, now),
@@ -23,78 +25,78 @@ pub(super) fn inputs(batch: Batch, now: Mono) -> Vec<Input> {
     }
 }
 
-fn all<F: Told>(batch: Vec<Heard<F>>, now: Mono) -> Vec<Input> {
+fn all<F: Told>(batch: Vec<Heard<F>>, now: Mono) -> Vec<NodeLifecycleInput> {
     batch.into_iter().filter_map(|heard| input(heard, now)).collect()
 }
 
-fn input<F: Told>(heard: Heard<F>, now: Mono) -> Option<Input> {
+fn input<F: Told>(heard: Heard<F>, now: Mono) -> Option<NodeLifecycleInput> {
     match heard {
         Heard::SyncBegins { silent_for } => {
-            Some(Input::ListBegin { stream: F::STREAM, silent_since: since(silent_for, now) })
+            Some(NodeLifecycleInput::ListStarted { stream: F::STREAM, silent_since: since(silent_for, now) })
         }
         Heard::Seen { fact, listed } => Some(fact.seen(listed)),
         Heard::Gone { uid, identity } => F::gone(uid, identity),
         Heard::Unreadable(Unreadable { identity, .. }) => F::unreadable(identity?),
-        Heard::SyncEnds => Some(Input::ListEnd { stream: F::STREAM }),
-        Heard::SyncAborted => Some(Input::ListAborted { stream: F::STREAM }),
+        Heard::SyncEnds => Some(NodeLifecycleInput::ListCompleted { stream: F::STREAM }),
+        Heard::SyncAborted => Some(NodeLifecycleInput::ListAborted { stream: F::STREAM }),
         Heard::Quiet => None,
     }
 }
 
 /// How a kind of object is told of.
 trait Told: Sized {
-    const STREAM: Stream;
-    fn seen(self, listed: bool) -> Input;
-    fn gone(uid: Uid, identity: Identity) -> Option<Input>;
-    fn unreadable(identity: Identity) -> Option<Input>;
+    const STREAM: WatchedKind;
+    fn seen(self, listed: bool) -> NodeLifecycleInput;
+    fn gone(uid: Uid, identity: Identity) -> Option<NodeLifecycleInput>;
+    fn unreadable(identity: Identity) -> Option<NodeLifecycleInput>;
 }
 
-impl Told for NodeFact {
-    const STREAM: Stream = Stream::Nodes;
+impl Told for NodeHealthFact {
+    const STREAM: WatchedKind = WatchedKind::Nodes;
 
-    fn seen(self, listed: bool) -> Input {
-        Input::Node { fact: self, listed }
+    fn seen(self, listed: bool) -> NodeLifecycleInput {
+        NodeLifecycleInput::Node { fact: self, listed }
     }
 
-    fn gone(uid: Uid, identity: Identity) -> Option<Input> {
-        Some(Input::NodeGone { name: NodeName::new(&identity.name), uid: Some(uid) })
+    fn gone(uid: Uid, identity: Identity) -> Option<NodeLifecycleInput> {
+        Some(NodeLifecycleInput::NodeGone { name: NodeName::new(&identity.name), uid: Some(uid) })
     }
 
-    fn unreadable(identity: Identity) -> Option<Input> {
-        Some(Input::NodeUnreadable { name: NodeName::new(&identity.name) })
+    fn unreadable(identity: Identity) -> Option<NodeLifecycleInput> {
+        Some(NodeLifecycleInput::NodeUnreadable { name: NodeName::new(&identity.name) })
     }
 }
 
 impl Told for LeaseFact {
-    const STREAM: Stream = Stream::Leases;
+    const STREAM: WatchedKind = WatchedKind::Leases;
 
-    fn seen(self, listed: bool) -> Input {
-        Input::Lease { fact: self, listed }
+    fn seen(self, listed: bool) -> NodeLifecycleInput {
+        NodeLifecycleInput::Lease { fact: self, listed }
     }
 
-    fn gone(_: Uid, identity: Identity) -> Option<Input> {
-        Some(Input::LeaseGone { node: NodeName::new(&identity.name) })
+    fn gone(_: Uid, identity: Identity) -> Option<NodeLifecycleInput> {
+        Some(NodeLifecycleInput::LeaseGone { node: NodeName::new(&identity.name) })
     }
 
-    fn unreadable(identity: Identity) -> Option<Input> {
-        Some(Input::LeaseUnreadable { node: NodeName::new(&identity.name) })
+    fn unreadable(identity: Identity) -> Option<NodeLifecycleInput> {
+        Some(NodeLifecycleInput::LeaseUnreadable { node: NodeName::new(&identity.name) })
     }
 }
 
-impl Told for PodFact {
-    const STREAM: Stream = Stream::Pods;
+impl Told for PodReadinessFact {
+    const STREAM: WatchedKind = WatchedKind::Pods;
 
-    fn seen(self, _: bool) -> Input {
-        Input::Pod { fact: self }
+    fn seen(self, _: bool) -> NodeLifecycleInput {
+        NodeLifecycleInput::Pod { fact: self }
     }
 
     /// A pod on no node was never told of, so its end is no news.
-    fn gone(uid: Uid, identity: Identity) -> Option<Input> {
-        identity.node.map(|node| Input::PodGone { pod: PodRef { node, uid } })
+    fn gone(uid: Uid, identity: Identity) -> Option<NodeLifecycleInput> {
+        identity.node.map(|node| NodeLifecycleInput::PodGone { pod: PodRef { node, uid } })
     }
 
     /// What was known of it stands: marking it not ready does it no harm, and the mark asks the server first.
-    fn unreadable(_: Identity) -> Option<Input> {
+    fn unreadable(_: Identity) -> Option<NodeLifecycleInput> {
         None
     }
 }
@@ -112,17 +114,27 @@ mod tests {
     fn the_list_of_each_kind_begins_and_ends_as_its_own() {
         let now = Mono::from_secs(100);
         let told = |batch| inputs(batch, now);
-        let begin = |stream| Input::ListBegin { stream, silent_since: Some(Mono::from_secs(97)) };
+        let begin =
+            |stream| NodeLifecycleInput::ListStarted { stream, silent_since: Some(Mono::from_secs(97)) };
         let silent_for = Some(Duration::from_secs(3));
         let nodes = told(Batch::Nodes(vec![Heard::SyncBegins { silent_for }, Heard::SyncEnds, Heard::Quiet]));
-        assert_eq!(nodes, [begin(Stream::Nodes), Input::ListEnd { stream: Stream::Nodes }]);
+        assert_eq!(
+            nodes,
+            [begin(WatchedKind::Nodes), NodeLifecycleInput::ListCompleted { stream: WatchedKind::Nodes }]
+        );
         let leases = told(Batch::Leases(vec![Heard::SyncBegins { silent_for }, Heard::SyncEnds]));
-        assert_eq!(leases, [begin(Stream::Leases), Input::ListEnd { stream: Stream::Leases }]);
+        assert_eq!(
+            leases,
+            [begin(WatchedKind::Leases), NodeLifecycleInput::ListCompleted { stream: WatchedKind::Leases }]
+        );
         let aborted = told(Batch::Leases(vec![Heard::SyncBegins { silent_for }, Heard::SyncAborted]));
-        assert_eq!(aborted, [begin(Stream::Leases), Input::ListAborted { stream: Stream::Leases }]);
+        assert_eq!(
+            aborted,
+            [begin(WatchedKind::Leases), NodeLifecycleInput::ListAborted { stream: WatchedKind::Leases }]
+        );
         let pods = told(Batch::Pods(vec![Heard::SyncBegins { silent_for: None }, Heard::SyncEnds]));
-        let unknown = Input::ListBegin { stream: Stream::Pods, silent_since: None };
-        assert_eq!(pods, [unknown, Input::ListEnd { stream: Stream::Pods }]);
+        let unknown = NodeLifecycleInput::ListStarted { stream: WatchedKind::Pods, silent_since: None };
+        assert_eq!(pods, [unknown, NodeLifecycleInput::ListCompleted { stream: WatchedKind::Pods }]);
     }
 
     #[test]
@@ -131,11 +143,14 @@ mod tests {
         let unreadable = |identity| Unreadable { identity, why: "odd".into() };
         let named = Some(identity("n1", None));
         let nodes = vec![Heard::Unreadable(unreadable(named.clone())), Heard::Unreadable(unreadable(None))];
-        assert_eq!(inputs(Batch::Nodes(nodes), now), [Input::NodeUnreadable { name: NodeName::new("n1") }]);
+        assert_eq!(
+            inputs(Batch::Nodes(nodes), now),
+            [NodeLifecycleInput::NodeUnreadable { name: NodeName::new("n1") }]
+        );
         let leases = vec![Heard::Unreadable(unreadable(named.clone()))];
         assert_eq!(
             inputs(Batch::Leases(leases), now),
-            [Input::LeaseUnreadable { node: NodeName::new("n1") }]
+            [NodeLifecycleInput::LeaseUnreadable { node: NodeName::new("n1") }]
         );
         assert_eq!(inputs(Batch::Pods(vec![Heard::Unreadable(unreadable(named))]), now), []);
     }
@@ -145,15 +160,18 @@ mod tests {
         let now = Mono::from_secs(1);
         let uid = Uid::new("u1");
         let nodes = vec![Heard::Gone { uid: uid.clone(), identity: identity("n1", None) }];
-        let gone = Input::NodeGone { name: NodeName::new("n1"), uid: Some(uid.clone()) };
+        let gone = NodeLifecycleInput::NodeGone { name: NodeName::new("n1"), uid: Some(uid.clone()) };
         assert_eq!(inputs(Batch::Nodes(nodes), now), [gone]);
         let leases = vec![Heard::Gone { uid: uid.clone(), identity: identity("n1", None) }];
-        assert_eq!(inputs(Batch::Leases(leases), now), [Input::LeaseGone { node: NodeName::new("n1") }]);
+        assert_eq!(
+            inputs(Batch::Leases(leases), now),
+            [NodeLifecycleInput::LeaseGone { node: NodeName::new("n1") }]
+        );
         let pods = vec![
             Heard::Gone { uid: uid.clone(), identity: identity("p", Some("n1")) },
             Heard::Gone { uid: uid.clone(), identity: identity("p", None) },
         ];
-        let gone = Input::PodGone { pod: PodRef { node: NodeName::new("n1"), uid } };
+        let gone = NodeLifecycleInput::PodGone { pod: PodRef { node: NodeName::new("n1"), uid } };
         assert_eq!(inputs(Batch::Pods(pods), now), [gone], "one on no node was never told of");
     }
 }

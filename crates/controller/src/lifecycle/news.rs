@@ -7,22 +7,22 @@
 //! Not here: what the engine is told of a batch (`hear.rs`).
 
 use taintward_client::listen::Heard;
-use taintward_core::health::{LeaseFact, NodeFact, PodFact};
+use taintward_core::node_lifecycle::{LeaseFact, NodeHealthFact, PodReadinessFact};
 use tokio::sync::mpsc;
 
 /// News of all kinds.
 pub(crate) struct News {
     pub(crate) leases: mpsc::Receiver<Vec<Heard<LeaseFact>>>,
-    pub(crate) nodes: mpsc::Receiver<Vec<Heard<NodeFact>>>,
-    pub(crate) pods: mpsc::Receiver<Vec<Heard<PodFact>>>,
+    pub(crate) nodes: mpsc::Receiver<Vec<Heard<NodeHealthFact>>>,
+    pub(crate) pods: mpsc::Receiver<Vec<Heard<PodReadinessFact>>>,
 }
 
 /// News of one kind.
 #[derive(Debug)]
 pub(super) enum Batch {
     Leases(Vec<Heard<LeaseFact>>),
-    Nodes(Vec<Heard<NodeFact>>),
-    Pods(Vec<Heard<PodFact>>),
+    Nodes(Vec<Heard<NodeHealthFact>>),
+    Pods(Vec<Heard<PodReadinessFact>>),
 }
 
 impl News {

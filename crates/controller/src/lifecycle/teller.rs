@@ -4,7 +4,7 @@
 //! Goes out: one line per decision with the reason; events after the fact, a few at a time, and few lines when much goes
 //!           wrong.
 //! Keeps:    nothing beyond fixed bounds.
-//! Not here: sending events (`outbox.rs`); the wording (`words.rs`, the core's `health/words.rs`).
+//! Not here: sending events (`outbox.rs`); the wording (`words.rs`, the core's `node_lifecycle/event_messages.rs`).
 
 use super::hands::Done;
 use super::words;
@@ -14,9 +14,11 @@ use crate::outbox::{Bounds, Outbox};
 use crate::teller::Quota;
 use taintward_client::act::Refusal;
 use taintward_client::event::EventNote;
-use taintward_core::engine::PodRef;
-use taintward_core::health::{Engine, NodeRef, Notice, OwnTaints, Why, ZoneKey};
-use taintward_core::names::PodName;
+use taintward_core::eviction::PodRef;
+use taintward_core::identity::PodName;
+use taintward_core::node_lifecycle::{
+    ManagedTaints, NodeLifecycleEngine, NodeLifecycleNotice, NodeRef, TaintCause, ZoneKey,
+};
 use taintward_core::time::{Mono, Now};
 
 const BOUNDS: Bounds = Bounds { waiting: 1_000, at_once: 2 };
@@ -37,18 +39,18 @@ impl Teller {
     }
 
     /// Says one thing; events only by whoever acts, so that replicas do not say it twice.
-    pub(super) fn tell(&mut self, notice: &Notice, acting: bool, now: Now, metrics: &Metrics) {
+    pub(super) fn tell(&mut self, notice: &NodeLifecycleNotice, acting: bool, now: Now, metrics: &Metrics) {
         match notice {
-            Notice::Tainted { node, zone, add, remove, why } => {
+            NodeLifecycleNotice::Tainted { node, zone, add, remove, why } => {
                 tell_tainted(node, zone, (*add, *remove), *why, now, metrics);
             }
-            Notice::Declared { node, silent_since } => tracing::warn!(
+            NodeLifecycleNotice::Declared { node, silent_since } => tracing::warn!(
                 node = node.name.as_str(),
                 uid = %node.uid,
-                reason = words::why(Why::Silent { since: *silent_since }, now),
+                reason = words::why(TaintCause::Silent { since: *silent_since }, now),
                 "conditions of node set to Unknown"
             ),
-            Notice::WouldTaint { node, zone, add, remove, why } => {
+            NodeLifecycleNotice::WouldTaint { node, zone, add, remove, why } => {
                 if !add.no_execute().is_empty() {
                     metrics.node_health.would_taint.inc();
                 }
@@ -56,50 +58,52 @@ impl Teller {
                     would_taint(node, zone, (*add, *remove), *why, now);
                 }
             }
-            Notice::WouldDeclare { node, silent_since } => {
+            NodeLifecycleNotice::WouldDeclare { node, silent_since } => {
                 if self.lines.admit("would set conditions of node to Unknown now", now.mono) {
                     tracing::info!(
                         node = node.name.as_str(),
                         uid = %node.uid,
-                        reason = words::why(Why::Silent { since: *silent_since }, now),
+                        reason = words::why(TaintCause::Silent { since: *silent_since }, now),
                         "would set conditions of node to Unknown now"
                     );
                 }
             }
-            Notice::EverythingDown(true) => tracing::warn!(
+            NodeLifecycleNotice::EverythingDown(true) => tracing::warn!(
                 "all zones are down: no node gets a NoExecute taint for that, and those that are there go"
             ),
-            Notice::EverythingDown(false) => tracing::info!(
+            NodeLifecycleNotice::EverythingDown(false) => tracing::info!(
                 "not all zones are down any more: who is silent has a whole grace period from now on"
             ),
-            Notice::HoldCountdowns(true) => {
+            NodeLifecycleNotice::HoldCountdowns(true) => {
                 tracing::warn!("no node is heard of, or all are down: countdowns for that stand still");
             }
-            Notice::HoldCountdowns(false) => tracing::info!("countdowns go on"),
-            Notice::ZoneChanged { zone, from, to } => {
+            NodeLifecycleNotice::HoldCountdowns(false) => tracing::info!("countdowns go on"),
+            NodeLifecycleNotice::ZoneChanged { zone, from, to } => {
                 let (zone, from, to) = (zone.to_string(), words::state(*from), words::state(*to));
                 if self.lines.admit("zone changed", now.mono) {
                     tracing::warn!(zone, from, to, "zone changed");
                 }
             }
-            Notice::NotUnderstood(node) => {
+            NodeLifecycleNotice::NotUnderstood(node) => {
                 const MESSAGE: &str = "node, or its lease, makes no sense: its taints stay as they are";
                 if self.lines.admit(MESSAGE, now.mono) {
                     tracing::warn!(node = node.as_str(), "{MESSAGE}");
                 }
             }
-            Notice::ObservedAfresh => tracing::warn!(
+            NodeLifecycleNotice::ObservedAfresh => tracing::warn!(
                 "observation was interrupted: nodes are silent only if they are for a whole grace period from now on"
             ),
-            Notice::Failed { node, failure, .. } => {
+            NodeLifecycleNotice::Failed { node, failure, .. } => {
                 tracing::debug!(node = node.as_str(), ?failure, "tried again later");
             }
-            Notice::Registered(node) => {
+            NodeLifecycleNotice::Registered(node) => {
                 tracing::debug!(node = node.name.as_str(), uid = %node.uid, "node seen for the first time");
             }
-            Notice::Removed(node) => self.tell_about(node, "node is gone", now.mono),
-            Notice::BecameNotReady(node) => self.tell_about(node, "node is not ready any more", now.mono),
-            Notice::PodMarked { pod, name } => {
+            NodeLifecycleNotice::Removed(node) => self.tell_about(node, "node is gone", now.mono),
+            NodeLifecycleNotice::BecameNotReady(node) => {
+                self.tell_about(node, "node is not ready any more", now.mono)
+            }
+            NodeLifecycleNotice::PodMarked { pod, name } => {
                 tracing::debug!(pod = name.as_str(), uid = %pod.uid, "pod marked not ready: its node is not");
             }
         }
@@ -130,12 +134,12 @@ impl Teller {
 fn tell_tainted(
     node: &NodeRef,
     zone: &ZoneKey,
-    (add, remove): (OwnTaints, OwnTaints),
-    why: Why,
+    (add, remove): (ManagedTaints, ManagedTaints),
+    why: TaintCause,
     now: Now,
     metrics: &Metrics,
 ) {
-    if matches!(why, Why::NotReady | Why::Silent { .. }) && !add.no_execute().is_empty() {
+    if matches!(why, TaintCause::NotReady | TaintCause::Silent { .. }) && !add.no_execute().is_empty() {
         metrics.node_health.evicted(zone.as_str());
     }
     tracing::info!(
@@ -150,7 +154,13 @@ fn tell_tainted(
 }
 
 /// In observe mode (S14).
-fn would_taint(node: &NodeRef, zone: &ZoneKey, (add, remove): (OwnTaints, OwnTaints), why: Why, now: Now) {
+fn would_taint(
+    node: &NodeRef,
+    zone: &ZoneKey,
+    (add, remove): (ManagedTaints, ManagedTaints),
+    why: TaintCause,
+    now: Now,
+) {
     tracing::info!(
         node = node.name.as_str(),
         uid = %node.uid,
@@ -163,12 +173,12 @@ fn would_taint(node: &NodeRef, zone: &ZoneKey, (add, remove): (OwnTaints, OwnTai
 }
 
 /// Upstream's events (NL-17, NL-19).
-fn event(notice: &Notice, now: Now) -> Option<EventNote> {
+fn event(notice: &NodeLifecycleNotice, now: Now) -> Option<EventNote> {
     match notice {
-        Notice::Registered(node) => Some(EventNote::registered(node, now.wall)),
-        Notice::Removed(node) => Some(EventNote::removing(node, now.wall)),
-        Notice::BecameNotReady(node) => Some(EventNote::node_not_ready(node, now.wall)),
-        Notice::PodMarked { pod: PodRef { node, uid }, name } => {
+        NodeLifecycleNotice::Registered(node) => Some(EventNote::registered(node, now.wall)),
+        NodeLifecycleNotice::Removed(node) => Some(EventNote::removing(node, now.wall)),
+        NodeLifecycleNotice::BecameNotReady(node) => Some(EventNote::node_not_ready(node, now.wall)),
+        NodeLifecycleNotice::PodMarked { pod: PodRef { node, uid }, name } => {
             let pod: &PodName = name;
             Some(EventNote::pod_not_ready(pod, uid, node, now.wall))
         }
@@ -177,8 +187,8 @@ fn event(notice: &Notice, now: Now) -> Option<EventNote> {
 }
 
 /// Says which zones there are, how they are, and how fast their nodes may be tainted.
-pub(super) fn zones(engine: &Engine, now: Now) {
-    let census = engine.census();
+pub(super) fn zones(engine: &NodeLifecycleEngine, now: Now) {
+    let census = engine.stats();
     let zones = engine.zones().count();
     tracing::info!(nodes = census.nodes, zones, tainted = census.tainted, "node health synced");
     for zone in engine.zones().take(ZONES_NAMED) {
@@ -207,7 +217,7 @@ mod tests {
     use crate::logging::tests::logged;
     use crate::metrics::About;
     use std::sync::Arc;
-    use taintward_core::names::{NodeName, Uid};
+    use taintward_core::identity::{NodeName, Uid};
     use taintward_core::time::Wall;
 
     #[test]
@@ -224,10 +234,10 @@ mod tests {
                 let node = NodeRef { name: name.clone(), uid: Uid::new("u") };
                 let silent_since = now.mono;
                 for notice in [
-                    Notice::NotUnderstood(name),
-                    Notice::BecameNotReady(node.clone()),
-                    Notice::WouldDeclare { node: node.clone(), silent_since },
-                    Notice::Removed(node),
+                    NodeLifecycleNotice::NotUnderstood(name),
+                    NodeLifecycleNotice::BecameNotReady(node.clone()),
+                    NodeLifecycleNotice::WouldDeclare { node: node.clone(), silent_since },
+                    NodeLifecycleNotice::Removed(node),
                 ] {
                     teller.tell(&notice, true, now, &metrics);
                 }

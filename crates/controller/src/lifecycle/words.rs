@@ -2,21 +2,21 @@
 //! Room:     the sentences of log lines about nodes and zones.
 //! Comes in: reasons from the engine, and the time to put them on the wall clock.
 //! Goes out: text.
-//! Not here: upstream's words for events (the core's `health/words.rs`); when something is said.
+//! Not here: upstream's words for events (the core's `node_lifecycle/event_messages.rs`); when something is said.
 
 use crate::words::{length, moment};
-use taintward_core::health::{OwnTaints, Rate, Why, ZoneState};
+use taintward_core::node_lifecycle::{ManagedTaints, TaintCause, TaintRate, ZoneState};
 use taintward_core::time::{Now, Span};
 
 /// Why taints were written.
-pub(super) fn why(why: Why, now: Now) -> String {
+pub(super) fn why(why: TaintCause, now: Now) -> String {
     match why {
-        Why::Conditions => "its conditions, or that it is cordoned, call for it".into(),
-        Why::Recovered => "it is ready".into(),
-        Why::Swap => "its reason for not being ready changed".into(),
-        Why::EverythingDown => "all zones are down, so it is not this node".into(),
-        Why::NotReady => "it says that it is not ready".into(),
-        Why::Silent { since } => format!(
+        TaintCause::Conditions => "its conditions, or that it is cordoned, call for it".into(),
+        TaintCause::Recovered => "it is ready".into(),
+        TaintCause::Swap => "its reason for not being ready changed".into(),
+        TaintCause::EverythingDown => "all zones are down, so it is not this node".into(),
+        TaintCause::NotReady => "it says that it is not ready".into(),
+        TaintCause::Silent { since } => format!(
             "not heard of within its grace period, which ended at {} ({} ago)",
             moment(since, now),
             length(now.mono.since(since))
@@ -25,7 +25,7 @@ pub(super) fn why(why: Why, now: Now) -> String {
 }
 
 /// Taints as kubectl writes them; empty for none.
-pub(super) fn taints(taints: OwnTaints) -> String {
+pub(super) fn taints(taints: ManagedTaints) -> String {
     let all: Vec<String> = taints.iter().map(|taint| taint.to_string()).collect();
     all.join(",")
 }
@@ -40,7 +40,7 @@ pub(super) const fn state(state: ZoneState) -> &'static str {
 }
 
 /// How fast nodes are tainted.
-pub(super) fn rate(rate: Rate) -> String {
+pub(super) fn rate(rate: TaintRate) -> String {
     let millionths = rate.as_millionths();
     match millionths {
         0 => "none".into(),
@@ -55,22 +55,23 @@ pub(super) fn rate(rate: Rate) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use taintward_core::health::OwnTaint;
+    use taintward_core::node_lifecycle::ManagedTaint;
     use taintward_core::time::{Mono, Wall};
 
     #[test]
     fn reasons_taints_and_rates_in_words() {
         let now = Now::exact(Mono::from_secs(100), Wall::from_secs(1_800_000_000));
         assert_eq!(
-            why(Why::Silent { since: Mono::from_secs(90) }, now),
+            why(TaintCause::Silent { since: Mono::from_secs(90) }, now),
             "not heard of within its grace period, which ended at 2027-01-15T07:59:50Z (10s ago)"
         );
-        let both = OwnTaints::NONE.with(OwnTaint::Unreachable).with(OwnTaint::UnreachableNoExecute);
+        let both =
+            ManagedTaints::NONE.with(ManagedTaint::Unreachable).with(ManagedTaint::UnreachableNoExecute);
         assert_eq!(
             taints(both),
             "node.kubernetes.io/unreachable:NoSchedule,node.kubernetes.io/unreachable:NoExecute"
         );
-        assert_eq!(taints(OwnTaints::NONE), "");
+        assert_eq!(taints(ManagedTaints::NONE), "");
         for (millionths, text) in [
             (0, "none"),
             (10_000, "one in 1m40s"),
@@ -78,7 +79,7 @@ mod tests {
             (1_000_000, "1 a second"),
             (2_500_000, "2.5 a second"),
         ] {
-            assert_eq!(rate(Rate::from_millionths(millionths)), text);
+            assert_eq!(rate(TaintRate::from_millionths(millionths)), text);
         }
     }
 }

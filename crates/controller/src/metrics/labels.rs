@@ -5,7 +5,7 @@
 //! Not here: names of pods, nodes and taints: they are never labels (their number has no bound).
 
 use taintward_client::clock::Ignored;
-use taintward_core::effect::Failure;
+use taintward_core::api_error::ApiFailure;
 use taintward_serve::closed_label;
 
 closed_label! {
@@ -142,21 +142,21 @@ closed_label! {
     }
 }
 
-impl From<Failure> for Outcome {
-    fn from(failure: Failure) -> Self {
+impl From<ApiFailure> for Outcome {
+    fn from(failure: ApiFailure) -> Self {
         match failure {
-            Failure::NotFound => Self::NotFound,
-            Failure::Conflict => Self::Conflict,
-            Failure::Forbidden => Self::Forbidden,
-            Failure::Throttled(_) => Self::Throttled,
-            Failure::Rejected => Self::Rejected,
-            Failure::Unavailable => Self::Unavailable,
+            ApiFailure::NotFound => Self::NotFound,
+            ApiFailure::Conflict => Self::Conflict,
+            ApiFailure::Forbidden => Self::Forbidden,
+            ApiFailure::Throttled(_) => Self::Throttled,
+            ApiFailure::Rejected => Self::Rejected,
+            ApiFailure::Unavailable => Self::Unavailable,
         }
     }
 }
 
-impl<T> From<Result<T, Failure>> for Outcome {
-    fn from(result: Result<T, Failure>) -> Self {
+impl<T> From<Result<T, ApiFailure>> for Outcome {
+    fn from(result: Result<T, ApiFailure>) -> Self {
         result.map_or_else(Self::from, |_| Self::Done)
     }
 }

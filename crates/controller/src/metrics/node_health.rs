@@ -13,7 +13,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
-use taintward_core::health::ZoneReport;
+use taintward_core::node_lifecycle::ZoneReport;
 use taintward_core::time::Span;
 use taintward_serve::metrics::Shelf;
 
@@ -186,7 +186,7 @@ impl NodeHealth {
 mod tests {
     use super::super::{About, Exposition, Metrics};
     use super::*;
-    use taintward_core::health::{Rate, ZoneKey, ZoneLabels, ZoneState};
+    use taintward_core::node_lifecycle::{TaintRate, ZoneKey, ZoneLabels, ZoneState};
     use taintward_core::time::{Mono, Wall};
 
     fn metrics() -> Metrics {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     fn report(zone: &ZoneKey, size: u32, unhealthy: u32) -> ZoneReport<'_> {
-        let (state, rate) = (ZoneState::Normal, Rate::from_millionths(100_000));
+        let (state, rate) = (ZoneState::Normal, TaintRate::from_millionths(100_000));
         ZoneReport { zone, size, unhealthy, suspects: 0, excluded: 0, state, rate, waiting: 0, evictions: 0 }
     }
 

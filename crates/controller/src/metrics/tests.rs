@@ -4,7 +4,7 @@ use super::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use taintward_core::effect::Failure;
+use taintward_core::api_error::ApiFailure;
 use taintward_core::time::{Mono, Span};
 
 /// Metrics on a clock that the test moves.
@@ -259,13 +259,13 @@ fn requests_are_counted_by_what_became_of_them() {
     let bench = Bench::new();
     let effects = &bench.metrics.effects;
     let rows = [
-        (Outcome::from(Ok::<(), Failure>(())), "done"),
-        (Failure::NotFound.into(), "not_found"),
-        (Failure::Conflict.into(), "conflict"),
-        (Failure::Forbidden.into(), "forbidden"),
-        (Failure::Throttled(None).into(), "throttled"),
-        (Failure::Rejected.into(), "rejected"),
-        (Failure::Unavailable.into(), "unavailable"),
+        (Outcome::from(Ok::<(), ApiFailure>(())), "done"),
+        (ApiFailure::NotFound.into(), "not_found"),
+        (ApiFailure::Conflict.into(), "conflict"),
+        (ApiFailure::Forbidden.into(), "forbidden"),
+        (ApiFailure::Throttled(None).into(), "throttled"),
+        (ApiFailure::Rejected.into(), "rejected"),
+        (ApiFailure::Unavailable.into(), "unavailable"),
     ];
     assert_eq!(rows.len(), Outcome::all().len());
     for (outcome, label) in rows {

@@ -13,18 +13,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use taintward_client::decode::{SeenPool, Told};
 use taintward_client::pools::{progressing, told};
 use taintward_core::admission::pool::{
-    Belongs, Exemptions, NodeFacts, Placement, Pool, PoolStatus, Resident, Standing, Trust, Who, belongs,
-    status,
+    DedicatedPool, Membership, PodOnNode, PodOwner, PoolExemptions, PoolNode, PoolPlacement, PoolStatus,
+    PoolValidity, RecordTrust, membership, status,
 };
-use taintward_core::admission::request::Identity;
+use taintward_core::admission::request::PodIdentity;
 use taintward_core::scheduling::Labels;
 use taintward_core::time::Wall;
 
 /// How each pool is doing, in the judgement's order.
-pub(super) fn census(judgement: &Judgement, world: &World, exemptions: &Exemptions) -> Vec<PoolStatus> {
+pub(super) fn census(judgement: &Judgement, world: &World, exemptions: &PoolExemptions) -> Vec<PoolStatus> {
     let nodes = judgement.settled_nodes();
     let residents = residents(judgement, &nodes, world);
-    let mut all = status(&judgement.pools, &judgement.standing, &nodes, residents, exemptions, Trust::Pools);
+    let mut all =
+        status(&judgement.pools, &judgement.standing, &nodes, residents, exemptions, RecordTrust::Pools);
     for (status, members) in all.iter_mut().zip(&judgement.members) {
         status.members = members.iter().cloned().collect();
     }
@@ -32,24 +33,24 @@ pub(super) fn census(judgement: &Judgement, world: &World, exemptions: &Exemptio
 }
 
 /// The pods that count for some pool: those on dedicated nodes, and those that have to be.
-fn residents<'w>(judgement: &Judgement, nodes: &[&NodeFacts], world: &'w World) -> Vec<Resident<'w>> {
+fn residents<'w>(judgement: &Judgement, nodes: &[&PoolNode], world: &'w World) -> Vec<PodOnNode<'w>> {
     let dedicated: BTreeSet<&str> =
         nodes.iter().filter(|node| node.record.is_some()).map(|node| &*node.name).collect();
-    let homes: Vec<&Pool> = judgement
+    let homes: Vec<&DedicatedPool> = judgement
         .pools
         .iter()
-        .filter(|pool| !pool.leaving && pool.placement == Placement::Exclusive)
+        .filter(|pool| !pool.leaving && pool.placement == PoolPlacement::Exclusive)
         .collect();
     let namespaces: BTreeMap<&str, &Labels> =
         world.namespaces.facts().map(|seen| (&*seen.name, &seen.facts.labels)).collect();
-    let namespace = |identity: &Identity| namespaces.get(&*identity.namespace).copied();
-    let has_a_home = |identity: &Identity| {
+    let namespace = |identity: &PodIdentity| namespaces.get(&*identity.namespace).copied();
+    let has_a_home = |identity: &PodIdentity| {
         let (namespace, made_for) = (namespace(identity), &*identity.made_for);
-        let who = Who { identity, namespace, requester: None, made_for, operation: None };
-        homes.iter().any(|pool| belongs(pool, who) == Belongs::Yes)
+        let who = PodOwner { identity, namespace, requester: None, made_for, operation: None };
+        homes.iter().any(|pool| membership(pool, who) == Membership::Yes)
     };
     let counting = world.pods.of(&|node| dedicated.contains(node.as_str()), &has_a_home);
-    counting.map(|pod| Resident { namespace: namespace(pod.identity), ..pod }).collect()
+    counting.map(|pod| PodOnNode { namespace: namespace(pod.identity), ..pod }).collect()
 }
 
 /// What the status of a pool is to say.
@@ -78,9 +79,9 @@ pub(super) fn sums(judgement: &Judgement, counts: &[PoolStatus], world: &World) 
     for (pool, standing) in judgement.pools.iter().zip(&judgement.standing) {
         match standing {
             _ if pool.leaving => sums.leaving += 1,
-            Standing::Applied => sums.applied += 1,
-            Standing::Frozen => sums.frozen += 1,
-            Standing::Refused => sums.refused += 1,
+            PoolValidity::Applied => sums.applied += 1,
+            PoolValidity::Frozen => sums.frozen += 1,
+            PoolValidity::Refused => sums.refused += 1,
         }
     }
     let sum = |of: fn(&PoolStatus) -> u32| counts.iter().map(|one| of(one) as usize).sum();

@@ -13,8 +13,8 @@ use super::{HOUSEKEEPING, Pools, ROUND, census};
 use std::sync::Arc;
 use taintward_client::decode::SeenPool;
 use taintward_client::pools::status_patch;
-use taintward_core::admission::pool::{Standing, Trespasser};
-use taintward_core::names::NodeName;
+use taintward_core::admission::pool::{PoolValidity, UnauthorizedPod};
+use taintward_core::identity::NodeName;
 use taintward_core::time::Span;
 
 /// The names of known nodes are looked at again after this time.
@@ -50,7 +50,7 @@ impl Pools {
     /// What is to be done about a pool itself.
     fn errand(&self, judgement: &Judgement, at: usize, seen: &SeenPool) -> Option<Errand> {
         let (pool, now) = (&seen.pool, self.clock.now());
-        let wants = !pool.leaving && judgement.standing[at] != Standing::Refused;
+        let wants = !pool.leaving && judgement.standing[at] != PoolValidity::Refused;
         let settled = !self.hands.is_writing_nodes() && now.mono >= self.unsure_until;
         let memory = &judgement.memory[at];
         if pool.leaving && seen.is_held() && settled && memory.is_empty {
@@ -91,7 +91,7 @@ impl Pools {
         let judgement = Arc::clone(&self.judgement);
         let evicted = judgement.seen.iter().zip(&self.counts);
         let all = evicted.flat_map(|(pool, counts)| counts.evicted.iter().map(move |one| (pool, one)));
-        let free = |(_, one): &(&SeenPool, &Trespasser)| {
+        let free = |(_, one): &(&SeenPool, &UnauthorizedPod)| {
             let key = Key::Pod(one.uid.clone());
             !self.hands.is_busy_with(&key) && self.retries.may_try(&key, now) && !self.gone.contains(&one.uid)
         };

@@ -18,9 +18,9 @@ use taintward_client::act::{Actor, MemberNow, Refusal};
 use taintward_client::clock::Clock;
 use taintward_client::decode::{SeenMember, SeenNamespace, SeenPod, SeenPool};
 use taintward_client::pools::{KNOWN_NODES, KnownNodes, status_patch};
-use taintward_core::admission::pool::{Exemptions, Trespasser, is_trespasser, remembered};
-use taintward_core::effect::Failure;
-use taintward_core::names::NodeName;
+use taintward_core::admission::pool::{PoolExemptions, UnauthorizedPod, is_trespasser, remembered};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::NodeName;
 use taintward_core::time::Mono;
 
 /// Nodes that are written at once, at most.
@@ -46,7 +46,7 @@ pub(super) enum Errand {
     /// Make a node what it is to be.
     Member(NodeName),
     /// Evict a pod of others from a node of this pool.
-    Evict(SeenPool, Trespasser),
+    Evict(SeenPool, UnauthorizedPod),
     /// Tell the admission policy, in this namespace, which nodes are known.
     Roster(Arc<str>, KnownNodes),
 }
@@ -78,7 +78,7 @@ pub(super) struct Hands {
     actor: Actor,
     clock: Clock,
     right: Right,
-    exemptions: Arc<Exemptions>,
+    exemptions: Arc<PoolExemptions>,
     effects: Effects,
     busy: BTreeSet<Key>,
     nodes: usize,
@@ -126,7 +126,7 @@ impl Hands {
         actor: Actor,
         clock: Clock,
         right: Right,
-        exemptions: Arc<Exemptions>,
+        exemptions: Arc<PoolExemptions>,
         effects: Effects,
     ) -> Self {
         let (busy, in_flight) = (BTreeSet::new(), FuturesUnordered::new());
@@ -193,7 +193,7 @@ struct Way {
     actor: Actor,
     clock: Clock,
     right: Right,
-    exemptions: Arc<Exemptions>,
+    exemptions: Arc<PoolExemptions>,
 }
 
 impl Way {
@@ -253,5 +253,5 @@ impl Way {
 }
 
 fn conflict(message: String) -> Refusal {
-    Refusal::ours(Failure::Conflict, message)
+    Refusal::ours(ApiFailure::Conflict, message)
 }

@@ -11,24 +11,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use taintward_client::act::Intent;
 use taintward_client::decode::{SeenMember, SeenPool};
 use taintward_core::admission::pool::{
-    Assessment, Mark, NodeFacts, Pool, Record, RecordEdit, Standing, Trust, assess, reconcile, remembered,
+    AppliedMark, DedicatedPool, NodeRecordAnnotation, PoolAssessment, PoolNode, PoolValidity, RecordEdit,
+    RecordTrust, assess, reconcile, remembered,
 };
-use taintward_core::names::NodeName;
+use taintward_core::identity::NodeName;
 
 /// What was found out about everything.
 #[derive(Debug, Default)]
 pub(super) struct Judgement {
     /// The pools, as they were when this was found out.
     pub(super) seen: Vec<SeenPool>,
-    pub(super) pools: Vec<Pool>,
+    pub(super) pools: Vec<DedicatedPool>,
     /// How they stand; in their order, as everything that follows.
-    pub(super) assessments: Vec<Assessment>,
-    pub(super) standing: Vec<Standing>,
+    pub(super) assessments: Vec<PoolAssessment>,
+    pub(super) standing: Vec<PoolValidity>,
     /// What each may do at this moment: who is not held yet takes no more nodes.
-    able: Vec<Standing>,
+    able: Vec<PoolValidity>,
     /// Names of pools that can't be read.
     unreadable: BTreeSet<Box<str>>,
-    pub(super) nodes: Vec<NodeFacts>,
+    pub(super) nodes: Vec<PoolNode>,
     /// Nodes that have to be written.
     pub(super) todo: BTreeSet<NodeName>,
     /// Nodes that each pool should have and that are not yet as it wants them.
@@ -43,7 +44,7 @@ pub(super) struct Judgement {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Memory {
     /// Never less than it does.
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<AppliedMark>,
     /// Some of that is, as far as is known, on no node any more.
     pub(super) may_forget: bool,
     /// Nothing of it is on any node, as far as is known.
@@ -54,10 +55,10 @@ impl Judgement {
     /// Finds out everything anew.
     pub(super) fn of(world: &World) -> Self {
         let seen: Vec<SeenPool> = world.pools.facts().cloned().collect();
-        let pools: Vec<Pool> = seen.iter().map(|seen| seen.pool.clone()).collect();
+        let pools: Vec<DedicatedPool> = seen.iter().map(|seen| seen.pool.clone()).collect();
         let nodes = members(&world.nodes);
-        let assessments = assess(&pools, Some(&nodes), Trust::Pools);
-        let standing: Vec<Standing> = assessments.iter().map(|one| one.standing).collect();
+        let assessments = assess(&pools, Some(&nodes), RecordTrust::Pools);
+        let standing: Vec<PoolValidity> = assessments.iter().map(|one| one.standing).collect();
         let (waiting, members) = (vec![BTreeSet::new(); seen.len()], vec![BTreeSet::new(); seen.len()]);
         let unreadable = world.pools.unreadable().map(Into::into).collect();
         let able = seen.iter().zip(&standing).map(|(seen, &standing)| able(seen, standing)).collect();
@@ -84,7 +85,7 @@ impl Judgement {
         let (mut todo, mut waiting) = (BTreeSet::new(), std::mem::take(&mut self.waiting));
         let mut members = std::mem::take(&mut self.members);
         for node in &self.nodes {
-            let outcome = reconcile(&self.pools, &self.standing, node, Trust::Pools);
+            let outcome = reconcile(&self.pools, &self.standing, node, RecordTrust::Pools);
             if let Some(pool) = outcome.pool {
                 members[pool].insert(node.name.clone());
                 if !outcome.edits.is_empty() {
@@ -100,12 +101,13 @@ impl Judgement {
     }
 
     /// What a node is to be.
-    pub(super) fn intent(&self, node: &NodeFacts) -> Intent {
-        let holder = node.record.as_deref().map(|text| Record::parse(text).pool).unwrap_or_default();
+    pub(super) fn intent(&self, node: &PoolNode) -> Intent {
+        let holder =
+            node.record.as_deref().map(|text| NodeRecordAnnotation::parse(text).pool).unwrap_or_default();
         if self.unreadable.contains(&holder) {
             return Intent::default();
         }
-        let outcome = reconcile(&self.pools, &self.able, node, Trust::Pools);
+        let outcome = reconcile(&self.pools, &self.able, node, RecordTrust::Pools);
         let edits = outcome.edits;
         match outcome.pool {
             Some(at) if !is_prepared(&self.seen[at]) => Intent::default(),
@@ -123,8 +125,8 @@ impl Judgement {
     }
 
     /// Whether this node is one of the pool's, with all that the pool puts there.
-    pub(super) fn owns(&self, pool: &SeenPool, node: &NodeFacts) -> bool {
-        let outcome = reconcile(&self.pools, &self.standing, node, Trust::Pools);
+    pub(super) fn owns(&self, pool: &SeenPool, node: &PoolNode) -> bool {
+        let outcome = reconcile(&self.pools, &self.standing, node, RecordTrust::Pools);
         outcome.edits.is_empty() && outcome.pool.is_some_and(|at| self.seen[at].uid == pool.uid)
     }
 
@@ -133,13 +135,13 @@ impl Judgement {
     }
 
     /// The nodes as their pools' status counts them: one that is still to be written counts for nobody.
-    pub(super) fn settled_nodes(&self) -> Vec<&NodeFacts> {
+    pub(super) fn settled_nodes(&self) -> Vec<&PoolNode> {
         let waits: BTreeSet<&str> = self.waiting.iter().flatten().map(NodeName::as_str).collect();
         self.nodes.iter().filter(|node| !waits.contains(&*node.name)).collect()
     }
 }
 
-fn members(nodes: &All<SeenMember>) -> Vec<NodeFacts> {
+fn members(nodes: &All<SeenMember>) -> Vec<PoolNode> {
     nodes.facts().map(|seen| seen.node.clone()).collect()
 }
 
@@ -149,34 +151,36 @@ pub(super) fn is_prepared(seen: &SeenPool) -> bool {
 }
 
 /// Whether its status remembers what it puts on nodes.
-pub(super) fn is_remembered(pool: &Pool) -> bool {
-    pool.marks().iter().all(|mark| pool.past.contains(mark))
+pub(super) fn is_remembered(pool: &DedicatedPool) -> bool {
+    pool.marks().iter().all(|mark| pool.applied_marks.contains(mark))
 }
 
-fn able(seen: &SeenPool, standing: Standing) -> Standing {
+fn able(seen: &SeenPool, standing: PoolValidity) -> PoolValidity {
     match standing {
-        Standing::Applied if !seen.pool.leaving && !is_prepared(seen) => Standing::Frozen,
+        PoolValidity::Applied if !seen.pool.leaving && !is_prepared(seen) => PoolValidity::Frozen,
         other => other,
     }
 }
 
 /// What each pool is to remember. Each record is read once, however many pools there are.
-fn memories(pools: &[Pool], nodes: &[NodeFacts]) -> Vec<Memory> {
-    let mut held: BTreeMap<Box<str>, Vec<NodeFacts>> = BTreeMap::new();
+fn memories(pools: &[DedicatedPool], nodes: &[PoolNode]) -> Vec<Memory> {
+    let mut held: BTreeMap<Box<str>, Vec<PoolNode>> = BTreeMap::new();
     for record in nodes.iter().filter_map(|node| node.record.clone()) {
-        let only = NodeFacts { record: Some(record), ..NodeFacts::default() };
-        let holder = only.record.as_deref().map(|text| Record::parse(text).pool).unwrap_or_default();
+        let only = PoolNode { record: Some(record), ..PoolNode::default() };
+        let holder =
+            only.record.as_deref().map(|text| NodeRecordAnnotation::parse(text).pool).unwrap_or_default();
         held.entry(holder).or_default().push(only);
     }
-    let of = |pool: &Pool| held.get(&pool.name).map(Vec::as_slice).unwrap_or_default();
+    let of = |pool: &DedicatedPool| held.get(&pool.name).map(Vec::as_slice).unwrap_or_default();
     pools.iter().map(|pool| memory(pool, of(pool))).collect()
 }
 
 /// What a pool is to remember that is on these nodes.
-fn memory(pool: &Pool, nodes: &[NodeFacts]) -> Memory {
+fn memory(pool: &DedicatedPool, nodes: &[PoolNode]) -> Memory {
     let mut marks = remembered(pool, nodes);
     let is_empty = marks.is_empty();
-    let forgotten: Vec<Mark> = pool.past.iter().filter(|mark| !marks.contains(mark)).cloned().collect();
+    let forgotten: Vec<AppliedMark> =
+        pool.applied_marks.iter().filter(|mark| !marks.contains(mark)).cloned().collect();
     let may_forget = !forgotten.is_empty();
     marks.extend(forgotten);
     Memory { marks, may_forget, is_empty }

@@ -8,8 +8,8 @@
 use super::retries::Key;
 use taintward_client::decode::{SeenMember, SeenNamespace, SeenPool};
 use taintward_client::listen::Heard;
-use taintward_core::admission::pool::ResidentFact;
-use taintward_core::names::NodeName;
+use taintward_core::admission::pool::PodOnNodeFact;
+use taintward_core::identity::NodeName;
 use tokio::sync::mpsc;
 
 /// News of all kinds.
@@ -17,7 +17,7 @@ pub(crate) struct News {
     pub(crate) pools: mpsc::Receiver<Vec<Heard<SeenPool>>>,
     pub(crate) nodes: mpsc::Receiver<Vec<Heard<SeenMember>>>,
     pub(crate) namespaces: mpsc::Receiver<Vec<Heard<SeenNamespace>>>,
-    pub(crate) pods: mpsc::Receiver<Vec<Heard<ResidentFact>>>,
+    pub(crate) pods: mpsc::Receiver<Vec<Heard<PodOnNodeFact>>>,
 }
 
 /// News of one kind.
@@ -26,7 +26,7 @@ pub(super) enum Batch {
     Pools(Vec<Heard<SeenPool>>),
     Nodes(Vec<Heard<SeenMember>>),
     Namespaces(Vec<Heard<SeenNamespace>>),
-    Pods(Vec<Heard<ResidentFact>>),
+    Pods(Vec<Heard<PodOnNodeFact>>),
 }
 
 impl Batch {

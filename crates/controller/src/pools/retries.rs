@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
 use taintward_client::act::Refusal;
-use taintward_core::effect::Failure;
-use taintward_core::names::{NodeName, Uid};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::{NodeName, Uid};
 use taintward_core::time::{Mono, Span};
 
 /// The first pause after a conflict: somebody else was faster, and is done.
@@ -40,7 +40,7 @@ pub(super) enum Key {
 struct Failed {
     times: u32,
     until: Mono,
-    was: Failure,
+    was: ApiFailure,
     message: String,
 }
 
@@ -64,8 +64,8 @@ impl Retries {
     pub(super) fn failed(&mut self, key: Key, refusal: &Refusal, now: Mono) {
         let times = self.failed.get(&key).map_or(0, |failed| failed.times);
         let (first, asked) = match refusal.failure {
-            Failure::Conflict => (CONFLICT_FIRST, Span::ZERO),
-            Failure::Throttled(asked) => (FIRST, asked.unwrap_or(Span::ZERO)),
+            ApiFailure::Conflict => (CONFLICT_FIRST, Span::ZERO),
+            ApiFailure::Throttled(asked) => (FIRST, asked.unwrap_or(Span::ZERO)),
             _ => (FIRST, Span::ZERO),
         };
         let grown = Span::from_micros(first.as_micros().saturating_mul(1 << times.min(20)));
@@ -89,7 +89,7 @@ impl Retries {
 
     /// There is news of it: a conflict with what it was is none with what it is.
     pub(super) fn changed(&mut self, key: &Key) {
-        if self.failed.get(key).is_some_and(|failed| failed.was == Failure::Conflict) {
+        if self.failed.get(key).is_some_and(|failed| failed.was == ApiFailure::Conflict) {
             self.failed.remove(key);
         }
     }
@@ -101,7 +101,7 @@ impl Retries {
 
     /// What stands in the way; a conflict does for a moment only.
     pub(super) fn words(&self, key: &Key) -> Option<&str> {
-        let failed = self.failed.get(key).filter(|failed| failed.was != Failure::Conflict)?;
+        let failed = self.failed.get(key).filter(|failed| failed.was != ApiFailure::Conflict)?;
         Some(&failed.message)
     }
 
@@ -120,11 +120,11 @@ impl Retries {
 mod tests {
     use super::*;
 
-    fn refusal(failure: Failure) -> Refusal {
+    fn refusal(failure: ApiFailure) -> Refusal {
         Refusal::ours(failure, "no".into())
     }
 
-    fn pauses(failure: Failure, times: usize) -> Vec<f64> {
+    fn pauses(failure: ApiFailure, times: usize) -> Vec<f64> {
         let (mut retries, key) = (Retries::new(7), Key::Node(NodeName::new("n")));
         let pause = |_| {
             retries.failed(key.clone(), &refusal(failure), Mono::from_secs(0));
@@ -137,13 +137,13 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_the_longest_and_never_end() {
-        for (failure, first) in [(Failure::Unavailable, 0.2), (Failure::Conflict, 0.05)] {
+        for (failure, first) in [(ApiFailure::Unavailable, 0.2), (ApiFailure::Conflict, 0.05)] {
             let pauses = pauses(failure, 40);
             assert!((first..first * 1.25).contains(&pauses[0]), "{pauses:?}");
             assert!(pauses.iter().all(|pause| *pause < 37.5) && *pauses.last().unwrap() >= 30.0);
             assert!(pauses.windows(2).all(|two| two[1] > two[0] || two[1] >= 30.0), "{pauses:?}");
         }
-        let asked = pauses(Failure::Throttled(Some(Span::from_secs(9))), 1);
+        let asked = pauses(ApiFailure::Throttled(Some(Span::from_secs(9))), 1);
         assert!(asked[0] >= 9.0, "the server's wish: {asked:?}");
     }
 
@@ -151,7 +151,7 @@ mod tests {
     fn news_ends_the_pause_after_a_conflict_only() {
         let (mut retries, key) = (Retries::new(7), Key::Node(NodeName::new("n")));
         let now = Mono::from_secs(1);
-        for (failure, waits) in [(Failure::Conflict, false), (Failure::Forbidden, true)] {
+        for (failure, waits) in [(ApiFailure::Conflict, false), (ApiFailure::Forbidden, true)] {
             retries.failed(key.clone(), &refusal(failure), now);
             retries.changed(&key);
             assert_eq!(!retries.may_try(&key, now), waits, "{failure:?}");

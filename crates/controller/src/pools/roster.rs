@@ -11,15 +11,15 @@ use super::world::All;
 use std::collections::BTreeSet;
 use taintward_client::decode::SeenPool;
 use taintward_client::pools::{KnownNodes, Unknown};
-use taintward_core::admission::pool::{DaemonSets, Standing};
+use taintward_core::admission::pool::{DaemonSetPolicy, PoolValidity};
 
 /// Which nodes are known.
 pub(super) fn roster(judgement: &Judgement, pools: &All<SeenPool>) -> KnownNodes {
     let keeps_out = judgement.pools.iter().zip(&judgement.standing);
     let mut keeping =
-        keeps_out.filter(|(pool, standing)| pool.keeps_out() && **standing != Standing::Refused);
+        keeps_out.filter(|(pool, standing)| pool.keeps_out() && **standing != PoolValidity::Refused);
     let Some((first, _)) = keeping.next() else { return KnownNodes::default() };
-    let allow = |daemon_sets| daemon_sets == DaemonSets::Allow;
+    let allow = |daemon_sets| daemon_sets == DaemonSetPolicy::Allow;
     let unknown = match allow(first.daemon_sets) && keeping.all(|(pool, _)| allow(pool.daemon_sets)) {
         true => Unknown::AllowDaemonSets,
         false => Unknown::Deny,

@@ -13,8 +13,8 @@ use taintward_client::act::{MemberNow, Refusal};
 use taintward_client::decode::{Condition, SeenPool};
 use taintward_client::event::{About, EventNote, Voice};
 use taintward_client::pools::ELSEWHERE;
-use taintward_core::admission::pool::{Reason, Record, Trespasser};
-use taintward_core::effect::Failure;
+use taintward_core::admission::pool::{NodeRecordAnnotation, Reason, UnauthorizedPod};
+use taintward_core::api_error::ApiFailure;
 use taintward_core::time::{Mono, Wall};
 
 const BOUNDS: Bounds = Bounds { waiting: 100, at_once: 1 };
@@ -67,8 +67,8 @@ impl Teller {
     }
 
     /// The API server has accepted that a pod of others is evicted.
-    pub(super) fn evicted(&mut self, pool: &str, trespasser: &Trespasser, at: Wall) {
-        let Trespasser { uid, pod, node } = trespasser;
+    pub(super) fn evicted(&mut self, pool: &str, trespasser: &UnauthorizedPod, at: Wall) {
+        let UnauthorizedPod { uid, pod, node } = trespasser;
         let (namespace, name) = (pod.namespace(), pod.name());
         tracing::info!(namespace, name, %uid, node = node.as_str(), pool, "pod evicted from a dedicated pool");
         self.outbox.put(EventNote {
@@ -88,7 +88,7 @@ impl Teller {
     /// A node was looked at, and perhaps written.
     pub(super) fn member(&self, now: &MemberNow) {
         let (node, uid) = (&*now.seen.node.name, &now.seen.uid);
-        let pool = now.seen.node.record.as_deref().map(|text| Record::parse(text).pool);
+        let pool = now.seen.node.record.as_deref().map(|text| NodeRecordAnnotation::parse(text).pool);
         match pool {
             _ if !now.written => {}
             Some(pool) => tracing::info!(node, %uid, pool = &*pool, "node dedicated"),
@@ -99,7 +99,7 @@ impl Teller {
     /// Says that a request failed and will be tried again; not for every one of thousands.
     pub(super) fn complain(&mut self, errand: &Errand, refusal: &Refusal, now: Mono) {
         let (request, object) = (errand.kind().as_str(), errand.object());
-        if matches!(refusal.failure, Failure::Conflict | Failure::NotFound) {
+        if matches!(refusal.failure, ApiFailure::Conflict | ApiFailure::NotFound) {
             tracing::debug!(request, object, err = %refusal.message, "looked at again");
             return;
         }

@@ -12,9 +12,9 @@ use taintward_client::decode::{
     Decoded, Fact, Identity, SeenMember, SeenNamespace, SeenPod, SeenPool, Unreadable,
 };
 use taintward_client::listen::{Heard, RelistNow};
-use taintward_core::admission::pool::{Exemptions, PoolStatus, Standing};
-use taintward_core::effect::Failure;
-use taintward_core::names::{NodeName, Uid};
+use taintward_core::admission::pool::{PoolExemptions, PoolStatus, PoolValidity};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::{NodeName, Uid};
 use taintward_core::time::{Mono, Wall};
 
 fn fact<F: Fact + std::fmt::Debug>(object: &Value) -> F {
@@ -110,7 +110,7 @@ fn a_pool_touches_no_node_before_it_is_held_and_remembers() {
     for early in [pool("a", &["n1"]), held, remembering] {
         let judgement = Judgement::of(&world(&[early], &[node("n1")]));
         assert!(!is_prepared(&judgement.seen[0]) && todo(&judgement).is_empty());
-        assert_eq!((judgement.standing[0], judgement.waiting[0].len()), (Standing::Applied, 1));
+        assert_eq!((judgement.standing[0], judgement.waiting[0].len()), (PoolValidity::Applied, 1));
     }
     let judgement = Judgement::of(&world(&[prepared("a", &["n1"])], &[node("n1"), node("n2")]));
     assert_eq!(todo(&judgement), ["n1"]);
@@ -209,11 +209,15 @@ fn a_pool_is_ready_when_its_nodes_are_written() {
     world.hear(Batch::Namespaces(list::<SeenNamespace>(&[team, shop])));
     world.hear(self::pods(&pods));
     let judgement = Judgement::of(&world);
-    let counts = census(&judgement, &world, &Exemptions::default());
+    let counts = census(&judgement, &world, &PoolExemptions::default());
     let members = vec!["n1".into(), "n2".into()];
     let expected =
         PoolStatus { members, nodes: 1, pods: 1, elsewhere: 1, offenders: 1, ..PoolStatus::default() };
-    assert_eq!(PoolStatus { named: Vec::new(), ..counts[0].clone() }, expected, "n2 is not written yet");
+    assert_eq!(
+        PoolStatus { offending_pods: Vec::new(), ..counts[0].clone() },
+        expected,
+        "n2 is not written yet"
+    );
     let mut retries = Retries::new(1);
     let ready = |judgement: &Judgement, retries: &Retries| {
         let seen: &SeenPool = &judgement.seen[0];
@@ -222,13 +226,13 @@ fn a_pool_is_ready_when_its_nodes_are_written() {
         (ready.reason.to_string(), ready.message.to_string())
     };
     assert_eq!(ready(&judgement, &retries), ("Progressing".into(), "1 node is still to be written".into()));
-    let refusal = Refusal::ours(Failure::Forbidden, "may not patch nodes".into());
+    let refusal = Refusal::ours(ApiFailure::Forbidden, "may not patch nodes".into());
     retries.failed(Key::Node(NodeName::new("n2")), &refusal, Mono::from_secs(1));
     assert_eq!(ready(&judgement, &retries).1, "1 node is still to be written: may not patch nodes");
     world.hear(Batch::Nodes(list::<SeenMember>(&[dedicated("n1", "a"), dedicated("n2", "a"), node("open")])));
     let judgement = Judgement::of(&world);
     assert_eq!(ready(&judgement, &retries).0, "Applied");
-    let sums = sums(&judgement, &census(&judgement, &world, &Exemptions::default()), &world);
+    let sums = sums(&judgement, &census(&judgement, &world, &PoolExemptions::default()), &world);
     assert_eq!((sums.applied, sums.nodes, sums.offenders), (1, 2, 1));
 }
 

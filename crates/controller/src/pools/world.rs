@@ -11,8 +11,8 @@ use super::news::Batch;
 use std::collections::BTreeMap;
 use taintward_client::decode::{Fact, Identity, SeenMember, SeenNamespace, SeenPool};
 use taintward_client::listen::Heard;
-use taintward_core::admission::pool::{ResidentFact, Residents};
-use taintward_core::names::Uid;
+use taintward_core::admission::pool::{PodOnNodeFact, PodsOnNodes};
+use taintward_core::identity::Uid;
 use taintward_core::time::Mono;
 
 /// An object that is remembered.
@@ -185,7 +185,7 @@ pub(super) struct World {
     pub(super) pools: All<SeenPool>,
     pub(super) nodes: All<SeenMember>,
     pub(super) namespaces: All<SeenNamespace>,
-    pub(super) pods: Residents,
+    pub(super) pods: PodsOnNodes,
 }
 
 /// What changed.
@@ -229,7 +229,7 @@ impl World {
 }
 
 /// Takes in what a stream told of pods; whether that changes anything.
-fn hear_of_pods(pods: &mut Residents, batch: Vec<Heard<ResidentFact>>) -> bool {
+fn hear_of_pods(pods: &mut PodsOnNodes, batch: Vec<Heard<PodOnNodeFact>>) -> bool {
     let mut hear_one = |heard| match heard {
         Heard::SyncBegins { .. } => {
             pods.begin();

@@ -13,7 +13,7 @@ use std::time::Duration;
 use taintward_client::act::Refusal;
 use taintward_client::clock::Clock;
 use taintward_client::webhooks::Webhooks;
-use taintward_core::effect::Failure;
+use taintward_core::api_error::ApiFailure;
 use taintward_core::time::Wall;
 use taintward_webhook::certificate::rotation::{Plan, Seen, Serving, Step, Stored, step};
 use taintward_webhook::certificate::{Bundle, MintError, RealMint, SecretError, Shown};
@@ -71,7 +71,7 @@ impl Keeper {
                     let left = next.as_micros().saturating_sub(self.clock.now().wall.as_micros());
                     Duration::from_micros(u64::try_from(left).unwrap_or(0)).clamp(PAUSE_AGAIN, LOOK_EVERY)
                 }
-                Err(Trouble::Refused(refusal)) if refusal.failure == Failure::Conflict => PAUSE_AGAIN,
+                Err(Trouble::Refused(refusal)) if refusal.failure == ApiFailure::Conflict => PAUSE_AGAIN,
                 Err(trouble) => {
                     tracing::warn!(err = %trouble, "the certificate cannot be looked after; what is on show stays");
                     self.metrics.reload_failures.inc();
@@ -97,7 +97,7 @@ impl Keeper {
                 let written =
                     self.webhooks.write_secret((namespace, secret), read.as_ref(), &better.to_data()).await;
                 written.map_err(|refusal| match (&read, refusal.failure) {
-                    (None, Failure::Forbidden) => Trouble::NoSecret(refusal),
+                    (None, ApiFailure::Forbidden) => Trouble::NoSecret(refusal),
                     _ => Trouble::Refused(refusal),
                 })?;
                 tracing::info!(secret, "the certificate's Secret was written");

@@ -4,7 +4,7 @@
 //! Goes out: names for a certificate; words for the log.
 //! Not here: the rules themselves.
 
-use taintward_core::admission::review::{Rule, Settings};
+use taintward_core::admission::review::{AdmissionRule, ReviewSettings};
 
 /// Every name by which an API server may call a Service; the first is the one it uses.
 pub fn service_names(service: &str, namespace: &str) -> Vec<String> {
@@ -14,15 +14,16 @@ pub fn service_names(service: &str, namespace: &str) -> Vec<String> {
 }
 
 /// `default-tolerations,dedicated-pools`
-pub(super) fn of_rules(settings: &Settings) -> String {
-    let holds = |rule: &Rule| match rule {
-        Rule::Defaults => settings.defaults.is_some(),
-        Rule::Restriction => settings.restriction.is_some(),
-        Rule::Extended => settings.extended,
-        Rule::Pools => settings.pools,
-        Rule::Advice => settings.advice.is_some(),
-        Rule::Brake => settings.brake.is_some(),
+pub(super) fn of_rules(settings: &ReviewSettings) -> String {
+    let holds = |rule: &AdmissionRule| match rule {
+        AdmissionRule::Defaults => settings.defaults.is_some(),
+        AdmissionRule::Restriction => settings.restriction.is_some(),
+        AdmissionRule::Extended => settings.extended,
+        AdmissionRule::Pools => settings.pools,
+        AdmissionRule::Advice => settings.advice.is_some(),
+        AdmissionRule::Brake => settings.guard.is_some(),
     };
-    let names: Vec<&str> = Rule::ALL.iter().filter(|rule| holds(rule)).map(|rule| rule.name()).collect();
+    let names: Vec<&str> =
+        AdmissionRule::ALL.iter().filter(|rule| holds(rule)).map(|rule| rule.name()).collect();
     names.join(",")
 }

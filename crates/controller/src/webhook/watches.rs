@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use taintward_client::decode::{Fact, SeenMember, SeenNamespace, SeenPolicy, SeenPool};
 use taintward_client::listen::{Heard, RelistNow, StreamHealth};
-use taintward_core::names::Uid;
+use taintward_core::identity::Uid;
 use taintward_serve::admin::{Check, Scope};
 use taintward_webhook::rules::{Around, NodeSeen, Tidings};
 use tokio::sync::{mpsc, watch};
@@ -84,7 +84,7 @@ trait Told: Fact {
 }
 
 impl Told for SeenNamespace {
-    type Item = (Box<str>, taintward_core::admission::request::NamespaceFacts);
+    type Item = (Box<str>, taintward_core::admission::request::NamespaceFact);
 
     fn item(self) -> (Box<str>, Uid, Self::Item) {
         (self.name.clone(), self.uid, (self.name, self.facts))
@@ -96,7 +96,7 @@ impl Told for SeenNamespace {
 }
 
 impl Told for SeenPool {
-    type Item = taintward_core::admission::pool::Pool;
+    type Item = taintward_core::admission::pool::DedicatedPool;
 
     fn item(self) -> (Box<str>, Uid, Self::Item) {
         (self.pool.name.clone(), self.uid, self.pool)
@@ -108,7 +108,7 @@ impl Told for SeenPool {
 }
 
 impl Told for SeenPolicy {
-    type Item = taintward_core::admission::policy::Policy;
+    type Item = taintward_core::admission::policy::TolerationPolicy;
 
     fn item(self) -> (Box<str>, Uid, Self::Item) {
         (self.policy.name.clone(), self.uid, self.policy)

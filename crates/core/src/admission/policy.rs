@@ -26,11 +26,11 @@
 //! plugin and gets them, too; who means 300 s says so in the workload's annotation, where it can be seen to be meant, or
 //! writes it before another toleration of his own.
 
-use super::{DefaultSeconds, Selector, default_tolerations};
-use crate::matching::canonical_integer;
+use super::{DefaultSeconds, LabelSelector, default_tolerations};
 use crate::scheduling::Labels;
 use crate::taint::keys;
-use crate::toleration::{Operator, Toleration};
+use crate::toleration::{Toleration, TolerationOperator};
+use crate::toleration_matching::canonical_integer;
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::string::String;
@@ -38,9 +38,9 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::ops::Range;
 
-mod decide;
+mod resolve_seconds;
 
-pub use decide::{Chosen, Decision, PolicyFault, Source, decide};
+pub use resolve_seconds::{InvalidPolicy, ResolvedSeconds, SecondsDecision, SecondsSource, decide};
 
 /// The annotation, on a pod or a namespace, for a node that is not ready.
 pub const NOT_READY_SECONDS: &str = "taintward.io/not-ready-seconds";
@@ -50,14 +50,14 @@ pub const UNREACHABLE_SECONDS: &str = "taintward.io/unreachable-seconds";
 
 /// For how long to stay. `Forever` is longer than any number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stay {
+pub enum TolerationDuration {
     /// So many seconds; zero or fewer: not at all.
     For(i64),
     /// A toleration without seconds.
     Forever,
 }
 
-impl Stay {
+impl TolerationDuration {
     /// Reads `60` or `forever`.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
@@ -77,7 +77,7 @@ impl Stay {
 
 /// What the two annotations say, as written; `None` where there is none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct RequestedSeconds {
     /// Of [`NOT_READY_SECONDS`].
     pub not_ready: Option<Box<str>>,
     /// Of [`UNREACHABLE_SECONDS`].
@@ -86,7 +86,7 @@ pub struct Asked {
 
 /// What workloads and namespaces may ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bounds {
+pub struct SecondsBounds {
     /// Not fewer seconds.
     pub least: Option<i64>,
     /// Not more seconds, and not for ever.
@@ -95,37 +95,37 @@ pub struct Bounds {
 
 /// A `TaintwardPolicy`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Policy {
+pub struct TolerationPolicy {
     /// `metadata.name`.
     pub name: Box<str>,
     /// Of several for one namespace, the highest counts.
     pub priority: i32,
     /// For which namespaces; an empty selector is for all.
-    pub namespaces: Selector,
+    pub namespaces: LabelSelector,
     /// For a node that is not ready.
-    pub not_ready: Option<Stay>,
+    pub not_ready: Option<TolerationDuration>,
     /// For a node that is not heard of.
-    pub unreachable: Option<Stay>,
+    pub unreachable: Option<TolerationDuration>,
     /// What may be asked for.
-    pub bounds: Bounds,
+    pub bounds: SecondsBounds,
 }
 
 /// The policy of a namespace with these labels.
-pub fn policy_for<'p>(policies: &'p [Policy], labels: &Labels) -> Option<&'p Policy> {
+pub fn policy_for<'p>(policies: &'p [TolerationPolicy], labels: &Labels) -> Option<&'p TolerationPolicy> {
     let meant = policies.iter().filter(|policy| policy.namespaces.selects(labels));
     meant.min_by_key(|policy| (Reverse(policy.priority), &policy.name))
 }
 
 /// What upstream's plugin is known to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Upstream {
+pub struct DefaultTolerationSeconds {
     /// The seconds of the API server's two flags; also the last resort here, where nobody says anything else.
     pub seconds: DefaultSeconds,
     /// The plugin is on, or may be. If it is known to be off, nothing is taken for its work.
     pub may_run: bool,
 }
 
-impl Default for Upstream {
+impl Default for DefaultTolerationSeconds {
     fn default() -> Self {
         Self { seconds: DefaultSeconds::default(), may_run: true }
     }
@@ -133,7 +133,7 @@ impl Default for Upstream {
 
 /// Tolerations with their defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Defaulted {
+pub struct DefaultedTolerations {
     /// The whole list.
     pub tolerations: Vec<Toleration>,
     /// How many were appended.
@@ -150,9 +150,9 @@ pub fn with_defaults(
     existing: &[Toleration],
     old: Option<&[Toleration]>,
     behind: &[Toleration],
-    upstream: Upstream,
-    decision: &Decision,
-) -> Defaulted {
+    upstream: DefaultTolerationSeconds,
+    decision: &SecondsDecision,
+) -> DefaultedTolerations {
     let missing = default_tolerations(existing, upstream.seconds);
     let added = missing.len();
     let mut tolerations = existing.to_vec();
@@ -174,7 +174,7 @@ pub fn with_defaults(
             warnings.extend(chosen.warnings.iter().cloned());
         }
     }
-    Defaulted { tolerations, added, changed, warnings }
+    DefaultedTolerations { tolerations, added, changed, warnings }
 }
 
 /// Where upstream's own defaults stand in a list that lacks none.
@@ -211,5 +211,5 @@ fn has_shape(one: &Toleration, seconds: DefaultSeconds) -> bool {
         keys::UNREACHABLE => seconds.unreachable,
         _ => return false,
     };
-    one.operator == Operator::Exists && one.seconds == Some(wanted)
+    one.operator == TolerationOperator::Exists && one.seconds == Some(wanted)
 }

@@ -1,18 +1,18 @@
 //! # Pool: dedicated nodes as one object
 //! Room:     what a `DedicatedPool` says.
 //! Comes in: its fields, already read.
-//! Goes out: [`Pool`], and through the files of the folder: what is wrong with it ([`assess`]), what a pod gets and
-//!           whether it is refused ([`gift`], [`trespass`]), what is done to a node ([`reconcile`]), how it stands
+//! Goes out: [`DedicatedPool`], and through the files of the folder: what is wrong with it ([`assess`]), what a pod gets and
+//!           whether it is refused ([`mutation`], [`violation`]), what is done to a node ([`reconcile`]), how it stands
 //!           ([`status`]).
 //! Keeps:    a pool takes nothing that Kubernetes or another pool owns; it takes back exactly what it put there.
 //! Not here: reading and writing objects.
 
-use super::Selector;
-use super::selector::is_in;
+use super::LabelSelector;
+use super::label_selector::is_in;
 use crate::scheduling::{Labels, NodeRequirement};
-use crate::taint::{Effect, Taint, keys};
+use crate::taint::{Taint, TaintEffect, keys};
 use crate::time::Wall;
-use crate::toleration::{Operator, Toleration};
+use crate::toleration::{Toleration, TolerationOperator};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec;
@@ -21,25 +21,27 @@ use core::fmt;
 
 mod affinity;
 mod assess;
-mod belongs;
-mod entry;
-mod fault;
-mod guard;
-mod node;
-mod record;
-mod residents;
+mod findings;
+mod membership;
+mod node_plan;
+mod node_record;
+mod pods_on_nodes;
+mod pool_entry;
 mod status;
+mod violations;
 
 pub use affinity::{alternatives, narrowed};
-pub use assess::{Assessment, Standing, assess};
-pub use belongs::{Belongs, Exempt, Exemptions, MADE_FOR, Who, belongs};
-pub use entry::{Entry, entry, is_ordinary, might_tolerate};
-pub use fault::{Finding, Reason};
-pub use guard::{Gift, Trespass, gift, trespass};
-pub use node::{Conflict, NodeEdits, NodeFacts, NodeOutcome, RecordEdit, reconcile};
-pub use record::{Mark, RECORD, Record, Trust};
-pub use residents::{ResidentFact, Residents};
-pub use status::{NAMED_MOST, Named, PoolStatus, Resident, Trespasser, is_trespasser, remembered, status};
+pub use assess::{PoolAssessment, PoolValidity, assess};
+pub use findings::{PoolFinding, Reason};
+pub use membership::{MADE_FOR, Membership, PodOwner, PoolExemption, PoolExemptions, membership};
+pub use node_plan::{NodeEdits, NodePlan, PoolConflict, PoolNode, RecordEdit, reconcile};
+pub use node_record::{AppliedMark, NodeRecordAnnotation, RECORD, RecordTrust};
+pub use pods_on_nodes::{PodOnNodeFact, PodsOnNodes};
+pub use pool_entry::{PoolEntry, entry, is_ordinary, might_tolerate};
+pub use status::{
+    NAMED_MOST, NamedPod, PodOnNode, PoolStatus, UnauthorizedPod, is_trespasser, remembered, status,
+};
+pub use violations::{PoolMutation, PoolViolation, mutation, violation};
 
 /// What keeps others off: one taint of this key and value for each effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,7 +51,7 @@ pub struct PoolTaint {
     /// The value; may be empty.
     pub value: Box<str>,
     /// The effects; none given means `NoSchedule`, which sends no running pod away.
-    pub effects: Vec<Effect>,
+    pub effects: Vec<TaintEffect>,
 }
 
 /// What leads the pool's own pods to its nodes.
@@ -63,13 +65,13 @@ pub struct PoolLabel {
 
 /// Which nodes belong to it: those that are named and those that are selected. Nodes of the control plane never do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Members {
+pub struct PoolMembers {
     /// By name.
     pub names: Vec<Box<str>>,
     /// By labels, not counting those that a pool itself has put there. `None` selects no node, an empty selector every
     /// one. A kubelet may set most labels of its own node, and so join; not those under
     /// `node-restriction.kubernetes.io/`.
-    pub selector: Option<Selector>,
+    pub selector: Option<LabelSelector>,
 }
 
 /// A service account.
@@ -81,11 +83,11 @@ pub struct ServiceAccount {
     pub name: Box<str>,
 }
 
-/// Who may use it; one of them is enough. [`belongs`] says how each is understood.
+/// Who may use it; one of them is enough. [`membership`] says how each is understood.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Users {
+pub struct PoolUsers {
     /// Pods in these namespaces. `None` selects none, an empty selector all.
-    pub namespaces: Option<Selector>,
+    pub namespaces: Option<LabelSelector>,
     /// Pods that run as one of these.
     pub service_accounts: Vec<ServiceAccount>,
     /// Pods that one of these users makes by himself.
@@ -96,7 +98,7 @@ pub struct Users {
 
 /// Where the pool's own pods may run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Placement {
+pub enum PoolPlacement {
     /// On its nodes only: they get the toleration and the node affinity.
     #[default]
     Exclusive,
@@ -106,7 +108,7 @@ pub enum Placement {
 
 /// What becomes of pods of others that would be let onto its nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Enforcement {
+pub enum PoolEnforcement {
     /// They are refused.
     #[default]
     Deny,
@@ -120,7 +122,7 @@ pub enum Enforcement {
 
 /// What the pool is to pods that the DaemonSet controller makes, outside of exempt namespaces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum DaemonSets {
+pub enum DaemonSetPolicy {
     /// They are as other pods: kept off its nodes, unless they are its own.
     #[default]
     Deny,
@@ -130,7 +132,7 @@ pub enum DaemonSets {
 
 /// A `DedicatedPool`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pool {
+pub struct DedicatedPool {
     /// `metadata.name`.
     pub name: Box<str>,
     /// `metadata.uid`; empty where it is not known.
@@ -141,34 +143,34 @@ pub struct Pool {
     pub leaving: bool,
     /// What keeps others off.
     pub taint: PoolTaint,
-    /// What leads its own pods there; `None` means a label of its own ([`Pool::label`]).
+    /// What leads its own pods there; `None` means a label of its own ([`DedicatedPool::label`]).
     pub label: Option<PoolLabel>,
     /// Which nodes.
-    pub members: Members,
+    pub members: PoolMembers,
     /// Whose pods.
-    pub users: Users,
+    pub users: PoolUsers,
     /// Where these may run.
-    pub placement: Placement,
+    pub placement: PoolPlacement,
     /// What becomes of others.
-    pub enforcement: Enforcement,
+    pub enforcement: PoolEnforcement,
     /// What becomes of DaemonSets' pods.
-    pub daemon_sets: DaemonSets,
-    /// What it has stood for and may be on nodes, as its status remembers it ([`remembered`]); see [`Trust::Pools`].
-    pub past: Vec<Mark>,
+    pub daemon_sets: DaemonSetPolicy,
+    /// What it has stood for and may be on nodes, as its status remembers it ([`remembered`]); see [`RecordTrust::Pools`].
+    pub applied_marks: Vec<AppliedMark>,
 }
 
-impl Pool {
+impl DedicatedPool {
     /// The taints it puts on its nodes, in the order of its effects.
     pub fn taints(&self) -> Vec<Taint> {
-        let default = [Effect::NoSchedule];
+        let default = [TaintEffect::NoSchedule];
         let effects = if self.taint.effects.is_empty() { &default[..] } else { &self.taint.effects };
-        let taint = |effect: &Effect| Taint {
+        let taint = |effect: &TaintEffect| Taint {
             key: self.taint.key.clone(),
             value: self.taint.value.clone(),
             effect: effect.clone(),
             time_added: None,
         };
-        let new = |&(at, effect): &(usize, &Effect)| !effects[..at].contains(effect);
+        let new = |&(at, effect): &(usize, &TaintEffect)| !effects[..at].contains(effect);
         effects.iter().enumerate().filter(new).map(|(_, effect)| taint(effect)).collect()
     }
 
@@ -191,7 +193,7 @@ impl Pool {
     /// send away its own.
     pub fn toleration(&self) -> Toleration {
         let (key, value) = (self.taint.key.clone(), self.taint.value.clone());
-        Toleration { key, operator: Operator::Equal, value, effect: None, seconds: None }
+        Toleration { key, operator: TolerationOperator::Equal, value, effect: None, seconds: None }
     }
 
     /// What its own pods ask of a node, if they may run nowhere else.
@@ -201,22 +203,25 @@ impl Pool {
     }
 
     /// Everything it puts on a node.
-    pub fn marks(&self) -> Vec<Mark> {
+    pub fn marks(&self) -> Vec<AppliedMark> {
         let label = self.label();
         let taints = self.taints().into_iter();
-        let taints =
-            taints.map(|taint| Mark::Taint { key: taint.key, value: taint.value, effect: taint.effect });
-        taints.chain([Mark::Label { key: label.key, value: label.value }]).collect()
+        let taints = taints.map(|taint| AppliedMark::Taint {
+            key: taint.key,
+            value: taint.value,
+            effect: taint.effect,
+        });
+        taints.chain([AppliedMark::Label { key: label.key, value: label.value }]).collect()
     }
 
     /// Whether pods of others are refused.
     pub fn keeps_out(&self) -> bool {
-        !self.leaving && matches!(self.enforcement, Enforcement::Deny | Enforcement::Evict)
+        !self.leaving && matches!(self.enforcement, PoolEnforcement::Deny | PoolEnforcement::Evict)
     }
 
     /// Whether pods of others that are on its nodes are evicted.
     pub fn evicts(&self) -> bool {
-        !self.leaving && self.enforcement == Enforcement::Evict
+        !self.leaving && self.enforcement == PoolEnforcement::Evict
     }
 
     /// Whether it asks for a node of this name and with these labels, from which those that pools put there have been
@@ -245,8 +250,8 @@ pub(super) fn is_control_plane(labels: &Labels) -> bool {
 }
 
 /// Whether a taint with this effect keeps pods off (SC-1).
-pub(super) fn keeps_off(effect: &Effect) -> bool {
-    matches!(effect, Effect::NoSchedule | Effect::NoExecute)
+pub(super) fn keeps_off(effect: &TaintEffect) -> bool {
+    matches!(effect, TaintEffect::NoSchedule | TaintEffect::NoExecute)
 }
 
 /// Labels of this domain, and of those below it, are kept from kubelets by the admission plugin NodeRestriction.

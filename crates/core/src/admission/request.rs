@@ -1,14 +1,14 @@
 //! # Request: what is known when somebody asks
-//! Room:     a request for a pod as an API server sends it on, and what there is around it.
+//! Room:     a request for a pod as an API server sends it on, and what there is view it.
 //! Comes in: an admission review, already read; what watches have brought so far.
 //! Goes out: the types that every rule of admission asks.
 //! Keeps:    what is not known is `None`, never empty: a rule that needs it does nothing.
 //! Not here: any rule.
 
-use super::policy::{Asked, Policy};
-use super::pool::{Pool, Who};
-use super::restriction::NamespaceLists;
-use crate::fact::Owner;
+use super::pod_toleration_restriction::NamespaceTolerationLists;
+use super::policy::{RequestedSeconds, TolerationPolicy};
+use super::pool::{DedicatedPool, PodOwner};
+use crate::fact::PodOwnerKind;
 use crate::scheduling::{Labels, NodeOperator, NodeRequirement, NodeTerm};
 use crate::toleration::Toleration;
 use alloc::boxed::Box;
@@ -68,7 +68,7 @@ impl Requester {
 /// Whose a pod is: what exemptions and membership in pools are decided by, for pods that are asked for and pods that
 /// run already.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Identity {
+pub struct PodIdentity {
     /// `metadata.namespace`; of a request, that of the request.
     pub namespace: Box<str>,
     /// `spec.serviceAccountName`; empty means `default`.
@@ -76,7 +76,7 @@ pub struct Identity {
     /// `spec.priorityClassName`.
     pub priority_class: Box<str>,
     /// Which kind of controller owns it.
-    pub owner: Owner,
+    pub owner: PodOwnerKind,
     /// The annotation `kubernetes.io/config.mirror` is there.
     pub mirror: bool,
     /// The annotation [`MADE_FOR`](super::pool::MADE_FOR); empty where there is none.
@@ -85,9 +85,9 @@ pub struct Identity {
 
 /// A pod as it is asked for. Everything that is not needed is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PodAsked {
+pub struct AdmittedPod {
     /// Whose it is.
-    pub identity: Identity,
+    pub identity: PodIdentity,
     /// `spec.tolerations`.
     pub tolerations: Vec<Toleration>,
     /// `spec.nodeSelector`.
@@ -111,12 +111,12 @@ pub struct PodAsked {
     /// No container has a request or limit of CPU or memory: its class of service is BestEffort (AD-9).
     pub best_effort: bool,
     /// Its annotations about seconds.
-    pub asked: Asked,
+    pub asked: RequestedSeconds,
 }
 
 /// A pod before a change, as far as that matters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PodBefore {
+pub struct PreviousPod {
     /// `spec.tolerations`.
     pub tolerations: Vec<Toleration>,
     /// `spec.schedulingGates` was not empty.
@@ -133,15 +133,15 @@ pub struct PodRequest {
     /// Who asks; `None` where that is not known.
     pub requester: Option<Requester>,
     /// The pod. To [`super::review::validate`] it is the final one.
-    pub pod: PodAsked,
+    pub pod: AdmittedPod,
     /// How it was before a change; `None` on creation.
-    pub old: Option<PodBefore>,
+    pub old: Option<PreviousPod>,
 }
 
 impl PodRequest {
     /// Whose the pod is, as far as it is known.
-    pub fn who<'a>(&'a self, namespace: Option<&'a NamespaceFacts>) -> Who<'a> {
-        Who {
+    pub fn who<'a>(&'a self, namespace: Option<&'a NamespaceFact>) -> PodOwner<'a> {
+        PodOwner {
             identity: &self.pod.identity,
             namespace: namespace.map(|namespace| &namespace.labels),
             requester: self.requester.as_ref(),
@@ -171,7 +171,7 @@ impl PodRequest {
 
     /// Made by the DaemonSet controller for a DaemonSet: anyone may write such an owner down.
     pub fn is_daemon(&self) -> bool {
-        self.pod.identity.owner == Owner::DaemonSet
+        self.pod.identity.owner == PodOwnerKind::DaemonSet
             && self.requester.as_ref().is_some_and(Requester::makes_daemons)
     }
 
@@ -196,36 +196,36 @@ fn named_node(term: &NodeTerm) -> Option<&str> {
 
 /// A namespace, as far as admission asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NamespaceFacts {
+pub struct NamespaceFact {
     /// `metadata.labels`.
     pub labels: Labels,
     /// Its annotations about seconds.
-    pub asked: Asked,
+    pub asked: RequestedSeconds,
     /// Its annotations about tolerations (AD-8).
-    pub lists: NamespaceLists,
+    pub lists: NamespaceTolerationLists,
 }
 
 /// Whose the node is that a pod can go to alone ([`PodRequest::destination`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum NodePool<'s> {
+pub enum NodePoolMembership<'s> {
     /// There is no such node, as far as is known. It may be made later, as one of a pool.
     #[default]
     Unknown,
     /// The node is nobody's.
-    Nobody,
+    None,
     /// The pool of this name.
     Pool(&'s str),
 }
 
-/// What there is around a request. `None` is what watches have not brought yet.
+/// What there is view a request. `None` is what watches have not brought yet.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Surroundings<'s> {
+pub struct ClusterView<'s> {
     /// The pod's namespace.
-    pub namespace: Option<&'s NamespaceFacts>,
+    pub namespace: Option<&'s NamespaceFact>,
     /// All policies.
-    pub policies: Option<&'s [Policy]>,
+    pub policies: Option<&'s [TolerationPolicy]>,
     /// All pools that stand ([`super::pool::Standing`]); in the order of their names.
-    pub pools: Option<&'s [Pool]>,
+    pub pools: Option<&'s [DedicatedPool]>,
     /// Whose the pod's only node is, if there is only one.
-    pub node_pool: NodePool<'s>,
+    pub node_pool: NodePoolMembership<'s>,
 }

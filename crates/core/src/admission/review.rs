@@ -1,6 +1,6 @@
 //! # Review: a whole request, rule by rule
 //! Room:     the order of the rules, and what each of them did.
-//! Comes in: a request, what is known around it, the settings.
+//! Comes in: a request, what is known view it, the settings.
 //! Goes out: [`mutate`]: what the pod should be; [`validate`]: whether the final pod may be; the same for a node.
 //! Keeps:    the order is upstream's (AD-1): default tolerations, then those of the namespace, then those for special
 //!           hardware; pools last. A rule that lacks a fact does nothing and says so, with one exception: a pool that
@@ -8,47 +8,47 @@
 //!           own. Saying it twice changes nothing.
 //! Not here: the rules (their own files); patches, status codes (a refusal is meant as a 403), numbers over time.
 
-use super::brake::{Brake, Braked, Fleet, NodeChange};
-use super::policy::Upstream;
-use super::pool::{Exempt, Exemptions};
-use super::request::{PodRequest, Surroundings};
-use super::restriction::Restriction;
+use super::no_execute_guard::{FleetHealth, GuardDecision, NoExecuteGuard, NodeTaintUpdate};
+use super::pod_toleration_restriction::PodTolerationRestriction;
+use super::policy::DefaultTolerationSeconds;
+use super::pool::{PoolExemption, PoolExemptions};
+use super::request::{ClusterView, PodRequest};
 use crate::lint;
-use crate::matching::NumericOperators;
 use crate::scheduling::NodeTerm;
 use crate::taint::Taint;
 use crate::toleration::Toleration;
+use crate::toleration_matching::NumericOperators;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-mod advice;
-mod giving;
-mod judging;
+mod lint_warnings;
+mod mutate;
+mod validate;
 
-pub use advice::{Advice, advise};
+pub use lint_warnings::{LintAdvice, advise};
 
 /// Which rules hold, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct ReviewSettings {
     /// Default tolerations (AD-2); `None`: off.
-    pub defaults: Option<Upstream>,
+    pub defaults: Option<DefaultTolerationSeconds>,
     /// Tolerations of namespaces (AD-8 to AD-11); `None`: off.
-    pub restriction: Option<Restriction>,
+    pub restriction: Option<PodTolerationRestriction>,
     /// Tolerations for special hardware (AD-7).
     pub extended: bool,
     /// Dedicated pools; without any, it makes no difference.
     pub pools: bool,
     /// Which pods no pool has a say in.
-    pub exemptions: Exemptions,
+    pub exemptions: PoolExemptions,
     /// What is said of odd tolerations and taints; `None`: nothing.
-    pub advice: Option<Advice>,
+    pub advice: Option<LintAdvice>,
     /// Which changes of nodes are refused; `None`: none.
-    pub brake: Option<Brake>,
+    pub guard: Option<NoExecuteGuard>,
     /// The gate of the cluster (MATCH-6).
     pub numeric: NumericOperators,
 }
 
-impl Default for Settings {
+impl Default for ReviewSettings {
     /// Pools only.
     fn default() -> Self {
         Self {
@@ -56,9 +56,9 @@ impl Default for Settings {
             restriction: None,
             extended: false,
             pools: true,
-            exemptions: Exemptions::default(),
+            exemptions: PoolExemptions::default(),
             advice: None,
-            brake: None,
+            guard: None,
             numeric: NumericOperators::default(),
         }
     }
@@ -66,7 +66,7 @@ impl Default for Settings {
 
 /// A rule, for counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rule {
+pub enum AdmissionRule {
     /// Default tolerations.
     Defaults,
     /// Tolerations of namespaces.
@@ -81,7 +81,7 @@ pub enum Rule {
     Brake,
 }
 
-impl Rule {
+impl AdmissionRule {
     /// All of them.
     pub const ALL: [Self; 6] =
         [Self::Defaults, Self::Restriction, Self::Extended, Self::Pools, Self::Advice, Self::Brake];
@@ -101,7 +101,7 @@ impl Rule {
 
 /// What a rule did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Deed {
+pub enum ActionKind {
     /// So many tolerations were added.
     Added(usize),
     /// So many of upstream's default tolerations have other seconds.
@@ -117,21 +117,21 @@ pub enum Deed {
     /// The request is refused.
     Refused,
     /// The pod is exempt.
-    Exempted(Exempt),
+    Exempted(PoolExemption),
 }
 
 /// Something that a rule did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Act {
+pub struct RuleAction {
     /// Which rule.
-    pub rule: Rule,
+    pub rule: AdmissionRule,
     /// What.
-    pub deed: Deed,
+    pub deed: ActionKind,
 }
 
 /// A fact that was not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Missing {
+pub enum MissingInput {
     /// The pod's namespace.
     Namespace,
     /// The policies.
@@ -144,7 +144,7 @@ pub enum Missing {
     Nodes,
 }
 
-impl Missing {
+impl MissingInput {
     /// `namespace`
     pub const fn name(self) -> &'static str {
         match self {
@@ -159,11 +159,11 @@ impl Missing {
 
 /// A rule that did nothing, wholly or in part, because it lacked a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Unknown {
+pub struct SkippedRule {
     /// Which rule.
-    pub rule: Rule,
+    pub rule: AdmissionRule,
     /// What it lacked.
-    pub missing: Missing,
+    pub missing: MissingInput,
 }
 
 /// What the mutating half says.
@@ -178,101 +178,113 @@ pub struct Mutation {
     /// What the author of the request should know.
     pub warnings: Vec<String>,
     /// What was done.
-    pub acts: Vec<Act>,
+    pub acts: Vec<RuleAction>,
     /// What was left out.
-    pub unknown: Vec<Unknown>,
+    pub unknown: Vec<SkippedRule>,
 }
 
 /// Why a request is refused, with 403 Forbidden.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Denial {
+pub struct AdmissionDenial {
     /// By which rule.
-    pub rule: Rule,
+    pub rule: AdmissionRule,
     /// In a sentence, with the way out.
     pub message: String,
 }
 
 /// What the validating half says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ruling {
+pub struct AdmissionDecision {
     /// Why the request is refused; `None`: it is not.
-    pub denial: Option<Denial>,
+    pub denial: Option<AdmissionDenial>,
     /// What the author of the request should know.
     pub warnings: Vec<String>,
     /// What was done.
-    pub acts: Vec<Act>,
+    pub acts: Vec<RuleAction>,
     /// What was left out.
-    pub unknown: Vec<Unknown>,
+    pub unknown: Vec<SkippedRule>,
 }
 
 /// Both halves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Review {
+pub struct AdmissionReviewResult {
     /// What the pod should be.
     pub mutation: Mutation,
     /// Whether that may be.
-    pub ruling: Ruling,
+    pub ruling: AdmissionDecision,
 }
 
 /// What the pod should be.
-pub fn mutate(request: &PodRequest, around: &Surroundings<'_>, settings: &Settings) -> Mutation {
-    giving::mutate(request, around, settings)
+pub fn mutate(request: &PodRequest, view: &ClusterView<'_>, settings: &ReviewSettings) -> Mutation {
+    mutate::mutate(request, view, settings)
 }
 
 /// Whether the final pod may be.
-pub fn validate(request: &PodRequest, around: &Surroundings<'_>, settings: &Settings) -> Ruling {
-    judging::validate(request, around, settings)
+pub fn validate(
+    request: &PodRequest,
+    view: &ClusterView<'_>,
+    settings: &ReviewSettings,
+) -> AdmissionDecision {
+    validate::validate(request, view, settings)
 }
 
 /// One after the other, where both are done in one place.
-pub fn review(mut request: PodRequest, around: &Surroundings<'_>, settings: &Settings) -> Review {
-    let mutation = mutate(&request, around, settings);
+pub fn review(
+    mut request: PodRequest,
+    view: &ClusterView<'_>,
+    settings: &ReviewSettings,
+) -> AdmissionReviewResult {
+    let mutation = mutate(&request, view, settings);
     request.pod.tolerations.clone_from(&mutation.tolerations);
     request.pod.required.clone_from(&mutation.required);
     if let Some(made_for) = &mutation.made_for {
         request.pod.identity.made_for = made_for.as_str().into();
     }
-    let ruling = validate(&request, around, settings);
-    Review { mutation, ruling }
+    let ruling = validate(&request, view, settings);
+    AdmissionReviewResult { mutation, ruling }
 }
 
 /// Whether a change of a node may be. `dedicated` are the taints of all pools that stand, `fleet` the cluster before
-/// the change, without what other requests have just been allowed ([`Fleet::underway`]).
+/// the change, without what other requests have just been allowed ([`FleetHealth::underway`]).
 pub fn change_of_node(
-    change: &NodeChange<'_>,
+    change: &NodeTaintUpdate<'_>,
     dedicated: &[Taint],
-    fleet: Option<Fleet>,
-    settings: &Settings,
-) -> Ruling {
-    let mut ruling = Ruling::default();
-    if let Some(brake) = &settings.brake {
-        match brake.judge(change, dedicated, fleet) {
-            Braked::Allowed(super::brake::Pass::Unknown) => {
-                ruling.unknown.push(Unknown { rule: Rule::Brake, missing: Missing::Nodes });
+    fleet: Option<FleetHealth>,
+    settings: &ReviewSettings,
+) -> AdmissionDecision {
+    let mut ruling = AdmissionDecision::default();
+    if let Some(guard) = &settings.guard {
+        match guard.judge(change, dedicated, fleet) {
+            GuardDecision::Allowed(super::no_execute_guard::GuardExemption::Unknown) => {
+                ruling.unknown.push(SkippedRule { rule: AdmissionRule::Brake, missing: MissingInput::Nodes });
             }
-            Braked::Allowed(_) => {}
-            Braked::Refused(message) => ruling.refuse(Rule::Brake, message),
+            GuardDecision::Allowed(_) => {}
+            GuardDecision::Refused(message) => ruling.refuse(AdmissionRule::Brake, message),
         }
     }
     if let Some(advice) = settings.advice.as_ref().filter(|_| change.old != Some(change.new)) {
-        let node =
-            lint::Node { name: change.name.into(), taints: change.new.to_vec(), ..lint::Node::default() };
-        let facts = lint::Facts { nodes: [node].into(), numeric: settings.numeric, ..lint::Facts::default() };
-        ruling.warn(Rule::Advice, advise(&facts, advice));
+        let node = lint::LintedNode {
+            name: change.name.into(),
+            taints: change.new.to_vec(),
+            ..lint::LintedNode::default()
+        };
+        let facts =
+            lint::LintInput { nodes: [node].into(), numeric: settings.numeric, ..lint::LintInput::default() };
+        ruling.warn(AdmissionRule::Advice, advise(&facts, advice));
     }
     ruling
 }
 
-impl Ruling {
+impl AdmissionDecision {
     /// The first to refuse gives the reason.
-    fn refuse(&mut self, rule: Rule, message: String) {
-        self.acts.push(Act { rule, deed: Deed::Refused });
-        self.denial.get_or_insert(Denial { rule, message });
+    fn refuse(&mut self, rule: AdmissionRule, message: String) {
+        self.acts.push(RuleAction { rule, deed: ActionKind::Refused });
+        self.denial.get_or_insert(AdmissionDenial { rule, message });
     }
 
-    fn warn(&mut self, rule: Rule, warnings: Vec<String>) {
+    fn warn(&mut self, rule: AdmissionRule, warnings: Vec<String>) {
         if !warnings.is_empty() {
-            self.acts.push(Act { rule, deed: Deed::Warned(warnings.len()) });
+            self.acts.push(RuleAction { rule, deed: ActionKind::Warned(warnings.len()) });
             self.warnings.extend(warnings);
         }
     }

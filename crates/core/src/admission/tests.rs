@@ -5,13 +5,13 @@ use alloc::boxed::Box;
 use alloc::vec;
 use proptest::prelude::*;
 
-mod brake;
 mod claims;
 mod covers;
 mod entry;
 mod evicted;
 mod extended;
 mod guard;
+mod no_execute_guard;
 mod nodes;
 mod policy;
 mod pools;
@@ -19,12 +19,18 @@ mod restriction;
 mod review;
 
 fn toleration(key: &str, operator: &str, value: &str, effect: &str, seconds: Option<i64>) -> Toleration {
-    let effect = (!effect.is_empty()).then(|| Effect::new(effect));
-    Toleration { key: key.into(), operator: Operator::new(operator), value: value.into(), effect, seconds }
+    let effect = (!effect.is_empty()).then(|| TaintEffect::new(effect));
+    Toleration {
+        key: key.into(),
+        operator: TolerationOperator::new(operator),
+        value: value.into(),
+        effect,
+        seconds,
+    }
 }
 
 fn taint(key: &str, value: &str, effect: &str) -> Taint {
-    Taint { key: key.into(), value: value.into(), effect: Effect::new(effect), time_added: None }
+    Taint { key: key.into(), value: value.into(), effect: TaintEffect::new(effect), time_added: None }
 }
 
 /// `key operator value effect seconds`, with `|` between tolerations; `-` is empty, and what is missing at the end too.

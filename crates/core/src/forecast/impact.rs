@@ -4,9 +4,9 @@
 //! Goes out: [`WorkloadImpact`]s, [`BudgetImpact`]s.
 //! Not here: where pods go next (`placement.rs`).
 
-use super::judge::Leaver;
-use crate::fact::Standing;
-use crate::snapshot::{Budget, Pod, Snapshot};
+use super::judge::EvictedPod;
+use crate::cluster_snapshot::{ClusterSnapshot, DisruptionBudget, SnapshotPod};
+use crate::fact::PodLifePhase;
 use crate::time::Mono;
 use alloc::vec::Vec;
 
@@ -69,33 +69,37 @@ impl BudgetImpact {
     }
 }
 
-fn pod<'s>(snapshot: &'s Snapshot, leaver: &Leaver) -> &'s Pod {
-    &snapshot.pods()[leaver.pod as usize]
+fn pod<'s>(snapshot: &'s ClusterSnapshot, evicted_pod: &EvictedPod) -> &'s SnapshotPod {
+    &snapshot.pods()[evicted_pod.pod as usize]
 }
 
 /// Workloads that lose pods: those that lose most first, then by name.
-pub(super) fn workloads(snapshot: &Snapshot, leavers: &[Leaver], moment: Mono) -> Vec<WorkloadImpact> {
+pub(super) fn workloads(
+    snapshot: &ClusterSnapshot,
+    leavers: &[EvictedPod],
+    moment: Mono,
+) -> Vec<WorkloadImpact> {
     // By the workload's position: there may be a million of those that leave.
     let mut hit: Vec<Option<WorkloadImpact>> = alloc::vec![None; snapshot.workloads().len()];
-    for leaver in leavers {
-        let workload = pod(snapshot, leaver).workload;
+    for evicted_pod in leavers {
+        let workload = pod(snapshot, evicted_pod).workload;
         let impact = hit[workload as usize].get_or_insert(WorkloadImpact {
             workload,
             pods: 0,
             going: 0,
             later: 0,
-            first: leaver.at,
-            last: leaver.at,
+            first: evicted_pod.at,
+            last: evicted_pod.at,
         });
-        let number = if leaver.at <= moment { &mut impact.going } else { &mut impact.later };
+        let number = if evicted_pod.at <= moment { &mut impact.going } else { &mut impact.later };
         *number += 1;
-        impact.first = impact.first.min(leaver.at);
-        impact.last = impact.last.max(leaver.at);
+        impact.first = impact.first.min(evicted_pod.at);
+        impact.last = impact.last.max(evicted_pod.at);
     }
     if leavers.is_empty() {
         return Vec::new();
     }
-    for pod in snapshot.pods().iter().filter(|pod| pod.standing == Standing::Live) {
+    for pod in snapshot.pods().iter().filter(|pod| pod.standing == PodLifePhase::Live) {
         if let Some(impact) = &mut hit[pod.workload as usize] {
             impact.pods += 1;
         }
@@ -107,7 +111,7 @@ pub(super) fn workloads(snapshot: &Snapshot, leavers: &[Leaver], moment: Mono) -
 }
 
 /// Budgets that mean a pod that leaves, in the snapshot's order.
-pub(super) fn budgets(snapshot: &Snapshot, leavers: &[Leaver]) -> Vec<BudgetImpact> {
+pub(super) fn budgets(snapshot: &ClusterSnapshot, leavers: &[EvictedPod]) -> Vec<BudgetImpact> {
     if leavers.is_empty() {
         return Vec::new();
     }
@@ -115,16 +119,22 @@ pub(super) fn budgets(snapshot: &Snapshot, leavers: &[Leaver]) -> Vec<BudgetImpa
     snapshot.budgets().iter().enumerate().filter_map(hit).collect()
 }
 
-fn budget_of(snapshot: &Snapshot, leavers: &[Leaver], at: usize, budget: &Budget) -> Option<BudgetImpact> {
+fn budget_of(
+    snapshot: &ClusterSnapshot,
+    leavers: &[EvictedPod],
+    at: usize,
+    budget: &DisruptionBudget,
+) -> Option<BudgetImpact> {
     // Pods share few sets of labels: each is compared once.
     let selected: Vec<bool> = snapshot.label_sets().iter().map(|labels| budget.selects(labels)).collect();
-    let is_meant = |pod: &Pod| selected[pod.labels as usize] && *pod.name.namespace() == *budget.namespace;
-    let pods = leavers.iter().map(|leaver| (pod(snapshot, leaver), leaver.evicted));
-    let meant: Vec<(&Pod, bool)> = pods.filter(|(pod, _)| is_meant(pod)).collect();
+    let is_meant =
+        |pod: &SnapshotPod| selected[pod.labels as usize] && *pod.name.namespace() == *budget.namespace;
+    let pods = leavers.iter().map(|evicted_pod| (pod(snapshot, evicted_pod), evicted_pod.evicted));
+    let meant: Vec<(&SnapshotPod, bool)> = pods.filter(|(pod, _)| is_meant(pod)).collect();
     if meant.is_empty() {
         return None;
     }
-    let all = snapshot.pods().iter().filter(|pod| pod.standing == Standing::Live && is_meant(pod));
+    let all = snapshot.pods().iter().filter(|pod| pod.standing == PodLifePhase::Live && is_meant(pod));
     let ready = count(all.clone().filter(|pod| pod.ready));
     let counted = budget.counted(count(all), ready);
     Some(BudgetImpact {

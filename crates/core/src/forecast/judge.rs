@@ -1,23 +1,23 @@
 //! # Judge: the verdict of every pod on the nodes that are asked about
 //! Room:     taints before and after, with their starts; the outcomes; who leaves, in order.
 //! Comes in: the snapshot and the changes.
-//! Goes out: [`NodeForecast`]s, [`Leaver`]s.
+//! Goes out: [`NodeForecast`]s, [`EvictedPod`]s.
 //! Keeps:    a taint that is there already keeps its start (S4); pods of the same shape are matched once for each node.
 //! Not here: what follows for others (`impact.rs`, `placement.rs`).
 
-use super::{Fate, NodeChange, NodeForecast, PlannedTaint};
-use crate::hold::Holds;
-use crate::matching::{self, Answer};
-use crate::snapshot::{Return, Snapshot};
-use crate::start::{Start, StartSource};
-use crate::taint::Effect;
+use super::{NodeForecast, PlannedNodeChange, PlannedTaint, PodForecast};
+use crate::cluster_snapshot::{ClusterSnapshot, RecreationPolicy};
+use crate::countdown_hold::HoldHistory;
+use crate::taint::TaintEffect;
+use crate::taint_start::{TaintStart, TaintStartSource};
 use crate::time::Mono;
+use crate::toleration_matching::{self, TaintMatch};
 use crate::verdict::{self, Outcome, TaintInstance};
 use alloc::vec::Vec;
 
 /// A pod that leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Leaver {
+pub(super) struct EvictedPod {
     /// When.
     pub(super) at: Mono,
     /// Its position.
@@ -27,10 +27,10 @@ pub(super) struct Leaver {
 }
 
 /// The nodes that are changed, or, if none is, those with a NoExecute taint.
-pub(super) fn nodes(snapshot: &Snapshot, changes: &[NodeChange]) -> Vec<NodeForecast> {
+pub(super) fn nodes(snapshot: &ClusterSnapshot, changes: &[PlannedNodeChange]) -> Vec<NodeForecast> {
     if changes.is_empty() {
         let has_taint = |&node: &usize| {
-            snapshot.nodes()[node].fact.taints.iter().any(|taint| taint.effect == Effect::NoExecute)
+            snapshot.nodes()[node].fact.taints.iter().any(|taint| taint.effect == TaintEffect::NoExecute)
         };
         let tainted = (0..snapshot.nodes().len()).filter(has_taint);
         return tainted.map(|node| one(snapshot, node, None)).collect();
@@ -38,48 +38,53 @@ pub(super) fn nodes(snapshot: &Snapshot, changes: &[NodeChange]) -> Vec<NodeFore
     changes.iter().map(|change| one(snapshot, change.node, Some(change))).collect()
 }
 
-fn one(snapshot: &Snapshot, node: usize, change: Option<&NodeChange>) -> NodeForecast {
+fn one(snapshot: &ClusterSnapshot, node: usize, change: Option<&PlannedNodeChange>) -> NodeForecast {
     let before = snapshot.instances(node);
     let after = change.map_or_else(|| before.clone(), |change| planned(&before, change));
     let mut fates = fates(snapshot, node, &before, &after);
     let drained = change.is_some_and(|change| change.drained);
     if drained {
-        fates.iter_mut().for_each(|fate| drain(snapshot, fate));
+        fates.iter_mut().for_each(|pod_forecast| drain(snapshot, pod_forecast));
     }
-    NodeForecast { node, before, after, drained, fates }
+    NodeForecast { node, before, after, drained, pods: fates }
 }
 
 /// Who stays, or goes later, is evicted now; not who is out of reach, nor a DaemonSet's, which would be made again at once.
-fn drain(snapshot: &Snapshot, fate: &mut Fate) {
-    let (pod, now) = (&snapshot.pods()[fate.pod as usize], snapshot.now().mono);
-    let is_left = snapshot.workloads()[pod.workload as usize].kind.returns() == Return::SameNode;
-    if pod.exemption.is_none() && !is_left && fate.at().is_none_or(|at| at > now) {
-        (fate.after, fate.decisive) = (Outcome::Goes { due: now }, None);
+fn drain(snapshot: &ClusterSnapshot, pod_forecast: &mut PodForecast) {
+    let (pod, now) = (&snapshot.pods()[pod_forecast.pod as usize], snapshot.now().mono);
+    let is_left = snapshot.workloads()[pod.workload as usize].kind.returns() == RecreationPolicy::SameNode;
+    if pod.exemption.is_none() && !is_left && pod_forecast.at().is_none_or(|at| at > now) {
+        (pod_forecast.after, pod_forecast.decisive) = (Outcome::Leaves { due: now }, None);
     }
 }
 
 /// The instances that a node would have: those that go on keep their start, others begin when they come.
-pub(super) fn planned(before: &[TaintInstance], change: &NodeChange) -> Vec<TaintInstance> {
-    let evicting = change.taints.iter().filter(|planned| planned.taint.effect == Effect::NoExecute);
+pub(super) fn planned(before: &[TaintInstance], change: &PlannedNodeChange) -> Vec<TaintInstance> {
+    let evicting = change.taints.iter().filter(|planned| planned.taint.effect == TaintEffect::NoExecute);
     let instance = |PlannedTaint { taint, from }: &PlannedTaint| {
         let known = before.iter().find(|instance| instance.taint.is_same(taint));
-        let new = Start { at: *from, source: StartSource::SeenLive, clamped: false };
+        let new = TaintStart { at: *from, source: TaintStartSource::SeenLive, clamped: false };
         TaintInstance { taint: taint.clone(), start: known.map_or(new, |known| known.start) }
     };
     evicting.map(instance).collect()
 }
 
 /// What the tolerations of one shape answer to the taints of one node.
-struct Answers {
+struct TemplateMatches {
     shape: u32,
-    before: Vec<Answer>,
-    after: Vec<Answer>,
+    before: Vec<TaintMatch>,
+    after: Vec<TaintMatch>,
 }
 
-fn fates(snapshot: &Snapshot, node: usize, before: &[TaintInstance], after: &[TaintInstance]) -> Vec<Fate> {
+fn fates(
+    snapshot: &ClusterSnapshot,
+    node: usize,
+    before: &[TaintInstance],
+    after: &[TaintInstance],
+) -> Vec<PodForecast> {
     let now = snapshot.now().mono;
-    let mut known: Vec<Answers> = Vec::new();
-    let fate = |at: usize| {
+    let mut known: Vec<TemplateMatches> = Vec::new();
+    let pod_forecast = |at: usize| {
         let pod = &snapshot.pods()[at];
         let subject = snapshot.subject(pod);
         let answers = match known.iter().position(|answers| answers.shape == pod.shape) {
@@ -87,35 +92,41 @@ fn fates(snapshot: &Snapshot, node: usize, before: &[TaintInstance], after: &[Ta
             None => {
                 let of = |taints: &[TaintInstance]| {
                     let taints = taints.iter().map(|instance| &instance.taint);
-                    matching::answers(subject.tolerations, taints, snapshot.numeric())
+                    toleration_matching::match_taints(subject.tolerations, taints, snapshot.numeric())
                 };
-                known.push(Answers { shape: pod.shape, before: of(before), after: of(after) });
+                known.push(TemplateMatches { shape: pod.shape, before: of(before), after: of(after) });
                 &known[known.len() - 1]
             }
         };
-        let (was, _) = verdict::decided(&subject, before, &Holds::NONE, &answers.before, now);
-        let (is, decisive) = verdict::decided(&subject, after, &Holds::NONE, &answers.after, now);
+        let (was, _) =
+            verdict::outcome_with_cause(&subject, before, &HoldHistory::NONE, &answers.before, now);
+        let (is, decisive) =
+            verdict::outcome_with_cause(&subject, after, &HoldHistory::NONE, &answers.after, now);
         let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        Fate { pod: narrow(at), before: was, after: is, decisive: decisive.map(narrow) }
+        PodForecast { pod: narrow(at), before: was, after: is, decisive: decisive.map(narrow) }
     };
-    snapshot.pods_on(node).map(fate).collect()
+    snapshot.pods_on(node).map(pod_forecast).collect()
 }
 
 /// Who leaves up to this moment, in no order.
-pub(super) fn leavers(nodes: &[NodeForecast], until: Mono) -> Vec<Leaver> {
-    let leaver = |fate: &Fate| {
-        let at = fate.at().filter(|at| *at <= until)?;
-        Some(Leaver { at, pod: fate.pod, evicted: fate.is_evicted() })
+pub(super) fn leavers(nodes: &[NodeForecast], until: Mono) -> Vec<EvictedPod> {
+    let evicted_pod = |pod_forecast: &PodForecast| {
+        let at = pod_forecast.at().filter(|at| *at <= until)?;
+        Some(EvictedPod { at, pod: pod_forecast.pod, evicted: pod_forecast.is_evicted() })
     };
-    nodes.iter().flat_map(|node| node.fates.iter().filter_map(leaver)).collect()
+    nodes.iter().flat_map(|node| node.pods.iter().filter_map(evicted_pod)).collect()
 }
 
 /// The first so many of those that leave, in the order in which they do; of those that leave together, the more important
 /// later.
-pub(super) fn first(snapshot: &Snapshot, mut leavers: Vec<Leaver>, most: usize) -> Vec<Leaver> {
-    let order = |leaver: &Leaver| {
-        let pod = &snapshot.pods()[leaver.pod as usize];
-        (leaver.at, snapshot.shape(pod).wish.priority, leaver.pod)
+pub(super) fn first(
+    snapshot: &ClusterSnapshot,
+    mut leavers: Vec<EvictedPod>,
+    most: usize,
+) -> Vec<EvictedPod> {
+    let order = |evicted_pod: &EvictedPod| {
+        let pod = &snapshot.pods()[evicted_pod.pod as usize];
+        (evicted_pod.at, snapshot.shape(pod).spec.priority, evicted_pod.pod)
     };
     if leavers.len() > most && most > 0 {
         leavers.select_nth_unstable_by_key(most - 1, order);

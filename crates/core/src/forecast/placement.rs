@@ -1,17 +1,17 @@
 //! # Placement: where pods that leave could go
 //! Room:     each pod that somebody makes again asks the scheduler's questions, in the order in which they leave.
 //! Comes in: who leaves; the nodes as they would be.
-//! Goes out: a [`Home`] for each.
+//! Goes out: a [`PlacedPod`] for each.
 //! Keeps:    a pod that has left takes nothing any more; one that got a place does.
 //! Not here: affinity between pods, constraints of their own, volumes, which the snapshot only knows to be there.
 
-use super::judge::{self, Leaver, first};
-use super::{NodeChange, leaves_at};
-use crate::fact::Standing;
-use crate::scheduling::{Applicant, Candidate, Placer, why_none};
-use crate::snapshot::{Pod, Return, Snapshot, TEMPLATE_HASH, WorkloadKind};
-use crate::start::{Arrival, ArrivalSource};
-use crate::verdict::{self, Subject, TaintInstance};
+use super::judge::{self, EvictedPod, first};
+use super::{PlannedNodeChange, leaves_at};
+use crate::cluster_snapshot::{ClusterSnapshot, RecreationPolicy, SnapshotPod, TEMPLATE_HASH, WorkloadKind};
+use crate::fact::PodLifePhase;
+use crate::scheduling::{NodeInfo, Placer, PodToPlace, why_none};
+use crate::taint_start::{BindingSource, PodBinding};
+use crate::verdict::{self, PodInput, TaintInstance};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 
 /// Where a pod could go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Placement {
     /// To this node.
     Node(usize),
     /// To this node, whose NoExecute taints it only bears for a while: it has to leave again (DS-4).
@@ -27,102 +27,102 @@ pub enum Place {
     /// To none: why, in the scheduler's words.
     Nowhere(Arc<str>),
     /// It is not made again, or not for another node.
-    None(Return),
+    None(RecreationPolicy),
 }
 
 /// A pod that leaves, and where it could go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Home {
+pub struct PlacedPod {
     /// Its position in the snapshot.
     pub pod: u32,
     /// Where.
-    pub place: Place,
+    pub place: Placement,
 }
 
 /// Places for those that leave, and how many got none because they are too many.
-pub(super) fn homes(
-    snapshot: &Snapshot,
-    changes: &[NodeChange],
-    leavers: &[Leaver],
+pub(super) fn placements(
+    snapshot: &ClusterSnapshot,
+    changes: &[PlannedNodeChange],
+    leavers: &[EvictedPod],
     most: usize,
-) -> (Vec<Home>, usize) {
+) -> (Vec<PlacedPod>, usize) {
     let all = leavers.len();
     if all == 0 || most == 0 {
         return (Vec::new(), all);
     }
     let asked = first(snapshot, leavers.to_vec(), most);
     let mut placer = Placer::new(candidates(snapshot, changes), snapshot.numeric());
-    let groups = Groups::of(snapshot, &asked);
+    let groups = SpreadGroups::of(snapshot, &asked);
     for (pod, group) in groups.members(snapshot) {
-        if let (Some(node), Standing::Live) = (pod.node, pod.standing) {
+        if let (Some(node), PodLifePhase::Live) = (pod.node, pod.standing) {
             placer.count(group, node as usize, 1);
         }
     }
-    let taints = Taints::of(snapshot, changes);
+    let taints = TaintsByNode::of(snapshot, changes);
     let mut why: BTreeMap<u32, Arc<str>> = BTreeMap::new();
-    let (mut homes, mut at) = (Vec::with_capacity(asked.len()), 0);
+    let (mut placements, mut at) = (Vec::with_capacity(asked.len()), 0);
     while let Some(next) = asked.get(at) {
         // Who is deleted in the same moment is not counted where the others are put.
-        let together = asked[at..].iter().take_while(|leaver| leaver.at == next.at).count();
+        let together = asked[at..].iter().take_while(|evicted_pod| evicted_pod.at == next.at).count();
         let batch = &asked[at..at + together];
-        for leaver in batch {
-            let pod = &snapshot.pods()[leaver.pod as usize];
-            if let (Some(node), Some(group), Standing::Live) =
+        for evicted_pod in batch {
+            let pod = &snapshot.pods()[evicted_pod.pod as usize];
+            if let (Some(node), Some(group), PodLifePhase::Live) =
                 (pod.node, groups.group(snapshot, pod), pod.standing)
             {
                 placer.count(group, node as usize, -1);
             }
         }
-        for leaver in batch {
-            let pod = &snapshot.pods()[leaver.pod as usize];
-            let wish = &snapshot.shape(pod).wish;
-            if let (Some(node), true) = (pod.node, pod.standing != Standing::Finished) {
-                placer.take(node as usize, &wish.load);
+        for evicted_pod in batch {
+            let pod = &snapshot.pods()[evicted_pod.pod as usize];
+            let spec = &snapshot.shape(pod).spec;
+            if let (Some(node), true) = (pod.node, pod.standing != PodLifePhase::Finished) {
+                placer.take(node as usize, &spec.load);
             }
             let place = match snapshot.workloads()[pod.workload as usize].kind.returns() {
-                returns @ (Return::SameNode | Return::Never) => Place::None(returns),
+                returns @ (RecreationPolicy::SameNode | RecreationPolicy::Never) => Placement::None(returns),
                 _ => {
                     let (kind, group) = (pod.shape, groups.group(snapshot, pod));
-                    match placer.choose(Applicant { kind, wish, group, tie: tie(pod) }) {
+                    match placer.choose(PodToPlace { kind, spec, group, tie: tie(pod) }) {
                         Some(node) => {
-                            placer.put(node, &wish.load);
+                            placer.put(node, &spec.load);
                             if let Some(group) = group {
                                 placer.count(group, node, 1);
                             }
-                            match taints.sends_away(snapshot, pod, node, leaver) {
-                                true => Place::Again(node),
-                                false => Place::Node(node),
+                            match taints.sends_away(snapshot, pod, node, evicted_pod) {
+                                true => Placement::Again(node),
+                                false => Placement::Node(node),
                             }
                         }
                         None => {
                             let sentence =
-                                || -> Arc<str> { reason(&why_none(wish, &placer.why_not(wish))).into() };
-                            Place::Nowhere(why.entry(pod.shape).or_insert_with(sentence).clone())
+                                || -> Arc<str> { reason(&why_none(spec, &placer.why_not(spec))).into() };
+                            Placement::Nowhere(why.entry(pod.shape).or_insert_with(sentence).clone())
                         }
                     }
                 }
             };
-            homes.push(Home { pod: leaver.pod, place });
+            placements.push(PlacedPod { pod: evicted_pod.pod, place });
         }
         at += together;
     }
-    (homes, all - asked.len())
+    (placements, all - asked.len())
 }
 
 /// A number that is the same for the same pod and looks like chance: the scheduler draws lots among equal nodes.
-fn tie(pod: &Pod) -> u64 {
+fn tie(pod: &SnapshotPod) -> u64 {
     let name = pod.name.as_str().bytes();
     name.fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)) >> 32
 }
 
 /// Pods that the scheduler spreads together: those of one ReplicaSet or StatefulSet, as far as it is of a pod that leaves.
-struct Groups<'s>(BTreeMap<(u32, &'s str), u32>);
+struct SpreadGroups<'s>(BTreeMap<(u32, &'s str), u32>);
 
-impl<'s> Groups<'s> {
-    fn of(snapshot: &'s Snapshot, leavers: &[Leaver]) -> Self {
+impl<'s> SpreadGroups<'s> {
+    fn of(snapshot: &'s ClusterSnapshot, leavers: &[EvictedPod]) -> Self {
         let mut groups = BTreeMap::new();
-        for leaver in leavers {
-            if let Some(key) = Self::key(snapshot, &snapshot.pods()[leaver.pod as usize]) {
+        for evicted_pod in leavers {
+            if let Some(key) = Self::key(snapshot, &snapshot.pods()[evicted_pod.pod as usize]) {
                 let next = u32::try_from(groups.len()).unwrap_or(u32::MAX);
                 groups.entry(key).or_insert(next);
             }
@@ -131,7 +131,7 @@ impl<'s> Groups<'s> {
     }
 
     /// A Deployment's ReplicaSets are told apart by the hash of their template.
-    fn key(snapshot: &'s Snapshot, pod: &Pod) -> Option<(u32, &'s str)> {
+    fn key(snapshot: &'s ClusterSnapshot, pod: &SnapshotPod) -> Option<(u32, &'s str)> {
         let hash =
             || snapshot.label_sets()[pod.labels as usize].get(TEMPLATE_HASH).map_or("", |hash| &**hash);
         match snapshot.workloads()[pod.workload as usize].kind {
@@ -141,20 +141,20 @@ impl<'s> Groups<'s> {
         }
     }
 
-    fn group(&self, snapshot: &'s Snapshot, pod: &Pod) -> Option<u32> {
+    fn group(&self, snapshot: &'s ClusterSnapshot, pod: &SnapshotPod) -> Option<u32> {
         self.0.get(&Self::key(snapshot, pod)?).copied()
     }
 
-    fn members(&self, snapshot: &'s Snapshot) -> impl Iterator<Item = (&'s Pod, u32)> {
+    fn members(&self, snapshot: &'s ClusterSnapshot) -> impl Iterator<Item = (&'s SnapshotPod, u32)> {
         snapshot.pods().iter().filter_map(|pod| Some((pod, self.group(snapshot, pod)?)))
     }
 }
 
 /// The NoExecute taints of nodes, as they would be; of nodes that have any.
-struct Taints(BTreeMap<usize, Vec<TaintInstance>>);
+struct TaintsByNode(BTreeMap<usize, Vec<TaintInstance>>);
 
-impl Taints {
-    fn of(snapshot: &Snapshot, changes: &[NodeChange]) -> Self {
+impl TaintsByNode {
+    fn of(snapshot: &ClusterSnapshot, changes: &[PlannedNodeChange]) -> Self {
         let now = (0..snapshot.nodes().len()).map(|node| (node, snapshot.instances(node)));
         let mut all: BTreeMap<usize, Vec<TaintInstance>> =
             now.filter(|(_, taints)| !taints.is_empty()).collect();
@@ -169,11 +169,18 @@ impl Taints {
     }
 
     /// Whether a pod that comes to a node when it has left its own has to leave it as well.
-    fn sends_away(&self, snapshot: &Snapshot, pod: &Pod, node: usize, leaver: &Leaver) -> bool {
+    fn sends_away(
+        &self,
+        snapshot: &ClusterSnapshot,
+        pod: &SnapshotPod,
+        node: usize,
+        evicted_pod: &EvictedPod,
+    ) -> bool {
         let Some(taints) = self.0.get(&node) else { return false };
-        let arrival = Arrival { at: leaver.at.max(snapshot.now().mono), source: ArrivalSource::SeenLive };
-        let tolerations = &snapshot.shape(pod).wish.tolerations;
-        let subject = Subject { tolerations, arrival, exemption: None };
+        let arrival =
+            PodBinding { at: evicted_pod.at.max(snapshot.now().mono), source: BindingSource::SeenLive };
+        let tolerations = &snapshot.shape(pod).spec.tolerations;
+        let subject = PodInput { tolerations, arrival, exemption: None };
         leaves_at(verdict::judge(&subject, taints, snapshot.numeric(), snapshot.now()).outcome).is_some()
     }
 }
@@ -184,8 +191,8 @@ fn reason(sentence: &str) -> String {
 }
 
 /// The nodes as they would be.
-fn candidates(snapshot: &Snapshot, changes: &[NodeChange]) -> Vec<Candidate> {
-    let mut candidates: Vec<Candidate> =
+fn candidates(snapshot: &ClusterSnapshot, changes: &[PlannedNodeChange]) -> Vec<NodeInfo> {
+    let mut candidates: Vec<NodeInfo> =
         (0..snapshot.nodes().len()).map(|node| snapshot.candidate(node)).collect();
     for change in changes {
         let candidate = &mut candidates[change.node];

@@ -1,56 +1,58 @@
 //! Tables and properties of what would happen.
 
 use super::*;
-use crate::fact::Standing;
-use crate::scheduling::{Load, NodeOperator, NodeRequirement, Wish};
-use crate::snapshot::tests::{builder, labels, node, pod};
-use crate::snapshot::{Budget, Floor, OwnerRef, PodRead, Portion, Return};
-use crate::taint::Effect;
+use crate::cluster_snapshot::tests::{builder, labels, node, pod};
+use crate::cluster_snapshot::{
+    DisruptionBudget, DisruptionLimit, IntOrPercent, OwnerReference, PodRecord, RecreationPolicy,
+};
+use crate::fact::PodLifePhase;
+use crate::scheduling::{NodeOperator, NodeRequirement, PodSchedulingSpec, ResourceRequests};
+use crate::taint::TaintEffect;
 use crate::time::Span;
-use crate::toleration::{Operator, Toleration};
+use crate::toleration::{Toleration, TolerationOperator};
 use crate::verdict;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use proptest::prelude::*;
 
-const ALL: Question<'_> = Question { until: Mono::NEVER, places_max: 1_000, about: &[] };
+const ALL: ForecastOptions<'_> = ForecastOptions { until: Mono::NEVER, places_max: 1_000, about: &[] };
 
 fn taint(key: &str, effect: &str) -> Taint {
-    Taint { key: key.into(), value: "".into(), effect: Effect::new(effect), time_added: None }
+    Taint { key: key.into(), value: "".into(), effect: TaintEffect::new(effect), time_added: None }
 }
 
 fn bears(key: &str, seconds: Option<i64>) -> Toleration {
     let (key, value) = (key.into(), "".into());
-    Toleration { key, operator: Operator::Exists, value, effect: None, seconds }
+    Toleration { key, operator: TolerationOperator::Exists, value, effect: None, seconds }
 }
 
-fn wish(tolerations: Vec<Toleration>) -> Wish {
-    let load = Load { requested: [("cpu".into(), 1_000)].into(), ..Load::default() };
-    Wish { tolerations, load, preempts: true, ..Wish::default() }
+fn spec(tolerations: Vec<Toleration>) -> PodSchedulingSpec {
+    let load = ResourceRequests { requested: [("cpu".into(), 1_000)].into(), ..ResourceRequests::default() };
+    PodSchedulingSpec { tolerations, load, preempts: true, ..PodSchedulingSpec::default() }
 }
 
-const WEB: OwnerRef<'static> = OwnerRef { group: "apps", kind: "ReplicaSet", name: "web-abc" };
-const LOGS: OwnerRef<'static> = OwnerRef { group: "apps", kind: "DaemonSet", name: "logs" };
+const WEB: OwnerReference<'static> = OwnerReference { group: "apps", kind: "ReplicaSet", name: "web-abc" };
+const LOGS: OwnerReference<'static> = OwnerReference { group: "apps", kind: "DaemonSet", name: "logs" };
 
 /// Two nodes of 4 CPUs; on the first two of three pods of a Deployment, one of which waits 60 s, an agent that bears
 /// everything, a pod of nobody, and one that is over.
-fn shop() -> Snapshot {
+fn shop() -> ClusterSnapshot {
     let mut told = builder();
     told.node(node("n1", vec![]));
     told.node(node("n2", vec![]));
     let web = labels(&[("app", "web"), ("pod-template-hash", "abc")]);
-    let of_web = |name: &'static str, node, tolerations| PodRead {
+    let of_web = |name: &'static str, node, tolerations| PodRecord {
         labels: web.clone(),
-        wish: wish(tolerations),
+        spec: spec(tolerations),
         ..pod(name, node, Some(WEB))
     };
     told.pod(of_web("web-1", "n1", vec![]));
     told.pod(of_web("web-2", "n1", vec![bears("db", Some(60))]));
     told.pod(of_web("web-3", "n2", vec![]));
-    told.pod(PodRead { wish: wish(vec![bears("", None)]), ..pod("logs-1", "n1", Some(LOGS)) });
-    told.pod(PodRead { wish: wish(vec![]), ..pod("alone", "n1", None) });
-    told.pod(PodRead { standing: Standing::Finished, ..pod("done", "n1", None) });
-    told.budget(Budget {
+    told.pod(PodRecord { spec: spec(vec![bears("", None)]), ..pod("logs-1", "n1", Some(LOGS)) });
+    told.pod(PodRecord { spec: spec(vec![]), ..pod("alone", "n1", None) });
+    told.pod(PodRecord { standing: PodLifePhase::Finished, ..pod("done", "n1", None) });
+    told.budget(DisruptionBudget {
         namespace: "shop".into(),
         name: "web".into(),
         selector: Some(vec![NodeRequirement {
@@ -58,23 +60,25 @@ fn shop() -> Snapshot {
             operator: NodeOperator::In,
             values: vec!["web".into()],
         }]),
-        floor: Some(Floor::MinAvailable(Portion::Count(2))),
+        floor: Some(DisruptionLimit::MinAvailable(IntOrPercent::Count(2))),
         status: None,
     });
     told.finish()
 }
 
-fn change(snapshot: &Snapshot, node: usize, taints: &[Taint]) -> NodeChange {
+fn change(snapshot: &ClusterSnapshot, node: usize, taints: &[Taint]) -> PlannedNodeChange {
     let from = snapshot.now().mono;
     let taints = taints.iter().map(|taint| PlannedTaint { taint: taint.clone(), from }).collect();
-    NodeChange { node, taints, unschedulable: false, drained: false }
+    PlannedNodeChange { node, taints, unschedulable: false, drained: false }
 }
 
-fn names(snapshot: &Snapshot, forecast: &Forecast) -> Vec<(String, Option<i64>)> {
+fn names(snapshot: &ClusterSnapshot, forecast: &Forecast) -> Vec<(String, Option<i64>)> {
     let after = |at: Mono| at.since(snapshot.now().mono).as_micros() / 1_000_000;
-    let fates = forecast.nodes.iter().flat_map(|node| &node.fates);
+    let fates = forecast.nodes.iter().flat_map(|node| &node.pods);
     fates
-        .map(|fate| (snapshot.pods()[fate.pod as usize].name.name().to_string(), fate.at().map(after)))
+        .map(|pod_forecast| {
+            (snapshot.pods()[pod_forecast.pod as usize].name.name().to_string(), pod_forecast.at().map(after))
+        })
         .collect()
 }
 
@@ -91,7 +95,7 @@ fn who_goes_now_who_later_and_who_stays() {
         named("web-2", Some(60)),
     ];
     assert_eq!(names(&shop, &told), expected);
-    let Totals { going, later, staying, exempt, anyway, spared, .. } = told.totals;
+    let ForecastTotals { going, later, staying, exempt, anyway, spared, .. } = told.totals;
     assert_eq!((going, later, staying, exempt, anyway, spared), (2, 1, 1, 1, 0, 0));
     let nothing = forecast(&shop, &[change(&shop, 0, &[taint("db", "NoSchedule")])], ALL);
     assert_eq!(
@@ -114,7 +118,7 @@ fn workloads_and_budgets_count_what_they_lose() {
     assert_eq!((budget.leaving, budget.healthy, budget.desired), (2, 3, Some(2)));
     assert!(budget.is_broken() && budget.allows() == Some(1));
     // Up to now only one of the Deployment's goes.
-    let soon = Question { until: shop.now().mono, ..ALL };
+    let soon = ForecastOptions { until: shop.now().mono, ..ALL };
     let told = forecast(&shop, &[change(&shop, 0, &[taint("db", "NoExecute")])], soon);
     assert!(!told.budgets[0].is_broken());
     assert_eq!(told.totals.later, 1, "who goes later is still told");
@@ -124,7 +128,7 @@ fn workloads_and_budgets_count_what_they_lose() {
 #[test]
 fn a_drain_evicts_as_budgets_permit_and_leaves_daemons() {
     let shop = shop();
-    let drain = NodeChange { drained: true, unschedulable: true, ..change(&shop, 0, &[]) };
+    let drain = PlannedNodeChange { drained: true, unschedulable: true, ..change(&shop, 0, &[]) };
     let told = forecast(&shop, &[drain], ALL);
     let going = |told: &Forecast| -> Vec<String> {
         names(&shop, told)
@@ -133,22 +137,33 @@ fn a_drain_evicts_as_budgets_permit_and_leaves_daemons() {
             .collect()
     };
     assert_eq!(going(&told), ["alone@0", "web-1@0", "web-2@0"]);
-    assert!(told.nodes[0].fates.iter().filter(|fate| fate.at().is_some()).all(Fate::is_evicted));
+    assert!(
+        told.nodes[0]
+            .pods
+            .iter()
+            .filter(|pod_forecast| pod_forecast.at().is_some())
+            .all(PodForecast::is_evicted)
+    );
     // Three are well, two have to be, and two would go: one of them waits.
     assert_eq!((told.budgets[0].refuses(), told.budgets[0].is_broken()), (1, false));
     // A taint takes web-1 without asking: then the drain may take nobody.
-    let both = NodeChange { drained: true, ..change(&shop, 0, &[taint("db", "NoExecute")]) };
+    let both = PlannedNodeChange { drained: true, ..change(&shop, 0, &[taint("db", "NoExecute")]) };
     let told = forecast(&shop, &[both], ALL);
     assert_eq!(going(&told), ["alone@0", "web-1@0", "web-2@0"]);
     assert_eq!((told.budgets[0].refuses(), told.budgets[0].is_broken()), (1, false));
-    assert!(told.nodes[0].fates.iter().any(|fate| !fate.is_evicted() && fate.at().is_some()));
-    assert_ne!(told.homes[0].place, Place::Node(0), "the node is full of taints");
+    assert!(
+        told.nodes[0]
+            .pods
+            .iter()
+            .any(|pod_forecast| !pod_forecast.is_evicted() && pod_forecast.at().is_some())
+    );
+    assert_ne!(told.placements[0].place, Placement::Node(0), "the node is full of taints");
 }
 
 #[test]
 fn a_later_moment_counts_who_is_gone_by_then() {
     let shop = shop();
-    let later = Question { until: shop.now().mono.plus(Span::from_secs(60)), ..ALL };
+    let later = ForecastOptions { until: shop.now().mono.plus(Span::from_secs(60)), ..ALL };
     let told = forecast(&shop, &[change(&shop, 0, &[taint("db", "NoExecute")])], later);
     assert_eq!((told.totals.going, told.totals.later), (3, 0));
 }
@@ -160,29 +175,32 @@ fn those_that_leave_get_places_that_have_room() {
     told.node(node("n2", vec![taint("db", "NoSchedule")]));
     told.node(node("n3", vec![]));
     for name in ["a", "b", "c", "d", "e"] {
-        told.pod(PodRead { wish: wish(vec![]), ..pod(name, "n1", Some(WEB)) });
+        told.pod(PodRecord { spec: spec(vec![]), ..pod(name, "n1", Some(WEB)) });
     }
-    told.pod(PodRead { wish: wish(vec![]), ..pod("agent", "n1", Some(LOGS)) });
-    told.pod(PodRead { wish: wish(vec![]), ..pod("alone", "n1", None) });
+    told.pod(PodRecord { spec: spec(vec![]), ..pod("agent", "n1", Some(LOGS)) });
+    told.pod(PodRecord { spec: spec(vec![]), ..pod("alone", "n1", None) });
     let snapshot = told.finish();
     let told = forecast(&snapshot, &[change(&snapshot, 0, &[taint("x", "NoExecute")])], ALL);
     let place = |name: &str| {
-        let home = told.homes.iter().find(|home| snapshot.pods()[home.pod as usize].name.name() == name);
-        &home.expect("each has an answer").place
+        let placement = told
+            .placements
+            .iter()
+            .find(|placement| snapshot.pods()[placement.pod as usize].name.name() == name);
+        &placement.expect("each has an answer").place
     };
-    assert_eq!(*place("agent"), Place::None(Return::SameNode));
-    assert_eq!(*place("alone"), Place::None(Return::Never));
+    assert_eq!(*place("agent"), Placement::None(RecreationPolicy::SameNode));
+    assert_eq!(*place("alone"), Placement::None(RecreationPolicy::Never));
     for name in ["a", "b", "c", "d"] {
-        assert_eq!(*place(name), Place::Node(2), "{name}: four CPUs are free on n3");
+        assert_eq!(*place(name), Placement::Node(2), "{name}: four CPUs are free on n3");
     }
     let expected = "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) had untolerated taint(s)";
-    assert_eq!(*place("e"), Place::Nowhere(expected.into()));
+    assert_eq!(*place("e"), Placement::Nowhere(expected.into()));
     let few = forecast(
         &snapshot,
         &[change(&snapshot, 0, &[taint("x", "NoExecute")])],
-        Question { places_max: 2, ..ALL },
+        ForecastOptions { places_max: 2, ..ALL },
     );
-    assert_eq!((few.homes.len(), few.homeless), (2, 5), "who is not looked at is counted");
+    assert_eq!((few.placements.len(), few.unplaced), (2, 5), "who is not looked at is counted");
 }
 
 /// Who is not asked about leaves all the same, and takes its room.
@@ -191,22 +209,25 @@ fn who_is_asked_about_gets_the_place_that_the_others_leave() {
     let mut told = builder();
     told.node(node("n1", vec![]));
     told.node(node("n2", vec![]));
-    let large = |cpu| Wish {
-        load: Load { requested: [("cpu".into(), cpu)].into(), ..Load::default() },
-        ..wish(vec![])
+    let large = |cpu| PodSchedulingSpec {
+        load: ResourceRequests { requested: [("cpu".into(), cpu)].into(), ..ResourceRequests::default() },
+        ..spec(vec![])
     };
-    told.pod(PodRead { wish: large(3_800), ..pod("fat", "n2", Some(WEB)) });
+    told.pod(PodRecord { spec: large(3_800), ..pod("fat", "n2", Some(WEB)) });
     told.pod(pod("first", "n1", Some(WEB)));
-    told.pod(PodRead { wish: large(1_000), ..pod("thin", "n1", Some(WEB)) });
+    told.pod(PodRecord { spec: large(1_000), ..pod("thin", "n1", Some(WEB)) });
     let snapshot = told.finish();
     let changes = [change(&snapshot, 0, &[taint("x", "NoExecute")])];
     let about: Vec<bool> = snapshot.pods().iter().map(|pod| pod.name.name() == "thin").collect();
     let all = forecast(&snapshot, &changes, ALL);
-    let told = forecast(&snapshot, &changes, Question { about: &about, ..ALL });
+    let told = forecast(&snapshot, &changes, ForecastOptions { about: &about, ..ALL });
     assert_eq!(names(&snapshot, &told), [("thin".to_string(), Some(0))]);
-    assert_eq!((told.totals.going, told.workloads[0].going, told.homes.len(), told.homeless), (1, 1, 1, 0));
-    assert!(matches!(told.homes[0].place, Place::Nowhere(_)), "{:?}", told.homes);
-    assert!(all.homes.contains(&told.homes[0]), "it is what is said of it among all");
+    assert_eq!(
+        (told.totals.going, told.workloads[0].going, told.placements.len(), told.unplaced),
+        (1, 1, 1, 0)
+    );
+    assert!(matches!(told.placements[0].place, Placement::Nowhere(_)), "{:?}", told.placements);
+    assert!(all.placements.contains(&told.placements[0]), "it is what is said of it among all");
 }
 
 /// Three of one owner go to three nodes of two zones, as the scheduler's default constraints have it; not all to the one
@@ -217,20 +238,20 @@ fn pods_of_one_owner_are_spread_over_hosts_and_zones() {
     told.node(node("n0", vec![]));
     for (name, zone) in [("n1", "a"), ("n2", "a"), ("n3", "b")] {
         let at = [("kubernetes.io/hostname", name), ("topology.kubernetes.io/zone", zone)];
-        told.node(crate::snapshot::NodeRead {
+        told.node(crate::cluster_snapshot::NodeRecord {
             labels: labels(&at),
             allocatable: [("cpu".into(), if name == "n2" { 64_000 } else { 32_000 })].into(),
             ..node(name, vec![])
         });
     }
     for name in ["web-1", "web-2", "web-3"] {
-        told.pod(PodRead { wish: wish(vec![]), ..pod(name, "n0", Some(WEB)) });
+        told.pod(PodRecord { spec: spec(vec![]), ..pod(name, "n0", Some(WEB)) });
     }
     let snapshot = told.finish();
     let told = forecast(&snapshot, &[change(&snapshot, 0, &[taint("x", "NoExecute")])], ALL);
-    let mut places: Vec<_> = told.homes.iter().map(|home| home.place.clone()).collect();
+    let mut places: Vec<_> = told.placements.iter().map(|placement| placement.place.clone()).collect();
     places.sort_by_key(|place| alloc::format!("{place:?}"));
-    assert_eq!(places, [Place::Node(1), Place::Node(2), Place::Node(3)]);
+    assert_eq!(places, [Placement::Node(1), Placement::Node(2), Placement::Node(3)]);
 }
 
 /// DS-4: a place whose taints the pod bears only for a while is told apart, whichever node it is.
@@ -239,13 +260,13 @@ fn a_place_that_has_to_be_left_again_is_said_to_be_one() {
     let mut told = builder();
     told.node(node("n1", vec![]));
     told.node(node("n2", vec![taint("db", "NoExecute")]));
-    told.pod(PodRead { wish: wish(vec![bears("db", Some(600))]), ..pod("db-0", "n1", Some(WEB)) });
+    told.pod(PodRecord { spec: spec(vec![bears("db", Some(600))]), ..pod("db-0", "n1", Some(WEB)) });
     let snapshot = told.finish();
-    let place = |changes: &[NodeChange]| forecast(&snapshot, changes, ALL).homes[0].place.clone();
+    let place = |changes: &[PlannedNodeChange]| forecast(&snapshot, changes, ALL).placements[0].place.clone();
     let gets = change(&snapshot, 0, &[taint("x", "NoExecute")]);
-    assert_eq!(place(core::slice::from_ref(&gets)), Place::Again(1));
+    assert_eq!(place(core::slice::from_ref(&gets)), Placement::Again(1));
     let heals = change(&snapshot, 1, &[]);
-    assert_eq!(place(&[gets, heals]), Place::Node(1));
+    assert_eq!(place(&[gets, heals]), Placement::Node(1));
 }
 
 /// Of nodes that are equally good, not always the same one.
@@ -257,14 +278,14 @@ fn ties_do_not_always_fall_the_same_way() {
         told.pod(pod(
             &alloc::format!("p{at}"),
             "n1",
-            Some(OwnerRef { group: "batch", kind: "Job", name: "j" }),
+            Some(OwnerReference { group: "batch", kind: "Job", name: "j" }),
         ));
     }
     let snapshot = told.finish();
     let changes = [change(&snapshot, 0, &[taint("x", "NoExecute")])];
     let told = forecast(&snapshot, &changes, ALL);
     let places: alloc::collections::BTreeSet<_> =
-        told.homes.iter().map(|home| alloc::format!("{:?}", home.place)).collect();
+        told.placements.iter().map(|placement| alloc::format!("{:?}", placement.place)).collect();
     assert_eq!(places.len(), 3, "{places:?}");
     assert_eq!(told, forecast(&snapshot, &changes, ALL), "the same question has the same answer");
 }
@@ -275,7 +296,7 @@ fn a_taint_that_goes_spares_and_one_that_stays_keeps_its_start() {
     let old = Taint { time_added: Some(added), ..taint("db", "NoExecute") };
     let mut told = builder();
     told.node(node("n1", vec![old.clone()]));
-    told.pod(PodRead { wish: wish(vec![bears("db", Some(300))]), ..pod("a", "n1", None) });
+    told.pod(PodRecord { spec: spec(vec![bears("db", Some(300))]), ..pod("a", "n1", None) });
     let snapshot = told.finish();
     let anyway = forecast(&snapshot, &[], ALL);
     assert_eq!(names(&snapshot, &anyway)[0].1, Some(200));
@@ -300,29 +321,29 @@ proptest! {
         told.node(node("n1", before.iter().map(|&at| taint(keys[at], "NoExecute")).collect()));
         for (at, list) in lists.iter().enumerate() {
             let tolerations = list.iter().map(|&(key, seconds)| bears(keys[key], seconds)).collect();
-            told.pod(PodRead { wish: wish(tolerations), ..pod(&at.to_string(), "n1", None) });
+            told.pod(PodRecord { spec: spec(tolerations), ..pod(&at.to_string(), "n1", None) });
         }
         let snapshot = told.finish();
         let from = |seconds| snapshot.now().mono.plus(Span::from_secs(seconds));
         let taints = after.iter()
             .map(|&(at, seconds)| PlannedTaint { taint: taint(keys[at], "NoExecute"), from: from(seconds) })
             .collect();
-        let change = NodeChange { node: 0, taints, unschedulable: false, drained: false };
+        let change = PlannedNodeChange { node: 0, taints, unschedulable: false, drained: false };
         let told = forecast(&snapshot, &[change], ALL);
         let [node] = &told.nodes[..] else { panic!() };
-        for fate in &node.fates {
-            let pod = &snapshot.pods()[fate.pod as usize];
+        for pod_forecast in &node.pods {
+            let pod = &snapshot.pods()[pod_forecast.pod as usize];
             let of = |taints: &[TaintInstance]| {
                 verdict::judge(&snapshot.subject(pod), taints, snapshot.numeric(), snapshot.now())
             };
             let (before, after) = (of(&node.before), of(&node.after));
-            prop_assert_eq!(fate.before, before.outcome);
-            prop_assert_eq!(fate.after, after.outcome);
-            prop_assert_eq!(fate.decisive.map(|at| at as usize), after.decisive);
+            prop_assert_eq!(pod_forecast.before, before.outcome);
+            prop_assert_eq!(pod_forecast.after, after.outcome);
+            prop_assert_eq!(pod_forecast.decisive.map(|at| at as usize), after.decisive);
         }
-        let Totals { going, later, staying, exempt, not_understood, .. } = told.totals;
+        let ForecastTotals { going, later, staying, exempt, not_understood, .. } = told.totals;
         prop_assert_eq!(going + later + staying + exempt + not_understood, lists.len());
-        prop_assert_eq!(told.homes.len() + told.homeless, going + later);
+        prop_assert_eq!(told.placements.len() + told.unplaced, going + later);
         let hit: u32 = told.workloads.iter().map(|impact| impact.going + impact.later).sum();
         prop_assert_eq!(hit as usize, going + later);
     }

@@ -5,8 +5,8 @@
 //! Not here: the words of reasons and fixes (the command line's golden files).
 
 use super::*;
-use crate::taint::Effect;
-use crate::toleration::Operator;
+use crate::taint::TaintEffect;
+use crate::toleration::TolerationOperator;
 use alloc::format;
 use alloc::vec;
 use std::string::ToString;
@@ -17,54 +17,54 @@ mod nodes;
 mod together;
 
 /// `key operator value effect seconds`; `-` is empty, and what is missing at the end too.
-fn toleration(row: &str) -> WrittenToleration {
+fn toleration(row: &str) -> LintedToleration {
     let mut words = row.split_whitespace().map(|word| if word == "-" { "" } else { word });
     let mut next = || words.next().unwrap_or("");
     let (key, operator, value, effect, seconds) = (next(), next(), next(), next(), next());
     let read = Toleration {
         key: key.into(),
-        operator: Operator::new(operator),
+        operator: TolerationOperator::new(operator),
         value: value.into(),
-        effect: (!effect.is_empty()).then(|| Effect::new(effect)),
+        effect: (!effect.is_empty()).then(|| TaintEffect::new(effect)),
         seconds: seconds.parse().ok(),
     };
     let odd_seconds = (!seconds.is_empty() && read.seconds.is_none()).then(|| seconds.into());
-    WrittenToleration { odd_seconds, ..read.into() }
+    LintedToleration { odd_seconds, ..read.into() }
 }
 
 /// Tolerations, with `|` between them.
-fn workload(rows: &str) -> Workload {
+fn workload(rows: &str) -> LintedWorkload {
     let tolerations = rows.split('|').filter(|row| !row.trim().is_empty()).map(toleration).collect();
-    Workload { tolerations, ..Workload::default() }
+    LintedWorkload { tolerations, ..LintedWorkload::default() }
 }
 
-/// `key=value:Effect`, with spaces between them.
-fn node(name: &str, taints: &str) -> Node {
+/// `key=value:TaintEffect`, with spaces between them.
+fn node(name: &str, taints: &str) -> LintedNode {
     let taint = |text: &str| {
         let (rest, effect) = text.split_once(':').unwrap_or((text, ""));
         let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
-        Taint { key: key.into(), value: value.into(), effect: Effect::new(effect), time_added: None }
+        Taint { key: key.into(), value: value.into(), effect: TaintEffect::new(effect), time_added: None }
     };
     let labels = [("kubernetes.io/hostname".into(), name.into())].into();
-    Node {
+    LintedNode {
         name: name.into(),
         labels,
         taints: taints.split_whitespace().map(taint).collect(),
-        ..Node::default()
+        ..LintedNode::default()
     }
 }
 
-fn labelled(mut node: Node, key: &str, value: &str) -> Node {
+fn labelled(mut node: LintedNode, key: &str, value: &str) -> LintedNode {
     node.labels.insert(key.into(), value.into());
     node
 }
 
-fn alone(workload: Workload) -> Facts {
-    Facts { workloads: vec![workload], ..Facts::default() }
+fn alone(workload: LintedWorkload) -> LintInput {
+    LintInput { workloads: vec![workload], ..LintInput::default() }
 }
 
 /// `TL101@0.Value`
-fn told(facts: &Facts) -> String {
+fn told(facts: &LintInput) -> String {
     let found = lint(facts);
     for finding in &found {
         assert!(!finding.reason.is_empty() && !finding.fix.is_empty(), "{finding:?}");
@@ -75,11 +75,13 @@ fn told(facts: &Facts) -> String {
         .iter()
         .map(|finding| {
             let place = match finding.place {
-                Place::Whole => "Whole".to_string(),
-                Place::Selection => "Selection".to_string(),
-                Place::Toleration(at, part) | Place::Taint(at, part) => format!("{at}.{part:?}"),
+                FindingPlace::Whole => "Whole".to_string(),
+                FindingPlace::Selection => "Selection".to_string(),
+                FindingPlace::Toleration(at, part) | FindingPlace::Taint(at, part) => {
+                    format!("{at}.{part:?}")
+                }
             };
-            let node = if matches!(finding.subject, Subject::Node(_)) { "node " } else { "" };
+            let node = if matches!(finding.subject, LintSubject::Node(_)) { "node " } else { "" };
             format!("{}@{node}{place}", finding.rule.id())
         })
         .collect();

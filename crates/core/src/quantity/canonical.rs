@@ -4,7 +4,7 @@
 //! Goes out: text.
 //! Not here: reading (`quantity.rs`).
 
-use super::{Format, NANOS, Quantity, QuantityError, Suffix, Written};
+use super::{NANOS, ParsedNumber, Quantity, QuantityError, QuantityFormat, Suffix};
 use alloc::string::{String, ToString as _};
 use core::fmt;
 
@@ -15,11 +15,11 @@ const EXPONENT_MAX: i32 = 18;
 /// are, `0.5` is not), the shortest form otherwise.
 pub fn canonical(text: &str) -> Result<String, QuantityError> {
     let quantity = Quantity::parse(text)?;
-    let kept = text == "0" || Written::read(text)?.is_kept();
+    let kept = text == "0" || ParsedNumber::read(text)?.is_kept();
     Ok(if kept { text.to_string() } else { quantity.to_string() })
 }
 
-impl Written<'_> {
+impl ParsedNumber<'_> {
     /// Whether an API server keeps the very text: short enough to be read the fast way, and not shorter in another unit.
     fn is_kept(&self) -> bool {
         let (whole, fraction) = (self.whole.len().max(1), self.fraction.len());
@@ -48,11 +48,11 @@ impl fmt::Display for Quantity {
         let unit = NANOS.unsigned_abs();
         match self.format {
             _ if magnitude == 0 => f.write_str("0"),
-            Format::BinarySi if magnitude >= 1024 * unit && magnitude.is_multiple_of(unit) => {
+            QuantityFormat::BinarySi if magnitude >= 1024 * unit && magnitude.is_multiple_of(unit) => {
                 binary(f, magnitude / unit)
             }
-            Format::BinarySi | Format::DecimalSi => decimal(f, magnitude, true),
-            Format::DecimalExponent => decimal(f, magnitude, false),
+            QuantityFormat::BinarySi | QuantityFormat::DecimalSi => decimal(f, magnitude, true),
+            QuantityFormat::DecimalExponent => decimal(f, magnitude, false),
         }
     }
 }

@@ -6,7 +6,7 @@
 
 /// A number without sign: ASCII digits only, no leading zeros before the point.
 #[derive(Clone, Copy)]
-pub(super) struct Digits<'t> {
+pub(super) struct DecimalDigits<'t> {
     pub(super) whole: &'t str,
     pub(super) fraction: &'t str,
 }
@@ -14,7 +14,7 @@ pub(super) struct Digits<'t> {
 /// More digits than this are more than `i128::MAX`.
 const DIGITS_MAX: i64 = 39;
 
-impl Digits<'_> {
+impl DecimalDigits<'_> {
     /// All digits, in order.
     fn all(&self) -> impl Iterator<Item = u8> {
         self.whole.bytes().chain(self.fraction.bytes()).map(|digit| digit - b'0')

@@ -5,7 +5,7 @@
 //! Keeps:    a term with a requirement that makes no sense matches no node.
 //! Not here: required or preferred (`filter.rs`, `score.rs`); whether keys and values could be labels (API server).
 
-use super::{Labels, Wish};
+use super::{Labels, PodSchedulingSpec};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -159,7 +159,7 @@ pub struct PreferredTerm {
 }
 
 /// The nodes a pod asks for by name.
-pub(super) enum Named<'w> {
+pub(super) enum NamedNodes<'w> {
     /// It names none: any may do.
     Any,
     /// Only these may do.
@@ -168,17 +168,17 @@ pub(super) enum Named<'w> {
     Conflict,
 }
 
-impl Wish {
+impl PodSchedulingSpec {
     /// Which nodes the required affinity names. One term without a name makes every node possible.
-    pub(super) fn named(&self) -> Named<'_> {
+    pub(super) fn named(&self) -> NamedNodes<'_> {
         let terms = self.required.as_deref().unwrap_or_default();
         let named: Option<Vec<_>> = terms.iter().map(NodeTerm::named).collect();
         match named {
-            None => Named::Any,
-            Some(sets) if sets.is_empty() => Named::Any,
+            None => NamedNodes::Any,
+            Some(sets) if sets.is_empty() => NamedNodes::Any,
             Some(sets) => {
                 let union: BTreeSet<_> = sets.into_iter().flatten().collect();
-                if union.is_empty() { Named::Conflict } else { Named::Only(union) }
+                if union.is_empty() { NamedNodes::Conflict } else { NamedNodes::Only(union) }
             }
         }
     }

@@ -1,68 +1,76 @@
 //! # Filter: whether a node is possible at all
 //! Room:     the questions of the scheduler's plugins, in their order; the first no counts, as in the original.
 //! Comes in: a pod, a node, the numeric switch.
-//! Goes out: nothing to say, or [`Unfit`].
+//! Goes out: nothing to say, or [`FilterRejection`].
 //! Not here: which of the possible nodes is best (`score.rs`).
 
-use super::affinity::Named;
-use super::{Candidate, Plugin, Reason, Unfit, Wish, amount};
-use crate::matching::{Answer, Match, NumericOperators, answers, tolerates};
-use crate::taint::{Effect, Taint, keys};
+use super::affinity::NamedNodes;
+use super::{FilterRejection, NodeInfo, PodSchedulingSpec, SchedulerPlugin, UnschedulableReason, amount};
+use crate::taint::{Taint, TaintEffect, keys};
 use crate::toleration::Toleration;
+use crate::toleration_matching::{NumericOperators, TaintMatch, TolerationMatch, match_taints, tolerates};
 use alloc::vec;
 use alloc::vec::Vec;
 
 /// Whether the pod may go to the node (SC-1, SC-4, SC-5; then affinity, then resources).
-pub fn filter(wish: &Wish, candidate: &Candidate, numeric: NumericOperators) -> Result<(), Unfit> {
-    filter_named(wish, &wish.named(), candidate, numeric)
+pub fn filter(
+    spec: &PodSchedulingSpec,
+    candidate: &NodeInfo,
+    numeric: NumericOperators,
+) -> Result<(), FilterRejection> {
+    filter_named(spec, &spec.named(), candidate, numeric)
 }
 
 /// [`filter`], with the names the pod asks for already known.
 pub(super) fn filter_named(
-    wish: &Wish,
-    named: &Named<'_>,
-    candidate: &Candidate,
+    spec: &PodSchedulingSpec,
+    named: &NamedNodes<'_>,
+    candidate: &NodeInfo,
     numeric: NumericOperators,
-) -> Result<(), Unfit> {
-    suits(wish, named, candidate, numeric)?;
-    fits(wish, candidate)
+) -> Result<(), FilterRejection> {
+    suits(spec, named, candidate, numeric)?;
+    fits(spec, candidate)
 }
 
 /// Everything but room: what stays as it is while nodes fill up.
 pub(super) fn suits(
-    wish: &Wish,
-    named: &Named<'_>,
-    candidate: &Candidate,
+    spec: &PodSchedulingSpec,
+    named: &NamedNodes<'_>,
+    candidate: &NodeInfo,
     numeric: NumericOperators,
-) -> Result<(), Unfit> {
+) -> Result<(), FilterRejection> {
     let name = candidate.name.as_str();
     match named {
-        Named::Conflict => return refuse(Plugin::NodeAffinity, Reason::AffinityConflict),
-        Named::Only(names) if !names.contains(name) => return refuse(Plugin::NodeAffinity, Reason::NotNamed),
-        Named::Only(_) | Named::Any => {}
+        NamedNodes::Conflict => {
+            return refuse(SchedulerPlugin::NodeAffinity, UnschedulableReason::AffinityConflict);
+        }
+        NamedNodes::Only(names) if !names.contains(name) => {
+            return refuse(SchedulerPlugin::NodeAffinity, UnschedulableReason::NotNamed);
+        }
+        NamedNodes::Only(_) | NamedNodes::Any => {}
     }
-    if candidate.unschedulable && !bears_cordon(&wish.tolerations, numeric) {
-        return refuse(Plugin::NodeUnschedulable, Reason::Unschedulable);
+    if candidate.unschedulable && !bears_cordon(&spec.tolerations, numeric) {
+        return refuse(SchedulerPlugin::NodeUnschedulable, UnschedulableReason::Unschedulable);
     }
-    if has_untolerated(&wish.tolerations, &candidate.taints, numeric) {
-        return refuse(Plugin::TaintToleration, Reason::UntoleratedTaint);
+    if has_untolerated(&spec.tolerations, &candidate.taints, numeric) {
+        return refuse(SchedulerPlugin::TaintToleration, UnschedulableReason::UntoleratedTaint);
     }
-    if !wish.matches(name, &candidate.labels) {
-        return refuse(Plugin::NodeAffinity, Reason::NodeAffinity);
+    if !spec.matches(name, &candidate.labels) {
+        return refuse(SchedulerPlugin::NodeAffinity, UnschedulableReason::NodeAffinity);
     }
     Ok(())
 }
 
 /// A no that no preemption can turn into a yes.
-fn refuse(by: Plugin, reason: Reason) -> Result<(), Unfit> {
-    Err(Unfit { by, reasons: vec![reason], preemption_may_help: false })
+fn refuse(by: SchedulerPlugin, reason: UnschedulableReason) -> Result<(), FilterRejection> {
+    Err(FilterRejection { by, reasons: vec![reason], preemption_may_help: false })
 }
 
 /// Whether the pod tolerates the taint of a cordoned node, which stands for `spec.unschedulable` itself (SC-4).
 fn bears_cordon(tolerations: &[Toleration], numeric: NumericOperators) -> bool {
     let (key, value) = (keys::UNSCHEDULABLE.into(), "".into());
-    let taint = Taint { key, value, effect: Effect::NoSchedule, time_added: None };
-    tolerations.iter().any(|toleration| tolerates(toleration, &taint, numeric) == Match::Yes)
+    let taint = Taint { key, value, effect: TaintEffect::NoSchedule, time_added: None };
+    tolerations.iter().any(|toleration| tolerates(toleration, &taint, numeric) == TolerationMatch::Yes)
 }
 
 /// Whether a taint keeps the pod off: `NoSchedule` and `NoExecute` do (SC-1, MATCH-8).
@@ -81,7 +89,7 @@ pub fn kept_off_by<'t>(
     numeric: NumericOperators,
 ) -> Vec<&'t Taint> {
     untolerated(tolerations, taints, numeric, |effect| {
-        matches!(effect, Effect::NoSchedule | Effect::NoExecute)
+        matches!(effect, TaintEffect::NoSchedule | TaintEffect::NoExecute)
     })
 }
 
@@ -91,39 +99,39 @@ pub(super) fn untolerated<'t>(
     tolerations: &[Toleration],
     taints: &'t [Taint],
     numeric: NumericOperators,
-    counts: impl Fn(&Effect) -> bool,
+    counts: impl Fn(&TaintEffect) -> bool,
 ) -> Vec<&'t Taint> {
     let taints: Vec<&Taint> = taints.iter().filter(|taint| counts(&taint.effect)).collect();
-    let answers = answers(tolerations, taints.iter().copied(), numeric);
-    let borne = |taint: &Taint, answer: Answer| match answer {
-        Answer::Tolerated(_) => true,
-        Answer::Untolerated => false,
-        Answer::NotUnderstood(from) => {
-            tolerations[from..].iter().any(|toleration| tolerates(toleration, taint, numeric) == Match::Yes)
-        }
+    let matches = match_taints(tolerations, taints.iter().copied(), numeric);
+    let borne = |taint: &Taint, answer: TaintMatch| match answer {
+        TaintMatch::Tolerated(_) => true,
+        TaintMatch::Untolerated => false,
+        TaintMatch::Unsupported(from) => tolerations[from..]
+            .iter()
+            .any(|toleration| tolerates(toleration, taint, numeric) == TolerationMatch::Yes),
     };
-    let answered = taints.into_iter().zip(answers);
+    let answered = taints.into_iter().zip(matches);
     answered.filter(|&(taint, answer)| !borne(taint, answer)).map(|(taint, _)| taint).collect()
 }
 
 /// Whether there is room. All that is missing is said; a resource of which the node has not enough even when it is
 /// empty makes preemption pointless.
-pub(super) fn fits(wish: &Wish, candidate: &Candidate) -> Result<(), Unfit> {
+pub(super) fn fits(spec: &PodSchedulingSpec, candidate: &NodeInfo) -> Result<(), FilterRejection> {
     let mut reasons = Vec::new();
     let mut preemption_may_help = true;
     if candidate.pods >= candidate.pods_max {
-        reasons.push(Reason::TooManyPods);
+        reasons.push(UnschedulableReason::TooManyPods);
     }
-    for (name, &wanted) in &wish.load.requested {
+    for (name, &wanted) in &spec.load.requested {
         let whole = amount(&candidate.allocatable, name);
         let free = whole.saturating_sub(amount(&candidate.used.requested, name));
         if wanted > 0 && wanted > free {
-            reasons.push(Reason::Insufficient(name.clone()));
+            reasons.push(UnschedulableReason::Insufficient(name.clone()));
             preemption_may_help &= wanted <= whole;
         }
     }
     if reasons.is_empty() {
         return Ok(());
     }
-    Err(Unfit { by: Plugin::NodeResourcesFit, reasons, preemption_may_help })
+    Err(FilterRejection { by: SchedulerPlugin::NodeResourcesFit, reasons, preemption_may_help })
 }

@@ -1,24 +1,24 @@
 //! # Placer: many pods, one after the other
-//! Room:     the choice of `choose.rs` for each of many pods, of which many are alike, while nodes fill up.
+//! Room:     the choice of `select_node.rs` for each of many pods, of which many are alike, while nodes fill up.
 //! Comes in: nodes; pods, each with the numbers of its kind and of its owner; who came to a node and who left it.
 //! Goes out: positions of nodes, the same as [`choose`](super::choose) picks for pods that are not spread; nowhere, and why.
 //! Keeps:    what does not change while nodes fill up is asked once for each kind; the rest once for each change.
 //! Not here: who asks first.
 
-use super::choose::pick;
 use super::filter::{filter, fits, suits};
-use super::score::{Raw, SPREAD_WEIGHT, fit};
-use super::spread::Spread;
-use super::{Candidate, Load, Unfit, Wish};
-use crate::matching::NumericOperators;
+use super::score::{RawScore, SPREAD_WEIGHT, fit};
+use super::select_node::pick;
+use super::spread::TopologySpread;
+use super::{FilterRejection, NodeInfo, PodSchedulingSpec, ResourceRequests};
+use crate::toleration_matching::NumericOperators;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 /// A node that everything but room leaves to pods of one kind.
 #[derive(Clone, Copy, Debug)]
-struct Offer {
+struct FeasibleNode {
     node: usize,
-    raw: Raw,
+    raw: RawScore,
     /// The node's version for which the rest holds.
     seen: u64,
     /// How well the pod would fit; `None`: there is no room.
@@ -27,8 +27,8 @@ struct Offer {
 
 /// What is known of a kind of pods.
 #[derive(Clone, Debug)]
-struct Kind {
-    offers: Vec<Offer>,
+struct PodClass {
+    offers: Vec<FeasibleNode>,
     /// There was no room anywhere, and nobody has left any of these nodes since.
     is_full: bool,
     /// Of each node, whether selector and affinity lead there.
@@ -37,11 +37,11 @@ struct Kind {
 
 /// Who asks for a place.
 #[derive(Clone, Copy, Debug)]
-pub struct Applicant<'w> {
-    /// Pods of the same number have the same wish.
+pub struct PodToPlace<'w> {
+    /// Pods of the same number have the same spec.
     pub kind: u32,
     /// What it wants of a node.
-    pub wish: &'w Wish,
+    pub spec: &'w PodSchedulingSpec,
     /// The number of the ReplicaSet or StatefulSet it is of, which the scheduler spreads over hosts and zones; `None`: it is
     /// not spread.
     pub group: Option<u32>,
@@ -52,40 +52,40 @@ pub struct Applicant<'w> {
 /// Nodes that fill up.
 #[derive(Clone, Debug)]
 pub struct Placer {
-    candidates: Vec<Candidate>,
+    candidates: Vec<NodeInfo>,
     /// How often each node's load has changed, and one.
     versions: Vec<u64>,
-    kinds: BTreeMap<u32, Kind>,
-    spread: Spread,
+    kinds: BTreeMap<u32, PodClass>,
+    spread: TopologySpread,
     numeric: NumericOperators,
 }
 
 impl Placer {
     /// Nodes, with who is on them.
-    pub fn new(candidates: Vec<Candidate>, numeric: NumericOperators) -> Self {
+    pub fn new(candidates: Vec<NodeInfo>, numeric: NumericOperators) -> Self {
         let versions = candidates.iter().map(|_| 1).collect();
-        let spread = Spread::over(&candidates);
+        let spread = TopologySpread::over(&candidates);
         Self { candidates, versions, kinds: BTreeMap::new(), spread, numeric }
     }
 
     /// The nodes as they are now.
-    pub fn candidates(&self) -> &[Candidate] {
+    pub fn candidates(&self) -> &[NodeInfo] {
         &self.candidates
     }
 
     /// The best node for a pod. `None`: there is none.
-    pub fn choose(&mut self, applicant: Applicant<'_>) -> Option<usize> {
-        let Applicant { kind, wish, group, tie } = applicant;
+    pub fn choose(&mut self, applicant: PodToPlace<'_>) -> Option<usize> {
+        let PodToPlace { kind, spec, group, tie } = applicant;
         let Self { candidates, versions, kinds, spread, numeric } = self;
-        let known = kinds.entry(kind).or_insert_with(|| Kind::new(wish, candidates, *numeric));
+        let known = kinds.entry(kind).or_insert_with(|| PodClass::new(spec, candidates, *numeric));
         if known.is_full {
             return None;
         }
-        let mut highest: Option<Raw> = None;
+        let mut highest: Option<RawScore> = None;
         for offer in &mut known.offers {
             if offer.seen != versions[offer.node] {
                 let candidate = &candidates[offer.node];
-                offer.fit = fits(wish, candidate).is_ok().then(|| fit(wish, candidate));
+                offer.fit = fits(spec, candidate).is_ok().then(|| fit(spec, candidate));
                 offer.seen = versions[offer.node];
             }
             if offer.fit.is_some() {
@@ -111,13 +111,13 @@ impl Placer {
     }
 
     /// Why not, for each node.
-    pub fn why_not(&self, wish: &Wish) -> Vec<Unfit> {
-        let ask = |candidate| filter(wish, candidate, self.numeric).err();
+    pub fn why_not(&self, spec: &PodSchedulingSpec) -> Vec<FilterRejection> {
+        let ask = |candidate| filter(spec, candidate, self.numeric).err();
         self.candidates.iter().filter_map(ask).collect()
     }
 
     /// Somebody comes to a node.
-    pub fn put(&mut self, node: usize, load: &Load) {
+    pub fn put(&mut self, node: usize, load: &ResourceRequests) {
         let candidate = &mut self.candidates[node];
         candidate.used.add(load);
         candidate.pods = candidate.pods.saturating_add(1);
@@ -131,7 +131,7 @@ impl Placer {
     }
 
     /// Somebody leaves a node.
-    pub fn take(&mut self, node: usize, load: &Load) {
+    pub fn take(&mut self, node: usize, load: &ResourceRequests) {
         let candidate = &mut self.candidates[node];
         candidate.used.take_off(load);
         candidate.pods = candidate.pods.saturating_sub(1);
@@ -142,16 +142,20 @@ impl Placer {
     }
 }
 
-impl Kind {
-    fn new(wish: &Wish, candidates: &[Candidate], numeric: NumericOperators) -> Self {
-        let named = wish.named();
+impl PodClass {
+    fn new(spec: &PodSchedulingSpec, candidates: &[NodeInfo], numeric: NumericOperators) -> Self {
+        let named = spec.named();
         let suiting = candidates
             .iter()
             .enumerate()
-            .filter(|(_, candidate)| suits(wish, &named, candidate, numeric).is_ok());
-        let offer =
-            |(node, candidate)| Offer { node, raw: Raw::of(wish, candidate, numeric), seen: 0, fit: None };
-        let leads_to = |candidate: &Candidate| wish.matches(candidate.name.as_str(), &candidate.labels);
+            .filter(|(_, candidate)| suits(spec, &named, candidate, numeric).is_ok());
+        let offer = |(node, candidate)| FeasibleNode {
+            node,
+            raw: RawScore::of(spec, candidate, numeric),
+            seen: 0,
+            fit: None,
+        };
+        let leads_to = |candidate: &NodeInfo| spec.matches(candidate.name.as_str(), &candidate.labels);
         let leads_to = candidates.iter().map(leads_to).collect();
         Self { offers: suiting.map(offer).collect(), is_full: false, leads_to }
     }

@@ -1,17 +1,17 @@
 //! # Requests: what a pod takes
 //! Room:     from the requests of containers to those of the pod.
 //! Comes in: quantities by resource, as they stand in the pod.
-//! Goes out: a [`Load`].
+//! Goes out: a [`ResourceRequests`].
 //! Not here: limits, and what becomes of requests while a pod is resized in place.
 
-use super::{CPU, Load, MEMORY, Resources};
+use super::{CPU, MEMORY, ResourceRequests, Resources};
 use crate::quantity::Quantity;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 /// Quantities by resource.
-pub type Amounts = BTreeMap<Box<str>, Quantity>;
+pub type Quantities = BTreeMap<Box<str>, Quantity>;
 
 /// What scores assume of a container that asks for no CPU, in thousandths.
 const CPU_ASSUMED_MILLI: i64 = 100;
@@ -26,9 +26,9 @@ pub fn units(resource: &str, quantity: Quantity) -> i64 {
 
 /// The requests of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Container {
+pub struct ContainerRequests {
     /// `resources.requests`.
-    pub requests: Amounts,
+    pub requests: Quantities,
     /// Whether it is an init container that goes on running beside the others: `restartPolicy` is `Always`.
     pub sidecar: bool,
 }
@@ -37,19 +37,19 @@ pub struct Container {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodRequests {
     /// `spec.containers`.
-    pub containers: Vec<Container>,
+    pub containers: Vec<ContainerRequests>,
     /// `spec.initContainers`, in order.
-    pub init_containers: Vec<Container>,
+    pub init_containers: Vec<ContainerRequests>,
     /// `spec.resources.requests`, which for CPU, memory and huge pages stands above those of the containers.
-    pub pod: Amounts,
+    pub pod: Quantities,
     /// `spec.overhead`.
-    pub overhead: Amounts,
+    pub overhead: Quantities,
 }
 
 impl PodRequests {
     /// What the pod takes: containers and sidecars run together; before them, each init container runs beside the
     /// sidecars started before it. Only the sum is rounded.
-    pub fn load(&self) -> Load {
+    pub fn load(&self) -> ResourceRequests {
         let requested = self.total(|container| container.requests.clone());
         let assumed = self.total(|container| {
             let mut all = container.requests.clone();
@@ -58,15 +58,15 @@ impl PodRequests {
             all
         });
         let assumed = assumed.into_iter().filter(|(name, _)| [CPU, MEMORY].contains(&&**name)).collect();
-        Load { requested: counted(requested), assumed: counted(assumed) }
+        ResourceRequests { requested: counted(requested), assumed: counted(assumed) }
     }
 
-    fn total(&self, requests: impl Fn(&Container) -> Amounts) -> Amounts {
-        let mut together = Amounts::new();
+    fn total(&self, requests: impl Fn(&ContainerRequests) -> Quantities) -> Quantities {
+        let mut together = Quantities::new();
         for container in &self.containers {
             add(&mut together, &requests(container));
         }
-        let (mut sidecars, mut highest) = (Amounts::new(), Amounts::new());
+        let (mut sidecars, mut highest) = (Quantities::new(), Quantities::new());
         for container in &self.init_containers {
             let mut now = requests(container);
             if container.sidecar {
@@ -91,17 +91,17 @@ fn is_of_the_pod(resource: &str) -> bool {
     [CPU, MEMORY].contains(&resource) || resource.starts_with("hugepages-")
 }
 
-fn add(into: &mut Amounts, from: &Amounts) {
+fn add(into: &mut Quantities, from: &Quantities) {
     merge(into, from, Quantity::plus);
 }
 
-fn merge(into: &mut Amounts, from: &Amounts, how: fn(Quantity, Quantity) -> Quantity) {
+fn merge(into: &mut Quantities, from: &Quantities, how: fn(Quantity, Quantity) -> Quantity) {
     for (name, &quantity) in from {
         into.entry(name.clone()).and_modify(|sum| *sum = how(*sum, quantity)).or_insert(quantity);
     }
 }
 
-fn counted(amounts: Amounts) -> Resources {
+fn counted(amounts: Quantities) -> Resources {
     let counted = amounts.into_iter().map(|(name, quantity)| {
         let units = units(&name, quantity);
         (name, units)

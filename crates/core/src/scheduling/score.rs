@@ -1,18 +1,18 @@
 //! # Score: which of the possible nodes is best
 //! Room:     four of the scheduler's scores, with its default weights.
 //! Comes in: a pod and the nodes that are possible.
-//! Goes out: a [`Score`] for each.
+//! Goes out: a [`NodeScore`] for each.
 //! Not here: spreading (`spread.rs`); affinity between pods, images: the original's other scores, the same for every node here.
 
 use super::filter::untolerated;
-use super::{CPU, Candidate, MEMORY, Wish, amount};
-use crate::matching::NumericOperators;
-use crate::taint::Effect;
+use super::{CPU, MEMORY, NodeInfo, PodSchedulingSpec, amount};
+use crate::taint::TaintEffect;
+use crate::toleration_matching::NumericOperators;
 use alloc::vec::Vec;
 
 /// The scores of a node, each from 0 to 100, before weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Score {
+pub struct NodeScore {
     /// `TaintToleration`, weight 3 (SC-2).
     pub taints: i64,
     /// `NodeAffinity`, weight 2.
@@ -29,7 +29,7 @@ pub(super) const BEST: i64 = 100;
 /// The weight of `PodTopologySpread`.
 pub(super) const SPREAD_WEIGHT: i64 = 2;
 
-impl Score {
+impl NodeScore {
     /// With weights; at most 700.
     pub fn total(&self) -> i64 {
         3 * self.taints + 2 * self.affinity + self.room + self.balance
@@ -37,16 +37,21 @@ impl Score {
 }
 
 /// The scores of nodes that have all passed the filter; they depend on who else is there.
-pub fn score(wish: &Wish, candidates: &[&Candidate], numeric: NumericOperators) -> Vec<Score> {
-    let count = |candidate: &&Candidate| unwanted(wish, candidate, numeric);
+pub fn score(
+    spec: &PodSchedulingSpec,
+    candidates: &[&NodeInfo],
+    numeric: NumericOperators,
+) -> Vec<NodeScore> {
+    let count = |candidate: &&NodeInfo| unwanted(spec, candidate, numeric);
     let taints = normalised(candidates.iter().map(count).collect());
-    let affinity = normalised(candidates.iter().map(|candidate| preference(wish, candidate)).collect());
-    let scores = candidates.iter().zip(taints).zip(affinity).map(|((candidate, taints), affinity)| Score {
-        taints: BEST - taints,
-        affinity,
-        room: room(wish, candidate),
-        balance: balance(wish, candidate),
-    });
+    let affinity = normalised(candidates.iter().map(|candidate| preference(spec, candidate)).collect());
+    let scores =
+        candidates.iter().zip(taints).zip(affinity).map(|((candidate, taints), affinity)| NodeScore {
+            taints: BEST - taints,
+            affinity,
+            room: room(spec, candidate),
+            balance: balance(spec, candidate),
+        });
     scores.collect()
 }
 
@@ -63,16 +68,16 @@ fn scaled(score: i64, highest: i64) -> i64 {
 
 /// What decides between nodes, before the nodes that are possible are compared with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Raw {
+pub(super) struct RawScore {
     /// Taints that ask to stay off.
     pub(super) unwanted: i64,
     /// What preferred terms are worth.
     pub(super) preference: i64,
 }
 
-impl Raw {
-    pub(super) fn of(wish: &Wish, candidate: &Candidate, numeric: NumericOperators) -> Self {
-        Self { unwanted: unwanted(wish, candidate, numeric), preference: preference(wish, candidate) }
+impl RawScore {
+    pub(super) fn of(spec: &PodSchedulingSpec, candidate: &NodeInfo, numeric: NumericOperators) -> Self {
+        Self { unwanted: unwanted(spec, candidate, numeric), preference: preference(spec, candidate) }
     }
 
     /// The highest of both.
@@ -87,13 +92,13 @@ impl Raw {
     pub(super) fn total(self, highest: Self, (room, balance): (i64, i64)) -> i64 {
         let taints = BEST - scaled(self.unwanted, highest.unwanted);
         let affinity = scaled(self.preference, highest.preference);
-        Score { taints, affinity, room, balance }.total()
+        NodeScore { taints, affinity, room, balance }.total()
     }
 }
 
 /// How well a pod fits in, by what is free: room and balance.
-pub(super) fn fit(wish: &Wish, candidate: &Candidate) -> (i64, i64) {
-    (room(wish, candidate), balance(wish, candidate))
+pub(super) fn fit(spec: &PodSchedulingSpec, candidate: &NodeInfo) -> (i64, i64) {
+    (room(spec, candidate), balance(spec, candidate))
 }
 
 /// `part` in hundredths of `whole`, rounded down.
@@ -103,24 +108,24 @@ fn part(part: i64, whole: i64) -> i64 {
 }
 
 /// Taints that only ask to stay off and are not tolerated; a toleration of another effect never answers them (SC-2).
-fn unwanted(wish: &Wish, candidate: &Candidate, numeric: NumericOperators) -> i64 {
-    let preferring = |effect: &Effect| *effect == Effect::PreferNoSchedule;
-    let count = untolerated(&wish.tolerations, &candidate.taints, numeric, preferring).len();
+fn unwanted(spec: &PodSchedulingSpec, candidate: &NodeInfo, numeric: NumericOperators) -> i64 {
+    let preferring = |effect: &TaintEffect| *effect == TaintEffect::PreferNoSchedule;
+    let count = untolerated(&spec.tolerations, &candidate.taints, numeric, preferring).len();
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 /// What the preferred terms that match are worth together.
-fn preference(wish: &Wish, candidate: &Candidate) -> i64 {
+fn preference(spec: &PodSchedulingSpec, candidate: &NodeInfo) -> i64 {
     let matching =
-        wish.preferred.iter().filter(|one| one.term.matches(candidate.name.as_str(), &candidate.labels));
+        spec.preferred.iter().filter(|one| one.term.matches(candidate.name.as_str(), &candidate.labels));
     matching.map(|one| i64::from(one.weight)).fold(0, i64::saturating_add)
 }
 
 /// How much of CPU and memory, on average, would be left; a resource the node does not have plays no part.
-fn room(wish: &Wish, candidate: &Candidate) -> i64 {
+fn room(spec: &PodSchedulingSpec, candidate: &NodeInfo) -> i64 {
     let left = |name: &&str| {
         let whole = amount(&candidate.allocatable, name);
-        let taken = amount(&candidate.used.assumed, name).saturating_add(amount(&wish.load.assumed, name));
+        let taken = amount(&candidate.used.assumed, name).saturating_add(amount(&spec.load.assumed, name));
         (whole > 0).then(|| part(whole.saturating_sub(taken).clamp(0, whole), whole))
     };
     let left: Vec<i64> = [CPU, MEMORY].iter().filter_map(left).collect();
@@ -132,19 +137,19 @@ fn room(wish: &Wish, candidate: &Candidate) -> i64 {
 
 /// Whether the pod makes the shares of CPU and memory taken more alike (towards 100) or less (towards 50). The shares
 /// are binary fractions, as in the original, so that the same nodes are equal. Nothing requested, nothing to balance.
-fn balance(wish: &Wish, candidate: &Candidate) -> i64 {
-    if [CPU, MEMORY].iter().all(|name| amount(&wish.load.requested, name) == 0) {
+fn balance(spec: &PodSchedulingSpec, candidate: &NodeInfo) -> i64 {
+    if [CPU, MEMORY].iter().all(|name| amount(&spec.load.requested, name) == 0) {
         return 0;
     }
     let with = evenness(candidate, |name| {
-        amount(&candidate.used.requested, name).saturating_add(amount(&wish.load.requested, name))
+        amount(&candidate.used.requested, name).saturating_add(amount(&spec.load.requested, name))
     });
     let without = evenness(candidate, |name| amount(&candidate.used.requested, name));
     BEST / 2 + (BEST / 2 + with - without) / 2
 }
 
 /// 100 for equal shares, down to 50 where one resource is taken wholly and the other not at all.
-fn evenness(candidate: &Candidate, taken: impl Fn(&str) -> i64) -> i64 {
+fn evenness(candidate: &NodeInfo, taken: impl Fn(&str) -> i64) -> i64 {
     let share = |name: &str| {
         let whole = amount(&candidate.allocatable, name);
         (whole > 0).then(|| (taken(name) as f64 / whole as f64).clamp(0.0, 1.0))

@@ -4,7 +4,7 @@
 //! Goes out: a score from 0 to 100 for each node that is possible.
 //! Not here: constraints that a pod names itself; which pods have an owner that is spread (whoever asks).
 
-use super::Candidate;
+use super::NodeInfo;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -18,7 +18,7 @@ const ZONE_SKEW: f64 = 5.0;
 
 /// Where the pods of each group are. A group: pods of one ReplicaSet or StatefulSet.
 #[derive(Clone, Debug)]
-pub(super) struct Spread {
+pub(super) struct TopologySpread {
     /// Each node's zone, as a number; zero: it has none.
     zones: Vec<usize>,
     zone_count: usize,
@@ -28,10 +28,10 @@ pub(super) struct Spread {
     counts: BTreeMap<u32, BTreeMap<usize, i64>>,
 }
 
-impl Spread {
-    pub(super) fn over(candidates: &[Candidate]) -> Self {
+impl TopologySpread {
+    pub(super) fn over(candidates: &[NodeInfo]) -> Self {
         let mut known: BTreeMap<Box<str>, usize> = BTreeMap::new();
-        let mut zone = |candidate: &Candidate| match candidate.labels.get(ZONE) {
+        let mut zone = |candidate: &NodeInfo| match candidate.labels.get(ZONE) {
             Some(zone) => {
                 let next = known.len() + 1;
                 *known.entry(zone.clone()).or_insert(next)
@@ -110,9 +110,9 @@ mod tests {
     use super::*;
     use alloc::format;
 
-    fn placed(name: &str, zone: &str) -> Candidate {
+    fn placed(name: &str, zone: &str) -> NodeInfo {
         let labels = [(HOST, name), (ZONE, zone)].into_iter().filter(|(_, value)| !value.is_empty());
-        Candidate { labels: labels.map(|(key, value)| (key.into(), value.into())).collect(), ..node(name) }
+        NodeInfo { labels: labels.map(|(key, value)| (key.into(), value.into())).collect(), ..node(name) }
     }
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn nodes_with_fewer_pods_of_the_owner_score_higher() {
         let nodes = [placed("n1", "a"), placed("n2", "a"), placed("n3", "b")];
-        let mut spread = Spread::over(&nodes);
+        let mut spread = TopologySpread::over(&nodes);
         let (all, everywhere) = ([0, 1, 2], [true; 3]);
         // Nobody is anywhere: 2 + 4 for each.
         assert_eq!(spread.scores(7, &all, &everywhere), [100, 100, 100]);
@@ -145,8 +145,8 @@ mod tests {
 
     #[test]
     fn nodes_that_say_nothing_of_where_they_are_are_all_the_same() {
-        let nodes: Vec<Candidate> = (0..3).map(|at| node(&format!("n{at}"))).collect();
-        let mut spread = Spread::over(&nodes);
+        let nodes: Vec<NodeInfo> = (0..3).map(|at| node(&format!("n{at}"))).collect();
+        let mut spread = TopologySpread::over(&nodes);
         spread.add(0, 0, 9);
         assert_eq!(spread.scores(0, &[0, 1, 2], &[true; 3]), [100, 100, 100]);
         assert_eq!(spread.scores(0, &[], &[true; 3]), [0_i64; 0]);

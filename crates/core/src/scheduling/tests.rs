@@ -1,10 +1,10 @@
 //! Tables for the scheduler's questions; `tests/golden_scheduling.rs` holds them against the Go functions.
 
 use super::*;
-use crate::matching::NumericOperators::{self, Off, On};
 use crate::quantity::Quantity;
-use crate::taint::Effect;
-use crate::toleration::Operator;
+use crate::taint::TaintEffect;
+use crate::toleration::TolerationOperator;
+use crate::toleration_matching::NumericOperators::{self, Off, On};
 use alloc::string::ToString;
 use alloc::vec;
 
@@ -22,14 +22,14 @@ pub(super) fn resources(of: &[(&str, i64)]) -> Resources {
 }
 
 /// What asks for so much, in thousandths of CPU and bytes.
-pub(super) fn load(cpu: i64, memory: i64) -> Load {
+pub(super) fn load(cpu: i64, memory: i64) -> ResourceRequests {
     let requested = resources(&[(CPU, cpu), (MEMORY, memory)]);
-    Load { assumed: requested.clone(), requested }
+    ResourceRequests { assumed: requested.clone(), requested }
 }
 
 /// A node with 4 CPUs, 8 GiB, room for 10 pods, and nothing on it.
-pub(super) fn node(name: &str) -> Candidate {
-    Candidate {
+pub(super) fn node(name: &str) -> NodeInfo {
+    NodeInfo {
         name: NodeName::new(name),
         labels: Labels::new(),
         unschedulable: false,
@@ -37,30 +37,30 @@ pub(super) fn node(name: &str) -> Candidate {
         allocatable: resources(&[(CPU, 4_000), (MEMORY, 8 * GI)]),
         pods_max: 10,
         pods: 0,
-        used: Load::default(),
+        used: ResourceRequests::default(),
     }
 }
 
-pub(super) fn pod() -> Wish {
-    Wish {
+pub(super) fn pod() -> PodSchedulingSpec {
+    PodSchedulingSpec {
         tolerations: vec![],
         node_selector: Labels::new(),
         required: None,
         preferred: vec![],
-        load: Load::default(),
+        load: ResourceRequests::default(),
         priority: 0,
         preempts: true,
     }
 }
 
 pub(super) fn taint(key: &str, value: &str, effect: &str) -> Taint {
-    Taint { key: key.into(), value: value.into(), effect: Effect::new(effect), time_added: None }
+    Taint { key: key.into(), value: value.into(), effect: TaintEffect::new(effect), time_added: None }
 }
 
 pub(super) fn toleration(key: &str, operator: &str, value: &str, effect: &str) -> Toleration {
-    let effect = (!effect.is_empty()).then(|| Effect::new(effect));
+    let effect = (!effect.is_empty()).then(|| TaintEffect::new(effect));
     let (key, value) = (key.into(), value.into());
-    Toleration { key, operator: Operator::new(operator), value, effect, seconds: None }
+    Toleration { key, operator: TolerationOperator::new(operator), value, effect, seconds: None }
 }
 
 pub(super) fn requirement(key: &str, operator: &str, values: &[&str]) -> NodeRequirement {

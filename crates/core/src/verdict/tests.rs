@@ -1,10 +1,10 @@
 //! Tables for verdicts: who stays, until when, by which reason.
 
 use super::*;
-use crate::start::{ArrivalSource, StartSource};
-use crate::taint::Effect;
+use crate::taint::TaintEffect;
+use crate::taint_start::{BindingSource, TaintStartSource};
 use crate::time::Wall;
-use crate::toleration::Operator;
+use crate::toleration::TolerationOperator;
 use alloc::vec;
 
 const T0: i64 = 1000;
@@ -14,24 +14,30 @@ fn now(seconds: i64) -> Now {
 }
 
 fn instance(key: &str, start: i64) -> TaintInstance {
-    let taint = Taint { key: key.into(), value: "".into(), effect: Effect::NoExecute, time_added: None };
-    let start = Start { at: Mono::from_secs(start), source: StartSource::SeenLive, clamped: false };
+    let taint = Taint { key: key.into(), value: "".into(), effect: TaintEffect::NoExecute, time_added: None };
+    let start = TaintStart { at: Mono::from_secs(start), source: TaintStartSource::SeenLive, clamped: false };
     TaintInstance { taint, start }
 }
 
 fn bears(key: &str, seconds: Option<i64>) -> Toleration {
     let (key, value) = (key.into(), "".into());
-    Toleration { key, operator: Operator::Exists, value, effect: Some(Effect::NoExecute), seconds }
+    Toleration {
+        key,
+        operator: TolerationOperator::Exists,
+        value,
+        effect: Some(TaintEffect::NoExecute),
+        seconds,
+    }
 }
 
 fn judged(tolerations: &[Toleration], arrival: i64, taints: &[TaintInstance], at: i64) -> Verdict {
-    let arrival = Arrival { at: Mono::from_secs(arrival), source: ArrivalSource::SeenLive };
-    let subject = Subject { tolerations, arrival, exemption: None };
+    let arrival = PodBinding { at: Mono::from_secs(arrival), source: BindingSource::SeenLive };
+    let subject = PodInput { tolerations, arrival, exemption: None };
     judge(&subject, taints, NumericOperators::Off, now(at))
 }
 
 fn goes(at: i64) -> Outcome {
-    Outcome::Goes { due: Mono::from_secs(at) }
+    Outcome::Leaves { due: Mono::from_secs(at) }
 }
 
 fn until(at: i64) -> Outcome {
@@ -43,12 +49,12 @@ fn te_17_and_te_19_patience_decides() {
     let taint = [instance("a", T0)];
     for (tolerations, expected) in [
         (vec![], goes(T0)),
-        (vec![bears("a", None)], Outcome::Stays(Stay::Tolerated)),
+        (vec![bears("a", None)], Outcome::Stays(StayReason::Tolerated)),
         (vec![bears("a", Some(0))], goes(T0)),
         (vec![bears("a", Some(-5))], goes(T0)),
         (vec![bears("a", Some(60))], until(T0 + 60)),
         (vec![bears("a", Some(300)), bears("a", None)], until(T0 + 300)),
-        (vec![bears("a", None), bears("a", Some(300))], Outcome::Stays(Stay::Tolerated)),
+        (vec![bears("a", None), bears("a", Some(300))], Outcome::Stays(StayReason::Tolerated)),
         (vec![bears("b", None)], goes(T0)),
         (vec![bears("a", Some(i64::MAX))], Outcome::StaysUntil(Mono::NEVER)),
         (vec![bears("a", Some(18_446_744_074))], until(T0 + 18_446_744_074)),
@@ -87,30 +93,33 @@ fn d1_nobody_is_sent_away_the_moment_it_arrives() {
 
 #[test]
 fn d6_out_of_reach_whatever_the_taints_say() {
-    let arrival = Arrival { at: Mono::from_secs(0), source: ArrivalSource::SeenLive };
+    let arrival = PodBinding { at: Mono::from_secs(0), source: BindingSource::SeenLive };
     for (standing, mirror, exemption) in [
-        (Standing::Finished, false, Some(Exemption::Finished)),
-        (Standing::Terminating, true, Some(Exemption::Terminating)),
-        (Standing::Live, true, Some(Exemption::Mirror)),
-        (Standing::Live, false, None),
+        (PodLifePhase::Finished, false, Some(EvictionExemption::Finished)),
+        (PodLifePhase::Terminating, true, Some(EvictionExemption::Terminating)),
+        (PodLifePhase::Live, true, Some(EvictionExemption::Mirror)),
+        (PodLifePhase::Live, false, None),
     ] {
-        assert_eq!(Exemption::of(standing, mirror), exemption);
-        let subject = Subject { tolerations: &[], arrival, exemption };
+        assert_eq!(EvictionExemption::of(standing, mirror), exemption);
+        let subject = PodInput { tolerations: &[], arrival, exemption };
         let verdict = judge(&subject, &[instance("a", T0)], NumericOperators::Off, now(T0));
-        let expected = exemption.map_or(goes(T0), |exemption| Outcome::Stays(Stay::Exempt(exemption)));
+        let expected = exemption.map_or(goes(T0), |exemption| Outcome::Stays(StayReason::Exempt(exemption)));
         assert_eq!(verdict.outcome, expected);
     }
 }
 
 #[test]
 fn d11_what_is_not_understood_sends_nobody_away() {
-    let unknown = Toleration { operator: Operator::new("Like"), ..bears("a", Some(5)) };
+    let unknown = Toleration { operator: TolerationOperator::new("Like"), ..bears("a", Some(5)) };
     let taint = [instance("a", T0)];
-    assert_eq!(judged(&[unknown], 0, &taint, T0 + 9).outcome, Outcome::Stays(Stay::NotUnderstood));
-    let unknown_effect = Toleration { effect: Some(Effect::new("Sooner")), ..bears("a", None) };
+    assert_eq!(
+        judged(&[unknown], 0, &taint, T0 + 9).outcome,
+        Outcome::Stays(StayReason::UnsupportedToleration)
+    );
+    let unknown_effect = Toleration { effect: Some(TaintEffect::new("Sooner")), ..bears("a", None) };
     assert_eq!(
         judged(core::slice::from_ref(&unknown_effect), 0, &taint, T0).outcome,
-        Outcome::Stays(Stay::NotUnderstood)
+        Outcome::Stays(StayReason::UnsupportedToleration)
     );
     // Another taint that is understood still counts.
     let taints = [instance("a", T0), instance("b", T0)];
@@ -120,7 +129,10 @@ fn d11_what_is_not_understood_sends_nobody_away() {
 #[test]
 fn te_21_no_taint_no_reason() {
     let verdict = judged(&[], 0, &[], T0);
-    assert_eq!(verdict, Verdict { outcome: Outcome::Stays(Stay::NoTaint), reasons: vec![], decisive: None });
+    assert_eq!(
+        verdict,
+        Verdict { outcome: Outcome::Stays(StayReason::NoTaint), reasons: vec![], decisive: None }
+    );
 }
 
 /// NL-48: which of both taints sends away, when, and what is said of each, while time is held and after it.
@@ -129,7 +141,7 @@ fn nl_48_held_time_stops_two_taints_and_moves_what_they_decide() {
     const NOT_READY: &str = "node.kubernetes.io/not-ready";
     let held = |key, taint_at, other_at, tolerations: &[Toleration], arrival: i64, at: i64| {
         // From T0 + 20 to T0 + 50, and again from T0 + 100 on.
-        let mut holds = Holds::default();
+        let mut holds = HoldHistory::default();
         holds.begin(Mono::from_secs(T0 + 20));
         if at >= T0 + 50 {
             holds.end(Mono::from_secs(T0 + 50));
@@ -138,11 +150,14 @@ fn nl_48_held_time_stops_two_taints_and_moves_what_they_decide() {
             holds.begin(Mono::from_secs(T0 + 100));
         }
         let taints = [instance(key, taint_at), instance("k", other_at)];
-        let arrival = Arrival { at: Mono::from_secs(arrival), source: ArrivalSource::SeenLive };
-        let subject = Subject { tolerations, arrival, exemption: None };
+        let arrival = PodBinding { at: Mono::from_secs(arrival), source: BindingSource::SeenLive };
+        let subject = PodInput { tolerations, arrival, exemption: None };
         let verdict = judge_held(&subject, &taints, &holds, NumericOperators::Off, now(at));
-        let answers =
-            matching::answers(tolerations, taints.iter().map(|one| &one.taint), NumericOperators::Off);
+        let answers = toleration_matching::match_taints(
+            tolerations,
+            taints.iter().map(|one| &one.taint),
+            NumericOperators::Off,
+        );
         let at = Mono::from_secs(at);
         assert_eq!(
             outcome(&subject, &taints, &holds, &answers, at),
@@ -151,14 +166,14 @@ fn nl_48_held_time_stops_two_taints_and_moves_what_they_decide() {
         );
         (verdict.outcome, verdict.decisive)
     };
-    let stays = (Outcome::Stays(Stay::Held), None);
+    let stays = (Outcome::Stays(StayReason::OnHold), None);
     let both = |own, other| vec![bears(NOT_READY, own), bears("k", other)];
     for (tolerations, arrival, at, expected) in [
         // While it is held, patience or not; somebody else's taint sends away as ever.
         (both(Some(60), None), 0, T0 + 30, stays),
         (both(Some(0), None), 0, T0 + 30, stays),
         (both(Some(10), None), 0, T0 + 30, stays),
-        (both(None, None), 0, T0 + 30, (Outcome::Stays(Stay::Tolerated), None)),
+        (both(None, None), 0, T0 + 30, (Outcome::Stays(StayReason::Tolerated), None)),
         (both(Some(60), Some(40)), 0, T0 + 30, (until(T0 + 40), Some(1))),
         (both(Some(60), Some(0)), 0, T0 + 30, (goes(T0), Some(1))),
         (vec![bears("k", None)], 0, T0 + 30, stays),
@@ -188,22 +203,26 @@ fn nl_48_held_time_stops_two_taints_and_moves_what_they_decide() {
 /// What is held, and not understood besides: held, since that is what ends; out of reach is out of reach.
 #[test]
 fn nl_48_held_goes_before_not_understood_and_exemptions_before_both() {
-    let mut holds = Holds::default();
+    let mut holds = HoldHistory::default();
     holds.begin(Mono::from_secs(T0));
     let taints = [instance("a", T0), instance("node.kubernetes.io/unreachable", T0)];
-    let tolerations = [Toleration { operator: Operator::new("Like"), ..bears("a", Some(5)) }];
-    let arrival = Arrival { at: Mono::from_secs(0), source: ArrivalSource::SeenLive };
+    let tolerations = [Toleration { operator: TolerationOperator::new("Like"), ..bears("a", Some(5)) }];
+    let arrival = PodBinding { at: Mono::from_secs(0), source: BindingSource::SeenLive };
     for (tolerations, exemption, expected) in [
-        (&tolerations[..], None, Stay::NotUnderstood),
-        (&[bears("a", None)], None, Stay::Held),
-        (&[bears("a", None)], Some(Exemption::Finished), Stay::Exempt(Exemption::Finished)),
+        (&tolerations[..], None, StayReason::UnsupportedToleration),
+        (&[bears("a", None)], None, StayReason::OnHold),
+        (
+            &[bears("a", None)],
+            Some(EvictionExemption::Finished),
+            StayReason::Exempt(EvictionExemption::Finished),
+        ),
     ] {
-        let subject = Subject { tolerations, arrival, exemption };
+        let subject = PodInput { tolerations, arrival, exemption };
         let verdict = judge_held(&subject, &taints, &holds, NumericOperators::Off, now(T0 + 9));
         assert_eq!(verdict.outcome, Outcome::Stays(expected), "{tolerations:?}");
     }
-    let only = Toleration { effect: Some(Effect::new("Sooner")), ..bears("a", None) };
-    let subject = Subject { tolerations: &[only], arrival, exemption: None };
+    let only = Toleration { effect: Some(TaintEffect::new("Sooner")), ..bears("a", None) };
+    let subject = PodInput { tolerations: &[only], arrival, exemption: None };
     let verdict = judge_held(&subject, &taints, &holds, NumericOperators::Off, now(T0 + 9));
-    assert_eq!(verdict.outcome, Outcome::Stays(Stay::Held), "the other one is not understood");
+    assert_eq!(verdict.outcome, Outcome::Stays(StayReason::OnHold), "the other one is not understood");
 }

@@ -7,13 +7,13 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use std::collections::BTreeSet;
 use taintward_core::admission::pool::{
-    Mark, NodeEdits, NodeFacts, NodeOutcome, Pool, Record, RecordEdit, Standing, Trust, assess, reconcile,
-    remembered,
+    AppliedMark, DedicatedPool, NodeEdits, NodePlan, NodeRecordAnnotation, PoolNode, PoolValidity,
+    RecordEdit, RecordTrust, assess, reconcile, remembered,
 };
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::taint::{Taint, TaintEffect};
 
 fn taint(key: &str, value: &str, effect: &str) -> Taint {
-    Taint { key: key.into(), value: value.into(), effect: Effect::new(effect), time_added: None }
+    Taint { key: key.into(), value: value.into(), effect: TaintEffect::new(effect), time_added: None }
 }
 
 /// What somebody else does to the node.
@@ -38,7 +38,7 @@ fn any_foreign() -> impl Strategy<Value = Foreign> {
     ]
 }
 
-fn disturb(node: &mut NodeFacts, foreign: &Foreign) {
+fn disturb(node: &mut PoolNode, foreign: &Foreign) {
     match foreign {
         Foreign::Taint(new) => {
             node.taints.retain(|one| !one.is_same(new) || one.value == new.value);
@@ -47,14 +47,14 @@ fn disturb(node: &mut NodeFacts, foreign: &Foreign) {
             }
         }
         Foreign::Untaint(key, effect) => {
-            node.taints.retain(|one| *one.key != **key || one.effect != Effect::new(effect));
+            node.taints.retain(|one| *one.key != **key || one.effect != TaintEffect::new(effect));
         }
         Foreign::Label(key, value) => _ = node.labels.insert((*key).into(), (*value).into()),
         Foreign::Unlabel(key) => _ = node.labels.remove(*key),
     }
 }
 
-fn apply(node: &mut NodeFacts, edits: &NodeEdits) {
+fn apply(node: &mut PoolNode, edits: &NodeEdits) {
     for gone in &edits.remove_taints {
         let at = node.taints.iter().position(|one| one == gone).expect("only what is there is taken off");
         node.taints.remove(at);
@@ -77,67 +77,72 @@ fn apply(node: &mut NodeFacts, edits: &NodeEdits) {
 }
 
 /// Everything on a node, as marks.
-fn marks(node: &NodeFacts) -> BTreeSet<Mark> {
-    let taint = |one: &Taint| Mark::Taint {
+fn marks(node: &PoolNode) -> BTreeSet<AppliedMark> {
+    let taint = |one: &Taint| AppliedMark::Taint {
         key: one.key.clone(),
         value: one.value.clone(),
         effect: one.effect.clone(),
     };
     let labels =
-        node.labels.iter().map(|(key, value)| Mark::Label { key: key.clone(), value: value.clone() });
+        node.labels.iter().map(|(key, value)| AppliedMark::Label { key: key.clone(), value: value.clone() });
     node.taints.iter().map(taint).chain(labels).collect()
 }
 
 /// What a record says that pools have put there, as far as it is there.
-fn ours(node: &NodeFacts) -> BTreeSet<Mark> {
-    let record = node.record.as_deref().map(Record::parse).unwrap_or_default();
+fn ours(node: &PoolNode) -> BTreeSet<AppliedMark> {
+    let record = node.record.as_deref().map(NodeRecordAnnotation::parse).unwrap_or_default();
     let there = marks(node);
     record.marks.into_iter().filter(|mark| there.contains(mark)).collect()
 }
 
-fn theirs(node: &NodeFacts) -> BTreeSet<Mark> {
+fn theirs(node: &PoolNode) -> BTreeSet<AppliedMark> {
     marks(node).difference(&ours(node)).cloned().collect()
 }
 
 /// Labels that lead the pods of pools to this node, which is not theirs. A key by which some pool selects is no such label,
 /// nor the one of the pool that wants the node.
-fn strays(node: &NodeFacts, pools: &[Pool], standing: &[Standing], outcome: &NodeOutcome) -> BTreeSet<Mark> {
+fn strays(
+    node: &PoolNode,
+    pools: &[DedicatedPool],
+    standing: &[PoolValidity],
+    outcome: &NodePlan,
+) -> BTreeSet<AppliedMark> {
     let own = outcome.pool;
     let selected = |key: &str| {
         let selectors = pools.iter().filter_map(|pool| pool.members.selector.as_ref());
         selectors.flat_map(|selector| selector.0.iter()).any(|one| *one.key == *key)
     };
     let others = pools.iter().zip(standing).enumerate().filter(|(at, (pool, standing))| {
-        Some(*at) != own && !pool.leaving && **standing != Standing::Refused
+        Some(*at) != own && !pool.leaving && **standing != PoolValidity::Refused
     });
     let wants = own.or(outcome.conflict.as_ref().map(|conflict| conflict.pool));
     let wanted = wants.map(|at| pools[at].label().key);
     let labels = others.map(|(_, (pool, _))| pool.label());
     let labels = labels.filter(|label| Some(&label.key) != wanted.as_ref() && !selected(&label.key));
-    let labels: BTreeSet<Mark> =
-        labels.map(|label| Mark::Label { key: label.key, value: label.value }).collect();
+    let labels: BTreeSet<AppliedMark> =
+        labels.map(|label| AppliedMark::Label { key: label.key, value: label.value }).collect();
     theirs(node).intersection(&labels).cloned().collect()
 }
 
 /// One round of the controller, with what it has to remember; what of others is lost by it.
-fn round(pools: &mut [Pool], node: &mut NodeFacts, trust: Trust) -> BTreeSet<Mark> {
+fn round(pools: &mut [DedicatedPool], node: &mut PoolNode, trust: RecordTrust) -> BTreeSet<AppliedMark> {
     for pool in pools.iter_mut() {
-        pool.past = remembered(pool, core::slice::from_ref(node));
+        pool.applied_marks = remembered(pool, core::slice::from_ref(node));
     }
-    let around = [node.clone(), NodeFacts { name: "open".into(), ..NodeFacts::default() }];
-    let standing: Vec<Standing> =
+    let around = [node.clone(), PoolNode { name: "open".into(), ..PoolNode::default() }];
+    let standing: Vec<PoolValidity> =
         assess(pools, Some(&around), trust).iter().map(|one| one.standing).collect();
     let before = node.clone();
     let outcome = reconcile(pools, &standing, node, trust);
     apply(node, &outcome.edits);
     // What others have put there is there, and nothing but a pool's own was added. A pool that is refused since it was
     // changed keeps what it had.
-    let lost: BTreeSet<Mark> = theirs(&before).difference(&theirs(node)).cloned().collect();
+    let lost: BTreeSet<AppliedMark> = theirs(&before).difference(&theirs(node)).cloned().collect();
     assert!(theirs(node).is_subset(&theirs(&before)));
     let strays = strays(&before, pools, &standing, &outcome);
-    assert!(lost == strays || (lost.is_empty() && outcome == NodeOutcome::default()), "{lost:?} {strays:?}");
-    let own: BTreeSet<Mark> =
-        pools.iter().flat_map(|pool| [pool.marks(), pool.past.clone()].concat()).collect();
+    assert!(lost == strays || (lost.is_empty() && outcome == NodePlan::default()), "{lost:?} {strays:?}");
+    let own: BTreeSet<AppliedMark> =
+        pools.iter().flat_map(|pool| [pool.marks(), pool.applied_marks.clone()].concat()).collect();
     assert!(ours(node).is_subset(&own), "{node:?}");
     let again = reconcile(pools, &standing, node, trust);
     assert!(again.edits.is_empty() && again.pool == outcome.pool, "{again:?}");
@@ -159,15 +164,15 @@ proptest! {
         mut pools in vec(any_pool(), 1..3),
         meanwhile in vec((any_foreign(), any::<bool>()), 0..6),
         edited in prop::option::of(any_pool()),
-        trust in select(vec![Trust::Pools, Trust::Record]),
+        trust in select(vec![RecordTrust::Pools, RecordTrust::Record]),
     ) {
         pools.dedup_by(|one, other| one.name == other.name);
-        let mut node = NodeFacts { name: "n".into(), ..NodeFacts::default() };
+        let mut node = PoolNode { name: "n".into(), ..PoolNode::default() };
         node.labels.insert("pool".into(), "a".into());
         before.iter().for_each(|foreign| disturb(&mut node, foreign));
         let untouched = node.clone();
         let lost = round(&mut pools, &mut node, trust);
-        let expected: BTreeSet<Mark> = marks(&untouched).difference(&lost).cloned().collect();
+        let expected: BTreeSet<AppliedMark> = marks(&untouched).difference(&lost).cloned().collect();
         prop_assert_eq!(theirs(&node), expected);
         for (foreign, rests) in &meanwhile {
             let kept = theirs(&node);
@@ -183,9 +188,9 @@ proptest! {
             }
         }
         if let Some(edited) = edited {
-            let past = pools[0].past.clone();
+            let past = pools[0].applied_marks.clone();
             let name = pools[0].name.clone();
-            pools[0] = Pool { past, name, ..edited };
+            pools[0] = DedicatedPool { applied_marks: past, name, ..edited };
             pools.dedup_by(|one, other| one.name == other.name);
             round(&mut pools, &mut node, trust);
         }
@@ -200,13 +205,13 @@ proptest! {
     /// Any text in the annotation is read, and never takes away what is Kubernetes' own.
     #[test]
     fn any_record_is_harmless(record in "\\PC{0,60}|a( (taint|label):[a-z./]{0,30}=[a-z]{0,3}(:NoExecute)?){0,3}", pools in vec(any_pool(), 0..2)) {
-        let mut node = NodeFacts { name: "n".into(), record: Some(record.into()), ..NodeFacts::default() };
+        let mut node = PoolNode { name: "n".into(), record: Some(record.into()), ..PoolNode::default() };
         node.taints.push(taint("node.kubernetes.io/not-ready", "", "NoExecute"));
         node.taints.push(taint("quarantine", "", "NoExecute"));
-        let standing = vec![Standing::Applied; pools.len()];
-        let edits = reconcile(&pools, &standing, &node, Trust::Pools).edits;
+        let standing = vec![PoolValidity::Applied; pools.len()];
+        let edits = reconcile(&pools, &standing, &node, RecordTrust::Pools).edits;
         prop_assert_eq!(edits.remove_taints, vec![]);
-        let edits = reconcile(&pools, &standing, &node, Trust::Record).edits;
+        let edits = reconcile(&pools, &standing, &node, RecordTrust::Record).edits;
         prop_assert!(edits.remove_taints.iter().all(|one| *one.key == *"quarantine"));
     }
 }

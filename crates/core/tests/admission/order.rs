@@ -4,37 +4,41 @@
 use crate::runs;
 use crate::worlds::{World, any_world};
 use proptest::prelude::*;
-use taintward_core::admission::extended::extended_tolerations;
-use taintward_core::admission::policy::Upstream;
-use taintward_core::admission::pool::{Enforcement, Pool};
-use taintward_core::admission::request::{NodePool, PodBefore, PodRequest, Surroundings};
-use taintward_core::admission::restriction::{Merging, Restriction, is_superset};
-use taintward_core::admission::review::{Advice, Mutation, Rule, Settings, mutate, review, validate};
+use taintward_core::admission::extended_resource_toleration::extended_tolerations;
+use taintward_core::admission::pod_toleration_restriction::{
+    MergeMode, PodTolerationRestriction, is_superset,
+};
+use taintward_core::admission::policy::DefaultTolerationSeconds;
+use taintward_core::admission::pool::{DedicatedPool, PoolEnforcement};
+use taintward_core::admission::request::{ClusterView, NodePoolMembership, PodRequest, PreviousPod};
+use taintward_core::admission::review::{
+    AdmissionRule, LintAdvice, Mutation, ReviewSettings, mutate, review, validate,
+};
 use taintward_core::admission::{DefaultSeconds, default_tolerations};
 use taintward_core::taint::keys;
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::toleration::{Toleration, TolerationOperator};
 
-fn settings(merging: Merging) -> Settings {
-    Settings {
-        defaults: Some(Upstream::default()),
-        restriction: Some(Restriction { merging, ..Restriction::default() }),
+fn settings(merging: MergeMode) -> ReviewSettings {
+    ReviewSettings {
+        defaults: Some(DefaultTolerationSeconds::default()),
+        restriction: Some(PodTolerationRestriction { merging, ..PodTolerationRestriction::default() }),
         extended: true,
-        advice: Some(Advice::default()),
-        ..Settings::default()
+        advice: Some(LintAdvice::default()),
+        ..ReviewSettings::default()
     }
 }
 
 impl World {
-    fn around(&self) -> Surroundings<'_> {
-        Surroundings {
+    fn around(&self) -> ClusterView<'_> {
+        ClusterView {
             namespace: Some(&self.namespace),
             policies: Some(&self.policies),
             pools: Some(&self.pools),
-            node_pool: NodePool::Unknown,
+            node_pool: NodePoolMembership::Unknown,
         }
     }
 
-    fn made(&self, request: &PodRequest, settings: &Settings) -> Mutation {
+    fn made(&self, request: &PodRequest, settings: &ReviewSettings) -> Mutation {
         mutate(request, &self.around(), settings)
     }
 
@@ -58,7 +62,7 @@ impl World {
             all.extend(default_tolerations(&all, DefaultSeconds::default()));
         }
         if let Some(merging) = plugins.restriction {
-            let rule = Restriction { merging, ..Restriction::default() };
+            let rule = PodTolerationRestriction { merging, ..PodTolerationRestriction::default() };
             all = rule
                 .merged(&all, &self.namespace.lists, request.operation, request.pod.best_effort)
                 .tolerations;
@@ -73,14 +77,14 @@ impl World {
 #[derive(Clone, Copy, Debug)]
 struct Plugins {
     defaults: bool,
-    restriction: Option<Merging>,
+    restriction: Option<MergeMode>,
     extended: bool,
 }
 
 /// Whether it can be upstream's own default, which gets other seconds.
 fn is_upstreams(one: &Toleration) -> bool {
     [keys::NOT_READY, keys::UNREACHABLE].contains(&&*one.key)
-        && one.operator == Operator::Exists
+        && one.operator == TolerationOperator::Exists
         && one.seconds == Some(300)
 }
 
@@ -94,7 +98,7 @@ proptest! {
     /// Reinvocation changes nothing (S13).
     #[test]
     fn twice_is_once(world in any_world(true)) {
-        let rules = settings(Merging::KeepsOwn);
+        let rules = settings(MergeMode::KeepsOwn);
         let once = world.made(&world.request, &rules);
         let twice = world.made(&world.after(&once), &rules);
         prop_assert_eq!(&twice.tolerations, &once.tolerations);
@@ -105,7 +109,7 @@ proptest! {
     /// All that was there is there, in its order and as it was, but for the seconds of upstream's defaults (S13).
     #[test]
     fn nothing_of_the_authors_is_lost_or_changed(world in any_world(true)) {
-        let made = world.made(&world.request, &settings(Merging::KeepsOwn));
+        let made = world.made(&world.request, &settings(MergeMode::KeepsOwn));
         let before = &world.request.pod.tolerations;
         prop_assert!(made.tolerations.len() >= before.len());
         for (before, after) in before.iter().zip(&made.tolerations) {
@@ -122,7 +126,7 @@ proptest! {
     /// As upstream merges, what goes is covered by what stays (AD-10).
     #[test]
     fn ad_10_what_goes_is_covered(world in any_world(true)) {
-        let rules = Settings { defaults: None, ..settings(Merging::AsUpstream) };
+        let rules = ReviewSettings { defaults: None, ..settings(MergeMode::AsUpstream) };
         let made = world.made(&world.request, &rules);
         prop_assert!(covers(&made.tolerations, &world.request.pod.tolerations), "{:?}", made.tolerations);
     }
@@ -134,8 +138,8 @@ proptest! {
         world.policies.clear();
         world.namespace.asked = Default::default();
         world.request.pod.asked = Default::default();
-        let all = Plugins { defaults: true, restriction: Some(Merging::AsUpstream), extended: true };
-        let ours = world.made(&world.request, &settings(Merging::AsUpstream)).tolerations;
+        let all = Plugins { defaults: true, restriction: Some(MergeMode::AsUpstream), extended: true };
+        let ours = world.made(&world.request, &settings(MergeMode::AsUpstream)).tolerations;
         prop_assert_eq!(ours, world.upstream(&world.request, all));
     }
 
@@ -145,10 +149,10 @@ proptest! {
         world in any_world(false),
         extended: bool,
         restricting: bool,
-        merging in prop_oneof![Just(Merging::KeepsOwn), Just(Merging::AsUpstream)],
+        merging in prop_oneof![Just(MergeMode::KeepsOwn), Just(MergeMode::AsUpstream)],
         like_ours: bool,
     ) {
-        let theirs = if like_ours { merging } else { Merging::AsUpstream };
+        let theirs = if like_ours { merging } else { MergeMode::AsUpstream };
         let restriction = restricting.then_some(theirs);
         let plugins = Plugins { defaults: true, restriction, extended };
         let rules = settings(merging);
@@ -161,7 +165,7 @@ proptest! {
         let behind = world.made(&world.with(before), &rules);
         // Called again, a merge as upstream's drops what the tolerations for hardware cover by now; and these stand
         // before those of the namespace where upstream has put them but not those.
-        if !extended || (restriction.is_some() && merging == Merging::KeepsOwn) {
+        if !extended || (restriction.is_some() && merging == MergeMode::KeepsOwn) {
             prop_assert_eq!(&behind.tolerations, &plain.tolerations);
         } else {
             prop_assert!(covers(&behind.tolerations, &plain.tolerations));
@@ -171,7 +175,7 @@ proptest! {
         let single = Plugins { restriction: None, ..plugins };
         let after = world.upstream(&world.after(&plain), single);
         prop_assert_eq!(&after, &plain.tolerations);
-        if merging == Merging::KeepsOwn && restriction != Some(Merging::AsUpstream) {
+        if merging == MergeMode::KeepsOwn && restriction != Some(MergeMode::AsUpstream) {
             prop_assert_eq!(&world.upstream(&world.after(&plain), plugins), &plain.tolerations);
         }
     }
@@ -180,19 +184,19 @@ proptest! {
     /// would be let onto the nodes of a pool that denies.
     #[test]
     fn what_is_not_known_keeps_out_of_pools_and_refuses_nothing_else(world in any_world(true)) {
-        let rules = settings(Merging::KeepsOwn);
+        let rules = settings(MergeMode::KeepsOwn);
         let known = review(world.request.clone(), &world.around(), &rules);
         prop_assert_eq!(&known, &review(world.request.clone(), &world.around(), &rules));
-        let cold = review(world.request.clone(), &Surroundings::default(), &rules);
+        let cold = review(world.request.clone(), &ClusterView::default(), &rules);
         prop_assert!(cold.ruling.denial.is_none());
         prop_assert!(cold.mutation.tolerations.starts_with(&world.request.pod.tolerations));
-        let lost = Surroundings { namespace: None, ..world.around() };
+        let lost = ClusterView { namespace: None, ..world.around() };
         let denial = review(world.request.clone(), &lost, &rules).ruling.denial;
-        let lenient = world.pools.iter().all(|pool| pool.enforcement != Enforcement::Deny);
-        prop_assert!(denial.as_ref().is_none_or(|denial| denial.rule == Rule::Pools && !lenient));
-        let warned: Vec<Pool> =
-            world.pools.iter().map(|pool| Pool { enforcement: Enforcement::Warn, ..pool.clone() }).collect();
-        let lost = Surroundings { pools: Some(&warned), ..lost };
+        let lenient = world.pools.iter().all(|pool| pool.enforcement != PoolEnforcement::Deny);
+        prop_assert!(denial.as_ref().is_none_or(|denial| denial.rule == AdmissionRule::Pools && !lenient));
+        let warned: Vec<DedicatedPool> =
+            world.pools.iter().map(|pool| DedicatedPool { enforcement: PoolEnforcement::Warn, ..pool.clone() }).collect();
+        let lost = ClusterView { pools: Some(&warned), ..lost };
         prop_assert!(review(world.request.clone(), &lost, &rules).ruling.denial.is_none());
     }
 
@@ -201,7 +205,7 @@ proptest! {
     fn who_lets_itself_in_nowhere_is_not_judged(mut world in any_world(true)) {
         world.request.pod.node = None;
         world.request.pod.tolerations.retain(|one| one.key.starts_with("node.kubernetes.io/"));
-        let rules = Settings { restriction: None, advice: None, ..settings(Merging::KeepsOwn) };
+        let rules = ReviewSettings { restriction: None, advice: None, ..settings(MergeMode::KeepsOwn) };
         let ruling = validate(&world.request, &world.around(), &rules);
         prop_assert!(ruling.denial.is_none() && ruling.warnings.is_empty(), "{:?}", ruling);
     }
@@ -210,12 +214,12 @@ proptest! {
     #[test]
     fn an_update_that_adds_nothing_is_never_refused(mut world in any_world(true)) {
         world.request.operation = taintward_core::admission::request::Operation::Update;
-        world.request.old = Some(PodBefore {
+        world.request.old = Some(PreviousPod {
             tolerations: world.request.pod.tolerations.clone(),
             gated: world.request.pod.gated,
             made_for: world.request.pod.identity.made_for.clone(),
         });
-        let ruling = validate(&world.request, &world.around(), &settings(Merging::KeepsOwn));
+        let ruling = validate(&world.request, &world.around(), &settings(MergeMode::KeepsOwn));
         prop_assert!(ruling.denial.is_none() && ruling.warnings.is_empty(), "{:?}", ruling);
     }
 }

@@ -3,17 +3,23 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use taintward_core::admission::Selector;
-use taintward_core::admission::policy::{Asked, Bounds, Policy, Stay};
-use taintward_core::admission::pool::{Enforcement, Members, Placement, Pool, PoolLabel, PoolTaint, Users};
-use taintward_core::admission::request::{
-    Identity, NamespaceFacts, Operation, PodAsked, PodBefore, PodRequest,
+use taintward_core::admission::LabelSelector;
+use taintward_core::admission::pod_toleration_restriction::{
+    NamespaceTolerationLists, TolerationListAnnotation,
 };
-use taintward_core::admission::restriction::{Listed, NamespaceLists};
+use taintward_core::admission::policy::{
+    RequestedSeconds, SecondsBounds, TolerationDuration, TolerationPolicy,
+};
+use taintward_core::admission::pool::{
+    DedicatedPool, PoolEnforcement, PoolLabel, PoolMembers, PoolPlacement, PoolTaint, PoolUsers,
+};
+use taintward_core::admission::request::{
+    AdmittedPod, NamespaceFact, Operation, PodIdentity, PodRequest, PreviousPod,
+};
 use taintward_core::scheduling::{Labels, NodeOperator, NodeRequirement, NodeTerm};
-use taintward_core::taint::{Effect, keys};
+use taintward_core::taint::{TaintEffect, keys};
 use taintward_core::time::Wall;
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::toleration::{Toleration, TolerationOperator};
 
 pub(crate) const GPU: &str = "gpu.com/x";
 
@@ -24,8 +30,14 @@ pub(crate) fn toleration(
     effect: &str,
     seconds: Option<i64>,
 ) -> Toleration {
-    let effect = (!effect.is_empty()).then(|| Effect::new(effect));
-    Toleration { key: key.into(), operator: Operator::new(operator), value: value.into(), effect, seconds }
+    let effect = (!effect.is_empty()).then(|| TaintEffect::new(effect));
+    Toleration {
+        key: key.into(),
+        operator: TolerationOperator::new(operator),
+        value: value.into(),
+        effect,
+        seconds,
+    }
 }
 
 fn some_seconds() -> impl Strategy<Value = Option<i64>> {
@@ -56,27 +68,34 @@ fn other_default() -> impl Strategy<Value = Toleration> {
         .prop_map(|(key, operator, value, effect)| toleration(key, operator, value, effect, None))
 }
 
-fn any_asked() -> impl Strategy<Value = Asked> {
+fn any_asked() -> impl Strategy<Value = RequestedSeconds> {
     let text = || select(vec![None, None, Some("60"), Some("300"), Some("forever"), Some("5m")]);
     let boxed = |text: Option<&str>| text.map(Into::into);
-    (text(), text()).prop_map(move |(not_ready, unreachable)| Asked {
+    (text(), text()).prop_map(move |(not_ready, unreachable)| RequestedSeconds {
         not_ready: boxed(not_ready),
         unreachable: boxed(unreachable),
     })
 }
 
-fn any_policy() -> impl Strategy<Value = Policy> {
-    let stay = || select(vec![None, Some(Stay::For(60)), Some(Stay::For(300)), Some(Stay::Forever)]);
+fn any_policy() -> impl Strategy<Value = TolerationPolicy> {
+    let stay = || {
+        select(vec![
+            None,
+            Some(TolerationDuration::For(60)),
+            Some(TolerationDuration::For(300)),
+            Some(TolerationDuration::Forever),
+        ])
+    };
     let bound = || select(vec![None, None, Some(100), Some(400)]);
-    let meant = select(vec![Selector::default(), Selector::of_labels([("team", "a")])]);
+    let meant = select(vec![LabelSelector::default(), LabelSelector::of_labels([("team", "a")])]);
     (stay(), stay(), bound(), bound(), meant, 0..2_i32).prop_map(
-        |(not_ready, unreachable, least, most, namespaces, priority)| Policy {
+        |(not_ready, unreachable, least, most, namespaces, priority)| TolerationPolicy {
             name: "p".into(),
             priority,
             namespaces,
             not_ready,
             unreachable,
-            bounds: Bounds { least, most },
+            bounds: SecondsBounds { least, most },
         },
     )
 }
@@ -100,35 +119,41 @@ pub(crate) fn any_terms() -> impl Strategy<Value = Option<Vec<NodeTerm>>> {
 }
 
 /// `dedicated=<value>` and, sometimes, a label of its own, for namespaces with `team=<value>`.
-pub(crate) fn any_pool() -> impl Strategy<Value = Pool> {
+pub(crate) fn any_pool() -> impl Strategy<Value = DedicatedPool> {
     let effects = vec(select(vec!["NoSchedule", "NoExecute", "PreferNoSchedule"]), 0..3);
     let label = select(vec![None, None, Some(("zone", "a")), Some(("zone", "b"))]);
-    let placement = select(vec![Placement::Exclusive, Placement::Exclusive, Placement::Allowed]);
-    let enforcement = select(vec![Enforcement::Deny, Enforcement::Warn]);
+    let placement = select(vec![PoolPlacement::Exclusive, PoolPlacement::Exclusive, PoolPlacement::Allowed]);
+    let enforcement = select(vec![PoolEnforcement::Deny, PoolEnforcement::Warn]);
     (select(vec!["a", "b"]), select(vec!["a", "b"]), effects, label, placement, enforcement, 0..3_i64)
-        .prop_map(|(value, team, effects, label, placement, enforcement, age)| Pool {
+        .prop_map(|(value, team, effects, label, placement, enforcement, age)| DedicatedPool {
             name: value.into(),
             created: Some(Wall::from_secs(age)),
             taint: PoolTaint {
                 key: "dedicated".into(),
                 value: value.into(),
-                effects: effects.into_iter().map(Effect::new).collect(),
+                effects: effects.into_iter().map(TaintEffect::new).collect(),
             },
             label: label.map(|(key, value): (&str, &str)| PoolLabel { key: key.into(), value: value.into() }),
-            members: Members { names: Vec::new(), selector: Some(Selector::of_labels([("pool", value)])) },
-            users: Users { namespaces: Some(Selector::of_labels([("team", team)])), ..Users::default() },
+            members: PoolMembers {
+                names: Vec::new(),
+                selector: Some(LabelSelector::of_labels([("pool", value)])),
+            },
+            users: PoolUsers {
+                namespaces: Some(LabelSelector::of_labels([("team", team)])),
+                ..PoolUsers::default()
+            },
             placement,
             enforcement,
-            ..Pool::default()
+            ..DedicatedPool::default()
         })
 }
 
-fn any_pod() -> impl Strategy<Value = PodAsked> {
+fn any_pod() -> impl Strategy<Value = AdmittedPod> {
     let node = select(vec![None, None, None, Some("n")]);
     let resources = select(vec![vec![], vec!["cpu"], vec![GPU, "cpu", "net.com/y"]]);
     (vec(any_toleration(), 0..6), any_terms(), node, any::<(bool, bool)>(), resources, any_asked()).prop_map(
-        |(tolerations, required, node, (gated, best_effort), resources, asked)| PodAsked {
-            identity: Identity { namespace: "shop".into(), ..Identity::default() },
+        |(tolerations, required, node, (gated, best_effort), resources, asked)| AdmittedPod {
+            identity: PodIdentity { namespace: "shop".into(), ..PodIdentity::default() },
             tolerations,
             required,
             node: node.map(Into::into),
@@ -136,7 +161,7 @@ fn any_pod() -> impl Strategy<Value = PodAsked> {
             resources: resources.into_iter().map(Into::into).collect(),
             best_effort,
             asked,
-            ..PodAsked::default()
+            ..AdmittedPod::default()
         },
     )
 }
@@ -145,32 +170,38 @@ fn any_pod() -> impl Strategy<Value = PodAsked> {
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) request: PodRequest,
-    pub(crate) namespace: NamespaceFacts,
-    pub(crate) policies: Vec<Policy>,
-    pub(crate) pools: Vec<Pool>,
+    pub(crate) namespace: NamespaceFact,
+    pub(crate) policies: Vec<TolerationPolicy>,
+    pub(crate) pools: Vec<DedicatedPool>,
 }
 
 /// With `touching`, a namespace's defaults may be about the very taints that default tolerations are about.
 pub(crate) fn any_world(touching: bool) -> impl Strategy<Value = World> {
     let default = if touching { any_toleration().boxed() } else { other_default().boxed() };
-    let defaults = prop_oneof![Just(Listed::Absent), vec(default, 0..3).prop_map(Listed::Present)];
+    let defaults = prop_oneof![
+        Just(TolerationListAnnotation::Absent),
+        vec(default, 0..3).prop_map(TolerationListAnnotation::Present)
+    ];
     let whitelist = prop_oneof![
-        3 => Just(Listed::Absent),
-        1 => vec(any_toleration(), 0..4).prop_map(Listed::Present),
-        1 => Just(Listed::Unreadable("odd".into())),
+        3 => Just(TolerationListAnnotation::Absent),
+        1 => vec(any_toleration(), 0..4).prop_map(TolerationListAnnotation::Present),
+        1 => Just(TolerationListAnnotation::Unreadable("odd".into())),
     ];
     let team = select(vec![Labels::new(), [("team".into(), "a".into())].into()]);
     let around = (team, any_asked(), defaults, whitelist);
     (any_pod(), any::<bool>(), 0..6_usize, around, vec(any_policy(), 0..2), vec(any_pool(), 0..3)).prop_map(
         |(pod, update, had, (labels, asked, defaults, whitelist), policies, pools)| {
             let had = pod.tolerations[..had.min(pod.tolerations.len())].to_vec();
-            let old =
-                update.then_some(PodBefore { tolerations: had, gated: pod.gated, ..PodBefore::default() });
+            let old = update.then_some(PreviousPod {
+                tolerations: had,
+                gated: pod.gated,
+                ..PreviousPod::default()
+            });
             let operation = if update { Operation::Update } else { Operation::Create };
-            let lists = NamespaceLists { defaults, whitelist };
+            let lists = NamespaceTolerationLists { defaults, whitelist };
             World {
                 request: PodRequest { operation, requester: None, pod, old },
-                namespace: NamespaceFacts { labels, asked, lists },
+                namespace: NamespaceFact { labels, asked, lists },
                 policies,
                 pools,
             }

@@ -8,10 +8,10 @@ mod requests;
 
 use super::held::Held as Hold;
 use std::collections::{BTreeMap, VecDeque};
-use taintward_core::engine::{Input, PodRef, Reading};
-use taintward_core::fact::{ArrivalFacts, Owner, PodFact, Standing};
-use taintward_core::names::{NodeName, PodName, Uid, Version};
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::eviction::{EvictionInput, LiveRead, PodRef};
+use taintward_core::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind};
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::toleration::Toleration;
 
@@ -66,7 +66,7 @@ pub struct Cluster {
     pub pods: BTreeMap<u8, Pod>,
     pub deleted: Vec<Deleted>,
     /// Watch events since they were last taken.
-    pub news: VecDeque<Input>,
+    pub news: VecDeque<EvictionInput>,
     /// When the truth last changed.
     pub changed: i64,
     /// How old the justification of a DELETE may be when it is committed (S2's W).
@@ -163,7 +163,8 @@ impl Cluster {
             let goes = self.due(id).is_some_and(|due| due <= self.now);
             let now = self.now;
             let pod = self.pods.get_mut(&id).expect("it was just listed");
-            let stays = pod.fact.marked && !goes && !pod.unreadable && pod.fact.standing == Standing::Live;
+            let stays =
+                pod.fact.marked && !goes && !pod.unreadable && pod.fact.standing == PodLifePhase::Live;
             pod.stray = if stays && !pod.fact.mirror { pod.stray.or(Some(now)) } else { None };
         }
     }
@@ -193,7 +194,11 @@ impl Cluster {
     /// deleted since would come back.
     pub fn restore(&mut self) -> bool {
         let Some(backup) = self.backup.clone() else { return false };
-        if backup.1.keys().any(|id| self.pods.get(id).is_none_or(|pod| pod.fact.standing != Standing::Live)) {
+        if backup
+            .1
+            .keys()
+            .any(|id| self.pods.get(id).is_none_or(|pod| pod.fact.standing != PodLifePhase::Live))
+        {
             return false;
         }
         self.change();
@@ -214,7 +219,8 @@ impl Cluster {
         let (created, changed) = (self.now, self.now);
         let node = Node { uid, created, taints: Vec::new(), changed, version, unreadable: false };
         if let Some(old) = self.nodes.insert(id, node) {
-            self.news.push_back(Input::NodeGone { name: node_name(id), uid: Some(old.uid.clone()) });
+            self.news
+                .push_back(EvictionInput::NodeDeleted { name: node_name(id), uid: Some(old.uid.clone()) });
             self.remember(Some(old), None);
         }
         self.tell_node(id);
@@ -223,7 +229,8 @@ impl Cluster {
     pub fn remove_node(&mut self, id: u8) {
         self.change();
         if let Some(old) = self.nodes.remove(&id) {
-            self.news.push_back(Input::NodeGone { name: node_name(id), uid: Some(old.uid.clone()) });
+            self.news
+                .push_back(EvictionInput::NodeDeleted { name: node_name(id), uid: Some(old.uid.clone()) });
             self.remember(Some(old), None);
         }
         self.changed();
@@ -243,7 +250,7 @@ impl Cluster {
         self.tell_node(id);
     }
 
-    pub fn taint(&mut self, id: u8, key: &str, effect: Effect, stamped: bool) {
+    pub fn taint(&mut self, id: u8, key: &str, effect: TaintEffect, stamped: bool) {
         self.edit_node(id, |node, now| {
             if node.taints.iter().any(|held| &*held.taint.key == key && held.taint.effect == effect) {
                 return;
@@ -275,17 +282,17 @@ impl Cluster {
             uid,
             name: pod_name(id),
             node: node_name(node),
-            version: Some(Version(version)),
+            version: Some(ResourceVersion(version)),
             generation: 1,
             tolerations,
             priority: i32::from(id) % 3,
             node_critical: id % 7 == 6,
-            owner: if id % 4 == 3 { Owner::DaemonSet } else { Owner::Other },
-            standing: Standing::Live,
+            owner: if id % 4 == 3 { PodOwnerKind::DaemonSet } else { PodOwnerKind::Other },
+            standing: PodLifePhase::Live,
             mirror: false,
             marked: false,
             marked_by_another: false,
-            arrival: ArrivalFacts {
+            arrival: BindingTimes {
                 scheduled: at.filter(|_| id.is_multiple_of(3)),
                 started: at.filter(|_| id % 3 != 2),
                 created: at,
@@ -310,7 +317,7 @@ impl Cluster {
         self.change();
         if let Some(old) = self.pods.remove(&id) {
             let pod = PodRef { node: old.fact.node.clone(), uid: old.fact.uid.clone() };
-            self.news.push_back(Input::PodGone { pod });
+            self.news.push_back(EvictionInput::PodDeleted { pod });
             self.remember(None, Some(old));
         }
     }
@@ -320,7 +327,7 @@ impl Cluster {
         let Some(pod) = self.pods.get_mut(&id) else { return };
         let before = pod.clone();
         edit(pod);
-        pod.fact.version = Some(Version(version));
+        pod.fact.version = Some(ResourceVersion(version));
         self.remember(None, Some(before));
         self.tell_pod(id);
     }
@@ -339,23 +346,23 @@ impl Cluster {
         self.changed();
     }
 
-    pub fn node_told(&self, id: u8, listed: bool) -> Input {
+    pub fn node_told(&self, id: u8, listed: bool) -> EvictionInput {
         match self.read_node(&node_name(id)) {
-            Reading::Is(fact) => Input::Node { fact, listed },
-            Reading::Unreadable => Input::NodeUnreadable { name: node_name(id) },
-            Reading::Absent => panic!("told of a node that is not there"),
+            LiveRead::Found(fact) => EvictionInput::NodeApplied { fact, listed },
+            LiveRead::Undecodable => EvictionInput::NodeUndecodable { name: node_name(id) },
+            LiveRead::NotFound => panic!("told of a node that is not there"),
         }
     }
 
-    pub fn pod_told(&self, id: u8, listed: bool) -> Input {
+    pub fn pod_told(&self, id: u8, listed: bool) -> EvictionInput {
         let pod = &self.pods[&id];
         match pod.unreadable {
             // Whether the node can be read varies.
             true => {
                 let node = id.is_multiple_of(2).then(|| pod.fact.node.clone());
-                Input::PodUnreadable { uid: pod.fact.uid.clone(), node }
+                EvictionInput::PodUndecodable { uid: pod.fact.uid.clone(), node }
             }
-            false => Input::Pod { fact: pod.fact.clone(), listed },
+            false => EvictionInput::PodApplied { fact: pod.fact.clone(), listed },
         }
     }
 }

@@ -5,13 +5,15 @@
 //! Not here: measuring.
 
 use std::time::{Duration, Instant};
-use taintward_core::effect::Failure;
-use taintward_core::engine::{Config, Effect, Engine, Input, Lane, Reading};
-use taintward_core::fact::{ArrivalFacts, NodeFact, Owner, PodFact, Standing};
-use taintward_core::names::{NodeName, PodName, Uid, Version};
-use taintward_core::taint::{Effect as TaintEffect, Taint};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{
+    EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, Lane, LiveRead,
+};
+use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Wall};
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::toleration::{Toleration, TolerationOperator};
 
 /// Distinct lists of tolerations in the crowd.
 const KINDS: usize = 15;
@@ -22,7 +24,7 @@ pub fn now() -> Now {
     Now::exact(Mono::from_secs(10_000), Wall::from_secs(1_800_000_000))
 }
 
-pub fn toleration(key: &str, operator: Operator, seconds: Option<i64>) -> Toleration {
+pub fn toleration(key: &str, operator: TolerationOperator, seconds: Option<i64>) -> Toleration {
     let effect = Some(TaintEffect::NoExecute);
     Toleration { key: key.into(), operator, value: "".into(), effect, seconds }
 }
@@ -30,10 +32,12 @@ pub fn toleration(key: &str, operator: Operator, seconds: Option<i64>) -> Tolera
 /// Every pod has the two that admission adds (300 s); most kinds have a few of their own.
 pub fn tolerations(kind: usize, patience: i64) -> Vec<Toleration> {
     let mut list: Vec<_> = (0..kind % 5)
-        .map(|at| toleration(&format!("dedicated.example.com/{}-{at}", kind / 5), Operator::Exists, None))
+        .map(|at| {
+            toleration(&format!("dedicated.example.com/{}-{at}", kind / 5), TolerationOperator::Exists, None)
+        })
         .collect();
     for key in ["node.kubernetes.io/not-ready", KEY] {
-        list.push(toleration(key, Operator::Exists, Some(patience + kind as i64)));
+        list.push(toleration(key, TolerationOperator::Exists, Some(patience + kind as i64)));
     }
     list
 }
@@ -55,7 +59,7 @@ pub fn node(node: usize, version: u64, taints: &[&str]) -> NodeFact {
     NodeFact {
         name: node_name(node),
         uid: Uid::new(&format!("9c3a0b1e-0000-4000-8000-{node:012x}")),
-        version: Some(Version(version)),
+        version: Some(ResourceVersion(version)),
         created: Some(Wall::from_secs(1_700_000_000)),
         taints: taints.iter().map(of).collect(),
         taints_changed: None,
@@ -72,70 +76,74 @@ pub fn pod(pod: usize, node: NodeName, tolerations: Vec<Toleration>) -> PodFact 
             &format!("checkout-api-{:010x}-{:05x}", scattered % 97, pod & 0xf_ffff),
         ),
         node,
-        version: Some(Version(1_000_000 + pod as u64)),
+        version: Some(ResourceVersion(1_000_000 + pod as u64)),
         generation: 1,
         tolerations,
         priority: 0,
         node_critical: false,
-        owner: if pod.is_multiple_of(30) { Owner::DaemonSet } else { Owner::Other },
-        standing: Standing::Live,
+        owner: if pod.is_multiple_of(30) { PodOwnerKind::DaemonSet } else { PodOwnerKind::Other },
+        standing: PodLifePhase::Live,
         mirror: false,
         marked: false,
         marked_by_another: false,
-        arrival: ArrivalFacts { scheduled: at, started: at, created: at },
+        arrival: BindingTimes { scheduled: at, started: at, created: at },
     }
 }
 
 /// An engine that has listed so many nodes with so many pods each.
-pub fn engine(nodes: usize, pods_each: usize, patience: i64) -> Engine {
+pub fn engine(nodes: usize, pods_each: usize, patience: i64) -> EvictionEngine {
     loaded(nodes, pods_each, patience).0
 }
 
 /// The same, with the time that the engine itself took.
-pub fn loaded(nodes: usize, pods_each: usize, patience: i64) -> (Engine, Duration) {
-    let mut engine = Engine::new(Config::default());
+pub fn loaded(nodes: usize, pods_each: usize, patience: i64) -> (EvictionEngine, Duration) {
+    let mut engine = EvictionEngine::new(EvictionConfig::default());
     let mut taken = Duration::ZERO;
-    let mut tell = |inputs: Vec<Input>| {
+    let mut tell = |inputs: Vec<EvictionInput>| {
         let start = Instant::now();
         inputs.into_iter().for_each(|input| engine.handle(input, now()));
         taken += start.elapsed();
     };
-    tell(vec![Input::NodesBegin { silent_since: None }]);
+    tell(vec![EvictionInput::NodeListStarted { silent_since: None }]);
     for at in 0..nodes {
-        tell(vec![Input::Node { fact: node(at, 1, &[]), listed: true }]);
+        tell(vec![EvictionInput::NodeApplied { fact: node(at, 1, &[]), listed: true }]);
     }
-    tell(vec![Input::NodesEnd, Input::PodsBegin { silent_since: None }]);
+    tell(vec![EvictionInput::NodeListCompleted, EvictionInput::PodListStarted { silent_since: None }]);
     // The API server lists by namespace and name, not by node; pages of 500.
     let listed = |at: usize| {
         let fact = pod(at, node_name(at % nodes), tolerations(at % KINDS, patience));
-        Input::Pod { fact, listed: true }
+        EvictionInput::PodApplied { fact, listed: true }
     };
     for page in 0..(nodes * pods_each).div_ceil(500) {
         tell((page * 500..nodes * pods_each).take(500).map(listed).collect());
     }
-    tell(vec![Input::PodsEnd]);
-    engine.notices();
+    tell(vec![EvictionInput::PodListCompleted]);
+    engine.take_notices();
     (engine, taken)
 }
 
 /// Answers everything the engine asks for, until it asks for nothing more; says how many pods were deleted.
-pub fn evict_all(engine: &mut Engine, read: impl Fn(&NodeName) -> NodeFact) -> usize {
+pub fn evict_all(engine: &mut EvictionEngine, read: impl Fn(&NodeName) -> NodeFact) -> usize {
     let mut deleted = 0;
-    while let Some(effect) = engine.next(Lane::All, now()) {
+    while let Some(effect) = engine.next_effect(Lane::All, now()) {
         let answer = match effect {
-            Effect::Confirm { node } => {
+            EvictionEffect::ReadNode { node } => {
                 let fact = read(&node);
-                Input::Confirmed { node, sent: now().mono, result: Ok(Reading::Is(fact)) }
+                EvictionInput::NodeConfirmed { node, sent: now().mono, result: Ok(LiveRead::Found(fact)) }
             }
-            Effect::Mark { pod, .. } => Input::Marked { pod, result: Ok(Some(Version(9_000_000))) },
-            Effect::Delete { pod, .. } => {
+            EvictionEffect::SetDisruptionTarget { pod, .. } => {
+                EvictionInput::Marked { pod, result: Ok(Some(ResourceVersion(9_000_000))) }
+            }
+            EvictionEffect::DeletePod { pod, .. } => {
                 deleted += 1;
-                Input::Deleted { pod, result: Ok(()) }
+                EvictionInput::Deleted { pod, result: Ok(()) }
             }
-            Effect::Look { pod, .. } => {
-                Input::Looked { pod, result: Err(Failure::NotFound), half_deleted: false }
+            EvictionEffect::ReadPod { pod, .. } => {
+                EvictionInput::PodRead { pod, result: Err(ApiFailure::NotFound), half_deleted: false }
             }
-            Effect::Unmark { pod, .. } => Input::Unmarked { pod, result: Ok(()) },
+            EvictionEffect::ClearDisruptionTarget { pod, .. } => {
+                EvictionInput::Unmarked { pod, result: Ok(()) }
+            }
         };
         engine.handle(answer, now());
     }
@@ -146,7 +154,7 @@ pub fn evict_all(engine: &mut Engine, read: impl Fn(&NodeName) -> NodeFact) -> u
 pub fn hostile(tolerations: usize, taints: usize) -> (PodFact, NodeFact) {
     let list = (0..tolerations).map(|at| {
         let key = format!("hostile.example.com/key-{:05}", at % (taints * 2) + taints / 2);
-        let operator = if at % 3 == 0 { Operator::Exists } else { Operator::Equal };
+        let operator = if at % 3 == 0 { TolerationOperator::Exists } else { TolerationOperator::Equal };
         toleration(&key, operator, Some(1000 + at as i64))
     });
     let keys: Vec<_> = (0..taints).map(|at| format!("hostile.example.com/key-{at:05}")).collect();
@@ -161,7 +169,7 @@ pub fn hostile_wildcards(tolerations: usize, taints: usize) -> (PodFact, NodeFac
     let effects = [TaintEffect::NoSchedule, TaintEffect::PreferNoSchedule];
     let wildcard = |at: usize| {
         let effect = Some(effects[at % effects.len()].clone());
-        Toleration { effect, ..toleration("", Operator::Exists, None) }
+        Toleration { effect, ..toleration("", TolerationOperator::Exists, None) }
     };
     pod.tolerations = (0..tolerations).map(wildcard).collect();
     (pod, node)

@@ -4,11 +4,11 @@
 //! Goes out: engines.
 //! Not here: measuring.
 
-use taintward_core::health::{
-    Condition, ConditionKind, Config, Engine, Input, LeaseFact, NodeFact, Platform, Status, Stream, ZoneKey,
-    ZoneLabels,
+use taintward_core::identity::{NodeName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{
+    ConditionKind, ConditionStatus, LeaseFact, NodeCondition, NodeHealthFact, NodeLifecycleConfig,
+    NodeLifecycleEngine, NodeLifecycleInput, PlatformLabels, WatchedKind, ZoneKey, ZoneLabels,
 };
-use taintward_core::names::{NodeName, Uid, Version};
 use taintward_core::time::{Mono, Now, Wall};
 
 fn now(round: i64) -> Now {
@@ -20,45 +20,45 @@ fn name(at: usize) -> NodeName {
 }
 
 /// Nodes, and no lease yet.
-pub(crate) fn engine(nodes: usize) -> Engine {
+pub(crate) fn engine(nodes: usize) -> NodeLifecycleEngine {
     let now = now(0);
-    let mut engine = Engine::new(Config::default());
-    engine.handle(Input::Witness { sent: now.mono }, now);
-    engine.handle(Input::ListBegin { stream: Stream::Nodes, silent_since: None }, now);
+    let mut engine = NodeLifecycleEngine::new(NodeLifecycleConfig::default());
+    engine.handle(NodeLifecycleInput::OwnRequestSucceeded { sent: now.mono }, now);
+    engine.handle(NodeLifecycleInput::ListStarted { stream: WatchedKind::Nodes, silent_since: None }, now);
     for at in 0..nodes {
         let zone = ["a", "b", "c"][at % 3];
-        let fact = NodeFact {
+        let fact = NodeHealthFact {
             name: name(at),
             uid: Uid::new(&format!("00000000-0000-4000-8000-{at:012x}")),
-            version: Some(Version(at as u64 + 1)),
+            version: Some(ResourceVersion(at as u64 + 1)),
             created: Some(now.wall),
             zone: ZoneKey::of(ZoneLabels { zone: Some(zone), ..ZoneLabels::default() }),
             excluded: false,
             unschedulable: false,
             taints: Vec::new(),
-            conditions: vec![Condition {
+            conditions: vec![NodeCondition {
                 kind: ConditionKind::Ready,
-                status: Status::True,
+                status: ConditionStatus::True,
                 heartbeat: Some(now.wall),
             }],
-            platform: Platform::default(),
+            platform: PlatformLabels::default(),
         };
-        engine.handle(Input::Node { fact, listed: true }, now);
+        engine.handle(NodeLifecycleInput::Node { fact, listed: true }, now);
     }
-    engine.handle(Input::ListEnd { stream: Stream::Nodes }, now);
-    engine.handle(Input::ListBegin { stream: Stream::Leases, silent_since: None }, now);
-    engine.handle(Input::ListEnd { stream: Stream::Leases }, now);
+    engine.handle(NodeLifecycleInput::ListCompleted { stream: WatchedKind::Nodes }, now);
+    engine.handle(NodeLifecycleInput::ListStarted { stream: WatchedKind::Leases, silent_since: None }, now);
+    engine.handle(NodeLifecycleInput::ListCompleted { stream: WatchedKind::Leases }, now);
     drop(engine.notices());
     engine
 }
 
 /// Each of the first `nodes` renews, in this round of ten seconds.
-pub(crate) fn renew(engine: &mut Engine, nodes: usize, round: i64) {
+pub(crate) fn renew(engine: &mut NodeLifecycleEngine, nodes: usize, round: i64) {
     let now = now(round);
     for at in 0..nodes {
-        let version = Some(Version(round.unsigned_abs() * 1_000_000 + at as u64));
+        let version = Some(ResourceVersion(round.unsigned_abs() * 1_000_000 + at as u64));
         let fact = LeaseFact { node: name(at), version, renewed: Some(now.wall) };
-        engine.handle(Input::Lease { fact, listed: false }, now);
+        engine.handle(NodeLifecycleInput::Lease { fact, listed: false }, now);
     }
     drop(engine.notices());
 }

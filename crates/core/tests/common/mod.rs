@@ -16,13 +16,15 @@ pub mod truth;
 mod work;
 
 use std::collections::{BTreeMap, VecDeque};
-use taintward_core::effect::Failure;
-use taintward_core::engine::{Config, Effect, Engine, Input, Notice, PodRef};
-use taintward_core::fact::{ArrivalFacts, NodeFact, Owner, PodFact, Standing};
-use taintward_core::names::{NodeName, PodName, Uid, Version};
-use taintward_core::taint::{Effect as TaintEffect, Taint};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{
+    EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice, PodRef,
+};
+use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Span, Wall};
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::toleration::{Toleration, TolerationOperator};
 use truth::{TruthNode, TruthPod, TruthTaint};
 
 /// Wall time at monotonic zero; a whole second, so that rounding shows.
@@ -36,7 +38,7 @@ pub fn bears(key: &str, for_seconds: Option<i64>) -> Toleration {
     let (key, value) = (key.into(), "".into());
     Toleration {
         key,
-        operator: Operator::Exists,
+        operator: TolerationOperator::Exists,
         value,
         effect: Some(TaintEffect::NoExecute),
         seconds: for_seconds,
@@ -45,20 +47,20 @@ pub fn bears(key: &str, for_seconds: Option<i64>) -> Toleration {
 
 pub struct World {
     pub now: i64,
-    pub engine: Engine,
-    pub config: Config,
+    pub engine: EvictionEngine,
+    pub config: EvictionConfig,
     pub nodes: BTreeMap<String, TruthNode>,
     pub pods: BTreeMap<String, TruthPod>,
     /// Watch events the engine has not heard yet.
-    pub wire: VecDeque<Input>,
+    pub wire: VecDeque<EvictionInput>,
     /// While true, events stay on the wire.
     pub deaf: bool,
     /// What the next effects meet instead of success; `None`: success.
-    pub faults: VecDeque<Option<Failure>>,
+    pub faults: VecDeque<Option<ApiFailure>>,
     /// Deleted pods by name with the time in microseconds.
     pub deleted: Vec<(String, i64)>,
-    pub effects: Vec<Effect>,
-    pub notices: Vec<Notice>,
+    pub effects: Vec<EvictionEffect>,
+    pub notices: Vec<EvictionNotice>,
     /// Whether taints carry `timeAdded`.
     pub stamped: bool,
     /// When time stood still (NL-48).
@@ -75,13 +77,13 @@ pub struct World {
 impl World {
     /// A world with an engine that has listed it, empty, at time zero.
     pub fn new() -> Self {
-        Self::with(Config::default())
+        Self::with(EvictionConfig::default())
     }
 
-    pub fn with(config: Config) -> Self {
+    pub fn with(config: EvictionConfig) -> Self {
         let mut world = Self {
             now: seconds(0.25),
-            engine: Engine::new(config.clone()),
+            engine: EvictionEngine::new(config.clone()),
             config,
             nodes: BTreeMap::new(),
             pods: BTreeMap::new(),
@@ -133,7 +135,8 @@ impl World {
 
     pub fn remove_node(&mut self, name: &str) {
         if let Some(node) = self.nodes.remove(name) {
-            self.wire.push_back(Input::NodeGone { name: NodeName::new(name), uid: Some(node.uid) });
+            self.wire
+                .push_back(EvictionInput::NodeDeleted { name: NodeName::new(name), uid: Some(node.uid) });
             self.hear();
         }
     }
@@ -172,17 +175,17 @@ impl World {
             uid: uid.clone(),
             name: PodName::new("default", name),
             node: NodeName::new(node),
-            version: Some(Version(version)),
+            version: Some(ResourceVersion(version)),
             generation: 1,
             tolerations: tolerations.to_vec(),
             priority: 0,
             node_critical: false,
-            owner: Owner::Other,
-            standing: Standing::Live,
+            owner: PodOwnerKind::Other,
+            standing: PodLifePhase::Live,
             mirror: false,
             marked: false,
             marked_by_another: false,
-            arrival: ArrivalFacts { scheduled: at, started: None, created: at },
+            arrival: BindingTimes { scheduled: at, started: None, created: at },
         };
         self.pods.insert(name.into(), TruthPod { fact, arrived: self.now });
         self.tell_pod(name);
@@ -193,21 +196,21 @@ impl World {
         let version = self.bump();
         let Some(pod) = self.pods.get_mut(name) else { return };
         edit(&mut pod.fact);
-        pod.fact.version = Some(Version(version));
+        pod.fact.version = Some(ResourceVersion(version));
         self.tell_pod(name);
     }
 
     pub fn remove_pod(&mut self, name: &str) {
         if let Some(pod) = self.pods.remove(name) {
             let pod = PodRef { node: pod.fact.node, uid: pod.fact.uid };
-            self.wire.push_back(Input::PodGone { pod });
+            self.wire.push_back(EvictionInput::PodDeleted { pod });
             self.hear();
         }
     }
 
     pub fn hold(&mut self, on: bool) {
         self.held.set(on, self.now);
-        self.engine.handle(Input::Hold(on), self.clock());
+        self.engine.handle(EvictionInput::CountdownHold(on), self.clock());
         self.work();
     }
 
@@ -218,7 +221,7 @@ impl World {
         Some(NodeFact {
             name: NodeName::new(name),
             uid: node.uid.clone(),
-            version: Some(Version(node.version)),
+            version: Some(ResourceVersion(node.version)),
             created: Self::truncated(node.created),
             taints: node.taints.iter().map(|known| known.taint.clone()).collect(),
             taints_changed: node.changed.and_then(Self::truncated),
@@ -227,13 +230,13 @@ impl World {
 
     fn tell_node(&mut self, name: &str) {
         let fact = self.node_fact(name).expect("a node that was just changed exists");
-        self.wire.push_back(Input::Node { fact, listed: false });
+        self.wire.push_back(EvictionInput::NodeApplied { fact, listed: false });
         self.hear();
     }
 
     fn tell_pod(&mut self, name: &str) {
         let fact = self.pods[name].fact.clone();
-        self.wire.push_back(Input::Pod { fact, listed: false });
+        self.wire.push_back(EvictionInput::PodApplied { fact, listed: false });
         self.hear();
     }
 
@@ -254,17 +257,19 @@ impl World {
         self.wire.clear();
         self.deaf = false;
         let silent_since = (!first).then(|| Mono::from_micros(self.last_heard));
-        let mut inputs = vec![Input::NodesBegin { silent_since }];
+        let mut inputs = vec![EvictionInput::NodeListStarted { silent_since }];
         let names: Vec<_> = self.nodes.keys().cloned().collect();
         inputs.extend(
             names
                 .iter()
                 .filter_map(|name| self.node_fact(name))
-                .map(|fact| Input::Node { fact, listed: true }),
+                .map(|fact| EvictionInput::NodeApplied { fact, listed: true }),
         );
-        inputs.extend([Input::NodesEnd, Input::PodsBegin { silent_since }]);
-        inputs.extend(self.pods.values().map(|pod| Input::Pod { fact: pod.fact.clone(), listed: true }));
-        inputs.push(Input::PodsEnd);
+        inputs.extend([EvictionInput::NodeListCompleted, EvictionInput::PodListStarted { silent_since }]);
+        inputs.extend(
+            self.pods.values().map(|pod| EvictionInput::PodApplied { fact: pod.fact.clone(), listed: true }),
+        );
+        inputs.push(EvictionInput::PodListCompleted);
         for input in inputs {
             self.engine.handle(input, self.clock());
         }
@@ -274,9 +279,9 @@ impl World {
 
     /// The process dies and a new one starts.
     pub fn restart(&mut self) {
-        self.engine = Engine::new(self.config.clone());
+        self.engine = EvictionEngine::new(self.config.clone());
         self.held.forget(self.now);
-        self.engine.handle(Input::Hold(self.held.is_on()), self.clock());
+        self.engine.handle(EvictionInput::CountdownHold(self.held.is_on()), self.clock());
         self.list(true);
     }
 
@@ -285,7 +290,7 @@ impl World {
     pub fn pass(&mut self, micros: i64) {
         let until = self.now + micros;
         loop {
-            let wake = self.engine.wake_at().map_or(i64::MAX, Mono::as_micros);
+            let wake = self.engine.next_wakeup().map_or(i64::MAX, Mono::as_micros);
             let step = wake.clamp(self.now, until);
             if step == until && wake > until {
                 break;
@@ -296,7 +301,7 @@ impl World {
             self.work();
             if wake <= self.now
                 && before == self.effects.len()
-                && self.engine.wake_at() == Some(Mono::from_micros(wake))
+                && self.engine.next_wakeup() == Some(Mono::from_micros(wake))
             {
                 panic!("the engine wants to be woken for nothing at {wake}");
             }

@@ -5,11 +5,13 @@
 //! Not here: any truth: a script may lie.
 
 use super::{EPOCH, seconds};
-use taintward_core::effect::Failure;
-use taintward_core::engine::{Config, Effect, Engine, Input, Lane, Notice, PodRef, Reading};
-use taintward_core::fact::{ArrivalFacts, NodeFact, Owner, PodFact, Standing};
-use taintward_core::names::{NodeName, PodName, Uid, Version};
-use taintward_core::taint::{Effect as TaintEffect, Taint};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{
+    EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, EvictionNotice, Lane, LiveRead, PodRef,
+};
+use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Span, Wall};
 use taintward_core::toleration::Toleration;
 
@@ -30,7 +32,7 @@ pub fn node(version: u64, taints: &[(&str, Option<i64>)]) -> NodeFact {
     NodeFact {
         name: NodeName::new("n"),
         uid: Uid::new("node-uid"),
-        version: Some(Version(version)),
+        version: Some(ResourceVersion(version)),
         created: Some(Wall::from_secs(1_700_000_000)),
         taints: taints.iter().map(taint).collect(),
         taints_changed: None,
@@ -42,17 +44,17 @@ pub fn pod(uid: &str, version: u64, tolerations: &[Toleration]) -> PodFact {
         uid: Uid::new(uid),
         name: PodName::new("default", uid),
         node: NodeName::new("n"),
-        version: Some(Version(version)),
+        version: Some(ResourceVersion(version)),
         generation: 1,
         tolerations: tolerations.to_vec(),
         priority: 0,
         node_critical: false,
-        owner: Owner::Other,
-        standing: Standing::Live,
+        owner: PodOwnerKind::Other,
+        standing: PodLifePhase::Live,
         mirror: false,
         marked: false,
         marked_by_another: false,
-        arrival: ArrivalFacts::default(),
+        arrival: BindingTimes::default(),
     }
 }
 
@@ -61,51 +63,63 @@ pub fn reference(uid: &str) -> PodRef {
 }
 
 /// What is said to an effect that goes well: the node is tainted with `k`, a pod is as it was.
-pub fn well(effect: &Effect, sent: Mono) -> Input {
+pub fn well(effect: &EvictionEffect, sent: Mono) -> EvictionInput {
     match effect.clone() {
-        Effect::Confirm { node: name } => {
-            Input::Confirmed { node: name, sent, result: Ok(Reading::Is(node(100, &[("k", None)]))) }
+        EvictionEffect::ReadNode { node: name } => EvictionInput::NodeConfirmed {
+            node: name,
+            sent,
+            result: Ok(LiveRead::Found(node(100, &[("k", None)]))),
+        },
+        EvictionEffect::SetDisruptionTarget { pod, .. } => {
+            EvictionInput::Marked { pod, result: Ok(Some(ResourceVersion(200))) }
         }
-        Effect::Mark { pod, .. } => Input::Marked { pod, result: Ok(Some(Version(200))) },
-        Effect::Delete { pod, .. } => Input::Deleted { pod, result: Ok(()) },
-        Effect::Look { pod: it, name } => {
+        EvictionEffect::DeletePod { pod, .. } => EvictionInput::Deleted { pod, result: Ok(()) },
+        EvictionEffect::ReadPod { pod: it, name } => {
             let fact = pod(name.name(), 200, &[]);
-            Input::Looked { pod: it, result: Ok(Reading::Is(fact)), half_deleted: false }
+            EvictionInput::PodRead { pod: it, result: Ok(LiveRead::Found(fact)), half_deleted: false }
         }
-        Effect::Unmark { pod, .. } => Input::Unmarked { pod, result: Ok(()) },
+        EvictionEffect::ClearDisruptionTarget { pod, .. } => EvictionInput::Unmarked { pod, result: Ok(()) },
     }
 }
 
 /// What is said to an effect that fails.
-pub fn failed(effect: &Effect, sent: Mono, failure: Failure) -> Input {
+pub fn failed(effect: &EvictionEffect, sent: Mono, failure: ApiFailure) -> EvictionInput {
     match effect.clone() {
-        Effect::Confirm { node } => Input::Confirmed { node, sent, result: Err(failure) },
-        Effect::Mark { pod, .. } => Input::Marked { pod, result: Err(failure) },
-        Effect::Delete { pod, .. } => Input::Deleted { pod, result: Err(failure) },
-        Effect::Look { pod, .. } => Input::Looked { pod, result: Err(failure), half_deleted: false },
-        Effect::Unmark { pod, .. } => Input::Unmarked { pod, result: Err(failure) },
+        EvictionEffect::ReadNode { node } => {
+            EvictionInput::NodeConfirmed { node, sent, result: Err(failure) }
+        }
+        EvictionEffect::SetDisruptionTarget { pod, .. } => {
+            EvictionInput::Marked { pod, result: Err(failure) }
+        }
+        EvictionEffect::DeletePod { pod, .. } => EvictionInput::Deleted { pod, result: Err(failure) },
+        EvictionEffect::ReadPod { pod, .. } => {
+            EvictionInput::PodRead { pod, result: Err(failure), half_deleted: false }
+        }
+        EvictionEffect::ClearDisruptionTarget { pod, .. } => {
+            EvictionInput::Unmarked { pod, result: Err(failure) }
+        }
     }
 }
 
 pub struct Script {
-    pub engine: Engine,
+    pub engine: EvictionEngine,
     pub now: f64,
     /// What was asked, and when.
-    pub asked: Vec<(f64, Effect)>,
-    pub notices: Vec<Notice>,
+    pub asked: Vec<(f64, EvictionEffect)>,
+    pub notices: Vec<EvictionNotice>,
     /// Answers on their way: when they arrive.
-    flights: Vec<(f64, Input)>,
+    flights: Vec<(f64, EvictionInput)>,
 }
 
 impl Script {
     /// An engine that has listed nothing at all, at zero.
-    pub fn new(config: Config) -> Self {
-        let mut engine = Engine::new(config);
+    pub fn new(config: EvictionConfig) -> Self {
+        let mut engine = EvictionEngine::new(config);
         for input in [
-            Input::NodesBegin { silent_since: None },
-            Input::NodesEnd,
-            Input::PodsBegin { silent_since: None },
-            Input::PodsEnd,
+            EvictionInput::NodeListStarted { silent_since: None },
+            EvictionInput::NodeListCompleted,
+            EvictionInput::PodListStarted { silent_since: None },
+            EvictionInput::PodListCompleted,
         ] {
             engine.handle(input, at(0.0));
         }
@@ -113,28 +127,28 @@ impl Script {
     }
 
     /// One pod on a node that was tainted at one second.
-    pub fn tainted(config: Config, fact: PodFact) -> Self {
+    pub fn tainted(config: EvictionConfig, fact: PodFact) -> Self {
         let mut script = Self::new(config);
-        script.tell(1.0, Input::Pod { fact, listed: false });
-        script.tell(1.0, Input::Node { fact: node(100, &[("k", None)]), listed: false });
+        script.tell(1.0, EvictionInput::PodApplied { fact, listed: false });
+        script.tell(1.0, EvictionInput::NodeApplied { fact: node(100, &[("k", None)]), listed: false });
         script
     }
 
-    pub fn tell(&mut self, when: f64, input: Input) {
+    pub fn tell(&mut self, when: f64, input: EvictionInput) {
         self.now = when;
         self.engine.handle(input, at(when));
     }
 
     /// The next effect, at this moment.
-    pub fn next(&mut self) -> Option<Effect> {
-        let effect = self.engine.next(Lane::Fresh, at(self.now));
-        let effect = effect.or_else(|| self.engine.next(Lane::All, at(self.now)))?;
+    pub fn next(&mut self) -> Option<EvictionEffect> {
+        let effect = self.engine.next_effect(Lane::Fresh, at(self.now));
+        let effect = effect.or_else(|| self.engine.next_effect(Lane::All, at(self.now)))?;
         self.asked.push((self.now, effect.clone()));
         Some(effect)
     }
 
     /// Goes on in steps of 10 ms; `serve` says what comes of each effect, and after how many seconds.
-    pub fn run(&mut self, until: f64, mut serve: impl FnMut(f64, &Effect) -> (Input, f64)) {
+    pub fn run(&mut self, until: f64, mut serve: impl FnMut(f64, &EvictionEffect) -> (EvictionInput, f64)) {
         while self.now < until {
             self.now = ((self.now * 100.0).round() + 1.0) / 100.0;
             loop {
@@ -147,16 +161,16 @@ impl Script {
                 let (input, takes) = serve(self.now, &effect);
                 self.flights.push((self.now + takes, input));
             }
-            self.notices.extend(self.engine.notices());
+            self.notices.extend(self.engine.take_notices());
         }
     }
 
     /// When requests of a kind were sent.
-    pub fn times(&self, kind: impl Fn(&Effect) -> bool) -> Vec<f64> {
+    pub fn times(&self, kind: impl Fn(&EvictionEffect) -> bool) -> Vec<f64> {
         self.asked.iter().filter(|(_, effect)| kind(effect)).map(|(when, _)| *when).collect()
     }
 
     pub fn deletes(&self) -> Vec<f64> {
-        self.times(|effect| matches!(effect, Effect::Delete { .. }))
+        self.times(|effect| matches!(effect, EvictionEffect::DeletePod { .. }))
     }
 }

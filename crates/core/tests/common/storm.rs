@@ -8,8 +8,8 @@ mod flights;
 
 use super::cluster::{Cluster, SECOND};
 use std::collections::VecDeque;
-use taintward_core::effect::Failure;
-use taintward_core::engine::{Config, Effect, Engine, Input};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput};
 use taintward_core::time::Mono;
 
 /// How long after being sent a request can still be committed.
@@ -25,7 +25,7 @@ const EFFECTS_MAX: usize = 50_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Fate {
     Done,
-    Fails(Failure),
+    Fails(ApiFailure),
     /// Carried out, but the answer is lost (P31).
     DoneUnheard,
     /// A DELETE of which only the first half is carried out (P31); anything else is carried out unheard.
@@ -35,12 +35,12 @@ enum Fate {
 /// A request under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Flight {
-    effect: Effect,
+    effect: EvictionEffect,
     sent: i64,
     commits: i64,
     answers: i64,
     fate: Fate,
-    answer: Option<Input>,
+    answer: Option<EvictionInput>,
     /// The process that sent it is dead.
     orphan: bool,
 }
@@ -49,7 +49,7 @@ struct Flight {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stream {
     /// What was emitted when, and becomes audible when.
-    items: VecDeque<(i64, i64, Input)>,
+    items: VecDeque<(i64, i64, EvictionInput)>,
     pub lag: i64,
     /// The last moment whose truth the engine knows completely.
     heard: Option<i64>,
@@ -62,8 +62,8 @@ pub struct Stream {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Storm {
     pub cluster: Cluster,
-    pub engine: Engine,
-    config: Config,
+    pub engine: EvictionEngine,
+    config: EvictionConfig,
     pub nodes: Stream,
     pub pods: Stream,
     pub deaf: bool,
@@ -71,17 +71,17 @@ pub struct Storm {
     pub capacity: usize,
     pub tape: VecDeque<u8>,
     /// The last facts heard, for hearing them again.
-    recent: VecDeque<Input>,
+    recent: VecDeque<EvictionInput>,
     pub effects: usize,
     /// How late a pod may leave, where that is to be checked at every moment.
     pub grace: Option<i64>,
 }
 
 impl Storm {
-    pub fn new(config: Config, window: i64) -> Self {
+    pub fn new(config: EvictionConfig, window: i64) -> Self {
         let mut storm = Self {
             cluster: Cluster::new(window),
-            engine: Engine::new(config.clone()),
+            engine: EvictionEngine::new(config.clone()),
             config,
             nodes: Stream::default(),
             pods: Stream::default(),
@@ -126,16 +126,26 @@ impl Storm {
         let pods: Vec<_> = pods.map(|&id| self.cluster.pod_told(id, true)).collect();
         let since = |stream: &Stream| stream.heard.map(Mono::from_micros);
         let (nodes_since, pods_since) = (since(&self.nodes), since(&self.pods));
-        self.nodes.list(now, Input::NodesBegin { silent_since: nodes_since }, nodes, Input::NodesEnd);
-        self.pods.list(now, Input::PodsBegin { silent_since: pods_since }, pods, Input::PodsEnd);
+        self.nodes.list(
+            now,
+            EvictionInput::NodeListStarted { silent_since: nodes_since },
+            nodes,
+            EvictionInput::NodeListCompleted,
+        );
+        self.pods.list(
+            now,
+            EvictionInput::PodListStarted { silent_since: pods_since },
+            pods,
+            EvictionInput::PodListCompleted,
+        );
         self.settle();
     }
 
     /// The process dies; what it sent may still be carried out. A new one lists everything.
     pub fn restart(&mut self) {
-        self.engine = Engine::new(self.config.clone());
+        self.engine = EvictionEngine::new(self.config.clone());
         self.cluster.set_hold(super::held::Held::forget);
-        self.engine.handle(Input::Hold(self.cluster.hold.is_on()), self.cluster.clock());
+        self.engine.handle(EvictionInput::CountdownHold(self.cluster.hold.is_on()), self.cluster.clock());
         self.flights.iter_mut().for_each(|flight| flight.orphan = true);
         self.recent.clear();
         for stream in [&mut self.nodes, &mut self.pods] {
@@ -146,7 +156,7 @@ impl Storm {
 
     pub fn hold(&mut self, on: bool) {
         self.cluster.set_hold(|hold, now| hold.set(on, now));
-        self.engine.handle(Input::Hold(on), self.cluster.clock());
+        self.engine.handle(EvictionInput::CountdownHold(on), self.cluster.clock());
     }
 
     /// The nodes' stream goes silent, without anybody knowing, until the next list. One that leaves out single events
@@ -159,7 +169,10 @@ impl Storm {
     /// One of the pod events on their way is lost, and nobody knows.
     pub fn lose(&mut self, which: usize) {
         let Some(at) = which.checked_rem(self.pods.items.len()) else { return };
-        if !matches!(self.pods.items[at].2, Input::PodsBegin { .. } | Input::PodsEnd) {
+        if !matches!(
+            self.pods.items[at].2,
+            EvictionInput::PodListStarted { .. } | EvictionInput::PodListCompleted
+        ) {
             self.pods.items.remove(at);
         }
     }
@@ -168,7 +181,9 @@ impl Storm {
     pub fn repeat(&mut self, which: usize) {
         let Some(at) = which.checked_rem(self.recent.len()) else { return };
         let mut input = self.recent[at].clone();
-        if let Input::Node { listed, .. } | Input::Pod { listed, .. } = &mut input {
+        if let EvictionInput::NodeApplied { listed, .. } | EvictionInput::PodApplied { listed, .. } =
+            &mut input
+        {
             *listed = false;
         }
         self.engine.handle(input, self.cluster.clock());
@@ -183,13 +198,14 @@ impl Storm {
                 continue;
             }
             let Some((emitted, _, input)) = stream.items.pop_front() else { continue };
-            if matches!(input, Input::NodesEnd | Input::PodsEnd) {
+            if matches!(input, EvictionInput::NodeListCompleted | EvictionInput::PodListCompleted) {
                 stream.listing = false;
             }
             if !stream.listing {
                 stream.heard = Some(emitted);
             }
-            let repeatable = matches!(input, Input::Node { .. } | Input::Pod { .. });
+            let repeatable =
+                matches!(input, EvictionInput::NodeApplied { .. } | EvictionInput::PodApplied { .. });
             if repeatable {
                 self.recent.truncate(7);
                 self.recent.push_front(input.clone());
@@ -242,7 +258,7 @@ impl Storm {
 
     fn next_moment(&self) -> Option<i64> {
         let now = self.cluster.now;
-        let wake = self.engine.wake_at().map(Mono::as_micros);
+        let wake = self.engine.next_wakeup().map(Mono::as_micros);
         let streams = [&self.nodes, &self.pods].into_iter().filter(|_| !self.deaf);
         let audible = streams.filter_map(|stream| stream.items.front().map(|(_, audible, _)| *audible));
         let flight = |flight: &Flight| if flight.answer.is_none() { flight.commits } else { flight.answers };
@@ -251,7 +267,7 @@ impl Storm {
     }
 
     /// What the engine was not told yet.
-    pub fn unheard(&self) -> Vec<Input> {
+    pub fn unheard(&self) -> Vec<EvictionInput> {
         let items = self.nodes.items.iter().chain(&self.pods.items);
         items.map(|(.., input)| input.clone()).collect()
     }
@@ -263,7 +279,7 @@ impl Storm {
 }
 
 impl Stream {
-    fn list(&mut self, now: i64, begin: Input, items: Vec<Input>, end: Input) {
+    fn list(&mut self, now: i64, begin: EvictionInput, items: Vec<EvictionInput>, end: EvictionInput) {
         self.items.clear();
         (self.listing, self.stalled) = (true, false);
         let listed = [begin].into_iter().chain(items).chain([end]);
@@ -271,6 +287,11 @@ impl Stream {
     }
 }
 
-fn is_about_nodes(input: &Input) -> bool {
-    matches!(input, Input::Node { .. } | Input::NodeGone { .. } | Input::NodeUnreadable { .. })
+fn is_about_nodes(input: &EvictionInput) -> bool {
+    matches!(
+        input,
+        EvictionInput::NodeApplied { .. }
+            | EvictionInput::NodeDeleted { .. }
+            | EvictionInput::NodeUndecodable { .. }
+    )
 }

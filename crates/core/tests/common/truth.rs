@@ -1,7 +1,7 @@
 //! Nodes and pods as they are, since when.
 
 use taintward_core::fact::PodFact;
-use taintward_core::names::Uid;
+use taintward_core::identity::Uid;
 use taintward_core::taint::Taint;
 
 #[derive(Clone, Debug)]

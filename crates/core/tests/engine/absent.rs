@@ -2,23 +2,25 @@
 
 use crate::common::bears;
 use crate::common::script::{Script, at, failed, node, pod, reference, well};
-use taintward_core::effect::Failure;
-use taintward_core::engine::{ConditionPolicy, Config, Effect, Input, Notice, Reading};
-use taintward_core::names::{NodeName, PodName, Uid};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{
+    DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput, EvictionNotice, LiveRead,
+};
+use taintward_core::identity::{NodeName, PodName, Uid};
 
-fn never() -> Config {
-    Config { condition: ConditionPolicy::Never, ..Config::default() }
+fn never() -> EvictionConfig {
+    EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() }
 }
 
 /// A node that the watch knows is said not to be there, by one read or for half a minute.
 #[test]
 fn d3_a_read_that_finds_no_node_forgets_no_eviction() {
     for lasts in [0.0, 30.0] {
-        let mut script = Script::tainted(Config::default(), pod("p", 40, &[]));
+        let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
         let mut first = true;
         script.run(70.0, |when, effect| match effect {
-            Effect::Confirm { .. } if std::mem::take(&mut first) || when < 1.0 + lasts => {
-                (failed(effect, at(when).mono, Failure::NotFound), 0.0)
+            EvictionEffect::ReadNode { .. } if std::mem::take(&mut first) || when < 1.0 + lasts => {
+                (failed(effect, at(when).mono, ApiFailure::NotFound), 0.0)
             }
             other => (well(other, at(when).mono), 0.0),
         });
@@ -31,20 +33,27 @@ fn d3_a_read_that_finds_no_node_forgets_no_eviction() {
 #[test]
 fn d3_a_write_that_finds_no_pod_is_followed_by_a_look() {
     for which in 0..2 {
-        let mut script = Script::tainted(Config::default(), pod("p", 40, &[]));
+        let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
         let mut first = true;
         script.run(10.0, |when, effect| match effect {
-            Effect::Mark { .. } if which == 0 && std::mem::take(&mut first) => {
-                (failed(effect, at(when).mono, Failure::NotFound), 0.0)
+            EvictionEffect::SetDisruptionTarget { .. } if which == 0 && std::mem::take(&mut first) => {
+                (failed(effect, at(when).mono, ApiFailure::NotFound), 0.0)
             }
-            Effect::Delete { .. } if which == 1 && std::mem::take(&mut first) => {
-                (failed(effect, at(when).mono, Failure::NotFound), 0.0)
+            EvictionEffect::DeletePod { .. } if which == 1 && std::mem::take(&mut first) => {
+                (failed(effect, at(when).mono, ApiFailure::NotFound), 0.0)
             }
             other => (well(other, at(when).mono), 0.0),
         });
         assert!(!script.deletes().is_empty(), "{which}");
-        assert!(script.notices.iter().any(|notice| matches!(notice, Notice::Evicted { .. })), "{which}");
-        assert_eq!(script.times(|effect| matches!(effect, Effect::Look { .. })).len(), 1, "{which}");
+        assert!(
+            script.notices.iter().any(|notice| matches!(notice, EvictionNotice::Evicted { .. })),
+            "{which}"
+        );
+        assert_eq!(
+            script.times(|effect| matches!(effect, EvictionEffect::ReadPod { .. })).len(),
+            1,
+            "{which}"
+        );
     }
 }
 
@@ -53,29 +62,37 @@ fn d3_a_write_that_finds_no_pod_is_followed_by_a_look() {
 fn te_15_a_look_that_finds_no_pod_forgets_it() {
     let mut script = Script::tainted(never(), pod("p", 40, &[]));
     script.run(60.0, |when, effect| match effect {
-        Effect::Delete { .. } => (failed(effect, at(when).mono, Failure::NotFound), 0.0),
-        Effect::Look { pod, .. } => {
-            (Input::Looked { pod: pod.clone(), result: Ok(Reading::Absent), half_deleted: false }, 0.0)
-        }
+        EvictionEffect::DeletePod { .. } => (failed(effect, at(when).mono, ApiFailure::NotFound), 0.0),
+        EvictionEffect::ReadPod { pod, .. } => (
+            EvictionInput::PodRead { pod: pod.clone(), result: Ok(LiveRead::NotFound), half_deleted: false },
+            0.0,
+        ),
         other => (well(other, at(when).mono), 0.0),
     });
-    assert_eq!((script.deletes().len(), script.engine.census().pods), (1, 0));
+    assert_eq!((script.deletes().len(), script.engine.stats().pods), (1, 0));
 }
 
 #[test]
 fn d4_a_look_that_finds_a_successor_on_the_same_node_takes_it_for_another_pod() {
     let mut script = Script::tainted(never(), pod("p", 40, &[]));
     script.run(60.0, |when, effect| match effect {
-        Effect::Delete { .. } => (failed(effect, at(when).mono, Failure::Conflict), 0.0),
-        Effect::Look { pod: it, .. } => {
+        EvictionEffect::DeletePod { .. } => (failed(effect, at(when).mono, ApiFailure::Conflict), 0.0),
+        EvictionEffect::ReadPod { pod: it, .. } => {
             let mut successor = pod("q", 99, &[bears("k", None)]);
             successor.name = PodName::new("default", "p");
-            (Input::Looked { pod: it.clone(), result: Ok(Reading::Is(successor)), half_deleted: false }, 0.0)
+            (
+                EvictionInput::PodRead {
+                    pod: it.clone(),
+                    result: Ok(LiveRead::Found(successor)),
+                    half_deleted: false,
+                },
+                0.0,
+            )
         }
         other => (well(other, at(when).mono), 0.0),
     });
     assert_eq!(script.deletes().len(), 1);
-    assert_eq!((script.engine.census().pods, script.engine.census().in_hand), (1, 0));
+    assert_eq!((script.engine.stats().pods, script.engine.stats().in_hand), (1, 0));
     assert!(script.engine.explain(&reference("q"), at(60.0)).is_some());
     assert!(script.engine.explain(&reference("p"), at(60.0)).is_none());
 }
@@ -84,15 +101,18 @@ fn d4_a_look_that_finds_a_successor_on_the_same_node_takes_it_for_another_pod() 
 #[test]
 fn d5_an_answer_about_the_node_before_this_one_confirms_nothing() {
     let mut script = Script::tainted(never(), pod("p", 40, &[]));
-    let Some(Effect::Confirm { .. }) = script.next() else { panic!("the node is read first") };
-    script.tell(1.1, Input::NodeGone { name: NodeName::new("n"), uid: None });
+    let Some(EvictionEffect::ReadNode { .. }) = script.next() else { panic!("the node is read first") };
+    script.tell(1.1, EvictionInput::NodeDeleted { name: NodeName::new("n"), uid: None });
     let mut replaced = node(101, &[("k", None)]);
     replaced.uid = Uid::new("another");
-    script.tell(1.2, Input::Node { fact: replaced, listed: false });
+    script.tell(1.2, EvictionInput::NodeApplied { fact: replaced, listed: false });
     // Sent after the new node became known, by a clock that is not to be relied on for this.
-    let old = Ok(Reading::Is(node(100, &[("k", None)])));
-    script.tell(1.3, Input::Confirmed { node: NodeName::new("n"), sent: at(1.3).mono, result: old });
-    assert!(matches!(script.next(), Some(Effect::Confirm { .. })), "{:?}", script.asked);
+    let old = Ok(LiveRead::Found(node(100, &[("k", None)])));
+    script.tell(
+        1.3,
+        EvictionInput::NodeConfirmed { node: NodeName::new("n"), sent: at(1.3).mono, result: old },
+    );
+    assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })), "{:?}", script.asked);
 }
 
 /// When it was known to be due is not forgotten when the pod's rank changes: the latency metric and S2 count from it.
@@ -101,10 +121,10 @@ fn d9_when_it_was_known_to_be_due_outlives_a_change_of_its_rank() {
     let mut script = Script::tainted(never(), pod("p", 40, &[]));
     let mut ranked = pod("p", 41, &[]);
     ranked.priority = 7;
-    script.tell(3.0, Input::Pod { fact: ranked, listed: false });
+    script.tell(3.0, EvictionInput::PodApplied { fact: ranked, listed: false });
     script.run(4.0, |when, effect| (well(effect, at(when).mono), 0.0));
     let known = script.notices.iter().find_map(|notice| match notice {
-        Notice::Evicted { grounds, .. } => Some(grounds.known_due),
+        EvictionNotice::Evicted { reason, .. } => Some(reason.known_due),
         _ => None,
     });
     assert_eq!(known, Some(at(1.0).mono));

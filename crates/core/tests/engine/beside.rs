@@ -1,34 +1,34 @@
 //! P39: another taint eviction controller at work beside this one is noticed, and nobody else is taken for it.
 
 use crate::common::script::{Script, at, failed, pod, reference, well};
-use taintward_core::effect::Failure;
-use taintward_core::engine::{Config, Effect, Input, Notice};
-use taintward_core::fact::{PodFact, Standing};
-use taintward_core::names::Version;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput, EvictionNotice};
+use taintward_core::fact::{PodFact, PodLifePhase};
+use taintward_core::identity::ResourceVersion;
 
 /// The pod, marked, as the watch tells it.
-fn told(version: u64, by_another: bool, standing: Standing) -> Input {
+fn told(version: u64, by_another: bool, standing: PodLifePhase) -> EvictionInput {
     let fact = PodFact { marked: true, marked_by_another: by_another, standing, ..pod("p", version, &[]) };
-    Input::Pod { fact, listed: false }
+    EvictionInput::PodApplied { fact, listed: false }
 }
 
 /// What was noticed of another: marks, deletions.
 fn signs(script: &Script) -> (usize, usize) {
-    let all = |kind: fn(&Notice) -> bool| script.notices.iter().filter(|notice| kind(notice)).count();
-    let marks = all(|notice| matches!(notice, Notice::ForeignMark { .. }));
-    (marks, all(|notice| matches!(notice, Notice::Overtaken { .. })))
+    let all = |kind: fn(&EvictionNotice) -> bool| script.notices.iter().filter(|notice| kind(notice)).count();
+    let marks = all(|notice| matches!(notice, EvictionNotice::OtherControllerDetected { .. }));
+    (marks, all(|notice| matches!(notice, EvictionNotice::EvictedByOther { .. })))
 }
 
 /// Runs for two seconds; with the first DELETE the watch tells `news`, and `answer` is what becomes of it.
-fn at_our_delete(news: &[Input], answer: Result<(), Failure>) -> Script {
-    let mut script = Script::tainted(Config::default(), pod("p", 40, &[]));
+fn at_our_delete(news: &[EvictionInput], answer: Result<(), ApiFailure>) -> Script {
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
     let mut first = true;
     let mut heard = Vec::new();
     script.run(1.5, |when, effect| match effect {
-        Effect::Delete { pod, .. } if first => {
+        EvictionEffect::DeletePod { pod, .. } if first => {
             first = false;
             heard = news.to_vec();
-            (Input::Deleted { pod: pod.clone(), result: answer }, 0.6)
+            (EvictionInput::Deleted { pod: pod.clone(), result: answer }, 0.6)
         }
         other => (well(other, at(when).mono), 0.0),
     });
@@ -36,25 +36,25 @@ fn at_our_delete(news: &[Input], answer: Result<(), Failure>) -> Script {
         script.tell(1.55, news);
     }
     script.run(3.0, |when, effect| match effect {
-        Effect::Look { .. } => (failed(effect, at(when).mono, Failure::NotFound), 0.0),
+        EvictionEffect::ReadPod { .. } => (failed(effect, at(when).mono, ApiFailure::NotFound), 0.0),
         other => (well(other, at(when).mono), 0.0),
     });
     script
 }
 
-const TERMINATING: Standing = Standing::Terminating;
+const TERMINATING: PodLifePhase = PodLifePhase::Terminating;
 
 #[test]
 fn a_mark_of_another_is_told_once_whoever_was_first() {
     for ours_first in [false, true] {
-        let mut script = Script::new(Config::default());
-        script.tell(1.0, Input::Pod { fact: pod("p", 10, &[]), listed: false });
+        let mut script = Script::new(EvictionConfig::default());
+        script.tell(1.0, EvictionInput::PodApplied { fact: pod("p", 10, &[]), listed: false });
         if ours_first {
-            script.tell(1.1, told(11, false, Standing::Live));
+            script.tell(1.1, told(11, false, PodLifePhase::Live));
         }
-        script.tell(1.2, told(12, true, Standing::Live));
+        script.tell(1.2, told(12, true, PodLifePhase::Live));
         script.tell(1.3, told(13, true, TERMINATING));
-        script.notices = script.engine.notices();
+        script.notices = script.engine.take_notices();
         assert_eq!(signs(&script), (1, 0));
     }
 }
@@ -62,14 +62,16 @@ fn a_mark_of_another_is_told_once_whoever_was_first() {
 /// Our own request to mark it is out, and comes second.
 #[test]
 fn a_mark_of_another_is_told_while_ours_is_on_its_way() {
-    let mut script = Script::tainted(Config::default(), pod("p", 40, &[]));
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
     script.run(1.5, |when, effect| match effect {
-        Effect::Mark { .. } => (failed(effect, at(when).mono, Failure::Conflict), 0.9),
+        EvictionEffect::SetDisruptionTarget { .. } => {
+            (failed(effect, at(when).mono, ApiFailure::Conflict), 0.9)
+        }
         other => (well(other, at(when).mono), 0.0),
     });
-    script.tell(1.5, told(41, true, Standing::Live));
+    script.tell(1.5, told(41, true, PodLifePhase::Live));
     script.run(3.0, |when, effect| match effect {
-        Effect::Look { .. } => (failed(effect, at(when).mono, Failure::NotFound), 0.0),
+        EvictionEffect::ReadPod { .. } => (failed(effect, at(when).mono, ApiFailure::NotFound), 0.0),
         other => (well(other, at(when).mono), 0.0),
     });
     assert_eq!(signs(&script), (1, 0));
@@ -78,24 +80,24 @@ fn a_mark_of_another_is_told_while_ours_is_on_its_way() {
 /// Neither ours, nor our replica's, nor a predecessor's; nor one that was found, which may be older than we are.
 #[test]
 fn no_other_mark_is_taken_for_it() {
-    let mut script = Script::new(Config::default());
-    script.tell(1.0, Input::Pod { fact: pod("p", 10, &[]), listed: false });
-    script.tell(1.1, told(11, false, Standing::Live));
-    let Input::Pod { fact, .. } = told(12, true, Standing::Live) else { unreachable!() };
-    script.tell(1.2, Input::PodsBegin { silent_since: None });
-    script.tell(1.2, Input::Pod { fact, listed: true });
-    script.tell(1.2, Input::PodsEnd);
-    script.tell(1.3, told(13, true, Standing::Live));
-    script.notices = script.engine.notices();
+    let mut script = Script::new(EvictionConfig::default());
+    script.tell(1.0, EvictionInput::PodApplied { fact: pod("p", 10, &[]), listed: false });
+    script.tell(1.1, told(11, false, PodLifePhase::Live));
+    let EvictionInput::PodApplied { fact, .. } = told(12, true, PodLifePhase::Live) else { unreachable!() };
+    script.tell(1.2, EvictionInput::PodListStarted { silent_since: None });
+    script.tell(1.2, EvictionInput::PodApplied { fact, listed: true });
+    script.tell(1.2, EvictionInput::PodListCompleted);
+    script.tell(1.3, told(13, true, PodLifePhase::Live));
+    script.notices = script.engine.take_notices();
     assert_eq!(signs(&script), (0, 0));
 }
 
 #[test]
 fn who_deletes_before_us_what_we_marked_is_told() {
-    let gone = [Input::PodGone { pod: reference("p") }];
+    let gone = [EvictionInput::PodDeleted { pod: reference("p") }];
     let going = [told(300, false, TERMINATING)];
     for news in [&gone, &going] {
-        for failure in [Failure::NotFound, Failure::Conflict] {
+        for failure in [ApiFailure::NotFound, ApiFailure::Conflict] {
             let script = at_our_delete(news, Err(failure));
             assert_eq!(signs(&script), (0, 1), "{news:?} {failure:?}");
             // The answer may be there before the watch says so.
@@ -107,11 +109,11 @@ fn who_deletes_before_us_what_we_marked_is_told() {
 
 #[test]
 fn our_own_deletions_are_ours() {
-    let gone = Input::PodGone { pod: reference("p") };
+    let gone = EvictionInput::PodDeleted { pod: reference("p") };
     let going = told(300, false, TERMINATING);
     for news in [vec![gone.clone()], vec![going.clone()], vec![going, gone], vec![]] {
         // Accepted; or unanswered, and perhaps carried out.
-        for answer in [Ok(()), Err(Failure::Unavailable)] {
+        for answer in [Ok(()), Err(ApiFailure::Unavailable)] {
             let script = at_our_delete(&news, answer);
             assert_eq!(signs(&script), (0, 0), "{news:?} {answer:?}");
         }
@@ -122,20 +124,21 @@ fn our_own_deletions_are_ours() {
 #[test]
 fn who_says_why_is_somebody_else() {
     let mut fact = pod("p", 300, &[]);
-    (fact.standing, fact.version) = (TERMINATING, Some(Version(300)));
-    let script = at_our_delete(&[Input::Pod { fact, listed: false }], Err(Failure::Conflict));
+    (fact.standing, fact.version) = (TERMINATING, Some(ResourceVersion(300)));
+    let script =
+        at_our_delete(&[EvictionInput::PodApplied { fact, listed: false }], Err(ApiFailure::Conflict));
     assert_eq!(signs(&script), (0, 0));
 }
 
 /// Where something else went wrong first, there was time for anybody to delete it.
 #[test]
 fn after_a_refusal_a_deletion_says_nothing() {
-    let mut script = Script::tainted(Config::default(), pod("p", 40, &[]));
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
     script.run(1.5, |when, effect| match effect {
-        Effect::Delete { .. } => (failed(effect, at(when).mono, Failure::Rejected), 0.0),
+        EvictionEffect::DeletePod { .. } => (failed(effect, at(when).mono, ApiFailure::Rejected), 0.0),
         other => (well(other, at(when).mono), 0.0),
     });
-    script.tell(1.51, Input::PodGone { pod: reference("p") });
-    script.notices.extend(script.engine.notices());
+    script.tell(1.51, EvictionInput::PodDeleted { pod: reference("p") });
+    script.notices.extend(script.engine.take_notices());
     assert_eq!(signs(&script), (0, 0));
 }

@@ -2,8 +2,8 @@
 
 use crate::common::{World, bears, seconds};
 use crate::one_node;
-use taintward_core::engine::{Input, Notice};
-use taintward_core::taint::Effect as TaintEffect;
+use taintward_core::eviction::{EvictionInput, EvictionNotice};
+use taintward_core::taint::TaintEffect;
 use taintward_core::time::Span;
 
 #[test]
@@ -52,7 +52,7 @@ fn te_13_untainted_in_time_stays_and_says_so() {
     world.untaint("n1", "k");
     world.pass(seconds(1000.0));
     assert!(world.left().is_empty());
-    assert!(world.notices.contains(&Notice::CountdownCancelled { pod }));
+    assert!(world.notices.contains(&EvictionNotice::CountdownCancelled { pod }));
     // A new taint starts a full new window.
     world.taint("n1", "k");
     let due = world.now + seconds(60.0);
@@ -281,10 +281,10 @@ fn l4_a_list_in_between_moves_no_countdown_and_holds_nobody_back() {
             let start = world.now;
             world.pass(seconds(60.0));
             world.hear();
-            let before = (world.engine.census(), world.notices.len());
+            let before = (world.engine.stats(), world.notices.len());
             // A whole list of what is known already.
             world.list(false);
-            assert_eq!((world.engine.census(), world.notices.len()), before);
+            assert_eq!((world.engine.stats(), world.notices.len()), before);
             // Another, in the middle of which a pod is due, and a third one vanishes whose deletion was lost.
             world.pass(seconds(30.0));
             world.hear();
@@ -292,8 +292,8 @@ fn l4_a_list_in_between_moves_no_countdown_and_holds_nobody_back() {
             world.remove_pod("vanished");
             world.wire.clear();
             let silent_since = Some(world.clock().mono);
-            world.engine.handle(Input::NodesBegin { silent_since }, world.clock());
-            world.engine.handle(Input::PodsBegin { silent_since }, world.clock());
+            world.engine.handle(EvictionInput::NodeListStarted { silent_since }, world.clock());
+            world.engine.handle(EvictionInput::PodListStarted { silent_since }, world.clock());
             world.deaf = false;
             assert!(world.engine.is_synced());
             world.pass(seconds(9.999));
@@ -339,7 +339,7 @@ fn te_16_and_te_44_news_of_a_pod_whose_node_is_not_tainted_any_more_plans_nothin
     world.edit_pod("p", |fact| fact.tolerations[0].seconds = Some(1));
     world.pass(seconds(1000.0));
     assert!(world.left().is_empty());
-    assert_eq!(world.engine.census().counting, 0);
+    assert_eq!(world.engine.stats().counting, 0);
 }
 
 #[test]

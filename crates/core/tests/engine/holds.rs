@@ -2,10 +2,10 @@
 
 use crate::common::{World, bears, seconds};
 use crate::one_node;
-use taintward_core::engine::{Effect, Input, Notice};
+use taintward_core::eviction::{EvictionEffect, EvictionInput, EvictionNotice};
 use taintward_core::fact::PodFact;
 use taintward_core::time::{Mono, Span};
-use taintward_core::verdict::{Outcome, Stay};
+use taintward_core::verdict::{Outcome, StayReason};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
@@ -15,9 +15,10 @@ fn patience(for_seconds: Option<i64>) -> impl FnOnce(&mut PodFact) {
 }
 
 /// Notices about single pods, since the last call.
-fn spoken(world: &mut World) -> Vec<Notice> {
-    let single =
-        |notice: &Notice| !matches!(notice, Notice::CountdownsHeld { .. } | Notice::CountdownsGoOn { .. });
+fn spoken(world: &mut World) -> Vec<EvictionNotice> {
+    let single = |notice: &EvictionNotice| {
+        !matches!(notice, EvictionNotice::CountdownsHeld { .. } | EvictionNotice::CountdownsResumed { .. })
+    };
     world.notices.drain(..).filter(single).collect()
 }
 
@@ -131,7 +132,10 @@ fn nl_48_a_taint_removed_and_put_on_again_starts_afresh() {
         world.hold(true);
         world.pass(seconds(500.0));
         world.untaint("n1", NOT_READY);
-        assert!(spoken(&mut world).contains(&Notice::CountdownCancelled { pod }), "it does not go any more");
+        assert!(
+            spoken(&mut world).contains(&EvictionNotice::CountdownCancelled { pod }),
+            "it does not go any more"
+        );
         if in_the_hold {
             world.taint("n1", NOT_READY);
         }
@@ -232,11 +236,11 @@ fn nl_48_a_restart_forgets_what_was_held_before_and_holds_what_it_is_told_to() {
 
 #[test]
 fn nl_48_and_s9_a_pod_marked_and_not_deleted_loses_its_mark() {
-    use taintward_core::effect::Failure;
+    use taintward_core::api_error::ApiFailure;
     let mut world = one_node();
     world.add_pod("p", "n1", &[]);
     // The mark succeeds; the DELETE is refused.
-    world.faults = [None, None, Some(Failure::Rejected)].into();
+    world.faults = [None, None, Some(ApiFailure::Rejected)].into();
     world.taint("n1", UNREACHABLE);
     assert!(world.left().is_empty() && world.pods["p"].fact.marked);
     world.hold(true);
@@ -246,14 +250,18 @@ fn nl_48_and_s9_a_pod_marked_and_not_deleted_loses_its_mark() {
     assert_eq!(world.effects.len(), asked);
     world.hold(false);
     assert_eq!(world.left(), ["p"]);
-    let marks = world.effects.iter().filter(|effect| matches!(effect, Effect::Mark { .. })).count();
+    let marks = world
+        .effects
+        .iter()
+        .filter(|effect| matches!(effect, EvictionEffect::SetDisruptionTarget { .. }))
+        .count();
     assert_eq!(marks, 2, "marked again before it went");
 }
 
 /// A pod whose mark is on its way when the hold begins: marked, not deleted, and the mark withdrawn.
 #[test]
 fn nl_48_an_eviction_under_way_stops_at_its_next_step() {
-    use taintward_core::engine::{Lane, Reading};
+    use taintward_core::eviction::{Lane, LiveRead};
     let mut world = one_node();
     world.add_pod("p", "n1", &[]);
     world.deaf = true;
@@ -262,18 +270,24 @@ fn nl_48_an_eviction_under_way_stops_at_its_next_step() {
     world.deaf = false;
     let now = world.clock();
     world.engine.handle(told, now);
-    let Some(Effect::Confirm { node }) = world.engine.next(Lane::All, now) else { panic!("it is due") };
-    let result = Ok(Reading::Is(world.node_fact("n1").expect("it is there")));
-    world.engine.handle(Input::Confirmed { node, sent: now.mono, result }, now);
-    let Some(Effect::Mark { pod, .. }) = world.engine.next(Lane::All, now) else {
+    let Some(EvictionEffect::ReadNode { node }) = world.engine.next_effect(Lane::All, now) else {
+        panic!("it is due")
+    };
+    let result = Ok(LiveRead::Found(world.node_fact("n1").expect("it is there")));
+    world.engine.handle(EvictionInput::NodeConfirmed { node, sent: now.mono, result }, now);
+    let Some(EvictionEffect::SetDisruptionTarget { pod, .. }) = world.engine.next_effect(Lane::All, now)
+    else {
         panic!("it is marked first")
     };
-    world.engine.handle(Input::Hold(true), now);
-    world.engine.handle(Input::Marked { pod: pod.clone(), result: Ok(None) }, now);
-    assert!(matches!(world.engine.next(Lane::All, now), Some(Effect::Unmark { .. })));
-    world.engine.handle(Input::Unmarked { pod, result: Ok(()) }, now);
-    assert_eq!(world.engine.next(Lane::All, now), None);
-    assert_eq!((world.engine.census().held, world.engine.census().in_hand), (1, 0));
+    world.engine.handle(EvictionInput::CountdownHold(true), now);
+    world.engine.handle(EvictionInput::Marked { pod: pod.clone(), result: Ok(None) }, now);
+    assert!(matches!(
+        world.engine.next_effect(Lane::All, now),
+        Some(EvictionEffect::ClearDisruptionTarget { .. })
+    ));
+    world.engine.handle(EvictionInput::Unmarked { pod, result: Ok(()) }, now);
+    assert_eq!(world.engine.next_effect(Lane::All, now), None);
+    assert_eq!((world.engine.stats().held, world.engine.stats().in_hand), (1, 0));
 }
 
 #[test]
@@ -289,18 +303,18 @@ fn nl_48_it_is_told_once_each_time_and_of_nobody_twice() {
     world.notices.clear();
     world.hold(true);
     world.hold(true);
-    assert_eq!(world.notices, [Notice::CountdownsHeld { pods: 3 }]);
+    assert_eq!(world.notices, [EvictionNotice::CountdownsHeld { pods: 3 }]);
     world.notices.clear();
     world.pass(seconds(100.0));
     let late = world.add_pod("late", "n1", &[bears(NOT_READY, Some(60))]);
-    assert_eq!((world.notices.len(), world.engine.census().held), (0, 4));
-    assert_eq!((world.engine.census().counting, world.engine.census().due), (0, 0));
+    assert_eq!((world.notices.len(), world.engine.stats().held), (0, 4));
+    assert_eq!((world.engine.stats().counting, world.engine.stats().due), (0, 0));
     let until = Mono::from_micros(world.now + seconds(60.0));
     world.hold(false);
     world.hold(false);
-    let go_on = Notice::CountdownsGoOn { held: Span::from_secs(100), pods: 4 };
-    assert_eq!(world.notices, [go_on, Notice::CountdownStarted { pod: late, until }]);
-    assert_eq!((world.engine.census().counting, world.engine.census().held), (4, 0));
+    let go_on = EvictionNotice::CountdownsResumed { held: Span::from_secs(100), pods: 4 };
+    assert_eq!(world.notices, [go_on, EvictionNotice::CountdownStarted { pod: late, until }]);
+    assert_eq!((world.engine.stats().counting, world.engine.stats().held), (4, 0));
 }
 
 /// Who was due already, because nobody pulled (an observer, a follower), is not said to be due once more.
@@ -313,19 +327,19 @@ fn nl_48_who_was_due_before_is_due_again_without_a_word() {
     world.deaf = false;
     let told = world.wire.pop_front().expect("the taint");
     world.engine.handle(told, world.clock());
-    assert!(matches!(world.engine.notices().last(), Some(Notice::BecameDue { .. })));
+    assert!(matches!(world.engine.take_notices().last(), Some(EvictionNotice::BecameDue { .. })));
     world.held.set(true, world.now);
-    world.engine.handle(Input::Hold(true), world.clock());
-    assert_eq!((world.engine.census().due, world.engine.census().held), (0, 1));
-    assert_eq!(world.engine.census().oldest_due, None);
+    world.engine.handle(EvictionInput::CountdownHold(true), world.clock());
+    assert_eq!((world.engine.stats().due, world.engine.stats().held), (0, 1));
+    assert_eq!(world.engine.stats().oldest_due, None);
     world.now += seconds(30.0);
     world.held.set(false, world.now);
-    world.engine.handle(Input::Hold(false), world.clock());
-    let told = world.engine.notices();
-    assert!(!told.iter().any(|notice| matches!(notice, Notice::BecameDue { .. })), "{told:?}");
-    assert_eq!((world.engine.census().due, world.engine.census().held), (1, 0));
+    world.engine.handle(EvictionInput::CountdownHold(false), world.clock());
+    let told = world.engine.take_notices();
+    assert!(!told.iter().any(|notice| matches!(notice, EvictionNotice::BecameDue { .. })), "{told:?}");
+    assert_eq!((world.engine.stats().due, world.engine.stats().held), (1, 0));
     let (_, verdict, _) = world.engine.explain(&pod, world.clock()).expect("it is there");
-    assert_eq!(verdict.outcome, Outcome::Goes { due: world.clock().mono });
+    assert_eq!(verdict.outcome, Outcome::Leaves { due: world.clock().mono });
     world.work();
     assert_eq!(world.left(), ["p"]);
 }
@@ -343,11 +357,11 @@ fn nl_48_an_explanation_says_what_is_held_and_what_was() {
     let since = world.clock().mono;
     world.pass(seconds(30.0));
     let verdict = explain(&world);
-    assert_eq!((verdict.outcome, verdict.decisive), (Outcome::Stays(Stay::Held), None));
+    assert_eq!((verdict.outcome, verdict.decisive), (Outcome::Stays(StayReason::OnHold), None));
     assert_eq!((verdict.reasons[0].is_held, verdict.reasons[0].due), (true, None));
     assert_eq!(world.engine.held_since(), Some(since));
     assert_eq!(
-        (world.engine.pending().count(), world.engine.wake_at()),
+        (world.engine.pending().count(), world.engine.next_wakeup()),
         (0, None),
         "nothing happens by itself"
     );
@@ -356,11 +370,11 @@ fn nl_48_an_explanation_says_what_is_held_and_what_was() {
     let until = Mono::from_micros(start + seconds(90.0));
     assert_eq!((verdict.outcome, verdict.decisive), (Outcome::StaysUntil(until), Some(0)));
     let reason = verdict.reasons[0];
-    assert_eq!((reason.is_held, reason.spent), (false, Span::from_secs(30)));
+    assert_eq!((reason.is_held, reason.held), (false, Span::from_secs(30)));
     assert_eq!(reason.start.at, Mono::from_micros(start), "S4: a start never changes");
     world.pass(seconds(60.0));
     let grounds = world.notices.iter().find_map(|notice| match notice {
-        Notice::Evicted { grounds, .. } => Some(grounds),
+        EvictionNotice::Evicted { reason, .. } => Some(reason),
         _ => None,
     });
     let grounds = grounds.expect("it went");

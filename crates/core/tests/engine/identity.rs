@@ -2,8 +2,8 @@
 
 use crate::common::{World, bears, seconds};
 use crate::one_node;
-use taintward_core::engine::{ConditionPolicy, Config, Effect};
-use taintward_core::fact::{Owner, Standing};
+use taintward_core::eviction::{DisruptionConditionPolicy, EvictionConfig, EvictionEffect};
+use taintward_core::fact::{PodLifePhase, PodOwnerKind};
 
 #[test]
 fn d4_the_successor_of_the_same_name_is_somebody_else() {
@@ -32,7 +32,9 @@ fn d4_a_successor_not_yet_heard_of_is_not_touched() {
     // Only the node's event arrives; the pod's are late.
     let node = world.node_fact("n1").expect("the node");
     let clock = world.clock();
-    world.engine.handle(taintward_core::engine::Input::Node { fact: node, listed: false }, clock);
+    world
+        .engine
+        .handle(taintward_core::eviction::EvictionInput::NodeApplied { fact: node, listed: false }, clock);
     world.work();
     assert!(world.left().is_empty());
     world.deaf = false;
@@ -52,10 +54,14 @@ fn d5_a_taint_that_is_gone_by_the_live_read_evicts_nobody() {
     world.add_pod("p", "n1", &[]);
     let pod = world.pods["p"].fact.clone();
     let clock = world.clock();
-    world.engine.handle(taintward_core::engine::Input::Node { fact: stale, listed: false }, clock);
-    world.engine.handle(taintward_core::engine::Input::Pod { fact: pod, listed: false }, clock);
+    world
+        .engine
+        .handle(taintward_core::eviction::EvictionInput::NodeApplied { fact: stale, listed: false }, clock);
+    world
+        .engine
+        .handle(taintward_core::eviction::EvictionInput::PodApplied { fact: pod, listed: false }, clock);
     world.work();
-    assert!(matches!(world.effects[..], [Effect::Confirm { .. }]), "{:?}", world.effects);
+    assert!(matches!(world.effects[..], [EvictionEffect::ReadNode { .. }]), "{:?}", world.effects);
     assert!(world.left().is_empty());
 }
 
@@ -68,7 +74,8 @@ fn d5_one_read_serves_all_pods_of_a_node_and_an_old_one_none() {
     world.taint("n1", "k");
     world.pass(seconds(20.0));
     assert_eq!(world.left().len(), 50);
-    let confirms = world.effects.iter().filter(|effect| matches!(effect, Effect::Confirm { .. })).count();
+    let confirms =
+        world.effects.iter().filter(|effect| matches!(effect, EvictionEffect::ReadNode { .. })).count();
     assert_eq!(confirms, 2);
 }
 
@@ -76,9 +83,9 @@ fn d5_one_read_serves_all_pods_of_a_node_and_an_old_one_none() {
 fn d6_finished_terminating_and_mirror_pods_are_left_alone() {
     let mut world = one_node();
     world.add_pod("finished", "n1", &[]);
-    world.edit_pod("finished", |fact| fact.standing = Standing::Finished);
+    world.edit_pod("finished", |fact| fact.standing = PodLifePhase::Finished);
     world.add_pod("terminating", "n1", &[]);
-    world.edit_pod("terminating", |fact| fact.standing = Standing::Terminating);
+    world.edit_pod("terminating", |fact| fact.standing = PodLifePhase::Terminating);
     world.add_pod("mirror", "n1", &[]);
     world.edit_pod("mirror", |fact| fact.mirror = true);
     world.taint("n1", "k");
@@ -91,8 +98,11 @@ fn te_30_condition_first_then_delete_with_the_version_that_came_of_it() {
     let mut world = one_node();
     world.add_pod("p", "n1", &[]);
     world.taint("n1", "k");
-    let [Effect::Confirm { .. }, Effect::Mark { pod: marked, .. }, Effect::Delete { pod, version, .. }] =
-        &world.effects[..]
+    let [
+        EvictionEffect::ReadNode { .. },
+        EvictionEffect::SetDisruptionTarget { pod: marked, .. },
+        EvictionEffect::DeletePod { pod, version, .. },
+    ] = &world.effects[..]
     else {
         panic!("{:?}", world.effects)
     };
@@ -104,7 +114,7 @@ fn te_30_condition_first_then_delete_with_the_version_that_came_of_it() {
 fn s1_a_change_not_yet_heard_of_is_not_deleted_over() {
     for edit in [
         |fact: &mut taintward_core::fact::PodFact| fact.tolerations = vec![bears("k", None)],
-        |fact: &mut taintward_core::fact::PodFact| fact.standing = Standing::Terminating,
+        |fact: &mut taintward_core::fact::PodFact| fact.standing = PodLifePhase::Terminating,
     ] {
         let mut world = one_node();
         world.add_pod("p", "n1", &[bears("k", Some(60))]);
@@ -121,17 +131,21 @@ fn s1_a_change_not_yet_heard_of_is_not_deleted_over() {
 #[test]
 fn condition_policies() {
     for (condition, owner, marks) in [
-        (ConditionPolicy::Always, Owner::Other, 1),
-        (ConditionPolicy::Jobs, Owner::Other, 0),
-        (ConditionPolicy::Jobs, Owner::Job, 1),
-        (ConditionPolicy::Never, Owner::Job, 0),
+        (DisruptionConditionPolicy::Always, PodOwnerKind::Other, 1),
+        (DisruptionConditionPolicy::Jobs, PodOwnerKind::Other, 0),
+        (DisruptionConditionPolicy::Jobs, PodOwnerKind::Job, 1),
+        (DisruptionConditionPolicy::Never, PodOwnerKind::Job, 0),
     ] {
-        let mut world = World::with(Config { condition, ..Config::default() });
+        let mut world = World::with(EvictionConfig { condition, ..EvictionConfig::default() });
         world.add_node("n1");
         world.add_pod("p", "n1", &[]);
         world.edit_pod("p", |fact| fact.owner = owner);
         world.taint("n1", "k");
-        let seen = world.effects.iter().filter(|effect| matches!(effect, Effect::Mark { .. })).count();
+        let seen = world
+            .effects
+            .iter()
+            .filter(|effect| matches!(effect, EvictionEffect::SetDisruptionTarget { .. }))
+            .count();
         assert_eq!((seen, world.left()), (marks, vec!["p"]), "{condition:?} {owner:?}");
     }
 }
@@ -159,9 +173,9 @@ fn te_15_a_pod_that_is_gone_takes_its_countdown_along() {
     let mut world = one_node();
     world.add_pod("p", "n1", &[bears("k", Some(60))]);
     world.taint("n1", "k");
-    assert_eq!(world.engine.census().counting, 1);
+    assert_eq!(world.engine.stats().counting, 1);
     world.remove_pod("p");
-    assert_eq!((world.engine.census().counting, world.engine.wake_at()), (0, None));
+    assert_eq!((world.engine.stats().counting, world.engine.next_wakeup()), (0, None));
     world.pass(seconds(1000.0));
     assert!(world.effects.is_empty());
 }

@@ -2,11 +2,13 @@
 
 use crate::common::bears;
 use crate::common::script::{Script, at, failed, node, pod, well};
-use taintward_core::effect::Failure;
-use taintward_core::engine::{ConditionPolicy, Config, Effect, Input, Reading};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{
+    DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput, LiveRead,
+};
 
-fn never() -> Config {
-    Config { condition: ConditionPolicy::Never, ..Config::default() }
+fn never() -> EvictionConfig {
+    EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() }
 }
 
 /// We may not take a mark off; the pod's deadline comes meanwhile.
@@ -18,7 +20,9 @@ fn l1_a_withdrawal_that_fails_delays_no_deadline() {
         let mut script = Script::tainted(never(), fact);
         let due = 1.0 + patience as f64;
         script.run(due + 1.0, |when, effect| match effect {
-            Effect::Unmark { .. } => (failed(effect, at(when).mono, Failure::Forbidden), 0.0),
+            EvictionEffect::ClearDisruptionTarget { .. } => {
+                (failed(effect, at(when).mono, ApiFailure::Forbidden), 0.0)
+            }
             other => (well(other, at(when).mono), 0.0),
         });
         let deletes = script.deletes();
@@ -29,40 +33,45 @@ fn l1_a_withdrawal_that_fails_delays_no_deadline() {
 /// A deadline that comes while a withdrawal waits is a first try: retries that may not be sent do not hold it up.
 #[test]
 fn l6_a_deadline_during_a_withdrawal_is_a_first_try() {
-    use taintward_core::engine::Lane;
+    use taintward_core::eviction::Lane;
     let mut fact = pod("p", 10, &[bears("k", Some(20))]);
     fact.marked = true;
     let mut script = Script::tainted(never(), fact);
     script.engine.tick(at(21.0).mono);
-    assert!(matches!(script.engine.next(Lane::Fresh, at(21.0)), Some(Effect::Confirm { .. })));
+    assert!(matches!(
+        script.engine.next_effect(Lane::Fresh, at(21.0)),
+        Some(EvictionEffect::ReadNode { .. })
+    ));
 }
 
 #[test]
 fn s9_a_mark_whose_deletion_is_refused_is_taken_off_within_a_minute_and_put_on_again() {
-    for failure in [Failure::Forbidden, Failure::Rejected, Failure::Throttled(None), Failure::Unavailable] {
-        let mut script = Script::tainted(Config::default(), pod("p", 40, &[]));
+    for failure in
+        [ApiFailure::Forbidden, ApiFailure::Rejected, ApiFailure::Throttled(None), ApiFailure::Unavailable]
+    {
+        let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
         let (mut marked_at, mut longest, mut marked, mut unmarks) = (None, 0.0_f64, false, 0);
         script.run(1200.0, |when, effect| {
             if let Some(since) = marked_at {
                 longest = longest.max(when - since);
             }
             match effect {
-                Effect::Mark { .. } => {
+                EvictionEffect::SetDisruptionTarget { .. } => {
                     assert!(!marked, "marked twice");
                     (marked_at, marked) = (Some(when), true);
                 }
-                Effect::Unmark { .. } => {
+                EvictionEffect::ClearDisruptionTarget { .. } => {
                     (marked_at, marked) = (None, false);
                     unmarks += 1;
                 }
-                Effect::Delete { .. } => {
+                EvictionEffect::DeletePod { .. } => {
                     assert!(marked, "TE-30: the condition comes first");
                     return (failed(effect, at(when).mono, failure), 0.0);
                 }
                 _ => {}
             }
             let mut answer = well(effect, at(when).mono);
-            if let Input::Looked { result: Ok(Reading::Is(fact)), .. } = &mut answer {
+            if let EvictionInput::PodRead { result: Ok(LiveRead::Found(fact)), .. } = &mut answer {
                 fact.marked = marked;
             }
             (answer, 0.0)
@@ -76,10 +85,10 @@ fn s9_a_mark_whose_deletion_is_refused_is_taken_off_within_a_minute_and_put_on_a
 /// Neither the mark nor the deletion nor the withdrawal is permitted any more: no hot loop.
 #[test]
 fn d3_a_withdrawal_that_fails_too_does_not_hurry_the_next_try() {
-    let mut script = Script::tainted(Config::default(), pod("p", 40, &[]));
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
     script.run(1200.0, |when, effect| match effect {
-        Effect::Delete { .. } | Effect::Unmark { .. } => {
-            (failed(effect, at(when).mono, Failure::Forbidden), 0.0)
+        EvictionEffect::DeletePod { .. } | EvictionEffect::ClearDisruptionTarget { .. } => {
+            (failed(effect, at(when).mono, ApiFailure::Forbidden), 0.0)
         }
         other => (well(other, at(when).mono), 0.0),
     });
@@ -88,12 +97,12 @@ fn d3_a_withdrawal_that_fails_too_does_not_hurry_the_next_try() {
 }
 
 fn kinds(script: &Script) -> String {
-    let kind = |effect: &Effect| match effect {
-        Effect::Confirm { .. } => 'c',
-        Effect::Mark { .. } => 'm',
-        Effect::Delete { .. } => 'd',
-        Effect::Look { .. } => 'l',
-        Effect::Unmark { .. } => 'u',
+    let kind = |effect: &EvictionEffect| match effect {
+        EvictionEffect::ReadNode { .. } => 'c',
+        EvictionEffect::SetDisruptionTarget { .. } => 'm',
+        EvictionEffect::DeletePod { .. } => 'd',
+        EvictionEffect::ReadPod { .. } => 'l',
+        EvictionEffect::ClearDisruptionTarget { .. } => 'u',
     };
     script.asked.iter().map(|(_, effect)| kind(effect)).collect()
 }
@@ -102,11 +111,11 @@ fn kinds(script: &Script) -> String {
 #[test]
 fn te_30_a_taint_seen_live_is_confirmed_while_the_pod_is_marked() {
     for (read, mark) in [(0.05, 0.2), (0.2, 0.05), (0.1, 0.1)] {
-        let mut script = Script::tainted(Config::default(), pod("p", 40, &[]));
+        let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
         script.run(5.0, |when, effect| {
             let takes = match effect {
-                Effect::Confirm { .. } => read,
-                Effect::Mark { .. } => mark,
+                EvictionEffect::ReadNode { .. } => read,
+                EvictionEffect::SetDisruptionTarget { .. } => mark,
                 _ => 0.0,
             };
             (well(effect, at(when).mono), takes)
@@ -121,17 +130,17 @@ fn te_30_a_taint_seen_live_is_confirmed_while_the_pod_is_marked() {
 /// What was found, and what a pod came to later, is confirmed before anything is written.
 #[test]
 fn d5_a_taint_that_was_not_seen_just_now_is_confirmed_first() {
-    let tainted = |listed| Input::Node { fact: node(100, &[("k", None)]), listed };
-    let mut listed = Script::new(Config::default());
-    listed.tell(1.0, Input::Pod { fact: pod("p", 40, &[]), listed: false });
-    listed.tell(1.0, Input::NodesBegin { silent_since: None });
+    let tainted = |listed| EvictionInput::NodeApplied { fact: node(100, &[("k", None)]), listed };
+    let mut listed = Script::new(EvictionConfig::default());
+    listed.tell(1.0, EvictionInput::PodApplied { fact: pod("p", 40, &[]), listed: false });
+    listed.tell(1.0, EvictionInput::NodeListStarted { silent_since: None });
     listed.tell(1.0, tainted(true));
-    listed.tell(1.0, Input::NodesEnd);
-    let mut later = Script::new(Config::default());
+    listed.tell(1.0, EvictionInput::NodeListCompleted);
+    let mut later = Script::new(EvictionConfig::default());
     later.tell(1.0, tainted(false));
-    later.tell(3.5, Input::Pod { fact: pod("p", 140, &[]), listed: false });
+    later.tell(3.5, EvictionInput::PodApplied { fact: pod("p", 140, &[]), listed: false });
     for mut script in [listed, later] {
-        assert!(matches!(script.next(), Some(Effect::Confirm { .. })));
+        assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })));
         assert_eq!(script.next(), None);
     }
 }
@@ -140,31 +149,31 @@ fn d5_a_taint_that_was_not_seen_just_now_is_confirmed_first() {
 #[test]
 fn s9_a_mark_that_turns_out_to_be_unfounded_is_taken_off_at_once() {
     for (read, mark) in [(0.05, 0.2), (0.2, 0.05), (0.1, 0.1)] {
-        let mut script = Script::tainted(Config::default(), pod("p", 40, &[]));
+        let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
         script.run(60.0, |when, effect| match effect {
-            Effect::Confirm { node: name } => {
-                let result = Ok(Reading::Is(node(101, &[])));
-                (Input::Confirmed { node: name.clone(), sent: at(when).mono, result }, read)
+            EvictionEffect::ReadNode { node: name } => {
+                let result = Ok(LiveRead::Found(node(101, &[])));
+                (EvictionInput::NodeConfirmed { node: name.clone(), sent: at(when).mono, result }, read)
             }
-            Effect::Mark { .. } => (well(effect, at(when).mono), mark),
+            EvictionEffect::SetDisruptionTarget { .. } => (well(effect, at(when).mono), mark),
             other => (well(other, at(when).mono), 0.0),
         });
         assert_eq!(kinds(&script), "cmu");
         assert!(script.asked[2].0 < 1.25, "{:?}", script.asked);
-        assert_eq!(script.engine.census().in_hand, 0);
+        assert_eq!(script.engine.stats().in_hand, 0);
     }
 }
 
 /// The read says nothing, for long: the mark does not stand for a minute.
 #[test]
 fn s9_a_mark_whose_confirmation_fails_for_long_is_taken_off() {
-    let mut script = Script::tainted(Config::default(), pod("p", 40, &[]));
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
     script.run(300.0, |when, effect| match effect {
-        Effect::Confirm { .. } => (failed(effect, at(when).mono, Failure::Unavailable), 0.05),
+        EvictionEffect::ReadNode { .. } => (failed(effect, at(when).mono, ApiFailure::Unavailable), 0.05),
         other => (well(other, at(when).mono), 0.0),
     });
-    let marks = script.times(|effect| matches!(effect, Effect::Mark { .. }));
-    let unmarks = script.times(|effect| matches!(effect, Effect::Unmark { .. }));
+    let marks = script.times(|effect| matches!(effect, EvictionEffect::SetDisruptionTarget { .. }));
+    let unmarks = script.times(|effect| matches!(effect, EvictionEffect::ClearDisruptionTarget { .. }));
     assert_eq!((marks.len(), unmarks.len()), (1, 1), "{}", kinds(&script));
     assert!(unmarks[0] - marks[0] <= 60.0);
     script.run(340.0, |when, effect| (well(effect, at(when).mono), 0.0));

@@ -2,21 +2,21 @@
 
 use crate::common::{World, bears, seconds};
 use crate::one_node;
-use taintward_core::engine::{Config, Effect};
-use taintward_core::fact::Owner;
+use taintward_core::eviction::{EvictionConfig, EvictionEffect};
+use taintward_core::fact::PodOwnerKind;
 
 #[test]
 fn te_46_order_among_pods_due_at_the_same_instant() {
     let mut world = one_node();
-    world.engine = taintward_core::engine::Engine::new(Config::default());
+    world.engine = taintward_core::eviction::EvictionEngine::new(EvictionConfig::default());
     for (name, priority, owner, critical) in [
-        ("critical", 0, Owner::Other, true),
-        ("as-critical", 2_000_001_000, Owner::Other, false),
-        ("daemon-high", 1000, Owner::DaemonSet, false),
-        ("daemon-low", -5, Owner::DaemonSet, false),
-        ("high", 1000, Owner::Other, false),
-        ("low", -5, Owner::Other, false),
-        ("middle", 0, Owner::Job, false),
+        ("critical", 0, PodOwnerKind::Other, true),
+        ("as-critical", 2_000_001_000, PodOwnerKind::Other, false),
+        ("daemon-high", 1000, PodOwnerKind::DaemonSet, false),
+        ("daemon-low", -5, PodOwnerKind::DaemonSet, false),
+        ("high", 1000, PodOwnerKind::Other, false),
+        ("low", -5, PodOwnerKind::Other, false),
+        ("middle", 0, PodOwnerKind::Job, false),
     ] {
         world.add_pod(name, "n1", &[]);
         world.edit_pod(name, |fact| {
@@ -34,7 +34,7 @@ fn te_46_order_among_pods_due_at_the_same_instant() {
 #[test]
 fn p34_nothing_is_lost_while_nobody_pulls() {
     let mut world = one_node();
-    let mut idle = taintward_core::engine::Engine::new(Config::default());
+    let mut idle = taintward_core::eviction::EvictionEngine::new(EvictionConfig::default());
     std::mem::swap(&mut idle, &mut world.engine);
     world.restart();
     world.add_pod("p", "n1", &[bears("k", Some(5))]);
@@ -66,7 +66,7 @@ fn equal_facts_make_equal_engines_whatever_their_order() {
         for &at in order {
             world.engine.handle(inputs[at].clone(), clock);
         }
-        world.engine.notices();
+        world.engine.take_notices();
         world.engine
     };
     let straight = build(&[0, 1, 2, 3, 4, 5, 6, 7]);
@@ -77,33 +77,33 @@ fn equal_facts_make_equal_engines_whatever_their_order() {
 
 #[test]
 fn te_7_nobody_goes_before_both_lists_are_complete() {
-    use taintward_core::engine::{Engine, Input, Lane};
+    use taintward_core::eviction::{EvictionEngine, EvictionInput, Lane};
     let mut world = one_node();
     world.deaf = true;
     world.add_pod("p", "n1", &[]);
     world.taint("n1", "k");
     let (node, pod, clock) =
         (world.node_fact("n1").expect("the node"), world.pods["p"].fact.clone(), world.clock());
-    let mut engine = Engine::new(Config::default());
+    let mut engine = EvictionEngine::new(EvictionConfig::default());
     for input in [
-        Input::NodesBegin { silent_since: None },
-        Input::Node { fact: node, listed: true },
-        Input::NodesEnd,
-        Input::PodsBegin { silent_since: None },
-        Input::Pod { fact: pod, listed: true },
+        EvictionInput::NodeListStarted { silent_since: None },
+        EvictionInput::NodeApplied { fact: node, listed: true },
+        EvictionInput::NodeListCompleted,
+        EvictionInput::PodListStarted { silent_since: None },
+        EvictionInput::PodApplied { fact: pod, listed: true },
     ] {
         engine.handle(input, clock);
-        assert_eq!(engine.next(Lane::All, clock), None);
+        assert_eq!(engine.next_effect(Lane::All, clock), None);
     }
-    engine.handle(Input::PodsEnd, clock);
-    assert!(matches!(engine.next(Lane::All, clock), Some(Effect::Confirm { .. })));
+    engine.handle(EvictionInput::PodListCompleted, clock);
+    assert!(matches!(engine.next_effect(Lane::All, clock), Some(EvictionEffect::ReadNode { .. })));
 }
 
 /// Both streams run on their own: whichever is ahead, the end is the same. A pod told of before its node is not lost,
 /// and nobody leaves a node because of a taint that the node, if not yet its news, has lost.
 #[test]
 fn te_6_whichever_stream_is_ahead_the_end_is_the_same() {
-    use taintward_core::engine::{Engine, Input};
+    use taintward_core::eviction::{EvictionEngine, EvictionInput};
     for untainted in [false, true] {
         let mut ends = Vec::new();
         for nodes_first in [true, false] {
@@ -120,7 +120,7 @@ fn te_6_whichever_stream_is_ahead_the_end_is_the_same() {
                 world.untaint("n1", "k");
             }
             let (nodes, pods): (Vec<_>, Vec<_>) =
-                world.wire.drain(..).partition(|input| matches!(input, Input::Node { .. }));
+                world.wire.drain(..).partition(|input| matches!(input, EvictionInput::NodeApplied { .. }));
             let (first, second) = if nodes_first { (nodes, pods) } else { (pods, nodes) };
             for input in first.into_iter().chain(second) {
                 world.engine.handle(input, world.clock());
@@ -132,8 +132,8 @@ fn te_6_whichever_stream_is_ahead_the_end_is_the_same() {
             world.pass(seconds(4.5));
             let early = world.left().join(" ");
             world.pass(seconds(2.0));
-            let fresh = Engine::new(Config::default());
-            let census = std::mem::replace(&mut world.engine, fresh).census();
+            let fresh = EvictionEngine::new(EvictionConfig::default());
+            let census = std::mem::replace(&mut world.engine, fresh).stats();
             ends.push((early, world.left().join(" "), census));
         }
         let (early, end, _) = &ends[0];

@@ -2,19 +2,19 @@
 
 use crate::common::bears;
 use crate::common::script::{Script, failed, node, pod, well};
-use taintward_core::effect::Failure;
-use taintward_core::engine::{Config, Effect, Input};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionInput};
 
 const PODS: u32 = 40;
 const AWAY_FROM: f64 = 10.0;
 
 /// Pods whose time ends while nobody answers, and some that are due after that.
 fn crowd() -> Script {
-    let mut script = Script::new(Config::default());
-    script.tell(1.0, Input::Node { fact: node(100, &[("k", None)]), listed: false });
+    let mut script = Script::new(EvictionConfig::default());
+    script.tell(1.0, EvictionInput::NodeApplied { fact: node(100, &[("k", None)]), listed: false });
     for number in 0..PODS {
         let fact = pod(&format!("p{number}"), 100, &[bears("k", Some(10 + i64::from(number) % 8))]);
-        script.tell(1.0, Input::Pod { fact, listed: false });
+        script.tell(1.0, EvictionInput::PodApplied { fact, listed: false });
     }
     script
 }
@@ -29,13 +29,13 @@ fn l2_after_an_outage_of_any_length_those_who_are_due_go_within_two_seconds() {
         script.run(back + 10.0, |when, effect| {
             let is_away = (AWAY_FROM..back).contains(&when);
             let now = crate::common::script::at(when).mono;
-            (if is_away { failed(effect, now, Failure::Unavailable) } else { well(effect, now) }, 0.01)
+            (if is_away { failed(effect, now, ApiFailure::Unavailable) } else { well(effect, now) }, 0.01)
         });
         let deletes = script.deletes();
         assert_eq!(deletes.len(), PODS as usize, "{away}");
         let latest = deletes.iter().copied().fold(0.0, f64::max);
         assert!(latest <= back.max(19.0) + 2.5, "{away}: the last one left {} s after", latest - back);
-        let reads = script.times(|effect| matches!(effect, Effect::Confirm { .. }));
+        let reads = script.times(|effect| matches!(effect, EvictionEffect::ReadNode { .. }));
         let during = reads.iter().filter(|when| (AWAY_FROM + 12.0..back).contains(*when)).count() as f64;
         assert!(during <= 1.2 * away + 20.0, "{away}: {during} reads");
     }
@@ -48,19 +48,19 @@ fn l6_a_server_that_answers_some_reads_is_not_away() {
     script.run(300.0, |when, effect| {
         let now = crate::common::script::at(when).mono;
         let answer = match effect {
-            Effect::Look { pod, .. } if pod.uid.to_string() == "p0" => {
-                failed(effect, now, Failure::Unavailable)
+            EvictionEffect::ReadPod { pod, .. } if pod.uid.to_string() == "p0" => {
+                failed(effect, now, ApiFailure::Unavailable)
             }
-            Effect::Delete { pod, .. } if pod.uid.to_string() == "p0" => {
-                failed(effect, now, Failure::Unavailable)
+            EvictionEffect::DeletePod { pod, .. } if pod.uid.to_string() == "p0" => {
+                failed(effect, now, ApiFailure::Unavailable)
             }
-            Effect::Delete { .. } => failed(effect, now, Failure::Forbidden),
+            EvictionEffect::DeletePod { .. } => failed(effect, now, ApiFailure::Forbidden),
             effect => well(effect, now),
         };
         (answer, 0.01)
     });
-    let looks =
-        script.times(|effect| matches!(effect, Effect::Look { pod, .. } if pod.uid.to_string() == "p0"));
+    let looks = script
+        .times(|effect| matches!(effect, EvictionEffect::ReadPod { pod, .. } if pod.uid.to_string() == "p0"));
     assert!((10..=24).contains(&looks.len()), "{looks:?}");
 }
 
@@ -70,30 +70,31 @@ fn d3_a_write_that_fails_hurries_nobody() {
     let mut script = crowd();
     script.run(300.0, |when, effect| {
         let now = crate::common::script::at(when).mono;
-        let fails = matches!(effect, Effect::Delete { pod, .. } if pod.uid.to_string() == "p0");
-        (if fails { failed(effect, now, Failure::Unavailable) } else { well(effect, now) }, 0.01)
+        let fails = matches!(effect, EvictionEffect::DeletePod { pod, .. } if pod.uid.to_string() == "p0");
+        (if fails { failed(effect, now, ApiFailure::Unavailable) } else { well(effect, now) }, 0.01)
     });
-    let tries =
-        script.times(|effect| matches!(effect, Effect::Delete { pod, .. } if pod.uid.to_string() == "p0"));
+    let tries = script.times(
+        |effect| matches!(effect, EvictionEffect::DeletePod { pod, .. } if pod.uid.to_string() == "p0"),
+    );
     assert!((10..=22).contains(&tries.len()), "{tries:?}");
 }
 
 /// D3: failures of long ago do not make the pause after a new one long.
 #[test]
 fn d3_failures_of_long_ago_are_forgotten() {
-    let mut script = Script::new(Config::default());
-    script.tell(1.0, Input::Pod { fact: pod("old", 100, &[]), listed: false });
-    script.tell(1.0, Input::Node { fact: node(100, &[("k", None)]), listed: false });
-    let forbidden = |when, effect: &Effect| {
-        (failed(effect, crate::common::script::at(when).mono, Failure::Forbidden), 0.01)
+    let mut script = Script::new(EvictionConfig::default());
+    script.tell(1.0, EvictionInput::PodApplied { fact: pod("old", 100, &[]), listed: false });
+    script.tell(1.0, EvictionInput::NodeApplied { fact: node(100, &[("k", None)]), listed: false });
+    let forbidden = |when, effect: &EvictionEffect| {
+        (failed(effect, crate::common::script::at(when).mono, ApiFailure::Forbidden), 0.01)
     };
     script.run(300.0, forbidden);
-    script.tell(300.0, Input::Node { fact: node(101, &[]), listed: false });
+    script.tell(300.0, EvictionInput::NodeApplied { fact: node(101, &[]), listed: false });
     script.run(600.0, forbidden);
-    script.tell(600.0, Input::Pod { fact: pod("new", 102, &[]), listed: false });
-    script.tell(600.0, Input::Node { fact: node(103, &[("k", None)]), listed: false });
+    script.tell(600.0, EvictionInput::PodApplied { fact: pod("new", 102, &[]), listed: false });
+    script.tell(600.0, EvictionInput::NodeApplied { fact: node(103, &[("k", None)]), listed: false });
     script.run(604.0, forbidden);
-    let reads = script.times(|effect| matches!(effect, Effect::Confirm { .. }));
+    let reads = script.times(|effect| matches!(effect, EvictionEffect::ReadNode { .. }));
     let lately = reads.iter().filter(|when| **when >= 600.0).count();
     assert!((4..=8).contains(&lately), "{lately} reads in four seconds");
 }

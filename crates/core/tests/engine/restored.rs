@@ -1,34 +1,42 @@
 //! A live read that is older than what is known: the store was put back, and nothing that was known before counts.
 
 use crate::common::script::{Script, at, node, pod, reference, well};
-use taintward_core::effect::Failure;
-use taintward_core::engine::{ConditionPolicy, Config, Effect, Input, Reading};
-use taintward_core::names::NodeName;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{
+    DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput, LiveRead,
+};
+use taintward_core::identity::NodeName;
 
-fn confirmed(when: f64, version: u64, taints: &[(&str, Option<i64>)]) -> Input {
-    let result = Ok(Reading::Is(node(version, taints)));
-    Input::Confirmed { node: NodeName::new("n"), sent: at(when).mono, result }
+fn confirmed(when: f64, version: u64, taints: &[(&str, Option<i64>)]) -> EvictionInput {
+    let result = Ok(LiveRead::Found(node(version, taints)));
+    EvictionInput::NodeConfirmed { node: NodeName::new("n"), sent: at(when).mono, result }
 }
 
 #[test]
 fn s2_an_older_read_without_the_taint_evicts_nobody() {
-    let mut script = Script::tainted(Config::default(), pod("p", 40, &[]));
-    assert!(matches!(script.next(), Some(Effect::Confirm { .. })));
+    let mut script = Script::tainted(EvictionConfig::default(), pod("p", 40, &[]));
+    assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })));
     script.tell(1.1, confirmed(1.0, 60, &[]));
     for seconds in 2..400 {
         script.now = f64::from(seconds);
         script.engine.tick(at(script.now).mono);
         while let Some(effect) = script.next() {
-            assert!(!matches!(effect, Effect::Mark { .. } | Effect::Delete { .. }), "{effect:?}");
+            assert!(
+                !matches!(
+                    effect,
+                    EvictionEffect::SetDisruptionTarget { .. } | EvictionEffect::DeletePod { .. }
+                ),
+                "{effect:?}"
+            );
             let when = script.now;
             script.tell(when, confirmed(when, 60, &[]));
         }
     }
-    assert_eq!((script.engine.census().pods, script.engine.census().in_hand), (1, 0));
+    assert_eq!((script.engine.stats().pods, script.engine.stats().in_hand), (1, 0));
     // It stays until the node is tainted in the store that there is now.
-    script.tell(400.0, Input::Node { fact: node(61, &[("k", None)]), listed: false });
+    script.tell(400.0, EvictionInput::NodeApplied { fact: node(61, &[("k", None)]), listed: false });
     script.run(401.0, |when, effect| match effect {
-        Effect::Confirm { .. } => (confirmed(when, 61, &[("k", None)]), 0.0),
+        EvictionEffect::ReadNode { .. } => (confirmed(when, 61, &[("k", None)]), 0.0),
         other => (well(other, at(when).mono), 0.0),
     });
     assert_eq!(script.deletes().len(), 1);
@@ -36,47 +44,56 @@ fn s2_an_older_read_without_the_taint_evicts_nobody() {
 
 #[test]
 fn s2_an_older_read_with_the_taint_confirms_nothing_by_itself() {
-    let mut script =
-        Script::tainted(Config { condition: ConditionPolicy::Never, ..Config::default() }, pod("p", 40, &[]));
-    assert!(matches!(script.next(), Some(Effect::Confirm { .. })));
+    let mut script = Script::tainted(
+        EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() },
+        pod("p", 40, &[]),
+    );
+    assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })));
     script.tell(1.1, confirmed(1.0, 60, &[("k", None)]));
     script.now = 1.1;
     assert!(
-        matches!(script.next(), Some(Effect::Confirm { .. })),
+        matches!(script.next(), Some(EvictionEffect::ReadNode { .. })),
         "asked again, of the store that there is now"
     );
     script.tell(1.2, confirmed(1.1, 60, &[("k", None)]));
-    assert!(matches!(script.next(), Some(Effect::Delete { .. })));
+    assert!(matches!(script.next(), Some(EvictionEffect::DeletePod { .. })));
 }
 
 /// The watch may overtake a read that is under way; then the read is no older than what was known when it was sent.
 #[test]
 fn d5_a_read_that_the_watch_overtook_confirms() {
-    let never = Config { condition: ConditionPolicy::Never, ..Config::default() };
+    let never = EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() };
     let mut script = Script::tainted(never, pod("p", 40, &[]));
-    assert!(matches!(script.next(), Some(Effect::Confirm { .. })));
-    script.tell(1.1, Input::Node { fact: node(102, &[("k", None)]), listed: false });
+    assert!(matches!(script.next(), Some(EvictionEffect::ReadNode { .. })));
+    script.tell(1.1, EvictionInput::NodeApplied { fact: node(102, &[("k", None)]), listed: false });
     script.tell(1.2, confirmed(1.0, 101, &[("k", None)]));
-    assert!(matches!(script.next(), Some(Effect::Delete { .. })));
+    assert!(matches!(script.next(), Some(EvictionEffect::DeletePod { .. })));
 }
 
 /// A look that is older than what is known of the pod is what there is now: the pod stays if that says so.
 #[test]
 fn s1_an_older_look_is_what_the_pod_is_judged_by() {
-    let never = Config { condition: ConditionPolicy::Never, ..Config::default() };
+    let never = EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() };
     let mut script = Script::tainted(never, pod("p", 90, &[]));
     let mut looks = 0;
     script.run(100.0, |when, effect| match effect {
-        Effect::Delete { pod, version, .. } => {
+        EvictionEffect::DeletePod { pod, version, .. } => {
             assert!(looks == 0, "deleted by what was known before: {version:?}");
-            (Input::Deleted { pod: pod.clone(), result: Err(Failure::Conflict) }, 0.0)
+            (EvictionInput::Deleted { pod: pod.clone(), result: Err(ApiFailure::Conflict) }, 0.0)
         }
-        Effect::Look { .. } => {
+        EvictionEffect::ReadPod { .. } => {
             looks += 1;
             let fact = pod("p", 30, &[crate::common::bears("k", None)]);
-            (Input::Looked { pod: reference("p"), result: Ok(Reading::Is(fact)), half_deleted: false }, 0.0)
+            (
+                EvictionInput::PodRead {
+                    pod: reference("p"),
+                    result: Ok(LiveRead::Found(fact)),
+                    half_deleted: false,
+                },
+                0.0,
+            )
         }
         other => (well(other, at(when).mono), 0.0),
     });
-    assert_eq!((script.deletes().len(), looks, script.engine.census().in_hand), (1, 1, 0));
+    assert_eq!((script.deletes().len(), looks, script.engine.stats().in_hand), (1, 1, 0));
 }

@@ -1,11 +1,14 @@
 //! What is told late, again, or not at all: facts and answers as a script hands them in, true or not.
 
 use crate::common::{EPOCH, bears, seconds};
-use taintward_core::effect::Failure;
-use taintward_core::engine::{ConditionPolicy, Config, Effect, Engine, Input, Lane, PodRef, Reading};
-use taintward_core::fact::{ArrivalFacts, NodeFact, Owner, PodFact, Standing};
-use taintward_core::names::{NodeName, PodName, Uid, Version};
-use taintward_core::taint::{Effect as TaintEffect, Taint};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{
+    DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, Lane, LiveRead,
+    PodRef,
+};
+use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Wall};
 
 fn at(s: f64) -> Now {
@@ -28,7 +31,7 @@ fn node(version: u64, taints: &[(&str, Option<i64>)]) -> NodeFact {
     NodeFact {
         name: name(),
         uid: Uid::new("node-uid"),
-        version: Some(Version(version)),
+        version: Some(ResourceVersion(version)),
         created: Some(Wall::from_secs(1_700_000_000)),
         taints: taints.iter().map(taint).collect(),
         taints_changed: None,
@@ -41,17 +44,17 @@ fn pod(version: u64, patience: Option<i64>) -> PodFact {
         uid: Uid::new("p"),
         name: PodName::new("default", "p"),
         node: name(),
-        version: Some(Version(version)),
+        version: Some(ResourceVersion(version)),
         generation: 1,
         tolerations: patience.map(|patience| bears("k", Some(patience))).into_iter().collect(),
         priority: 0,
         node_critical: false,
-        owner: Owner::Other,
-        standing: Standing::Live,
+        owner: PodOwnerKind::Other,
+        standing: PodLifePhase::Live,
         mirror: false,
         marked: false,
         marked_by_another: false,
-        arrival: ArrivalFacts::default(),
+        arrival: BindingTimes::default(),
     }
 }
 
@@ -59,45 +62,51 @@ fn reference() -> PodRef {
     PodRef { node: name(), uid: Uid::new("p") }
 }
 
-fn listed(engine: &mut Engine, now: Now, nodes: Vec<Input>, pods: Vec<Input>) {
+fn listed(engine: &mut EvictionEngine, now: Now, nodes: Vec<EvictionInput>, pods: Vec<EvictionInput>) {
     let silent_since = engine.is_synced().then_some(now.mono);
-    let begin = [Input::NodesBegin { silent_since }].into_iter();
-    let pods = [Input::NodesEnd, Input::PodsBegin { silent_since }].into_iter().chain(pods);
-    begin.chain(nodes).chain(pods).chain([Input::PodsEnd]).for_each(|input| engine.handle(input, now));
+    let begin = [EvictionInput::NodeListStarted { silent_since }].into_iter();
+    let pods = [EvictionInput::NodeListCompleted, EvictionInput::PodListStarted { silent_since }]
+        .into_iter()
+        .chain(pods);
+    begin
+        .chain(nodes)
+        .chain(pods)
+        .chain([EvictionInput::PodListCompleted])
+        .for_each(|input| engine.handle(input, now));
 }
 
-fn live(fact: PodFact) -> Input {
-    Input::Pod { fact, listed: false }
+fn live(fact: PodFact) -> EvictionInput {
+    EvictionInput::PodApplied { fact, listed: false }
 }
 
-fn synced(condition: ConditionPolicy) -> Engine {
-    let mut engine = Engine::new(Config { condition, ..Config::default() });
+fn synced(condition: DisruptionConditionPolicy) -> EvictionEngine {
+    let mut engine = EvictionEngine::new(EvictionConfig { condition, ..EvictionConfig::default() });
     listed(&mut engine, at(0.0), Vec::new(), Vec::new());
     engine
 }
 
 /// An engine that knows of the tainted node and the pod, and what it asked for.
-fn tainted(patience: Option<i64>) -> Engine {
-    let mut engine = synced(ConditionPolicy::Never);
-    engine.handle(Input::Node { fact: node(1, &[("k", None)]), listed: false }, at(1.0));
+fn tainted(patience: Option<i64>) -> EvictionEngine {
+    let mut engine = synced(DisruptionConditionPolicy::Never);
+    engine.handle(EvictionInput::NodeApplied { fact: node(1, &[("k", None)]), listed: false }, at(1.0));
     engine.handle(live(pod(10, patience)), at(1.0));
     engine
 }
 
-fn confirmed(now: Now, result: Result<Reading<NodeFact>, Failure>) -> Input {
-    Input::Confirmed { node: name(), sent: now.mono, result }
+fn confirmed(now: Now, result: Result<LiveRead<NodeFact>, ApiFailure>) -> EvictionInput {
+    EvictionInput::NodeConfirmed { node: name(), sent: now.mono, result }
 }
 
 /// Lets everything succeed at this moment; says how many pods were deleted.
-fn evict(engine: &mut Engine, now: Now) -> usize {
+fn evict(engine: &mut EvictionEngine, now: Now) -> usize {
     engine.tick(now.mono);
     let mut deleted = 0;
-    while let Some(effect) = engine.next(Lane::All, now) {
+    while let Some(effect) = engine.next_effect(Lane::All, now) {
         let answer = match effect {
-            Effect::Confirm { .. } => confirmed(now, Ok(Reading::Is(node(1, &[("k", None)])))),
-            Effect::Delete { pod, .. } => {
+            EvictionEffect::ReadNode { .. } => confirmed(now, Ok(LiveRead::Found(node(1, &[("k", None)])))),
+            EvictionEffect::DeletePod { pod, .. } => {
                 deleted += 1;
-                Input::Deleted { pod, result: Ok(()) }
+                EvictionInput::Deleted { pod, result: Ok(()) }
             }
             effect => panic!("{effect:?}"),
         };
@@ -112,56 +121,56 @@ fn evict(engine: &mut Engine, now: Now) -> usize {
 fn a_place_in_the_queue_ends_with_what_was_known_of_the_pod() {
     for stays in [true, false] {
         let mut engine = tainted(None);
-        assert!(matches!(engine.next(Lane::All, at(1.0)), Some(Effect::Confirm { .. })));
-        assert!(engine.next(Lane::All, at(1.0)).is_none());
-        engine.handle(Input::PodGone { pod: reference() }, at(1.1));
+        assert!(matches!(engine.next_effect(Lane::All, at(1.0)), Some(EvictionEffect::ReadNode { .. })));
+        assert!(engine.next_effect(Lane::All, at(1.0)).is_none());
+        engine.handle(EvictionInput::PodDeleted { pod: reference() }, at(1.1));
         let again = PodFact { priority: if stays { 7 } else { -7 }, ..pod(11, None) };
         engine.handle(live(again), at(1.2));
-        assert!(engine.next(Lane::All, at(1.2)).is_none());
-        engine.handle(confirmed(at(1.0), Err(Failure::Unavailable)), at(1.3));
+        assert!(engine.next_effect(Lane::All, at(1.2)).is_none());
+        engine.handle(confirmed(at(1.0), Err(ApiFailure::Unavailable)), at(1.3));
         if stays {
             engine.handle(live(PodFact { priority: 7, ..pod(12, Some(100)) }), at(1.31));
         }
         let deleted: usize = (2..60).map(|s| evict(&mut engine, at(f64::from(s)))).sum();
-        assert_eq!((engine.census().counting, deleted), if stays { (1, 0) } else { (0, 1) });
+        assert_eq!((engine.stats().counting, deleted), if stays { (1, 0) } else { (0, 1) });
     }
 }
 
 /// D11, D1: what can't be decoded when it is found, and can be later, did not begin then.
 #[test]
 fn what_could_not_be_decoded_before_did_not_begin_when_it_could() {
-    let node_unreadable = || Input::NodeUnreadable { name: name() };
-    let pod_unreadable = |node| Input::PodUnreadable { uid: Uid::new("p"), node };
+    let node_unreadable = || EvictionInput::NodeUndecodable { name: name() };
+    let pod_unreadable = |node| EvictionInput::PodUndecodable { uid: Uid::new("p"), node };
     let added = node(5, &[("k", Some(100))]);
     let old = |seconds| Some(Wall::from_secs(EPOCH + seconds));
     let arrived = PodFact {
-        arrival: ArrivalFacts { scheduled: old(200), started: None, created: old(199) },
+        arrival: BindingTimes { scheduled: old(200), started: None, created: old(199) },
         ..pod(10, Some(3_000))
     };
-    let begun = |engine: &Engine| {
+    let begun = |engine: &EvictionEngine| {
         let (_, verdict, taints) = engine.explain(&reference(), at(1_500.0)).expect("the pod is known");
         let seconds = |at: Mono| at.as_micros() / 1_000_000;
         (seconds(taints[0].start.at), seconds(verdict.reasons[0].counts_from))
     };
     for pods_node in [Some(name()), None] {
         // Both are there at the start.
-        let mut engine = Engine::new(Config::default());
+        let mut engine = EvictionEngine::new(EvictionConfig::default());
         listed(&mut engine, at(1_000.0), vec![node_unreadable()], vec![pod_unreadable(pods_node.clone())]);
-        engine.handle(Input::Node { fact: added.clone(), listed: false }, at(1_500.0));
+        engine.handle(EvictionInput::NodeApplied { fact: added.clone(), listed: false }, at(1_500.0));
         engine.handle(live(arrived.clone()), at(1_500.0));
         assert_eq!(begun(&engine), (101, 201));
-        assert!(engine.notices().iter().all(|notice| !format!("{notice:?}").starts_with("Unstamped")));
+        assert!(engine.take_notices().iter().all(|notice| !format!("{notice:?}").starts_with("Unstamped")));
         // Both come while everything is watched: not before they came, whatever they say.
-        let mut engine = synced(ConditionPolicy::Never);
+        let mut engine = synced(DisruptionConditionPolicy::Never);
         engine.handle(node_unreadable(), at(1_000.0));
         engine.handle(pod_unreadable(pods_node.clone()), at(1_200.0));
-        engine.handle(Input::Node { fact: added.clone(), listed: false }, at(1_500.0));
+        engine.handle(EvictionInput::NodeApplied { fact: added.clone(), listed: false }, at(1_500.0));
         engine.handle(live(arrived.clone()), at(1_500.0));
         assert_eq!(begun(&engine), (1_000, 1_200));
         // They go, unreadable to the last, and others come.
         for lost in [false, true] {
-            let mut engine = Engine::new(Config::default());
-            let pod_gone = Input::PodGone { pod: reference() };
+            let mut engine = EvictionEngine::new(EvictionConfig::default());
+            let pod_gone = EvictionInput::PodDeleted { pod: reference() };
             listed(
                 &mut engine,
                 at(1_000.0),
@@ -171,27 +180,27 @@ fn what_could_not_be_decoded_before_did_not_begin_when_it_could() {
             if lost {
                 listed(&mut engine, at(1_100.0), Vec::new(), Vec::new());
             } else {
-                engine.handle(Input::NodeGone { name: name(), uid: None }, at(1_100.0));
+                engine.handle(EvictionInput::NodeDeleted { name: name(), uid: None }, at(1_100.0));
                 engine.handle(pod_gone, at(1_100.0));
             }
-            engine.handle(Input::Node { fact: added.clone(), listed: false }, at(1_500.0));
+            engine.handle(EvictionInput::NodeApplied { fact: added.clone(), listed: false }, at(1_500.0));
             engine.handle(live(arrived.clone()), at(1_500.0));
             assert_eq!(begun(&engine), (1_500, 1_500));
         }
     }
     // A taint that was put on while its node could not be decoded.
-    let mut engine = synced(ConditionPolicy::Never);
-    engine.handle(Input::Node { fact: node(1, &[]), listed: false }, at(1.0));
+    let mut engine = synced(DisruptionConditionPolicy::Never);
+    engine.handle(EvictionInput::NodeApplied { fact: node(1, &[]), listed: false }, at(1.0));
     engine.handle(live(arrived), at(1.0));
     engine.handle(node_unreadable(), at(50.0));
-    engine.handle(Input::Node { fact: added, listed: false }, at(1_500.0));
+    engine.handle(EvictionInput::NodeApplied { fact: added, listed: false }, at(1_500.0));
     assert_eq!(begun(&engine), (101, 101));
 }
 
 /// L6: whoever has no room for retries still knows when the next deadline comes.
 #[test]
 fn l6_a_retry_that_is_due_hides_no_deadline() {
-    let mut engine = synced(ConditionPolicy::Never);
+    let mut engine = synced(DisruptionConditionPolicy::Never);
     let marked = PodFact {
         uid: Uid::new("marked"),
         marked: true,
@@ -199,26 +208,26 @@ fn l6_a_retry_that_is_due_hides_no_deadline() {
         ..pod(10, None)
     };
     engine.handle(live(marked), at(1.0));
-    engine.handle(Input::Node { fact: node(1, &[("k", None)]), listed: false }, at(1.0));
+    engine.handle(EvictionInput::NodeApplied { fact: node(1, &[("k", None)]), listed: false }, at(1.0));
     engine.handle(live(pod(11, Some(100))), at(1.0));
     for s in [2.0, 32.0, 40.0] {
         engine.tick(at(s).mono);
-        assert!(engine.next(Lane::Fresh, at(s)).is_none());
+        assert!(engine.next_effect(Lane::Fresh, at(s)).is_none());
         assert_eq!(engine.deadline_at(), Some(at(101.0).mono));
-        assert_eq!((engine.retry_at(), engine.wake_at()), (Some(at(31.0).mono), Some(at(31.0).mono)));
+        assert_eq!((engine.retry_at(), engine.next_wakeup()), (Some(at(31.0).mono), Some(at(31.0).mono)));
     }
     engine.tick(at(101.0).mono);
-    assert!(matches!(engine.next(Lane::Fresh, at(101.0)), Some(Effect::Confirm { .. })));
+    assert!(matches!(engine.next_effect(Lane::Fresh, at(101.0)), Some(EvictionEffect::ReadNode { .. })));
     assert_eq!(engine.deadline_at(), None);
 }
 
 /// L2: a pod whose deletion was accepted, and that newer news shows alive, is judged again; news from before does nothing.
 #[test]
 fn l2_a_deletion_that_is_undone_is_made_again() {
-    let begin = |s: f64| Input::PodsBegin { silent_since: Some(at(s).mono) };
-    let found = |version| Input::Pod { fact: pod(version, None), listed: true };
-    let terminating = |version| PodFact { standing: Standing::Terminating, ..pod(version, None) };
-    type News<'a> = &'a dyn Fn(&mut Engine);
+    let begin = |s: f64| EvictionInput::PodListStarted { silent_since: Some(at(s).mono) };
+    let found = |version| EvictionInput::PodApplied { fact: pod(version, None), listed: true };
+    let terminating = |version| PodFact { standing: PodLifePhase::Terminating, ..pod(version, None) };
+    type News<'a> = &'a dyn Fn(&mut EvictionEngine);
     let cases: [(&str, bool, News<'_>); 7] = [
         ("an event from before", false, &|engine| engine.handle(live(pod(10, None)), at(2.0))),
         ("an older one", false, &|engine| engine.handle(live(pod(9, None)), at(2.0))),
@@ -230,11 +239,11 @@ fn l2_a_deletion_that_is_undone_is_made_again() {
         }),
         ("a list begun before", false, &|engine| {
             engine.handle(found(10), at(2.0));
-            engine.handle(Input::PodsEnd, at(2.0));
+            engine.handle(EvictionInput::PodListCompleted, at(2.0));
         }),
         ("a list of an earlier state", true, &|engine| {
-            engine.handle(Input::PodsEnd, at(2.0));
-            for input in [begin(2.0), found(8), Input::PodsEnd] {
+            engine.handle(EvictionInput::PodListCompleted, at(2.0));
+            for input in [begin(2.0), found(8), EvictionInput::PodListCompleted] {
                 engine.handle(input, at(2.0));
             }
         }),
@@ -244,7 +253,7 @@ fn l2_a_deletion_that_is_undone_is_made_again() {
         engine.handle(begin(1.0), at(1.0));
         assert_eq!(evict(&mut engine, at(1.1)), 1);
         news(&mut engine);
-        let before = engine.census();
+        let before = engine.stats();
         assert_eq!(evict(&mut engine, at(10.0)), usize::from(goes_again), "{what}");
         assert_eq!((before.due, before.in_hand), (usize::from(goes_again), 0), "{what}");
         assert_eq!(evict(&mut engine, at(20.0)), 0, "{what}: once each time");
@@ -259,16 +268,20 @@ fn p45_after_a_deletion_by_uid_only_a_list_shows_that_it_was_undone() {
     for s in 2..60 {
         let now = at(f64::from(s));
         engine.tick(now.mono);
-        while let Some(effect) = engine.next(Lane::All, now) {
+        while let Some(effect) = engine.next_effect(Lane::All, now) {
             let answer = match effect {
-                Effect::Confirm { .. } => confirmed(now, Ok(Reading::Is(node(1, &[("k", None)])))),
-                Effect::Look { pod: it, .. } => {
-                    Input::Looked { pod: it, result: Ok(Reading::Is(pod(10, None))), half_deleted: false }
+                EvictionEffect::ReadNode { .. } => {
+                    confirmed(now, Ok(LiveRead::Found(node(1, &[("k", None)]))))
                 }
-                Effect::Delete { pod, version, .. } => {
+                EvictionEffect::ReadPod { pod: it, .. } => EvictionInput::PodRead {
+                    pod: it,
+                    result: Ok(LiveRead::Found(pod(10, None))),
+                    half_deleted: false,
+                },
+                EvictionEffect::DeletePod { pod, version, .. } => {
                     accepted |= version.is_none();
-                    let result = if version.is_none() { Ok(()) } else { Err(Failure::Conflict) };
-                    Input::Deleted { pod, result }
+                    let result = if version.is_none() { Ok(()) } else { Err(ApiFailure::Conflict) };
+                    EvictionInput::Deleted { pod, result }
                 }
                 effect => panic!("{effect:?}"),
             };
@@ -278,8 +291,12 @@ fn p45_after_a_deletion_by_uid_only_a_list_shows_that_it_was_undone() {
     assert!(accepted);
     engine.handle(live(pod(11, None)), at(60.0));
     assert_eq!(evict(&mut engine, at(60.0)), 0);
-    let found = Input::Pod { fact: pod(12, None), listed: true };
-    for input in [Input::PodsBegin { silent_since: Some(at(60.0).mono) }, found, Input::PodsEnd] {
+    let found = EvictionInput::PodApplied { fact: pod(12, None), listed: true };
+    for input in [
+        EvictionInput::PodListStarted { silent_since: Some(at(60.0).mono) },
+        found,
+        EvictionInput::PodListCompleted,
+    ] {
         engine.handle(input, at(61.0));
     }
     assert_eq!(evict(&mut engine, at(61.0)), 1);
@@ -290,7 +307,7 @@ fn p45_after_a_deletion_by_uid_only_a_list_shows_that_it_was_undone() {
 fn s1_an_older_version_of_a_pod_is_not_taken() {
     let mut engine = tainted(Some(100));
     engine.handle(live(pod(9, None)), at(2.0));
-    assert_eq!((engine.census().counting, evict(&mut engine, at(3.0))), (1, 0));
+    assert_eq!((engine.stats().counting, evict(&mut engine, at(3.0))), (1, 0));
     assert_eq!(evict(&mut engine, at(101.0)), 1);
 }
 
@@ -299,12 +316,12 @@ fn s1_an_older_version_of_a_pod_is_not_taken() {
 fn l2_a_pod_told_of_again_while_a_request_is_out_is_not_gone() {
     let mut engine = tainted(None);
     let now = at(2.0);
-    assert!(matches!(engine.next(Lane::All, now), Some(Effect::Confirm { .. })));
-    engine.handle(confirmed(now, Ok(Reading::Is(node(1, &[("k", None)])))), now);
-    assert!(matches!(engine.next(Lane::All, now), Some(Effect::Delete { .. })));
-    engine.handle(Input::PodGone { pod: reference() }, now);
+    assert!(matches!(engine.next_effect(Lane::All, now), Some(EvictionEffect::ReadNode { .. })));
+    engine.handle(confirmed(now, Ok(LiveRead::Found(node(1, &[("k", None)])))), now);
+    assert!(matches!(engine.next_effect(Lane::All, now), Some(EvictionEffect::DeletePod { .. })));
+    engine.handle(EvictionInput::PodDeleted { pod: reference() }, now);
     engine.handle(live(pod(11, None)), now);
-    engine.handle(Input::Deleted { pod: reference(), result: Err(Failure::Rejected) }, now);
+    engine.handle(EvictionInput::Deleted { pod: reference(), result: Err(ApiFailure::Rejected) }, now);
     assert_eq!(evict(&mut engine, at(60.0)), 1);
 }
 
@@ -313,7 +330,7 @@ fn l2_a_pod_told_of_again_while_a_request_is_out_is_not_gone() {
 fn d2_fewer_and_shorter_tolerations_are_judged_at_once() {
     let mut engine = tainted(Some(100));
     engine.handle(live(pod(11, None)), at(2.0));
-    assert_eq!((engine.census().due, evict(&mut engine, at(2.0))), (1, 1));
+    assert_eq!((engine.stats().due, evict(&mut engine, at(2.0))), (1, 1));
     let mut engine = tainted(Some(100));
     engine.handle(live(PodFact { uid: Uid::new("other"), ..pod(11, Some(50)) }), at(1.0));
     assert_eq!(engine.deadline_at(), Some(at(51.0).mono));

@@ -2,13 +2,15 @@
 
 use crate::common::bears;
 use crate::common::script::{Script, at, failed, node, pod, reference, well};
-use taintward_core::effect::Failure;
-use taintward_core::engine::{ConditionPolicy, Config, Effect, Input, Lane, Reading};
-use taintward_core::names::Version;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{
+    DisruptionConditionPolicy, EvictionConfig, EvictionEffect, EvictionInput, Lane, LiveRead,
+};
+use taintward_core::identity::ResourceVersion;
 use taintward_core::time::Mono;
 
-fn never() -> Config {
-    Config { condition: ConditionPolicy::Never, ..Config::default() }
+fn never() -> EvictionConfig {
+    EvictionConfig { condition: DisruptionConditionPolicy::Never, ..EvictionConfig::default() }
 }
 
 /// Each live read is ahead of the watch, within the second that the taint's `timeAdded` names.
@@ -18,9 +20,12 @@ fn l1_a_busy_node_whose_news_is_late_is_left_all_the_same() {
     {
         let taint = [("k", Some(10))];
         let version_at = |millis: i64| 2 + (millis / every) as u64;
-        let mut script = Script::new(Config::default());
-        script.tell(1.0, Input::Node { fact: node(1, &[]), listed: false });
-        script.tell(1.0, Input::Pod { fact: pod("p", 1000, &[bears("k", Some(20))]), listed: false });
+        let mut script = Script::new(EvictionConfig::default());
+        script.tell(1.0, EvictionInput::NodeApplied { fact: node(1, &[]), listed: false });
+        script.tell(
+            1.0,
+            EvictionInput::PodApplied { fact: pod("p", 1000, &[bears("k", Some(20))]), listed: false },
+        );
         // The taint is put on at 10.3 s, and told of within its own second.
         let (seen_from, mut told) = (10_300 + lag.min(600), 1);
         for millis in (10_310..60_000).step_by(10) {
@@ -29,16 +34,19 @@ fn l1_a_busy_node_whose_news_is_late_is_left_all_the_same() {
                 let version = version_at((millis - lag).max(10_300));
                 if version > told {
                     told = version;
-                    script.tell(script.now, Input::Node { fact: node(version, &taint), listed: false });
+                    script.tell(
+                        script.now,
+                        EvictionInput::NodeApplied { fact: node(version, &taint), listed: false },
+                    );
                 }
             }
             script.engine.tick(at(script.now).mono);
             while let Some(effect) = script.next() {
                 let now = script.now;
                 let answer = match effect {
-                    Effect::Confirm { node: name } => {
-                        let result = Ok(Reading::Is(node(version_at(millis), &taint)));
-                        Input::Confirmed { node: name, sent: at(now).mono, result }
+                    EvictionEffect::ReadNode { node: name } => {
+                        let result = Ok(LiveRead::Found(node(version_at(millis), &taint)));
+                        EvictionInput::NodeConfirmed { node: name, sent: at(now).mono, result }
                     }
                     other => well(&other, at(now).mono),
                 };
@@ -59,19 +67,22 @@ fn p46_a_refresh_that_a_read_sees_before_the_watch_moves_nothing() {
     for (told_at, gone) in [(Some(31.0), 31.0..32.5), (None, 51.0..51.1)] {
         let refreshed = || node(101, &[("k", Some(30))]);
         let mut script = Script::new(never());
-        script.tell(10.2, Input::Node { fact: node(100, &[("k", Some(10))]), listed: false });
-        script.tell(10.2, Input::Pod { fact: pod("p", 40, &[bears("k", Some(20))]), listed: false });
-        let serve = |when, effect: &Effect| match effect {
-            Effect::Confirm { node: name } => {
-                let result = Ok(Reading::Is(refreshed()));
-                (Input::Confirmed { node: name.clone(), sent: at(when).mono, result }, 0.0)
+        script.tell(10.2, EvictionInput::NodeApplied { fact: node(100, &[("k", Some(10))]), listed: false });
+        script.tell(
+            10.2,
+            EvictionInput::PodApplied { fact: pod("p", 40, &[bears("k", Some(20))]), listed: false },
+        );
+        let serve = |when, effect: &EvictionEffect| match effect {
+            EvictionEffect::ReadNode { node: name } => {
+                let result = Ok(LiveRead::Found(refreshed()));
+                (EvictionInput::NodeConfirmed { node: name.clone(), sent: at(when).mono, result }, 0.0)
             }
             other => (well(other, at(when).mono), 0.0),
         };
         script.run(31.0, serve);
         assert!(script.deletes().is_empty(), "{told_at:?}");
         if told_at.is_some() {
-            script.tell(31.0, Input::Node { fact: refreshed(), listed: false });
+            script.tell(31.0, EvictionInput::NodeApplied { fact: refreshed(), listed: false });
         }
         script.run(60.0, serve);
         let deletes = script.deletes();
@@ -85,11 +96,12 @@ fn d3_reads_that_come_too_late_to_count_are_failures() {
         let mut script = Script::tainted(never(), pod("p", 40, &[]));
         let mut blocked = false;
         script.run(3600.0, |when, effect| {
-            let takes = if matches!(effect, Effect::Confirm { .. }) { latency } else { 0.0 };
+            let takes = if matches!(effect, EvictionEffect::ReadNode { .. }) { latency } else { 0.0 };
             (well(effect, at(when).mono), takes)
         });
-        blocked |= script.engine.blocked().any(|blocked| blocked.failure == Failure::Unavailable);
-        let reads = script.times(|effect| matches!(effect, Effect::Confirm { .. })).len();
+        blocked |=
+            script.engine.failing_evictions().any(|blocked| blocked.failure == ApiFailure::Unavailable);
+        let reads = script.times(|effect| matches!(effect, EvictionEffect::ReadNode { .. })).len();
         assert_eq!((script.deletes().len(), blocked), (usize::from(goes), !goes), "{latency} s");
         assert!(reads < 150, "{reads} reads in an hour");
         // As soon as the server answers in time, it goes.
@@ -105,13 +117,17 @@ fn d3_looks_that_come_too_late_for_a_deletion_without_a_version_are_failures() {
     fact.version = None;
     let mut script = Script::tainted(never(), fact.clone());
     script.run(3600.0, |when, effect| match effect {
-        Effect::Look { pod, .. } => (
-            Input::Looked { pod: pod.clone(), result: Ok(Reading::Is(fact.clone())), half_deleted: false },
+        EvictionEffect::ReadPod { pod, .. } => (
+            EvictionInput::PodRead {
+                pod: pod.clone(),
+                result: Ok(LiveRead::Found(fact.clone())),
+                half_deleted: false,
+            },
             2.1,
         ),
         other => (well(other, at(when).mono), 0.0),
     });
-    let looks = script.times(|effect| matches!(effect, Effect::Look { .. })).len();
+    let looks = script.times(|effect| matches!(effect, EvictionEffect::ReadPod { .. })).len();
     assert!(script.deletes().is_empty() && (100..200).contains(&looks), "{looks} looks in an hour");
 }
 
@@ -121,17 +137,17 @@ fn d3_a_first_try_does_not_wait_for_its_nodes_pause() {
     for deadline in (40..200).step_by(7) {
         let (due, well_from) = (1.0 + f64::from(deadline), f64::from(deadline));
         let mut script = Script::new(never());
-        script.tell(1.0, Input::Pod { fact: pod("a", 10, &[]), listed: false });
+        script.tell(1.0, EvictionInput::PodApplied { fact: pod("a", 10, &[]), listed: false });
         let later = pod("b", 11, &[bears("k", Some(i64::from(deadline)))]);
-        script.tell(1.0, Input::Pod { fact: later, listed: false });
-        script.tell(1.0, Input::Node { fact: node(100, &[("k", None)]), listed: false });
+        script.tell(1.0, EvictionInput::PodApplied { fact: later, listed: false });
+        script.tell(1.0, EvictionInput::NodeApplied { fact: node(100, &[("k", None)]), listed: false });
         script.run(due + 40.0, |when, effect| match effect {
-            Effect::Confirm { .. } if when < well_from => {
-                (failed(effect, at(when).mono, Failure::Unavailable), 0.0)
+            EvictionEffect::ReadNode { .. } if when < well_from => {
+                (failed(effect, at(when).mono, ApiFailure::Unavailable), 0.0)
             }
             other => (well(other, at(when).mono), 0.0),
         });
-        let is_b = |effect: &Effect| matches!(effect, Effect::Delete { name, .. } if name.name() == "b");
+        let is_b = |effect: &EvictionEffect| matches!(effect, EvictionEffect::DeletePod { name, .. } if name.name() == "b");
         let gone = script.times(is_b);
         assert!(gone.len() == 1 && gone[0] < due + 0.15, "{deadline}: due {due}, gone {gone:?}");
     }
@@ -143,31 +159,31 @@ fn d3_first_tries_of_one_node_ask_at_a_bounded_rate() {
     let mut script = Script::new(never());
     for millis in 0..2_000 {
         let mut fact = pod(&format!("p{millis:04}"), 10, &[bears("k", Some(100))]);
-        fact.arrival = taintward_core::fact::ArrivalFacts::default();
-        script.tell(1.0 + f64::from(millis) / 100.0, Input::Pod { fact, listed: false });
+        fact.arrival = taintward_core::fact::BindingTimes::default();
+        script.tell(1.0 + f64::from(millis) / 100.0, EvictionInput::PodApplied { fact, listed: false });
     }
-    script.tell(30.0, Input::Node { fact: node(100, &[("other", None)]), listed: false });
+    script.tell(30.0, EvictionInput::NodeApplied { fact: node(100, &[("other", None)]), listed: false });
     // Each bears it for another time.
-    script.tell(30.0, Input::Node { fact: node(101, &[("k", None)]), listed: false });
+    script.tell(30.0, EvictionInput::NodeApplied { fact: node(101, &[("k", None)]), listed: false });
     for millis in 0..2_000 {
         let seconds = 10 + i64::from(millis) / 100;
         let fact = pod(&format!("p{millis:04}"), 11, &[bears("k", Some(seconds))]);
-        script.tell(30.0, Input::Pod { fact, listed: false });
+        script.tell(30.0, EvictionInput::PodApplied { fact, listed: false });
     }
-    script.run(70.0, |when, effect| (failed(effect, at(when).mono, Failure::Unavailable), 0.0));
-    let reads = script.times(|effect| matches!(effect, Effect::Confirm { .. })).len();
+    script.run(70.0, |when, effect| (failed(effect, at(when).mono, ApiFailure::Unavailable), 0.0));
+    let reads = script.times(|effect| matches!(effect, EvictionEffect::ReadNode { .. })).len();
     assert!(reads < 450, "{reads} reads of one node in 30 s");
 }
 
 /// `Retry-After` is kept, up to 30 s (D3).
 #[test]
 fn d3_a_server_that_asks_for_patience_gets_it() {
-    let asks = |seconds| Failure::Throttled(Some(taintward_core::time::Span::from_secs(seconds)));
+    let asks = |seconds| ApiFailure::Throttled(Some(taintward_core::time::Span::from_secs(seconds)));
     for (seconds, waits) in [(7, 7.0), (1_000_000, 30.0)] {
         let mut script = Script::tainted(never(), pod("p", 40, &[]));
         let mut first = true;
         script.run(60.0, |when, effect| match effect {
-            Effect::Delete { .. } if std::mem::take(&mut first) => {
+            EvictionEffect::DeletePod { .. } if std::mem::take(&mut first) => {
                 (failed(effect, at(when).mono, asks(seconds)), 0.0)
             }
             other => (well(other, at(when).mono), 0.0),
@@ -182,15 +198,15 @@ fn d3_a_server_that_asks_for_patience_gets_it() {
 fn l6_first_tries_go_before_retries() {
     let mut script = Script::tainted(never(), pod("a", 40, &[]));
     script.run(1.5, |when, effect| match effect {
-        Effect::Delete { .. } => (failed(effect, at(when).mono, Failure::Rejected), 0.0),
+        EvictionEffect::DeletePod { .. } => (failed(effect, at(when).mono, ApiFailure::Rejected), 0.0),
         other => (well(other, at(when).mono), 0.0),
     });
     // The retry's time has come, and so has another pod's.
-    script.tell(40.0, Input::Pod { fact: pod("b", 41, &[]), listed: false });
+    script.tell(40.0, EvictionInput::PodApplied { fact: pod("b", 41, &[]), listed: false });
     script.engine.tick(Mono::from_secs(40));
     let mut order = Vec::new();
-    while let Some(effect) = script.engine.next(Lane::All, at(40.0)) {
-        if let Effect::Delete { name, .. } = &effect {
+    while let Some(effect) = script.engine.next_effect(Lane::All, at(40.0)) {
+        if let EvictionEffect::DeletePod { name, .. } = &effect {
             order.push(name.name().to_owned());
         }
         script.tell(40.0, well(&effect, at(40.0).mono));
@@ -207,29 +223,31 @@ fn d4_a_deletion_by_the_uid_alone_has_a_confirmation_of_its_own() {
         let mut script = Script::tainted(never(), pod("p", 40, &[]));
         let (mut version, mut reads, mut before_last) = (40, 0, 0);
         let mut by_uid = None;
-        let mut serve = |when: f64, effect: &Effect| match effect {
-            Effect::Confirm { .. } => {
+        let mut serve = |when: f64, effect: &EvictionEffect| match effect {
+            EvictionEffect::ReadNode { .. } => {
                 reads += 1;
                 (well(effect, at(when).mono), 0.0)
             }
-            Effect::Look { pod: it, .. } => {
+            EvictionEffect::ReadPod { pod: it, .. } => {
                 version += 1;
-                let result = Ok(Reading::Is(pod("p", version, &[])));
-                (Input::Looked { pod: it.clone(), result, half_deleted: false }, 0.0)
+                let result = Ok(LiveRead::Found(pod("p", version, &[])));
+                (EvictionInput::PodRead { pod: it.clone(), result, half_deleted: false }, 0.0)
             }
-            Effect::Delete { pod: it, .. } if *it != reference("p") => (well(effect, at(when).mono), 0.0),
-            Effect::Delete { version: Some(Version(_)), .. } => {
+            EvictionEffect::DeletePod { pod: it, .. } if *it != reference("p") => {
+                (well(effect, at(when).mono), 0.0)
+            }
+            EvictionEffect::DeletePod { version: Some(ResourceVersion(_)), .. } => {
                 before_last = reads;
-                (failed(effect, at(when).mono, Failure::Conflict), 0.0)
+                (failed(effect, at(when).mono, ApiFailure::Conflict), 0.0)
             }
-            Effect::Delete { version: None, .. } => {
+            EvictionEffect::DeletePod { version: None, .. } => {
                 by_uid = Some(reads - before_last);
                 (well(effect, at(when).mono), 0.0)
             }
             effect => (well(effect, at(when).mono), 0.0),
         };
         script.run(other, &mut serve);
-        script.tell(other, Input::Pod { fact: pod("q", 60, &[]), listed: false });
+        script.tell(other, EvictionInput::PodApplied { fact: pod("q", 60, &[]), listed: false });
         script.run(15.0, &mut serve);
         let anew = by_uid.expect("it goes in the end");
         assert!(anew >= 1, "another pod at {other}: the node was not read again");

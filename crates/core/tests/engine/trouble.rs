@@ -2,12 +2,14 @@
 
 use crate::common::{bears, seconds};
 use crate::one_node;
-use taintward_core::effect::Failure;
-use taintward_core::engine::Effect;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::EvictionEffect;
 
 #[test]
 fn d3_failures_are_retried_for_ever_and_each_time_asked_again() {
-    for failure in [Failure::Rejected, Failure::Unavailable, Failure::Forbidden, Failure::Throttled(None)] {
+    for failure in
+        [ApiFailure::Rejected, ApiFailure::Unavailable, ApiFailure::Forbidden, ApiFailure::Throttled(None)]
+    {
         let mut world = one_node();
         world.add_pod("p", "n1", &[]);
         world.faults = [None, None].into_iter().chain([Some(failure); 40]).collect();
@@ -19,7 +21,7 @@ fn d3_failures_are_retried_for_ever_and_each_time_asked_again() {
     }
     let mut world = one_node();
     world.add_pod("p", "n1", &[]);
-    world.faults = [None, None].into_iter().chain([Some(Failure::Rejected); 5]).collect();
+    world.faults = [None, None].into_iter().chain([Some(ApiFailure::Rejected); 5]).collect();
     world.taint("n1", "k");
     world.pass(seconds(0.5));
     world.untaint("n1", "k");
@@ -31,7 +33,7 @@ fn d3_failures_are_retried_for_ever_and_each_time_asked_again() {
 fn s9_a_mark_is_not_left_behind() {
     let mut world = one_node();
     world.add_pod("p", "n1", &[]);
-    world.faults = [None, None].into_iter().chain([Some(Failure::Rejected); 3]).collect();
+    world.faults = [None, None].into_iter().chain([Some(ApiFailure::Rejected); 3]).collect();
     world.taint("n1", "k");
     assert!(world.pods["p"].fact.marked);
     // The unmarking meets the two faults that are left; nothing else is waited for.
@@ -64,23 +66,23 @@ fn p45_a_pod_that_changes_all_the_time_goes_all_the_same() {
     world.add_pod("p", "n1", &[]);
     // Confirm and mark succeed; every DELETE that demands a version fails; reads succeed.
     world.faults =
-        [None, None].into_iter().chain((0..20).flat_map(|_| [Some(Failure::Conflict), None])).collect();
+        [None, None].into_iter().chain((0..20).flat_map(|_| [Some(ApiFailure::Conflict), None])).collect();
     world.taint("n1", "k");
     world.pass(seconds(3.0));
     let versionless =
-        world.effects.iter().any(|effect| matches!(effect, Effect::Delete { version: None, .. }));
+        world.effects.iter().any(|effect| matches!(effect, EvictionEffect::DeletePod { version: None, .. }));
     assert!(versionless, "{:?}", world.effects);
 }
 
 #[test]
 fn d11_an_unreadable_pod_or_node_evicts_nobody_until_it_is_readable() {
-    use taintward_core::engine::Input;
+    use taintward_core::eviction::EvictionInput;
     let mut world = one_node();
     let pod = world.add_pod("p", "n1", &[bears("k", Some(60))]);
     world.taint("n1", "k");
     world.pass(seconds(30.0));
     let clock = world.clock();
-    world.engine.handle(Input::PodUnreadable { uid: pod.uid.clone(), node: None }, clock);
+    world.engine.handle(EvictionInput::PodUndecodable { uid: pod.uid.clone(), node: None }, clock);
     world.pass(seconds(100.0));
     assert!(world.left().is_empty());
     world.edit_pod("p", |_| ());
@@ -90,7 +92,7 @@ fn d11_an_unreadable_pod_or_node_evicts_nobody_until_it_is_readable() {
     world.add_pod("p", "n1", &[bears("k", Some(60))]);
     world.taint("n1", "k");
     let clock = world.clock();
-    world.engine.handle(Input::NodeUnreadable { name: pod.node }, clock);
+    world.engine.handle(EvictionInput::NodeUndecodable { name: pod.node }, clock);
     world.pass(seconds(100.0));
     assert!(world.left().is_empty());
     world.taint("n1", "other");

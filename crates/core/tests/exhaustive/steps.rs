@@ -6,9 +6,9 @@
 
 use super::common::{self, bears};
 use super::{FLIGHTS_MAX, Flight, KEY, REQUEST_MAX, State, Step, spend};
-use taintward_core::effect::Failure;
-use taintward_core::engine::{Config, Effect, Engine, Input, Lane};
-use taintward_core::taint::Effect as TaintEffect;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, Lane};
+use taintward_core::taint::TaintEffect;
 use taintward_core::time::Mono;
 
 impl State {
@@ -17,8 +17,8 @@ impl State {
         let mut next = self.clone();
         next.take(step)?;
         next.engine.tick(next.cluster.clock().mono);
-        next.engine.notices();
-        let wake = next.engine.wake_at().is_some_and(|at| at <= next.cluster.clock().mono);
+        next.engine.take_notices();
+        let wake = next.engine.next_wakeup().is_some_and(|at| at <= next.cluster.clock().mono);
         // A retry whose time has come may be waiting for its pull; nothing else may.
         assert!(!wake || next.engine.has_work(Lane::All, next.cluster.clock().mono));
         Some(next)
@@ -70,7 +70,7 @@ impl State {
             }
             Step::Restart => {
                 spend(&mut self.left.restarts)?;
-                self.engine = Engine::new(Config::default());
+                self.engine = EvictionEngine::new(EvictionConfig::default());
                 self.cluster.set_hold(common::held::Held::forget);
                 self.hold(self.cluster.hold.is_on());
                 self.heard = None;
@@ -104,7 +104,9 @@ impl State {
                 spend(&mut self.left.halves)?;
                 let flight =
                     self.flights.get(at).filter(|flight| flight.answer.is_none() && !flight.orphan)?;
-                let Effect::Delete { pod, name, version, .. } = flight.effect.clone() else { return None };
+                let EvictionEffect::DeletePod { pod, name, version, .. } = flight.effect.clone() else {
+                    return None;
+                };
                 self.cluster.half_delete(&pod, &name, version);
                 self.send_news();
                 self.answer(at, true)?;
@@ -114,8 +116,8 @@ impl State {
                 let flight =
                     self.flights.get(at).filter(|flight| flight.answer.is_none() && !flight.orphan)?;
                 // Of a look the client would not believe it.
-                let denied = (!matches!(flight.effect, Effect::Look { .. }))
-                    .then(|| failed(flight, Failure::NotFound))?;
+                let denied = (!matches!(flight.effect, EvictionEffect::ReadPod { .. }))
+                    .then(|| failed(flight, ApiFailure::NotFound))?;
                 self.flights.remove(at);
                 self.engine.handle(denied, self.cluster.clock());
             }
@@ -126,7 +128,7 @@ impl State {
 
     pub(super) fn hold(&mut self, on: bool) {
         self.cluster.set_hold(|hold, now| hold.set(on, now));
-        self.engine.handle(Input::Hold(on), self.cluster.clock());
+        self.engine.handle(EvictionInput::CountdownHold(on), self.cluster.clock());
     }
 
     pub(super) fn hear(&mut self, nodes: bool) -> Option<()> {
@@ -141,7 +143,7 @@ impl State {
         if self.flights.len() >= FLIGHTS_MAX {
             return None;
         }
-        let effect = self.engine.next(Lane::All, self.cluster.clock())?;
+        let effect = self.engine.next_effect(Lane::All, self.cluster.clock())?;
         self.flights.push(Flight { effect, sent: self.cluster.now, answer: None, orphan: false });
         Some(())
     }
@@ -150,25 +152,25 @@ impl State {
         let flight = self.flights.get(at).filter(|flight| flight.answer.is_none())?.clone();
         let cluster = &mut self.cluster;
         let answer = match flight.effect {
-            Effect::Confirm { node } => {
+            EvictionEffect::ReadNode { node } => {
                 let result = Ok(cluster.read_node(&node));
-                Input::Confirmed { node, sent: Mono::from_micros(flight.sent), result }
+                EvictionInput::NodeConfirmed { node, sent: Mono::from_micros(flight.sent), result }
             }
-            Effect::Look { pod, name } => {
+            EvictionEffect::ReadPod { pod, name } => {
                 let half_deleted = cluster.is_half_deleted(&name);
-                Input::Looked { pod, result: Ok(cluster.read_pod(&name)), half_deleted }
+                EvictionInput::PodRead { pod, result: Ok(cluster.read_pod(&name)), half_deleted }
             }
-            Effect::Mark { pod, name, version, .. } => {
+            EvictionEffect::SetDisruptionTarget { pod, name, version, .. } => {
                 let result = cluster.set_mark(&pod, &name, version, true);
-                Input::Marked { pod, result }
+                EvictionInput::Marked { pod, result }
             }
-            Effect::Unmark { pod, name } => {
+            EvictionEffect::ClearDisruptionTarget { pod, name } => {
                 let result = cluster.set_mark(&pod, &name, None, false).map(|_| ());
-                Input::Unmarked { pod, result }
+                EvictionInput::Unmarked { pod, result }
             }
-            Effect::Delete { pod, name, version, .. } => {
+            EvictionEffect::DeletePod { pod, name, version, .. } => {
                 let result = cluster.delete(&pod, &name, version);
-                Input::Deleted { pod, result }
+                EvictionInput::Deleted { pod, result }
             }
         };
         match flight.orphan {
@@ -202,18 +204,22 @@ impl State {
     }
 }
 
-fn unavailable(flight: &Flight) -> Input {
-    failed(flight, Failure::Unavailable)
+fn unavailable(flight: &Flight) -> EvictionInput {
+    failed(flight, ApiFailure::Unavailable)
 }
 
-fn failed(flight: &Flight, gone: Failure) -> Input {
+fn failed(flight: &Flight, gone: ApiFailure) -> EvictionInput {
     match flight.effect.clone() {
-        Effect::Confirm { node } => {
-            Input::Confirmed { node, sent: Mono::from_micros(flight.sent), result: Err(gone) }
+        EvictionEffect::ReadNode { node } => {
+            EvictionInput::NodeConfirmed { node, sent: Mono::from_micros(flight.sent), result: Err(gone) }
         }
-        Effect::Mark { pod, .. } => Input::Marked { pod, result: Err(gone) },
-        Effect::Delete { pod, .. } => Input::Deleted { pod, result: Err(gone) },
-        Effect::Look { pod, .. } => Input::Looked { pod, result: Err(gone), half_deleted: false },
-        Effect::Unmark { pod, .. } => Input::Unmarked { pod, result: Err(gone) },
+        EvictionEffect::SetDisruptionTarget { pod, .. } => EvictionInput::Marked { pod, result: Err(gone) },
+        EvictionEffect::DeletePod { pod, .. } => EvictionInput::Deleted { pod, result: Err(gone) },
+        EvictionEffect::ReadPod { pod, .. } => {
+            EvictionInput::PodRead { pod, result: Err(gone), half_deleted: false }
+        }
+        EvictionEffect::ClearDisruptionTarget { pod, .. } => {
+            EvictionInput::Unmarked { pod, result: Err(gone) }
+        }
     }
 }

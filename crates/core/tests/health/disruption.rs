@@ -1,9 +1,12 @@
 //! Many nodes at once: part of a zone, a zone, everything; and back.
 
 use crate::world::{Commit, SECOND, What, World};
-use taintward_core::effect::Failure;
-use taintward_core::health::{Flags, Held, Notice, OwnTaint, OwnTaints, Rate, Stream, ZoneState};
-use taintward_core::names::NodeName;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::NodeName;
+use taintward_core::node_lifecycle::{
+    DelayReason, ManagedTaint, ManagedTaints, NodeLifecycleFlags, NodeLifecycleNotice, TaintRate,
+    WatchedKind, ZoneState,
+};
 
 fn names(zone: &str, numbers: std::ops::Range<usize>) -> Vec<String> {
     numbers.map(|at| format!("{zone}{at}")).collect()
@@ -17,13 +20,13 @@ fn revive(world: &mut World, names: &[String]) {
     world.revive(&names.iter().map(String::as_str).collect::<Vec<_>>());
 }
 
-fn zones(world: &World) -> Vec<(String, u32, u32, ZoneState, Rate)> {
+fn zones(world: &World) -> Vec<(String, u32, u32, ZoneState, TaintRate)> {
     let engine = world.engine.as_ref().expect("it runs");
     engine.zones().map(|it| (it.zone.to_string(), it.size, it.unhealthy, it.state, it.rate)).collect()
 }
 
-const FULL: Rate = Rate::from_millionths(100_000);
-const SECONDARY: Rate = Rate::from_millionths(10_000);
+const FULL: TaintRate = TaintRate::from_millionths(100_000);
+const SECONDARY: TaintRate = TaintRate::from_millionths(10_000);
 
 /// NL-25, NL-26: most of a small zone is down: nobody of it is tainted any more; the other zone goes on.
 #[test]
@@ -32,7 +35,7 @@ fn most_of_a_small_zone_stops_its_tainting() {
     kill(&mut world, &names("a", 0..6));
     world.kill(&["b0"]);
     world.pass(300);
-    assert_eq!(zones(&world)[0], ("a".into(), 10, 6, ZoneState::PartialDisruption, Rate::ZERO));
+    assert_eq!(zones(&world)[0], ("a".into(), 10, 6, ZoneState::PartialDisruption, TaintRate::ZERO));
     assert_eq!(zones(&world)[1], ("b".into(), 10, 1, ZoneState::Normal, FULL));
     // Those that fell silent before it was the sixth's turn had their turn at the ordinary rate.
     let of_a = world.tainted().iter().filter(|name| name.starts_with('a')).count();
@@ -41,11 +44,11 @@ fn most_of_a_small_zone_stops_its_tainting() {
     let engine = world.engine.as_ref().expect("it runs");
     let held: Vec<_> = names("a", 0..6)
         .iter()
-        .filter_map(|name| engine.explain(&NodeName::new(name), world.clock().mono)?.held)
+        .filter_map(|name| engine.explain(&NodeName::new(name), world.clock().mono)?.delayed_by)
         .collect();
-    assert!(held.len() >= 4 && held.iter().all(|held| *held == Held::ZoneStopped), "{held:?}");
+    assert!(held.len() >= 4 && held.iter().all(|held| *held == DelayReason::ZoneStopped), "{held:?}");
     // NL-5 does not wait for any of this.
-    assert!(names("a", 0..6).iter().all(|name| world.own(name).has(OwnTaint::Unreachable)));
+    assert!(names("a", 0..6).iter().all(|name| world.own(name).has(ManagedTaint::Unreachable)));
     revive(&mut world, &names("a", 0..6));
     world.pass(5);
     assert_eq!(world.tainted(), ["b0"]);
@@ -67,9 +70,10 @@ fn most_of_a_small_zone_in_the_same_instant() {
         world.pass(200);
         let tainted = if down == 2 { names("a", 0..2) } else { Vec::new() };
         assert_eq!(world.tainted(), tainted, "{apart} {down}");
-        assert!(names("a", 0..down).iter().all(|name| world.own(name).has(OwnTaint::Unreachable)));
-        let first =
-            world.when("a0", OwnTaint::UnreachableNoExecute).zip(world.when("a0", OwnTaint::Unreachable));
+        assert!(names("a", 0..down).iter().all(|name| world.own(name).has(ManagedTaint::Unreachable)));
+        let first = world
+            .when("a0", ManagedTaint::UnreachableNoExecute)
+            .zip(world.when("a0", ManagedTaint::Unreachable));
         assert!(first.is_none_or(|(away, off)| away == off), "who is not held back does not wait: {first:?}");
     }
 }
@@ -82,12 +86,12 @@ fn who_is_overdue_and_speaks_holds_nobody_back() {
     let from = world.now / SECOND;
     world.kill(&["a0", "a1", "a2"]);
     world.pass(45);
-    assert_eq!(zones(&world)[0], ("a".into(), 5, 0, ZoneState::PartialDisruption, Rate::ZERO));
+    assert_eq!(zones(&world)[0], ("a".into(), 5, 0, ZoneState::PartialDisruption, TaintRate::ZERO));
     world.revive(&["a2"]);
     world.pass_micros(1);
     assert_eq!(zones(&world)[0], ("a".into(), 5, 0, ZoneState::Normal, FULL));
     world.pass(30);
-    let away = ["a0", "a1"].map(|name| world.when(name, OwnTaint::UnreachableNoExecute).map(f64::floor));
+    let away = ["a0", "a1"].map(|name| world.when(name, ManagedTaint::UnreachableNoExecute).map(f64::floor));
     assert_eq!(away, [Some((from + 50) as f64), Some((from + 60) as f64)]);
     assert_eq!(world.tainted(), ["a0", "a1"]);
 }
@@ -120,25 +124,25 @@ fn a_whole_zone_is_tainted_at_the_ordinary_rate() {
 /// nobody of it is tainted before the last one is declared silent, too.
 #[test]
 fn suspicion_does_not_let_a_stopped_zone_go_on() {
-    let flags = Flags { eviction_rate: 1.0, ..Flags::default() };
+    let flags = NodeLifecycleFlags { eviction_rate: 1.0, ..NodeLifecycleFlags::default() };
     let mut world = World::unsettled(&[("a", 4), ("b", 2)], flags);
     world.pass(100);
     kill(&mut world, &names("a", 0..3));
     world.pass(70);
-    assert_eq!(zones(&world)[0], ("a".into(), 4, 3, ZoneState::PartialDisruption, Rate::ZERO));
+    assert_eq!(zones(&world)[0], ("a".into(), 4, 3, ZoneState::PartialDisruption, TaintRate::ZERO));
     let before = world.tainted().len();
     assert!(before < 3, "the third makes the zone stop");
     world.kill(&["a3"]);
     world.commits.clear();
     // The live read of it fails, and is tried again.
-    world.faults = vec![Some(Failure::Unavailable)].into();
+    world.faults = vec![Some(ApiFailure::Unavailable)].into();
     world.pass(70);
     let is_declared = |it: &Commit| it.node == "a3" && matches!(it.what, What::Declare(_));
     let is_taint = |it: &Commit| matches!(&it.what, What::Taint { add, .. } if !add.no_execute().is_empty());
     let declared = world.commits.iter().position(is_declared).expect("it is declared");
     let tainted = world.commits.iter().position(is_taint).expect("the zone goes on");
     assert!(world.faults.is_empty() && declared < tainted, "{:?}", world.commits);
-    let all = Rate::from_millionths(1_000_000);
+    let all = TaintRate::from_millionths(1_000_000);
     assert_eq!(zones(&world)[0], ("a".into(), 4, 4, ZoneState::FullDisruption, all));
     assert_eq!(world.tainted(), names("a", 0..4));
 }
@@ -160,7 +164,7 @@ fn everything_down_and_back() {
     assert_eq!(world.tainted(), Vec::<&str>::new(), "NL-27");
     assert_eq!(world.judge.evictions, before, "NL-47: no new one");
     assert!(world.engine.as_ref().expect("it runs").is_everything_down());
-    assert!(world.own("b3").has(OwnTaint::Unreachable), "NL-5 stands");
+    assert!(world.own("b3").has(ManagedTaint::Unreachable), "NL-5 stands");
     let back = world.now;
     revive(&mut world, &names("b", 0..4));
     world.pass(49);
@@ -172,7 +176,7 @@ fn everything_down_and_back() {
         .notices
         .iter()
         .filter_map(|(_, it)| match it {
-            Notice::EverythingDown(down) => Some(*down),
+            NodeLifecycleNotice::EverythingDown(down) => Some(*down),
             _ => None,
         })
         .collect();
@@ -188,16 +192,19 @@ fn what_is_to_be_feared_holds_back() {
     world.kill(&["a1"]);
     world.pass(65);
     let since = world.clock().mono;
-    world.tell(taintward_core::health::Input::Lost { stream: Stream::Leases, since });
+    world.tell(taintward_core::node_lifecycle::NodeLifecycleInput::StreamLost {
+        stream: WatchedKind::Leases,
+        since,
+    });
     world.leading = true;
     world.set_ready("a0", false);
     world.pass(30);
-    assert!(world.own("a0").has(OwnTaint::NotReady), "NL-5 does not wait");
+    assert!(world.own("a0").has(ManagedTaint::NotReady), "NL-5 does not wait");
     assert_eq!(world.tainted(), Vec::<&str>::new());
     let engine = world.engine.as_ref().expect("it runs");
     assert!(!engine.is_everything_down(), "by what conditions say");
-    let held = engine.explain(&NodeName::new("a0"), world.clock().mono).expect("it is known").held;
-    assert_eq!(held, Some(Held::EverythingDown));
+    let held = engine.explain(&NodeName::new("a0"), world.clock().mono).expect("it is known").delayed_by;
+    assert_eq!(held, Some(DelayReason::EverythingDown));
 }
 
 /// NL-27: all nodes say of themselves that they are not ready: no new taint, the old ones go.
@@ -223,7 +230,7 @@ fn a_single_node_is_never_tainted() {
     world.kill(&["a0"]);
     world.pass(1_000);
     assert_eq!(world.tainted(), Vec::<&str>::new());
-    assert_eq!(world.own("a0"), OwnTaints::NONE.with(OwnTaint::Unreachable));
+    assert_eq!(world.own("a0"), ManagedTaints::NONE.with(ManagedTaint::Unreachable));
 }
 
 /// NL-42, NL-29: a zone of excluded nodes only keeps its queue and its bucket: each is tainted once.
@@ -251,7 +258,7 @@ fn nl_42_excluded_zones_do_not_churn() {
 /// NL-41: a rate of exactly 1 recovers from a stop.
 #[test]
 fn nl_41_a_rate_of_one_recovers() {
-    let flags = Flags { eviction_rate: 1.0, ..Flags::default() };
+    let flags = NodeLifecycleFlags { eviction_rate: 1.0, ..NodeLifecycleFlags::default() };
     let mut world = World::unsettled(&[("a", 10), ("b", 2)], flags);
     world.pass(100);
     kill(&mut world, &names("a", 0..7));
@@ -299,14 +306,20 @@ fn nl_43_a_node_that_moves_waits_once() {
 #[test]
 fn nl_48_short_grace_periods_hold_nothing_while_all_are_well() {
     for (grace, nodes) in [(12, 1), (12, 3), (16, 2), (20, 1), (25, 1)] {
-        let flags = Flags { monitor_grace_micros: grace * SECOND, ..Flags::default() };
+        let flags =
+            NodeLifecycleFlags { monitor_grace_micros: grace * SECOND, ..NodeLifecycleFlags::default() };
         let mut world = World::unsettled(&[("a", nodes)], flags);
         world.pass(600);
-        let holds = world.notices.iter().filter(|(_, it)| matches!(it, Notice::HoldCountdowns(_))).count();
+        let holds = world
+            .notices
+            .iter()
+            .filter(|(_, it)| matches!(it, NodeLifecycleNotice::HoldCountdowns(_)))
+            .count();
         assert_eq!(holds, 0, "{grace} {nodes}");
     }
     for grace in [16, 20, 50] {
-        let flags = Flags { monitor_grace_micros: grace * SECOND, ..Flags::default() };
+        let flags =
+            NodeLifecycleFlags { monitor_grace_micros: grace * SECOND, ..NodeLifecycleFlags::default() };
         let mut world = World::unsettled(&[("a", 3), ("b", 3)], flags);
         world.pass(100);
         let all = [names("a", 0..3), names("b", 0..3)].concat();
@@ -317,8 +330,11 @@ fn nl_48_short_grace_periods_hold_nothing_while_all_are_well() {
         kill(&mut world, &all);
         let last = world.now - 300_000;
         world.pass(200);
-        let held =
-            world.notices.iter().find(|(_, it)| *it == Notice::HoldCountdowns(true)).map(|(at, _)| *at);
+        let held = world
+            .notices
+            .iter()
+            .find(|(_, it)| *it == NodeLifecycleNotice::HoldCountdowns(true))
+            .map(|(at, _)| *at);
         let limit = last + (grace * SECOND / 2).max(12 * SECOND + SECOND / 2);
         assert!(held.is_some_and(|at| at > last && at <= limit + 1), "{grace}: {held:?} {limit}");
         assert_eq!(world.judge.evictions.len(), 0, "{grace}");
@@ -328,7 +344,7 @@ fn nl_48_short_grace_periods_hold_nothing_while_all_are_well() {
 /// 10,000 nodes vanish at once: from the list, with all their leases. Nobody is written to, and nothing is left.
 #[test]
 fn ten_thousand_vanish_at_once() {
-    let mut world = World::unsettled(&[("a", 10_000)], Flags::default());
+    let mut world = World::unsettled(&[("a", 10_000)], NodeLifecycleFlags::default());
     world.pass(60);
     world.stored.clear();
     world.kubelets.clear();
@@ -336,16 +352,18 @@ fn ten_thousand_vanish_at_once() {
     world.pass(120);
     assert_eq!((world.commits.as_slice(), world.reads), (&[] as &[Commit], 0));
     let engine = world.engine.as_ref().expect("it runs");
-    assert_eq!((engine.census().nodes, engine.zones().count()), (0, 0));
-    let gone = world.notices.iter().filter(|(_, it)| matches!(it, Notice::Removed(_))).count();
+    assert_eq!((engine.stats().nodes, engine.zones().count()), (0, 0));
+    let gone = world.notices.iter().filter(|(_, it)| matches!(it, NodeLifecycleNotice::Removed(_))).count();
     assert_eq!(gone, 10_000);
-    world.tell(taintward_core::health::Input::ListEnd { stream: Stream::Leases });
+    world.tell(taintward_core::node_lifecycle::NodeLifecycleInput::ListCompleted {
+        stream: WatchedKind::Leases,
+    });
 }
 
 /// 10,000 nodes fall silent at once, ten live on: all are declared, and tainted at the secondary rate only.
 #[test]
 fn ten_thousand_fall_silent_at_once() {
-    let mut world = World::unsettled(&[("a", 10_010)], Flags::default());
+    let mut world = World::unsettled(&[("a", 10_010)], NodeLifecycleFlags::default());
     world.pass(110);
     kill(&mut world, &names("a", 0..10_000));
     world.pass(200);

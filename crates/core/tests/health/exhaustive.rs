@@ -9,13 +9,14 @@
 use crate::world::zone;
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use taintward_core::effect::Failure;
-use taintward_core::engine::Reading;
-use taintward_core::health::{
-    Condition, ConditionKind, Config, Confirmation, Effect, Engine, Input, LeaseFact, NodeFact, OwnTaint,
-    OwnTaints, Platform, Status, Stream,
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::LiveRead;
+use taintward_core::identity::{NodeName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{
+    ConditionKind, ConditionStatus, LeaseFact, LiveNodeAndLease, ManagedTaint, ManagedTaints, NodeCondition,
+    NodeHealthFact, NodeLifecycleConfig, NodeLifecycleEffect, NodeLifecycleEngine,
+    NodeLifecycleInput as Input, PlatformLabels, WatchedKind,
 };
-use taintward_core::names::{NodeName, Uid, Version};
 use taintward_core::taint::Taint;
 use taintward_core::time::{Mono, Now, Wall};
 
@@ -60,16 +61,16 @@ const STEPS: [Step; 11] = [
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
     now: i64,
-    engine: Engine,
-    nodes: [NodeFact; 2],
+    engine: NodeLifecycleEngine,
+    nodes: [NodeHealthFact; 2],
     leases: [LeaseFact; 2],
     beat: i64,
     /// When it last was silent for longer than the grace period, and then spoke.
     silent_at: Option<i64>,
     version: u64,
     tainted: Vec<i64>,
-    flight: Option<(Effect, i64, Option<Input>)>,
-    node_news: VecDeque<NodeFact>,
+    flight: Option<(NodeLifecycleEffect, i64, Option<Input>)>,
+    node_news: VecDeque<NodeHealthFact>,
     lease_news: VecDeque<LeaseFact>,
     beats: u8,
     passes: u8,
@@ -85,31 +86,31 @@ fn spend(budget: &mut u8) -> Option<()> {
 
 impl State {
     fn first(beats: u8, passes: u8, losses: u8, restarts: u8, lists: u8) -> Self {
-        let ready = Condition {
+        let ready = NodeCondition {
             kind: ConditionKind::Ready,
-            status: Status::True,
+            status: ConditionStatus::True,
             heartbeat: Some(Wall::from_secs(1)),
         };
-        let node = |name: &str| NodeFact {
+        let node = |name: &str| NodeHealthFact {
             name: NodeName::new(name),
             uid: Uid::new(name),
-            version: Some(Version(1)),
+            version: Some(ResourceVersion(1)),
             created: Some(Wall::from_secs(0)),
             zone: zone("a"),
             excluded: false,
             unschedulable: false,
             taints: Vec::new(),
             conditions: vec![ready],
-            platform: Platform::default(),
+            platform: PlatformLabels::default(),
         };
         let lease = |name: &str| LeaseFact {
             node: NodeName::new(name),
-            version: Some(Version(1)),
+            version: Some(ResourceVersion(1)),
             renewed: Some(Wall::from_secs(1)),
         };
         let mut state = Self {
             now: 0,
-            engine: Engine::new(Config::default()),
+            engine: NodeLifecycleEngine::new(NodeLifecycleConfig::default()),
             nodes: ["n0", "n1"].map(node),
             leases: ["n0", "n1"].map(lease),
             beat: 0,
@@ -149,13 +150,13 @@ impl State {
         self.node_news.clear();
         self.lease_news.clear();
         let silent_since = Some(self.clock().mono);
-        self.tell(Input::Witness { sent: Mono::from_micros(self.now) });
-        self.tell(Input::ListBegin { stream: Stream::Nodes, silent_since });
+        self.tell(Input::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
+        self.tell(Input::ListStarted { stream: WatchedKind::Nodes, silent_since });
         self.nodes.clone().into_iter().for_each(|fact| self.tell(Input::Node { fact, listed: true }));
-        self.tell(Input::ListEnd { stream: Stream::Nodes });
-        self.tell(Input::ListBegin { stream: Stream::Leases, silent_since });
+        self.tell(Input::ListCompleted { stream: WatchedKind::Nodes });
+        self.tell(Input::ListStarted { stream: WatchedKind::Leases, silent_since });
         self.leases.clone().into_iter().for_each(|fact| self.tell(Input::Lease { fact, listed: true }));
-        self.tell(Input::ListEnd { stream: Stream::Leases });
+        self.tell(Input::ListCompleted { stream: WatchedKind::Leases });
     }
 
     /// A node renews its lease, and says that it is ready if its object says otherwise.
@@ -163,13 +164,13 @@ impl State {
         self.version += 2;
         let wall = self.clock().wall;
         let lease = &mut self.leases[which];
-        (lease.version, lease.renewed) = (Some(Version(self.version)), Some(wall));
+        (lease.version, lease.renewed) = (Some(ResourceVersion(self.version)), Some(wall));
         self.lease_news.push_back(lease.clone());
         let node = &mut self.nodes[which];
-        if node.conditions[0].status != Status::True {
+        if node.conditions[0].status != ConditionStatus::True {
             node.conditions[0] =
-                Condition { status: Status::True, heartbeat: Some(wall), ..node.conditions[0] };
-            node.version = Some(Version(self.version + 1));
+                NodeCondition { status: ConditionStatus::True, heartbeat: Some(wall), ..node.conditions[0] };
+            node.version = Some(ResourceVersion(self.version + 1));
             self.node_news.push_back(node.clone());
         }
         if which == 1 {
@@ -182,11 +183,11 @@ impl State {
         self.now += seconds * SECOND;
         self.version += 2;
         let wall = self.clock().wall;
-        self.leases[0].version = Some(Version(self.version));
+        self.leases[0].version = Some(ResourceVersion(self.version));
         self.leases[0].renewed = Some(wall);
         let fact = self.leases[0].clone();
         self.tell(Input::Lease { fact, listed: false });
-        self.tell(Input::Witness { sent: Mono::from_micros(self.now) });
+        self.tell(Input::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
     }
 
     fn step(&self, step: Step) -> Option<Self> {
@@ -232,7 +233,7 @@ impl State {
             }
             Step::Restart => {
                 spend(&mut self.restarts)?;
-                self.engine = Engine::new(Config::default());
+                self.engine = NodeLifecycleEngine::new(NodeLifecycleConfig::default());
                 self.flight = None;
                 self.list();
             }
@@ -242,8 +243,8 @@ impl State {
             }
             Step::BreakList => {
                 spend(&mut self.lists)?;
-                let (stream, silent_since) = (Stream::Leases, Some(self.clock().mono));
-                self.tell(Input::ListBegin { stream, silent_since });
+                let (stream, silent_since) = (WatchedKind::Leases, Some(self.clock().mono));
+                self.tell(Input::ListStarted { stream, silent_since });
                 let fact = self.leases[0].clone();
                 self.tell(Input::Lease { fact, listed: true });
                 self.tell(Input::ListAborted { stream });
@@ -260,22 +261,23 @@ impl State {
         }
         let sent = Mono::from_micros(sent);
         let answer = match &effect {
-            Effect::Confirm { node } => {
+            NodeLifecycleEffect::ReadNode { node } => {
                 let at = usize::from(node.as_str() == "n1");
                 let (node_fact, lease) = (self.nodes[at].clone(), self.leases[at].clone());
-                let result = Ok(Confirmation { node: Reading::Is(node_fact), lease: Reading::Is(lease) });
+                let result =
+                    Ok(LiveNodeAndLease { node: LiveRead::Found(node_fact), lease: LiveRead::Found(lease) });
                 Input::Confirmed { node: node.clone(), sent, result }
             }
-            Effect::Taint { node, version, add, remove, .. } => {
+            NodeLifecycleEffect::PatchTaints { node, version, add, remove, .. } => {
                 let result = self.write(&node.name, *version, |fact| {
-                    fact.taints.retain(|taint| !OwnTaint::of(taint).is_some_and(|own| remove.has(own)));
+                    fact.taints.retain(|taint| !ManagedTaint::of(taint).is_some_and(|own| remove.has(own)));
                     fact.taints.extend(add.iter().map(taint));
                 });
                 Input::Written { node: node.name.clone(), result }
             }
-            Effect::Declare { node, version, .. } => {
-                let result =
-                    self.write(&node.name, *version, |fact| fact.conditions[0].status = Status::Unknown);
+            NodeLifecycleEffect::SetConditionsUnknown { node, version, .. } => {
+                let result = self
+                    .write(&node.name, *version, |fact| fact.conditions[0].status = ConditionStatus::Unknown);
                 Input::Written { node: node.name.clone(), result }
             }
             other => panic!("nobody asks for {other:?} here"),
@@ -287,20 +289,20 @@ impl State {
     fn write(
         &mut self,
         name: &NodeName,
-        version: Option<Version>,
-        write: impl FnOnce(&mut NodeFact),
-    ) -> Result<Option<Version>, Failure> {
+        version: Option<ResourceVersion>,
+        write: impl FnOnce(&mut NodeHealthFact),
+    ) -> Result<Option<ResourceVersion>, ApiFailure> {
         assert_eq!(name.as_str(), "n1", "the first is well");
         let fact = &mut self.nodes[1];
         if version != fact.version {
-            return Err(Failure::Conflict);
+            return Err(ApiFailure::Conflict);
         }
-        let before = OwnTaints::of(&fact.taints).no_execute();
+        let before = ManagedTaints::of(&fact.taints).no_execute();
         write(fact);
         self.version += 2;
-        fact.version = Some(Version(self.version));
+        fact.version = Some(ResourceVersion(self.version));
         self.node_news.push_back(fact.clone());
-        let after = OwnTaints::of(&fact.taints).no_execute();
+        let after = ManagedTaints::of(&fact.taints).no_execute();
         if before.is_empty() && !after.is_empty() {
             // A read may be two seconds old, and a request ten on its way.
             let was_silent = self.silent_at.is_some_and(|at| self.now - at <= 12 * SECOND);
@@ -309,7 +311,7 @@ impl State {
             assert!(self.tainted.last().is_none_or(|last| self.now - last >= 10 * SECOND), "S6");
             self.tainted.push(self.now);
         }
-        Ok(Some(Version(self.version)))
+        Ok(Some(ResourceVersion(self.version)))
     }
 
     /// From here on nothing goes wrong: the node is alive, or is not.
@@ -332,11 +334,14 @@ impl State {
             self.pass(5);
             self.engine.tick(self.clock().mono);
         }
-        let own = OwnTaints::of(&self.nodes[1].taints);
+        let own = ManagedTaints::of(&self.nodes[1].taints);
         match alive {
-            true => assert_eq!(own, OwnTaints::NONE, "L7"),
+            true => assert_eq!(own, ManagedTaints::NONE, "L7"),
             false => {
-                assert!(own.has(OwnTaint::UnreachableNoExecute) && own.has(OwnTaint::Unreachable), "{own:?}")
+                assert!(
+                    own.has(ManagedTaint::UnreachableNoExecute) && own.has(ManagedTaint::Unreachable),
+                    "{own:?}"
+                )
             }
         }
     }
@@ -352,20 +357,24 @@ impl State {
     }
 }
 
-fn taint(own: OwnTaint) -> Taint {
+fn taint(own: ManagedTaint) -> Taint {
     Taint { key: own.key().into(), value: "".into(), effect: own.effect(), time_added: None }
 }
 
-fn lost(effect: &Effect, sent: i64) -> Input {
-    let gone = Failure::Unavailable;
+fn lost(effect: &NodeLifecycleEffect, sent: i64) -> Input {
+    let gone = ApiFailure::Unavailable;
     match effect {
-        Effect::Confirm { node } => {
+        NodeLifecycleEffect::ReadNode { node } => {
             Input::Confirmed { node: node.clone(), sent: Mono::from_micros(sent), result: Err(gone) }
         }
-        Effect::Taint { node, .. } | Effect::Declare { node, .. } | Effect::Label { node, .. } => {
+        NodeLifecycleEffect::PatchTaints { node, .. }
+        | NodeLifecycleEffect::SetConditionsUnknown { node, .. }
+        | NodeLifecycleEffect::PatchLabels { node, .. } => {
             Input::Written { node: node.name.clone(), result: Err(gone) }
         }
-        Effect::MarkPod { pod, .. } => Input::PodMarked { pod: pod.clone(), result: Err(gone) },
+        NodeLifecycleEffect::SetPodNotReady { pod, .. } => {
+            Input::PodMarked { pod: pod.clone(), result: Err(gone) }
+        }
     }
 }
 

@@ -7,13 +7,14 @@
 
 use crate::world::{SECOND, zone};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use taintward_core::effect::Failure;
-use taintward_core::engine::{PodRef, Reading};
-use taintward_core::health::{
-    Condition, ConditionKind, Config, Confirmation, Effect, Engine, Input, LeaseFact, NodeFact, OwnTaint,
-    Platform, PodFact, Status, Stream,
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{LiveRead, PodRef};
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{
+    ConditionKind, ConditionStatus, LeaseFact, LiveNodeAndLease, ManagedTaint, NodeCondition, NodeHealthFact,
+    NodeLifecycleConfig, NodeLifecycleEffect, NodeLifecycleEngine, NodeLifecycleInput, PlatformLabels,
+    PodReadinessFact, WatchedKind,
 };
-use taintward_core::names::{NodeName, PodName, Uid, Version};
 use taintward_core::taint::Taint;
 use taintward_core::time::{Mono, Now, Wall};
 
@@ -23,7 +24,7 @@ const EPOCH: i64 = 1_800_000_000 * SECOND;
 const NODES: usize = 4;
 const SEEDS: u64 = 2_000;
 const ALL_SEEDS: u64 = 40_000;
-const STREAMS: [Stream; 3] = [Stream::Nodes, Stream::Leases, Stream::Pods];
+const STREAMS: [WatchedKind; 3] = [WatchedKind::Nodes, WatchedKind::Leases, WatchedKind::Pods];
 
 /// An xorshift; equal seeds give equal histories.
 struct Dice(u64);
@@ -49,8 +50,8 @@ struct History {
     dice: Dice,
     now: i64,
     version: u64,
-    engine: Engine,
-    out: Vec<Effect>,
+    engine: NodeLifecycleEngine,
+    out: Vec<NodeLifecycleEffect>,
     log: Vec<String>,
 }
 
@@ -66,23 +67,23 @@ fn number(name: &NodeName) -> usize {
     name.as_str()[1..].parse().expect("made by name()")
 }
 
-fn taint(own: OwnTaint) -> Taint {
+fn taint(own: ManagedTaint) -> Taint {
     Taint { key: own.key().into(), value: "".into(), effect: own.effect(), time_added: None }
 }
 
 impl History {
     fn new(seed: u64) -> Self {
         let dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let engine = Engine::new(Config::default());
+        let engine = NodeLifecycleEngine::new(NodeLifecycleConfig::default());
         let mut history = Self { dice, now: SECOND, version: 1, engine, out: Vec::new(), log: Vec::new() };
         for stream in STREAMS {
-            history.tell(Input::ListBegin { stream, silent_since: None });
-            history.tell(Input::ListEnd { stream });
+            history.tell(NodeLifecycleInput::ListStarted { stream, silent_since: None });
+            history.tell(NodeLifecycleInput::ListCompleted { stream });
         }
         history
     }
 
-    fn tell(&mut self, input: Input) {
+    fn tell(&mut self, input: NodeLifecycleInput) {
         self.log.push(format!("{} {input:?}", self.now));
         self.engine.handle(input, clock(self.now));
     }
@@ -94,16 +95,16 @@ impl History {
         true
     }
 
-    fn bump(&mut self) -> Version {
+    fn bump(&mut self) -> ResourceVersion {
         self.version += 1;
-        Version(self.version)
+        ResourceVersion(self.version)
     }
 
     /// A version of now, or of a little before.
-    fn some_version(&mut self) -> Option<Version> {
-        let Version(newest) = self.bump();
+    fn some_version(&mut self) -> Option<ResourceVersion> {
+        let ResourceVersion(newest) = self.bump();
         let back = if self.dice.percent(90) { 0 } else { self.dice.below(10) };
-        self.dice.percent(95).then_some(Version(newest.saturating_sub(back).max(1)))
+        self.dice.percent(95).then_some(ResourceVersion(newest.saturating_sub(back).max(1)))
     }
 
     fn some_node(&mut self) -> usize {
@@ -114,22 +115,23 @@ impl History {
         Mono::from_micros(self.now - self.dice.below((seconds * SECOND) as u64) as i64)
     }
 
-    fn node_fact(&mut self, node: usize) -> NodeFact {
+    fn node_fact(&mut self, node: usize) -> NodeHealthFact {
         let mut conditions = Vec::new();
         for kind in ConditionKind::ALL {
-            let well = if kind == ConditionKind::Ready { Status::True } else { Status::False };
+            let well =
+                if kind == ConditionKind::Ready { ConditionStatus::True } else { ConditionStatus::False };
             let status = match self.dice.below(8) {
-                0 => Status::False,
-                1 => Status::Unknown,
-                2 if self.dice.percent(20) => Status::Other,
+                0 => ConditionStatus::False,
+                1 => ConditionStatus::Unknown,
+                2 if self.dice.percent(20) => ConditionStatus::Other,
                 3 => continue,
                 _ => well,
             };
             let heartbeat = Some(Wall::from_micros(EPOCH + self.ago(60).as_micros()));
-            conditions.push(Condition { kind, status, heartbeat });
+            conditions.push(NodeCondition { kind, status, heartbeat });
         }
         let usual = if node < 2 { "a" } else { "b" };
-        NodeFact {
+        NodeHealthFact {
             name: name(node),
             uid: Uid::new(&format!("u{node}-{}", self.dice.percent(10))),
             version: self.some_version(),
@@ -137,9 +139,12 @@ impl History {
             zone: zone(if self.dice.percent(85) { usual } else { "c" }),
             excluded: self.dice.percent(8),
             unschedulable: self.dice.percent(10),
-            taints: OwnTaint::ALL.into_iter().filter(|_| self.dice.percent(15)).map(taint).collect(),
+            taints: ManagedTaint::ALL.into_iter().filter(|_| self.dice.percent(15)).map(taint).collect(),
             conditions,
-            platform: Platform { os: self.dice.percent(20).then(|| "linux".into()), ..Platform::default() },
+            platform: PlatformLabels {
+                os: self.dice.percent(20).then(|| "linux".into()),
+                ..PlatformLabels::default()
+            },
         }
     }
 
@@ -149,10 +154,10 @@ impl History {
         LeaseFact { node: name(node), version: self.some_version(), renewed }
     }
 
-    fn pod_fact(&mut self) -> PodFact {
+    fn pod_fact(&mut self) -> PodReadinessFact {
         let (node, pod) = (self.some_node(), self.dice.below(3));
-        let ready = self.dice.of(&[None, Some(Status::False), Some(Status::True)]);
-        PodFact {
+        let ready = self.dice.of(&[None, Some(ConditionStatus::False), Some(ConditionStatus::True)]);
+        PodReadinessFact {
             uid: Uid::new(&format!("p{node}-{pod}")),
             name: PodName::new("default", &format!("p{node}-{pod}")),
             node: name(node),
@@ -160,28 +165,30 @@ impl History {
         }
     }
 
-    fn list(&mut self, stream: Stream) {
+    fn list(&mut self, stream: WatchedKind) {
         let silent_since = Some(self.ago(20));
-        self.tell(Input::ListBegin { stream, silent_since });
+        self.tell(NodeLifecycleInput::ListStarted { stream, silent_since });
         for node in 0..NODES {
             if self.dice.percent(15) {
                 continue;
             }
             let input = match stream {
-                Stream::Nodes => Input::Node { fact: self.node_fact(node), listed: true },
-                Stream::Leases => Input::Lease { fact: self.lease_fact(node), listed: true },
-                Stream::Pods => Input::Pod { fact: self.pod_fact() },
+                WatchedKind::Nodes => NodeLifecycleInput::Node { fact: self.node_fact(node), listed: true },
+                WatchedKind::Leases => {
+                    NodeLifecycleInput::Lease { fact: self.lease_fact(node), listed: true }
+                }
+                WatchedKind::Pods => NodeLifecycleInput::Pod { fact: self.pod_fact() },
             };
             self.tell(input);
             if self.dice.percent(10) {
                 // It breaks off; at once, or when more has happened.
                 if self.dice.percent(50) {
-                    self.tell(Input::ListAborted { stream });
+                    self.tell(NodeLifecycleInput::ListAborted { stream });
                 }
                 return;
             }
         }
-        self.tell(Input::ListEnd { stream });
+        self.tell(NodeLifecycleInput::ListCompleted { stream });
     }
 
     fn answer(&mut self) {
@@ -191,44 +198,46 @@ impl History {
         let at = self.dice.below(self.out.len() as u64) as usize;
         let effect = self.out.swap_remove(at);
         let failure = self.dice.of(&[
-            Failure::NotFound,
-            Failure::Conflict,
-            Failure::Forbidden,
-            Failure::Throttled(None),
-            Failure::Rejected,
-            Failure::Unavailable,
+            ApiFailure::NotFound,
+            ApiFailure::Conflict,
+            ApiFailure::Forbidden,
+            ApiFailure::Throttled(None),
+            ApiFailure::Rejected,
+            ApiFailure::Unavailable,
         ]);
         let (fails, version) = (self.dice.percent(30), self.bump());
         let version = self.dice.percent(85).then_some(version);
         let input = match effect {
-            Effect::Confirm { node } => {
+            NodeLifecycleEffect::ReadNode { node } => {
                 let sent = self.ago(1);
                 let result = if fails { Err(failure) } else { Ok(self.some_confirmation(number(&node))) };
-                Input::Confirmed { node, sent, result }
+                NodeLifecycleInput::Confirmed { node, sent, result }
             }
-            Effect::Taint { node, .. } | Effect::Declare { node, .. } | Effect::Label { node, .. } => {
+            NodeLifecycleEffect::PatchTaints { node, .. }
+            | NodeLifecycleEffect::SetConditionsUnknown { node, .. }
+            | NodeLifecycleEffect::PatchLabels { node, .. } => {
                 let result = if fails { Err(failure) } else { Ok(version) };
-                Input::Written { node: node.name, result }
+                NodeLifecycleInput::Written { node: node.name, result }
             }
-            Effect::MarkPod { pod, .. } => {
+            NodeLifecycleEffect::SetPodNotReady { pod, .. } => {
                 let result = if fails { Err(failure) } else { Ok(self.dice.percent(70)) };
-                Input::PodMarked { pod, result }
+                NodeLifecycleInput::PodMarked { pod, result }
             }
         };
         self.tell(input);
     }
 
-    fn some_confirmation(&mut self, node: usize) -> Confirmation {
-        Confirmation {
+    fn some_confirmation(&mut self, node: usize) -> LiveNodeAndLease {
+        LiveNodeAndLease {
             node: match self.dice.below(12) {
-                0 => Reading::Absent,
-                1 => Reading::Unreadable,
-                _ => Reading::Is(self.node_fact(node)),
+                0 => LiveRead::NotFound,
+                1 => LiveRead::Undecodable,
+                _ => LiveRead::Found(self.node_fact(node)),
             },
             lease: match self.dice.below(8) {
-                0 => Reading::Absent,
-                1 => Reading::Unreadable,
-                _ => Reading::Is(self.lease_fact(node)),
+                0 => LiveRead::NotFound,
+                1 => LiveRead::Undecodable,
+                _ => LiveRead::Found(self.lease_fact(node)),
             },
         }
     }
@@ -237,26 +246,26 @@ impl History {
         let node = self.some_node();
         let stream = self.dice.of(&STREAMS);
         let input = match self.dice.below(100) {
-            0..=12 => Input::Node { fact: self.node_fact(node), listed: false },
+            0..=12 => NodeLifecycleInput::Node { fact: self.node_fact(node), listed: false },
             13..=14 => {
                 let uid = self.dice.percent(50).then(|| Uid::new(&format!("u{node}-false")));
-                Input::NodeGone { name: name(node), uid }
+                NodeLifecycleInput::NodeGone { name: name(node), uid }
             }
-            15 => Input::NodeUnreadable { name: name(node) },
-            16..=34 => Input::Lease { fact: self.lease_fact(node), listed: false },
-            35 => Input::LeaseGone { node: name(node) },
-            36 => Input::LeaseUnreadable { node: name(node) },
-            37 => Input::ListAborted { stream },
-            38 => Input::Lost { stream, since: self.ago(20) },
-            39 => Input::Found { stream },
-            40 => Input::Paused { since: self.ago(30) },
-            41..=50 => Input::Witness { sent: self.ago(1) },
-            51 => Input::Leading,
+            15 => NodeLifecycleInput::NodeUnreadable { name: name(node) },
+            16..=34 => NodeLifecycleInput::Lease { fact: self.lease_fact(node), listed: false },
+            35 => NodeLifecycleInput::LeaseGone { node: name(node) },
+            36 => NodeLifecycleInput::LeaseUnreadable { node: name(node) },
+            37 => NodeLifecycleInput::ListAborted { stream },
+            38 => NodeLifecycleInput::StreamLost { stream, since: self.ago(20) },
+            39 => NodeLifecycleInput::StreamRecovered { stream },
+            40 => NodeLifecycleInput::ProcessPaused { since: self.ago(30) },
+            41..=50 => NodeLifecycleInput::OwnRequestSucceeded { sent: self.ago(1) },
+            51 => NodeLifecycleInput::BecameLeader,
             52..=53 => return self.list(stream),
-            54..=57 => Input::Pod { fact: self.pod_fact() },
+            54..=57 => NodeLifecycleInput::Pod { fact: self.pod_fact() },
             58 => {
                 let uid = Uid::new(&format!("p{node}-{}", self.dice.below(3)));
-                Input::PodGone { pod: PodRef { node: name(node), uid } }
+                NodeLifecycleInput::PodGone { pod: PodRef { node: name(node), uid } }
             }
             59..=70 => {
                 self.pull();

@@ -1,7 +1,10 @@
 //! Our own eyes: pauses, cuts, lost and late streams. Nobody is tainted by mistake, everybody who is dead is in time.
 
 use crate::world::{What, World};
-use taintward_core::health::{Config, Doubt, Engine, Flags, Input, Notice, OwnTaint, OwnTaints, Stream};
+use taintward_core::node_lifecycle::{
+    ManagedTaint, ManagedTaints, NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleFlags,
+    NodeLifecycleInput, NodeLifecycleNotice, ObservationDoubt, WatchedKind,
+};
 use taintward_core::time::Mono;
 
 /// A lag after which nothing comes while a test runs.
@@ -24,7 +27,7 @@ fn a_pause_of_ten_minutes() {
         world.pass(600);
         world.paused = false;
         if told {
-            world.tell(Input::Paused { since });
+            world.tell(NodeLifecycleInput::ProcessPaused { since });
         }
         // What the stream had in store arrives late, as if it were new.
         world.pass(48);
@@ -32,7 +35,7 @@ fn a_pause_of_ten_minutes() {
         world.pass(15);
         assert_eq!(world.tainted(), ["a4"], "told: {told}");
         assert!(["a0", "a1", "a2", "a3"].iter().all(|name| !is_declared(&world, name)));
-        assert!(world.notices.iter().any(|(_, it)| *it == Notice::ObservedAfresh));
+        assert!(world.notices.iter().any(|(_, it)| *it == NodeLifecycleNotice::ObservedAfresh));
     }
 }
 
@@ -50,7 +53,7 @@ fn a_pause_with_somebody_silent_before_it() {
         world.paused = false;
         for ago in (0..62).rev().filter(|_| renewed) {
             let sent = world.clock().mono.minus(taintward_core::time::Span::from_secs(10 * ago));
-            world.tell(Input::Witness { sent });
+            world.tell(NodeLifecycleInput::OwnRequestSucceeded { sent });
         }
         world.leading = true;
         world.pass(48);
@@ -85,12 +88,12 @@ fn the_api_server_is_cut_off_for_ten_minutes() {
             world.api = false;
             if noticed {
                 let since = world.clock().mono;
-                world.tell(Input::Lost { stream: Stream::Nodes, since });
-                world.tell(Input::Lost { stream: Stream::Leases, since });
+                world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Nodes, since });
+                world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
             }
             world.pass(600);
             let engine = world.engine.as_ref().expect("it runs");
-            let doubt = if noticed { Doubt::Blind } else { Doubt::CutOff };
+            let doubt = if noticed { ObservationDoubt::WatchLost } else { ObservationDoubt::NoAnswer };
             assert_eq!(engine.doubt(world.clock().mono), Some(doubt));
             assert!(engine.holds_countdowns(), "NL-48: nobody is heard of");
             assert_eq!(world.reads, 0, "nobody is even asked for");
@@ -122,11 +125,11 @@ fn without_a_witness_nobody_is_declared() {
             let mut fact = world.stored[*name].lease.clone().expect("it has one");
             fact.version = None;
             fact.renewed = Some(taintward_core::time::Wall::from_micros(now.mono.as_micros() + at as i64));
-            engine.handle(Input::Lease { fact, listed: false }, now);
+            engine.handle(NodeLifecycleInput::Lease { fact, listed: false }, now);
         }
         assert_eq!(engine.next(now), None);
     }
-    assert_eq!(engine.doubt(now.mono), Some(Doubt::CutOff));
+    assert_eq!(engine.doubt(now.mono), Some(ObservationDoubt::NoAnswer));
 }
 
 /// S7(a), P16: renewals arrive minutes late on the watch. The live read knows better, each time.
@@ -169,16 +172,19 @@ fn a_list_that_stalls_is_a_gap() {
     let silent_since = Some(world.clock().mono);
     // Without a watch beside it.
     world.lease_lag = NEVER;
-    world.tell(Input::ListBegin { stream: Stream::Leases, silent_since });
+    world.tell(NodeLifecycleInput::ListStarted { stream: WatchedKind::Leases, silent_since });
     world.pass(30);
     world.lease_lag = 0;
     assert_eq!(world.commits, []);
-    assert_eq!(world.engine.as_ref().expect("it runs").doubt(world.clock().mono), Some(Doubt::Blind));
+    assert_eq!(
+        world.engine.as_ref().expect("it runs").doubt(world.clock().mono),
+        Some(ObservationDoubt::WatchLost)
+    );
     for name in ["a0", "a1", "a2", "a3", "a4"] {
         let fact = world.stored[name].lease.clone().expect("it has one");
-        world.tell(Input::Lease { fact, listed: true });
+        world.tell(NodeLifecycleInput::Lease { fact, listed: true });
     }
-    world.tell(Input::ListEnd { stream: Stream::Leases });
+    world.tell(NodeLifecycleInput::ListCompleted { stream: WatchedKind::Leases });
     world.pass(49);
     assert_eq!(world.commits, []);
     world.pass(2);
@@ -195,18 +201,18 @@ fn a_list_beside_the_watch_is_a_gap_only_if_the_watch_is_silent() {
         world.pass(5);
         let silent_since = Some(world.clock().mono);
         world.lease_lag = if watch_goes_on { 0 } else { NEVER };
-        world.tell(Input::ListBegin { stream: Stream::Leases, silent_since });
+        world.tell(NodeLifecycleInput::ListStarted { stream: WatchedKind::Leases, silent_since });
         for second in 0..75 {
             world.pass(1);
             if second == 20 {
                 let fact = world.stored["a0"].lease.clone().expect("it has one");
-                world.tell(Input::Lease { fact, listed: true });
+                world.tell(NodeLifecycleInput::Lease { fact, listed: true });
             }
         }
         let doubt = world.engine.as_ref().expect("it runs").doubt(world.clock().mono);
         match watch_goes_on {
             true => assert_eq!((doubt, &*world.tainted()), (None, &["a4"][..])),
-            false => assert_eq!((doubt, &*world.tainted()), (Some(Doubt::Blind), &[][..])),
+            false => assert_eq!((doubt, &*world.tainted()), (Some(ObservationDoubt::WatchLost), &[][..])),
         }
     }
 }
@@ -216,27 +222,30 @@ fn a_list_beside_the_watch_is_a_gap_only_if_the_watch_is_silent() {
 /// broken list did not show is taken for gone.
 #[test]
 fn a_list_that_breaks_off_gives_the_word_back_to_the_watch() {
-    for stream in [Stream::Leases, Stream::Nodes] {
+    for stream in [WatchedKind::Leases, WatchedKind::Nodes] {
         for (length, lost_first) in [(0, true), (0, false), (10, true), (30, true), (30, false)] {
             let mut world = World::new(&[("a", 5)]);
             world.kill(&["a4"]);
             let since = world.clock().mono;
-            world.tell(Input::ListBegin { stream, silent_since: Some(since) });
+            world.tell(NodeLifecycleInput::ListStarted { stream, silent_since: Some(since) });
             let lease = world.stored["a0"].lease.clone().expect("it has one");
             let node = world.stored["a0"].node.clone();
             world.tell(match stream {
-                Stream::Leases => Input::Lease { fact: lease, listed: true },
-                _ => Input::Node { fact: node, listed: true },
+                WatchedKind::Leases => NodeLifecycleInput::Lease { fact: lease, listed: true },
+                _ => NodeLifecycleInput::Node { fact: node, listed: true },
             });
             world.pass(length);
             // The streams' health and their news come by different ways.
-            let mut told =
-                [Input::Lost { stream, since }, Input::Found { stream }, Input::ListAborted { stream }];
+            let mut told = [
+                NodeLifecycleInput::StreamLost { stream, since },
+                NodeLifecycleInput::StreamRecovered { stream },
+                NodeLifecycleInput::ListAborted { stream },
+            ];
             told.rotate_right(usize::from(!lost_first));
             told.into_iter().for_each(|input| world.tell(input));
             let about = (stream, length, lost_first);
             assert_eq!(world.engine.as_ref().expect("it runs").doubt(world.clock().mono), None, "{about:?}");
-            if length > 12 && stream == Stream::Leases {
+            if length > 12 && stream == WatchedKind::Leases {
                 world.pass(49);
                 assert_eq!(world.commits, [], "{about:?}");
                 world.pass(13);
@@ -244,7 +253,7 @@ fn a_list_that_breaks_off_gives_the_word_back_to_the_watch() {
                 world.pass(62 - length);
             }
             assert_eq!(world.tainted(), ["a4"], "{about:?}");
-            assert_eq!(world.engine.as_ref().expect("it runs").census().nodes, 5, "{about:?}");
+            assert_eq!(world.engine.as_ref().expect("it runs").stats().nodes, 5, "{about:?}");
         }
     }
 }
@@ -252,15 +261,18 @@ fn a_list_that_breaks_off_gives_the_word_back_to_the_watch() {
 /// The first list breaks off: nothing is known of all the others, and nobody is judged by it.
 #[test]
 fn a_first_list_that_breaks_off_is_none() {
-    let mut world = World::unsettled(&[("a", 3)], Flags::default());
-    world.engine = Some(Engine::new(Config::default()));
-    world.tell(Input::ListBegin { stream: Stream::Nodes, silent_since: None });
-    world.tell(Input::ListEnd { stream: Stream::Nodes });
-    world.tell(Input::ListBegin { stream: Stream::Leases, silent_since: None });
-    world.tell(Input::ListAborted { stream: Stream::Leases });
-    world.tell(Input::ListEnd { stream: Stream::Leases });
+    let mut world = World::unsettled(&[("a", 3)], NodeLifecycleFlags::default());
+    world.engine = Some(NodeLifecycleEngine::new(NodeLifecycleConfig::default()));
+    world.tell(NodeLifecycleInput::ListStarted { stream: WatchedKind::Nodes, silent_since: None });
+    world.tell(NodeLifecycleInput::ListCompleted { stream: WatchedKind::Nodes });
+    world.tell(NodeLifecycleInput::ListStarted { stream: WatchedKind::Leases, silent_since: None });
+    world.tell(NodeLifecycleInput::ListAborted { stream: WatchedKind::Leases });
+    world.tell(NodeLifecycleInput::ListCompleted { stream: WatchedKind::Leases });
     assert!(!world.engine.as_ref().expect("it runs").is_synced());
-    assert_eq!(world.engine.as_ref().expect("it runs").doubt(world.clock().mono), Some(Doubt::NotSynced));
+    assert_eq!(
+        world.engine.as_ref().expect("it runs").doubt(world.clock().mono),
+        Some(ObservationDoubt::NotSynced)
+    );
 }
 
 /// A stream that was lost for longer than the tolerance begins a whole grace period.
@@ -270,10 +282,10 @@ fn a_lost_stream_begins_afresh() {
     world.kill(&["a4"]);
     world.pass(30);
     let since = world.clock().mono;
-    world.tell(Input::Lost { stream: Stream::Leases, since });
+    world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
     world.pass(30);
     assert_eq!(world.commits, [], "not while it is lost");
-    world.tell(Input::Found { stream: Stream::Leases });
+    world.tell(NodeLifecycleInput::StreamRecovered { stream: WatchedKind::Leases });
     world.pass(49);
     assert_eq!(world.commits, []);
     world.pass(2);
@@ -285,13 +297,13 @@ fn a_lost_stream_begins_afresh() {
 fn a_witness_from_the_future_or_the_past_proves_nothing_more() {
     let mut world = World::new(&[("a", 3)]);
     let past = Mono::from_micros(0);
-    world.tell(Input::Witness { sent: past });
-    world.tell(Input::Witness { sent: Mono::NEVER });
+    world.tell(NodeLifecycleInput::OwnRequestSucceeded { sent: past });
+    world.tell(NodeLifecycleInput::OwnRequestSucceeded { sent: Mono::NEVER });
     world.kill(&["a2"]);
     world.pass(62);
     assert_eq!(
         world.own("a2"),
-        OwnTaints::NONE.with(OwnTaint::Unreachable).with(OwnTaint::UnreachableNoExecute)
+        ManagedTaints::NONE.with(ManagedTaint::Unreachable).with(ManagedTaint::UnreachableNoExecute)
     );
 }
 
@@ -303,7 +315,7 @@ fn a_lost_stream_and_a_list_without_half_of_the_leases() {
     world.kill(&["a4", "a5"]);
     world.pass(30);
     let since = world.clock().mono;
-    world.tell(Input::Lost { stream: Stream::Leases, since });
+    world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
     world.pass(40);
     assert_eq!(world.commits, [], "not while it is lost");
     for name in ["a0", "a1", "a2", "a3", "a4"] {
@@ -330,7 +342,7 @@ fn who_does_not_pull_is_woken_a_few_times_in_each_period() {
         let mut world = World::new(&[("a", 6), ("b", 3)]);
         world.kill(&["a1", "a2", "b0", "b1", "b2"]);
         if failing {
-            world.faults = vec![Some(taintward_core::effect::Failure::Rejected); 1_000].into();
+            world.faults = vec![Some(taintward_core::api_error::ApiFailure::Rejected); 1_000].into();
             world.pass(60);
         }
         (world.leading, world.observing, world.api) = (false, observing, api);

@@ -1,11 +1,12 @@
 //! Bad input: odd leases, unreadable objects, nodes without anything. A counter, and nobody is tainted by it.
 
 use crate::world::World;
-use taintward_core::effect::Failure;
-use taintward_core::health::{
-    Condition, ConditionKind, Input, LeaseFact, Notice, OwnTaint, OwnTaints, Status,
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::NodeName;
+use taintward_core::node_lifecycle::{
+    ConditionKind, ConditionStatus, LeaseFact, ManagedTaint, ManagedTaints, NodeCondition,
+    NodeLifecycleInput, NodeLifecycleNotice,
 };
-use taintward_core::names::NodeName;
 use taintward_core::time::Wall;
 
 /// NL-10: a renewal is compared, not believed: the past, the future, and steps back are signs of life all the same.
@@ -21,12 +22,12 @@ fn nl_10_times_in_leases_are_not_believed() {
         fact.version = None;
         fact.renewed = Some(Wall::from_secs(seconds));
         world.stored.get_mut("a1").expect("it exists").lease = Some(fact.clone());
-        world.tell(Input::Lease { fact, listed: false });
+        world.tell(NodeLifecycleInput::Lease { fact, listed: false });
     }
     assert_eq!(world.commits, []);
     // The same again and again is no renewal, whatever it says: year 9999 does not keep a node alive.
     world.pass(60);
-    assert!(world.own("a1").has(OwnTaint::UnreachableNoExecute));
+    assert!(world.own("a1").has(ManagedTaint::UnreachableNoExecute));
 }
 
 /// NL-10: a renewal that is older than what was seen is no sign of life, by the watch or in a list: the node is tainted as
@@ -46,7 +47,7 @@ fn nl_10_an_older_lease_told_late_is_no_sign_of_life() {
             // The store was replaced by an older one: a live read shows the same.
             world.stored.get_mut("a1").expect("it exists").lease = Some(old.clone());
         }
-        world.tell(Input::Lease { fact: old, listed });
+        world.tell(NodeLifecycleInput::Lease { fact: old, listed });
         world.pass(23);
         assert_eq!(world.tainted(), ["a1"], "listed: {listed}");
     }
@@ -61,7 +62,7 @@ fn a_lease_without_a_time_is_none() {
         world.pass(10);
         let fact = LeaseFact { node: NodeName::new("a1"), version: None, renewed: None };
         world.stored.get_mut("a1").expect("it exists").lease = Some(fact.clone());
-        world.tell(Input::Lease { fact, listed: false });
+        world.tell(NodeLifecycleInput::Lease { fact, listed: false });
     }
     assert_eq!(world.tainted(), ["a1"]);
 }
@@ -71,23 +72,24 @@ fn a_lease_without_a_time_is_none() {
 fn d11_unreadable_objects_move_nothing() {
     let mut world = World::new(&[("a", 5)]);
     world.kill(&["a1", "a2", "a3"]);
-    world.tell(Input::NodeUnreadable { name: NodeName::new("a1") });
-    world.tell(Input::LeaseUnreadable { node: NodeName::new("a2") });
-    world.tell(Input::LeaseUnreadable { node: NodeName::new("a2") });
+    world.tell(NodeLifecycleInput::NodeUnreadable { name: NodeName::new("a1") });
+    world.tell(NodeLifecycleInput::LeaseUnreadable { node: NodeName::new("a2") });
+    world.tell(NodeLifecycleInput::LeaseUnreadable { node: NodeName::new("a2") });
     world.pass(200);
     assert_eq!(world.tainted(), ["a3"]);
     let engine = world.engine.as_ref().expect("it runs");
-    assert_eq!(engine.census().not_understood, 2);
-    let told = world.notices.iter().filter(|(_, it)| matches!(it, Notice::NotUnderstood(_))).count();
+    assert_eq!(engine.stats().not_understood, 2);
+    let told =
+        world.notices.iter().filter(|(_, it)| matches!(it, NodeLifecycleNotice::NotUnderstood(_))).count();
     assert_eq!(told, 2);
     // A tainted node that can't be read any more keeps its taint; when it can be, all goes on.
-    world.tell(Input::NodeUnreadable { name: NodeName::new("a3") });
+    world.tell(NodeLifecycleInput::NodeUnreadable { name: NodeName::new("a3") });
     world.pass(10);
     assert_eq!(world.tainted(), ["a3"]);
     world.revive(&["a1", "a2", "a3"]);
     world.pass(15);
     assert_eq!(world.tainted(), Vec::<&str>::new());
-    assert_eq!(world.engine.as_ref().expect("it runs").census().not_understood, 0);
+    assert_eq!(world.engine.as_ref().expect("it runs").stats().not_understood, 0);
 }
 
 /// Two `Ready` conditions that contradict each other: nothing moves.
@@ -96,12 +98,12 @@ fn d11_two_ready_conditions() {
     let mut world = World::new(&[("a", 4)]);
     world.edit("a1", |node| {
         let ready = node.conditions[0];
-        node.conditions.push(Condition { status: Status::False, ..ready });
+        node.conditions.push(NodeCondition { status: ConditionStatus::False, ..ready });
     });
     world.kill(&["a1"]);
     world.pass(200);
     assert_eq!(world.commits, []);
-    assert_eq!(world.engine.as_ref().expect("it runs").census().not_understood, 1);
+    assert_eq!(world.engine.as_ref().expect("it runs").stats().not_understood, 1);
 }
 
 /// A node without conditions that renews its lease is fine (NL-10).
@@ -122,15 +124,16 @@ fn pressure_of_a_silent_node_is_unknown() {
     let mut world = World::new(&[("a", 4)]);
     for kind in [ConditionKind::DiskPressure, ConditionKind::NetworkUnavailable] {
         world.edit("a1", |node| {
-            node.conditions.push(Condition { kind, status: Status::True, heartbeat: None })
+            node.conditions.push(NodeCondition { kind, status: ConditionStatus::True, heartbeat: None })
         });
     }
     world.pass(1);
-    assert!(world.own("a1").has(OwnTaint::DiskPressure));
+    assert!(world.own("a1").has(ManagedTaint::DiskPressure));
     world.kill(&["a1"]);
     world.pass(70);
     assert!(
-        !world.own("a1").has(OwnTaint::DiskPressure) && world.own("a1").has(OwnTaint::NetworkUnavailable)
+        !world.own("a1").has(ManagedTaint::DiskPressure)
+            && world.own("a1").has(ManagedTaint::NetworkUnavailable)
     );
 }
 
@@ -144,15 +147,16 @@ fn another_node_of_the_same_name() {
     world.add_node("a1", "a");
     world.pass(100);
     assert_eq!(world.commits, []);
-    let told = |which: fn(&Notice) -> bool| world.notices.iter().filter(|(_, it)| which(it)).count();
-    assert_eq!(told(|it| matches!(it, Notice::Removed(_))), 1, "NL-19");
-    assert_eq!(told(|it| matches!(it, Notice::Registered(_))), 5);
+    let told =
+        |which: fn(&NodeLifecycleNotice) -> bool| world.notices.iter().filter(|(_, it)| which(it)).count();
+    assert_eq!(told(|it| matches!(it, NodeLifecycleNotice::Removed(_))), 1, "NL-19");
+    assert_eq!(told(|it| matches!(it, NodeLifecycleNotice::Registered(_))), 5);
 }
 
 /// S6: a write that certainly did not happen gives its token back; one whose answer is lost does not.
 #[test]
 fn s6_only_certain_failures_give_the_token_back() {
-    for (failure, within, later) in [(Failure::Rejected, 5, true), (Failure::Unavailable, 5, false)] {
+    for (failure, within, later) in [(ApiFailure::Rejected, 5, true), (ApiFailure::Unavailable, 5, false)] {
         let mut world = World::new(&[("a", 8)]);
         world.kill(&["a1"]);
         // The read, the conditions, then the write of the taints.
@@ -175,10 +179,10 @@ fn late_and_repeated_leases_keep_nobody_alive() {
     let lease = world.stored["a1"].lease.clone().expect("it has one");
     for round in 0..60 {
         world.pass(1);
-        let old = Some(taintward_core::names::Version(2));
+        let old = Some(taintward_core::identity::ResourceVersion(2));
         let fact = LeaseFact { version: old, renewed: Some(Wall::from_secs(round)), ..lease.clone() };
-        world.tell(Input::Lease { fact, listed: false });
-        world.tell(Input::Lease { fact: lease.clone(), listed: false });
+        world.tell(NodeLifecycleInput::Lease { fact, listed: false });
+        world.tell(NodeLifecycleInput::Lease { fact: lease.clone(), listed: false });
     }
     assert_eq!(world.tainted(), ["a1"]);
 }
@@ -188,14 +192,15 @@ fn late_and_repeated_leases_keep_nobody_alive() {
 fn a_conflict_is_followed_by_a_live_read() {
     let mut world = World::new(&[("a", 3)]);
     world.leading = false;
-    let pressed = Condition { kind: ConditionKind::DiskPressure, status: Status::True, heartbeat: None };
+    let pressed =
+        NodeCondition { kind: ConditionKind::DiskPressure, status: ConditionStatus::True, heartbeat: None };
     world.edit("a0", |node| node.conditions.push(pressed));
     world.pass(1);
     let stored = world.stored.get_mut("a0").expect("it exists");
-    stored.node.version = Some(taintward_core::names::Version(1_000_000));
+    stored.node.version = Some(taintward_core::identity::ResourceVersion(1_000_000));
     world.leading = true;
     world.pass(5);
-    assert!(world.own("a0").has(OwnTaint::DiskPressure));
+    assert!(world.own("a0").has(ManagedTaint::DiskPressure));
 }
 
 /// D11: what was planned for a node that can't be read any more is not done.
@@ -205,7 +210,7 @@ fn d11_nothing_is_written_to_an_unreadable_node() {
     world.leading = false;
     world.edit("a0", |node| node.unschedulable = true);
     world.pass(1);
-    world.tell(Input::NodeUnreadable { name: NodeName::new("a0") });
+    world.tell(NodeLifecycleInput::NodeUnreadable { name: NodeName::new("a0") });
     world.leading = true;
     world.pass(5);
     assert_eq!(world.commits, []);
@@ -219,7 +224,7 @@ fn nl_22_one_candidate_at_a_time() {
     for name in ["a1", "a2", "a3"] {
         world.set_ready(name, false);
         world.edit(name, |node| {
-            let own = OwnTaint::NotReady;
+            let own = ManagedTaint::NotReady;
             let (key, effect) = (own.key().into(), own.effect());
             node.taints.push(taintward_core::taint::Taint {
                 key,
@@ -233,7 +238,10 @@ fn nl_22_one_candidate_at_a_time() {
     let now = world.clock();
     let engine = world.engine.as_mut().expect("it runs");
     let pulled: Vec<_> = std::iter::from_fn(|| engine.next(now)).collect();
-    assert_eq!(pulled, [taintward_core::health::Effect::Confirm { node: NodeName::new("a1") }]);
+    assert_eq!(
+        pulled,
+        [taintward_core::node_lifecycle::NodeLifecycleEffect::ReadNode { node: NodeName::new("a1") }]
+    );
 }
 
 /// AD-6, NL-5: what a node is created with stays until it says that it is ready, or is called silent: pods go to no node
@@ -244,21 +252,21 @@ fn ad_6_a_node_that_has_not_spoken_is_not_ready() {
         let mut world = World::new(&[("a", 4)]);
         world.add_node("a9", "a");
         world.kill(&["a9"]);
-        let own = OwnTaint::NotReady;
+        let own = ManagedTaint::NotReady;
         let (key, value, effect) = (own.key().into(), "".into(), own.effect());
         let taint = taintward_core::taint::Taint { key, value, effect, time_added: None };
         world.stored.get_mut("a9").expect("it exists").lease = None;
-        world.tell(Input::LeaseGone { node: NodeName::new("a9") });
+        world.tell(NodeLifecycleInput::LeaseGone { node: NodeName::new("a9") });
         world.edit("a9", |node| (node.conditions, node.taints) = (Vec::new(), vec![taint]));
         world.pass(40);
-        assert_eq!(world.own("a9"), OwnTaints::NONE.with(own), "nothing was written");
+        assert_eq!(world.own("a9"), ManagedTaints::NONE.with(own), "nothing was written");
         if speaks {
             world.revive(&["a9"]);
             world.pass(1);
-            assert_eq!(world.own("a9"), OwnTaints::NONE);
+            assert_eq!(world.own("a9"), ManagedTaints::NONE);
         } else {
             world.pass(100);
-            assert_eq!(world.own("a9").no_schedule(), OwnTaints::NONE.with(OwnTaint::Unreachable));
+            assert_eq!(world.own("a9").no_schedule(), ManagedTaints::NONE.with(ManagedTaint::Unreachable));
         }
     }
 }

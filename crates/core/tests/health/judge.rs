@@ -6,7 +6,9 @@
 
 use crate::world::{Kubelet, SECOND};
 use std::collections::BTreeMap;
-use taintward_core::health::{ConditionKind, Flags, NodeFact, OwnTaint, OwnTaints, Status, ZoneKey};
+use taintward_core::node_lifecycle::{
+    ConditionKind, ConditionStatus, ManagedTaint, ManagedTaints, NodeHealthFact, NodeLifecycleFlags, ZoneKey,
+};
 
 #[derive(Clone, Default)]
 pub struct Judge {
@@ -30,28 +32,28 @@ impl Judge {
     pub fn commit(
         &mut self,
         now: i64,
-        flags: &Flags,
+        flags: &NodeLifecycleFlags,
         (kubelet, all_down): (&Kubelet, bool),
-        before: &NodeFact,
-        after: &NodeFact,
+        before: &NodeHealthFact,
+        after: &NodeHealthFact,
     ) {
-        let (was, is) = (OwnTaints::of(&before.taints), OwnTaints::of(&after.taints));
-        let foreign = |fact: &NodeFact| -> Vec<_> {
-            fact.taints.iter().filter(|taint| OwnTaint::of(taint).is_none()).cloned().collect()
+        let (was, is) = (ManagedTaints::of(&before.taints), ManagedTaints::of(&after.taints));
+        let foreign = |fact: &NodeHealthFact| -> Vec<_> {
+            fact.taints.iter().filter(|taint| ManagedTaint::of(taint).is_none()).cloned().collect()
         };
         assert_eq!(foreign(before), foreign(after), "S8");
-        let both = OwnTaints::NO_EXECUTE;
+        let both = ManagedTaints::NO_EXECUTE;
         assert_ne!(is.no_execute(), both, "NL-21: both NoExecute taints at once");
-        if is.has(OwnTaint::UnreachableNoExecute) && was.no_execute().is_empty() {
+        if is.has(ManagedTaint::UnreachableNoExecute) && was.no_execute().is_empty() {
             let heard = self.heard.get(after.name.as_str()).copied().unwrap_or(i64::MIN / 2);
             let silent = now - heard;
             assert!(silent > flags.monitor_grace_micros, "{} was heard of {silent} µs ago", after.name);
             assert!(!kubelet.alive || self.silence_counts, "{} is alive", after.name);
             assert!(now - self.started > flags.monitor_grace_micros, "S7: watched for too short");
         }
-        if is.has(OwnTaint::NotReadyNoExecute) && was.no_execute().is_empty() {
+        if is.has(ManagedTaint::NotReadyNoExecute) && was.no_execute().is_empty() {
             let ready = before.conditions.iter().find(|it| it.kind == ConditionKind::Ready);
-            let says_so = ready.is_some_and(|ready| ready.status == Status::False);
+            let says_so = ready.is_some_and(|ready| ready.status == ConditionStatus::False);
             assert!(says_so, "{} does not say that it is not ready", after.name);
         }
         if was.no_execute().is_empty() && !is.no_execute().is_empty() {
@@ -62,7 +64,7 @@ impl Judge {
     }
 
     /// S6: in any window at most one, and the rate's worth.
-    fn assert_rate(&self, flags: &Flags) {
+    fn assert_rate(&self, flags: &NodeLifecycleFlags) {
         for (zone, times) in &self.evictions {
             let Some((last, before)) = times.split_last() else { continue };
             for (at, first) in before.iter().rev().enumerate() {

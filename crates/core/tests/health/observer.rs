@@ -1,7 +1,9 @@
 //! An observer: it is told what would be done and when, once, and nothing is done.
 
 use crate::world::{SECOND, World};
-use taintward_core::health::{Input, Notice, OwnTaint, OwnTaints, Status, Why};
+use taintward_core::node_lifecycle::{
+    ConditionStatus, ManagedTaint, ManagedTaints, NodeLifecycleInput, NodeLifecycleNotice, TaintCause,
+};
 
 fn observer(zones: &[(&str, usize)]) -> World {
     let mut world = World::new(zones);
@@ -11,9 +13,9 @@ fn observer(zones: &[(&str, usize)]) -> World {
 }
 
 /// Which taints would be put on and taken off, of which node and why.
-fn would(world: &World) -> Vec<(String, OwnTaints, OwnTaints, Why)> {
+fn would(world: &World) -> Vec<(String, ManagedTaints, ManagedTaints, TaintCause)> {
     let told = world.notices.iter().filter_map(|(_, notice)| match notice {
-        Notice::WouldTaint { node, add, remove, why, .. } => {
+        NodeLifecycleNotice::WouldTaint { node, add, remove, why, .. } => {
             Some((node.name.as_str().to_owned(), *add, *remove, *why))
         }
         _ => None,
@@ -24,7 +26,7 @@ fn would(world: &World) -> Vec<(String, OwnTaints, OwnTaints, Why)> {
 /// When nodes would be tainted NoExecute.
 fn away(world: &World) -> Vec<(String, f64)> {
     let told = world.notices.iter().filter_map(|(at, notice)| match notice {
-        Notice::WouldTaint { node, add, .. } if !add.no_execute().is_empty() => {
+        NodeLifecycleNotice::WouldTaint { node, add, .. } if !add.no_execute().is_empty() => {
             Some((node.name.as_str().to_owned(), *at as f64 / SECOND as f64))
         }
         _ => None,
@@ -33,10 +35,14 @@ fn away(world: &World) -> Vec<(String, f64)> {
 }
 
 fn declared(world: &World) -> usize {
-    world.notices.iter().filter(|(_, notice)| matches!(notice, Notice::WouldDeclare { .. })).count()
+    world
+        .notices
+        .iter()
+        .filter(|(_, notice)| matches!(notice, NodeLifecycleNotice::WouldDeclare { .. }))
+        .count()
 }
 
-const ONE: OwnTaints = OwnTaints::NONE;
+const ONE: ManagedTaints = ManagedTaints::NONE;
 
 /// S6, NL-22: nodes would be tainted when whoever acts would taint them: each once, one in ten seconds.
 #[test]
@@ -53,15 +59,15 @@ fn it_tells_of_each_node_once_and_at_the_moment_it_would_be_served() {
     let told = away(&world);
     assert_eq!(told.len(), 4, "{told:?}");
     for (name, at) in &told {
-        let done = [OwnTaint::UnreachableNoExecute, OwnTaint::NotReadyNoExecute];
+        let done = [ManagedTaint::UnreachableNoExecute, ManagedTaint::NotReadyNoExecute];
         let done = done.into_iter().find_map(|taint| acting.when(name, taint));
         assert_eq!(done, Some(*at), "{name}");
     }
     assert_eq!((declared(&world), world.commits.len(), world.reads), (3, 0, 0));
     let silent = would(&world).into_iter().find(|(name, ..)| name == "a1").expect("it was told");
-    assert_eq!((silent.1, silent.2), (ONE.with(OwnTaint::Unreachable), ONE));
+    assert_eq!((silent.1, silent.2), (ONE.with(ManagedTaint::Unreachable), ONE));
     let whys: Vec<_> = would(&world).into_iter().filter(|told| !told.1.no_execute().is_empty()).collect();
-    assert!(whys.iter().all(|(name, .., why)| (name == "b0") == (*why == Why::NotReady)), "{whys:?}");
+    assert!(whys.iter().all(|(name, .., why)| (name == "b0") == (*why == TaintCause::NotReady)), "{whys:?}");
 }
 
 /// Who comes back is told of anew when there is reason anew; what would have been written need not be taken back.
@@ -91,7 +97,7 @@ fn what_need_not_wait_is_told_at_once() {
             node.platform.os = Some("linux".into());
         });
         world.pass(20);
-        let cordoned = ("a1".to_string(), ONE.with(OwnTaint::Unschedulable), ONE, Why::Conditions);
+        let cordoned = ("a1".to_string(), ONE.with(ManagedTaint::Unschedulable), ONE, TaintCause::Conditions);
         assert_eq!(would(&world), vec![cordoned; round]);
         world.edit("a1", |node| node.unschedulable = false);
         world.pass(20);
@@ -101,49 +107,49 @@ fn what_need_not_wait_is_told_at_once() {
     world.pass(30);
     let told = would(&world);
     assert_eq!(told.len(), 2, "{told:?}");
-    assert_eq!(told[0].1, ONE.with(OwnTaint::NotReady));
-    assert_eq!(told[1].1, ONE.with(OwnTaint::NotReadyNoExecute));
+    assert_eq!(told[0].1, ONE.with(ManagedTaint::NotReady));
+    assert_eq!(told[1].1, ONE.with(ManagedTaint::NotReadyNoExecute));
 }
 
 /// Beside somebody who acts, it tells of what that one did not do.
 #[test]
 fn what_others_have_written_goes_before_what_would_have_been() {
     let mut world = observer(&[("a", 8)]);
-    let write = |world: &mut World, taints: &[OwnTaint]| {
+    let write = |world: &mut World, taints: &[ManagedTaint]| {
         world.edit("a1", |node| {
-            let taint = |own: &OwnTaint| taintward_core::taint::Taint {
+            let taint = |own: &ManagedTaint| taintward_core::taint::Taint {
                 key: own.key().into(),
                 value: "".into(),
                 effect: own.effect(),
                 time_added: None,
             };
             node.taints = taints.iter().map(taint).collect();
-            node.conditions[0].status = Status::False;
+            node.conditions[0].status = ConditionStatus::False;
         });
     };
     world.kubelets.get_mut("a1").expect("it exists").ready = false;
-    write(&mut world, &[OwnTaint::NotReady, OwnTaint::NotReadyNoExecute]);
+    write(&mut world, &[ManagedTaint::NotReady, ManagedTaint::NotReadyNoExecute]);
     world.pass(60);
     assert_eq!(would(&world), [], "it was faster");
     // It takes one off that belongs there, and puts one on that does not.
-    write(&mut world, &[OwnTaint::NotReady, OwnTaint::Unschedulable]);
+    write(&mut world, &[ManagedTaint::NotReady, ManagedTaint::Unschedulable]);
     world.pass(60);
     let told: Vec<_> = would(&world).into_iter().map(|(_, add, remove, _)| (add, remove)).collect();
-    let put_on = (ONE.with(OwnTaint::NotReadyNoExecute), ONE);
-    assert_eq!(told, [(ONE, ONE.with(OwnTaint::Unschedulable)), put_on]);
+    let put_on = (ONE.with(ManagedTaint::NotReadyNoExecute), ONE);
+    assert_eq!(told, [(ONE, ONE.with(ManagedTaint::Unschedulable)), put_on]);
     // As it is now, it ought to be; and once more not.
-    write(&mut world, &[OwnTaint::NotReady, OwnTaint::NotReadyNoExecute]);
+    write(&mut world, &[ManagedTaint::NotReady, ManagedTaint::NotReadyNoExecute]);
     world.pass(60);
-    write(&mut world, &[OwnTaint::NotReady]);
+    write(&mut world, &[ManagedTaint::NotReady]);
     world.pass(60);
     assert_eq!(away(&world).len(), 2);
     // The other one goes on and off: each time it is told of what does not belong there, and of nothing else.
     for round in 2..5 {
-        write(&mut world, &[OwnTaint::NotReady, OwnTaint::Unschedulable]);
+        write(&mut world, &[ManagedTaint::NotReady, ManagedTaint::Unschedulable]);
         world.pass(60);
-        write(&mut world, &[OwnTaint::NotReady]);
+        write(&mut world, &[ManagedTaint::NotReady]);
         world.pass(60);
-        let off = would(&world).iter().filter(|told| told.2.has(OwnTaint::Unschedulable)).count();
+        let off = would(&world).iter().filter(|told| told.2.has(ManagedTaint::Unschedulable)).count();
         assert_eq!((off, away(&world).len()), (round, 2));
     }
 }
@@ -161,7 +167,7 @@ fn it_tells_of_a_whole_zone_at_the_moment_it_would_be_served() {
     let told = away(&world);
     assert_eq!(told.len(), 5, "{told:?}");
     for (name, at) in &told {
-        assert_eq!(acting.when(name, OwnTaint::UnreachableNoExecute), Some(*at), "{name}");
+        assert_eq!(acting.when(name, ManagedTaint::UnreachableNoExecute), Some(*at), "{name}");
     }
 }
 
@@ -192,9 +198,11 @@ fn what_was_told_is_not_taken_for_done() {
     world.pass(70);
     assert_eq!(away(&world).len(), 1);
     (world.leading, world.observing) = (true, false);
-    world.tell(Input::Leading);
+    world.tell(NodeLifecycleInput::BecameLeader);
     world.pass(1);
-    assert!(world.own("a2").has(OwnTaint::Unschedulable) && world.own("a1").has(OwnTaint::Unreachable));
+    assert!(
+        world.own("a2").has(ManagedTaint::Unschedulable) && world.own("a1").has(ManagedTaint::Unreachable)
+    );
     assert_eq!(world.tainted(), Vec::<&str>::new(), "S6: the bucket is empty");
     world.pass(10);
     assert_eq!(world.tainted(), ["a1"]);

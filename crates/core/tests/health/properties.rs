@@ -3,12 +3,13 @@
 use crate::world::{SECOND, World};
 use proptest::prelude::*;
 use proptest::test_runner::Config as Runs;
-use taintward_core::effect::Failure;
-use taintward_core::health::{
-    Condition, ConditionKind, Config, Engine, Flags, Input, LeaseFact, NodeFact, OwnTaints, Platform,
-    PodFact, Status, Stream,
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{
+    ConditionKind, ConditionStatus, LeaseFact, ManagedTaints, NodeCondition, NodeHealthFact,
+    NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleFlags, NodeLifecycleInput, PlatformLabels,
+    PodReadinessFact, WatchedKind,
 };
-use taintward_core::names::{NodeName, PodName, Uid, Version};
 use taintward_core::time::{Mono, Now, Wall};
 
 #[derive(Clone, Debug)]
@@ -91,8 +92,8 @@ fn perform(world: &mut World, command: Command) {
             world.api = false;
             if noticed {
                 let since = world.clock().mono;
-                world.tell(Input::Lost { stream: Stream::Nodes, since });
-                world.tell(Input::Lost { stream: Stream::Leases, since });
+                world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Nodes, since });
+                world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
             }
             world.pass(time);
             world.api = true;
@@ -109,29 +110,29 @@ fn perform(world: &mut World, command: Command) {
             (world.leading, world.observing) = (false, time % 2 == 0);
             world.pass(time);
             (world.leading, world.observing) = (true, false);
-            world.tell(Input::Leading);
+            world.tell(NodeLifecycleInput::BecameLeader);
         }
         Command::Faults(faults) => {
             let fault = |choice| match choice {
-                0 => Some(Failure::Unavailable),
-                1 => Some(Failure::Conflict),
-                2 => Some(Failure::Throttled(None)),
+                0 => Some(ApiFailure::Unavailable),
+                1 => Some(ApiFailure::Conflict),
+                2 => Some(ApiFailure::Throttled(None)),
                 _ => None,
             };
             world.faults = faults.into_iter().map(fault).collect();
         }
         Command::LoseLeases(time) => {
             let since = world.clock().mono;
-            world.tell(Input::Lost { stream: Stream::Leases, since });
+            world.tell(NodeLifecycleInput::StreamLost { stream: WatchedKind::Leases, since });
             world.pass(time);
-            world.tell(Input::Found { stream: Stream::Leases });
+            world.tell(NodeLifecycleInput::StreamRecovered { stream: WatchedKind::Leases });
         }
         Command::BreakList(time, nodes) => {
-            let stream = if nodes { Stream::Nodes } else { Stream::Leases };
+            let stream = if nodes { WatchedKind::Nodes } else { WatchedKind::Leases };
             let silent_since = Some(world.clock().mono);
-            world.tell(Input::ListBegin { stream, silent_since });
+            world.tell(NodeLifecycleInput::ListStarted { stream, silent_since });
             world.pass(time);
-            world.tell(Input::ListAborted { stream });
+            world.tell(NodeLifecycleInput::ListAborted { stream });
         }
     }
 }
@@ -142,7 +143,7 @@ fn runs() -> Runs {
 }
 
 fn world() -> World {
-    let mut world = World::unsettled(&[("a", 5), ("b", 4)], Flags::default());
+    let mut world = World::unsettled(&[("a", 5), ("b", 4)], NodeLifecycleFlags::default());
     world.pass(100);
     world
 }
@@ -174,7 +175,7 @@ proptest! {
         for (name, kubelet) in &world.kubelets {
             let evicted = !world.own(name).no_execute().is_empty();
             prop_assert_eq!(evicted, !kubelet.alive || !kubelet.ready, "{}: {:?}", name, kubelet);
-            prop_assert_ne!(world.own(name).no_execute(), OwnTaints::NO_EXECUTE);
+            prop_assert_ne!(world.own(name).no_execute(), ManagedTaints::NO_EXECUTE);
         }
         let written = world.commits.len();
         world.pass(400);
@@ -193,35 +194,43 @@ proptest! {
 }
 
 /// A fact about one of a few objects, from a few numbers.
-fn fact() -> impl Strategy<Value = Input> {
+fn fact() -> impl Strategy<Value = NodeLifecycleInput> {
     (0u8..12, 0u8..4, any::<[u8; 4]>()).prop_map(|(kind, object, numbers)| made(kind, object, numbers))
 }
 
-fn made(kind: u8, object: u8, [one, two, three, four]: [u8; 4]) -> Input {
+fn made(kind: u8, object: u8, [one, two, three, four]: [u8; 4]) -> NodeLifecycleInput {
     let node = NodeName::new(&format!("n{object}"));
     match kind {
-        0..6 => Input::Node { fact: node_fact(node, [one, two, three, four]), listed: false },
-        6 => Input::NodeGone { name: node, uid: None },
-        7 => Input::NodeUnreadable { name: node },
+        0..6 => NodeLifecycleInput::Node { fact: node_fact(node, [one, two, three, four]), listed: false },
+        6 => NodeLifecycleInput::NodeGone { name: node, uid: None },
+        7 => NodeLifecycleInput::NodeUnreadable { name: node },
         8 | 9 => {
             let renewed = Some(Wall::from_secs(i64::from(one)));
-            Input::Lease { fact: LeaseFact { node, version: None, renewed }, listed: false }
+            NodeLifecycleInput::Lease { fact: LeaseFact { node, version: None, renewed }, listed: false }
         }
-        10 => Input::LeaseUnreadable { node },
+        10 => NodeLifecycleInput::LeaseUnreadable { node },
         _ => {
-            let ready = [None, Some(Status::True), Some(Status::False)][usize::from(one % 3)];
+            let ready =
+                [None, Some(ConditionStatus::True), Some(ConditionStatus::False)][usize::from(one % 3)];
             let uid = Uid::new(&format!("{object}"));
-            Input::Pod { fact: PodFact { uid, name: PodName::new("default", "p"), node, ready } }
+            NodeLifecycleInput::Pod {
+                fact: PodReadinessFact { uid, name: PodName::new("default", "p"), node, ready },
+            }
         }
     }
 }
 
-fn node_fact(name: NodeName, [one, two, three, four]: [u8; 4]) -> NodeFact {
-    let status =
-        [Status::True, Status::False, Status::Unknown, Status::True, Status::Other][usize::from(one % 5)];
+fn node_fact(name: NodeName, [one, two, three, four]: [u8; 4]) -> NodeHealthFact {
+    let status = [
+        ConditionStatus::True,
+        ConditionStatus::False,
+        ConditionStatus::Unknown,
+        ConditionStatus::True,
+        ConditionStatus::Other,
+    ][usize::from(one % 5)];
     let heartbeat = Some(Wall::from_secs(i64::from(two)));
-    let ready = Condition { kind: ConditionKind::Ready, status, heartbeat };
-    NodeFact {
+    let ready = NodeCondition { kind: ConditionKind::Ready, status, heartbeat };
+    NodeHealthFact {
         uid: Uid::new(&format!("{name}-{}", three % 2)),
         name,
         version: None,
@@ -231,18 +240,18 @@ fn node_fact(name: NodeName, [one, two, three, four]: [u8; 4]) -> NodeFact {
         unschedulable: four % 3 == 0,
         taints: Vec::new(),
         conditions: vec![ready],
-        platform: Platform::default(),
+        platform: PlatformLabels::default(),
     }
 }
 
-fn engine(facts: &[Input]) -> Engine {
+fn engine(facts: &[NodeLifecycleInput]) -> NodeLifecycleEngine {
     let now = Now::exact(Mono::from_secs(1_000), Wall::from_secs(1_800_000_000));
-    let mut engine = Engine::new(Config::default());
-    for stream in [Stream::Nodes, Stream::Leases] {
-        engine.handle(Input::ListBegin { stream, silent_since: None }, now);
-        engine.handle(Input::ListEnd { stream }, now);
+    let mut engine = NodeLifecycleEngine::new(NodeLifecycleConfig::default());
+    for stream in [WatchedKind::Nodes, WatchedKind::Leases] {
+        engine.handle(NodeLifecycleInput::ListStarted { stream, silent_since: None }, now);
+        engine.handle(NodeLifecycleInput::ListCompleted { stream }, now);
     }
-    engine.handle(Input::Witness { sent: now.mono }, now);
+    engine.handle(NodeLifecycleInput::OwnRequestSucceeded { sent: now.mono }, now);
     facts.iter().for_each(|fact| engine.handle(fact.clone(), now));
     engine.tick(now.mono);
     engine.notices();
@@ -250,16 +259,18 @@ fn engine(facts: &[Input]) -> Engine {
 }
 
 /// Another order that keeps each object's own; some facts twice.
-fn retold(facts: &[Input], choices: &[u8]) -> Vec<Input> {
-    let object = |fact: &Input| match fact {
-        Input::Node { fact, .. } => (0, fact.name.clone()),
-        Input::NodeGone { name, .. } | Input::NodeUnreadable { name } => (0, name.clone()),
-        Input::Lease { fact, .. } => (1, fact.node.clone()),
-        Input::LeaseUnreadable { node } => (1, node.clone()),
-        Input::Pod { fact } => (2, fact.node.clone()),
+fn retold(facts: &[NodeLifecycleInput], choices: &[u8]) -> Vec<NodeLifecycleInput> {
+    let object = |fact: &NodeLifecycleInput| match fact {
+        NodeLifecycleInput::Node { fact, .. } => (0, fact.name.clone()),
+        NodeLifecycleInput::NodeGone { name, .. } | NodeLifecycleInput::NodeUnreadable { name } => {
+            (0, name.clone())
+        }
+        NodeLifecycleInput::Lease { fact, .. } => (1, fact.node.clone()),
+        NodeLifecycleInput::LeaseUnreadable { node } => (1, node.clone()),
+        NodeLifecycleInput::Pod { fact } => (2, fact.node.clone()),
         other => panic!("no fact: {other:?}"),
     };
-    let mut left: Vec<Input> = facts.to_vec();
+    let mut left: Vec<NodeLifecycleInput> = facts.to_vec();
     let mut choices = choices.iter().copied().cycle();
     let mut told = Vec::new();
     while !left.is_empty() {
@@ -292,9 +303,9 @@ proptest! {
             world.pass(45);
             if repeat {
                 let again = world.stored["a0"].lease.clone().expect("it has one");
-                let old = LeaseFact { version: Some(Version(2)), renewed: Some(Wall::from_secs(0)), ..again.clone() };
-                world.tell(Input::Lease { fact: again, listed: false });
-                world.tell(Input::Lease { fact: old, listed: false });
+                let old = LeaseFact { version: Some(ResourceVersion(2)), renewed: Some(Wall::from_secs(0)), ..again.clone() };
+                world.tell(NodeLifecycleInput::Lease { fact: again, listed: false });
+                world.tell(NodeLifecycleInput::Lease { fact: old, listed: false });
             }
         }
         prop_assert!(world.commits.iter().all(|commit| commit.node == "b3"), "{:?}", world.commits);

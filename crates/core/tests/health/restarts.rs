@@ -1,8 +1,8 @@
 //! D12: the controller dies, or another one leads, in each phase: nobody is un-tainted, nobody is tainted too soon or too fast.
 
 use crate::world::{What, World};
-use taintward_core::effect::Failure;
-use taintward_core::health::{Input, OwnTaint};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::node_lifecycle::{ManagedTaint, NodeLifecycleInput};
 
 /// NL-40: at every second of a node's death a restart takes off nothing, and the node is tainted in time: a grace
 /// period of observation and a token later at most.
@@ -27,7 +27,7 @@ fn nl_40_a_restart_in_each_phase_untaints_nobody() {
         assert_eq!(world.tainted(), ["a1", "a3"], "at {second} s");
         assert!(!lifted(&world), "at {second} s");
         let put = |name: &str| {
-            let adds = |what: &What| matches!(what, What::Taint { add, .. } if add.has(OwnTaint::UnreachableNoExecute));
+            let adds = |what: &What| matches!(what, What::Taint { add, .. } if add.has(ManagedTaint::UnreachableNoExecute));
             world.commits.iter().filter(|it| it.node == name && adds(&it.what)).count()
         };
         assert_eq!((put("a1"), put("a3")), (1, 1), "NL-40: not again, at {second} s");
@@ -41,13 +41,13 @@ fn a_crash_at_each_request() {
         let mut world = World::new(&[("a", 4)]);
         world.bind("web", "a1");
         world.kill(&["a1"]);
-        world.faults = (0..=crash_at).map(|at| (at == crash_at).then_some(Failure::Unavailable)).collect();
+        world.faults = (0..=crash_at).map(|at| (at == crash_at).then_some(ApiFailure::Unavailable)).collect();
         world.pass(60);
         world.crash();
         world.start();
         world.pass(80);
         assert_eq!(world.tainted(), ["a1"]);
-        assert_eq!(world.pods["web"].1.ready, Some(taintward_core::health::Status::False));
+        assert_eq!(world.pods["web"].1.ready, Some(taintward_core::node_lifecycle::ConditionStatus::False));
     }
 }
 
@@ -74,10 +74,10 @@ fn s6_a_new_leader_begins_with_an_empty_bucket() {
     world.pass(70);
     world.leading = true;
     world.judge.start(world.now - 60_000_000);
-    world.tell(Input::Leading);
+    world.tell(NodeLifecycleInput::BecameLeader);
     world.pass(9);
     assert_eq!(world.tainted(), Vec::<&str>::new());
-    assert!(world.own("a1").has(OwnTaint::Unreachable), "the rest does not wait");
+    assert!(world.own("a1").has(ManagedTaint::Unreachable), "the rest does not wait");
     world.pass(2);
     assert_eq!(world.tainted(), ["a1"]);
 }

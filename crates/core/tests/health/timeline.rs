@@ -1,11 +1,12 @@
 //! One node after the other: when it is declared silent, tainted, and free again.
 
 use crate::world::{Commit, SECOND, What, World};
-use taintward_core::effect::Failure;
-use taintward_core::health::{
-    Condition, ConditionKind, Doubt, Expiry, Flags, Held, Notice, OwnTaint, OwnTaints, Platform, Status, Why,
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::NodeName;
+use taintward_core::node_lifecycle::{
+    ConditionExpiry, ConditionKind, ConditionStatus, DelayReason, ManagedTaint, ManagedTaints, NodeCondition,
+    NodeLifecycleFlags, NodeLifecycleNotice, ObservationDoubt, PlatformLabels, TaintCause,
 };
-use taintward_core::names::NodeName;
 
 fn at(world: &World, which: impl Fn(&Commit) -> bool) -> Option<f64> {
     world.commits.iter().find(|commit| which(commit)).map(|commit| commit.at as f64 / SECOND as f64)
@@ -24,9 +25,9 @@ fn nl_46_the_timeline_to_the_second() {
     world.pass(1);
     let declared = at(&world, |commit| matches!(commit.what, What::Declare(_))).expect("declared");
     assert!((declared - last - 50.0).abs() < 0.001, "{declared}");
-    let both = OwnTaints::NONE.with(OwnTaint::Unreachable).with(OwnTaint::UnreachableNoExecute);
+    let both = ManagedTaints::NONE.with(ManagedTaint::Unreachable).with(ManagedTaint::UnreachableNoExecute);
     assert_eq!(world.own("a1"), both);
-    let tainted = world.when("a1", OwnTaint::UnreachableNoExecute).expect("tainted");
+    let tainted = world.when("a1", ManagedTaint::UnreachableNoExecute).expect("tainted");
     assert!((tainted - last - 50.0).abs() < 0.001, "{tainted}");
     assert_eq!(world.commits.len(), 3, "conditions, both taints in one write, the pod: {:?}", world.commits);
     assert_eq!(world.commits[2].what, What::Mark("web".into()));
@@ -36,9 +37,9 @@ fn nl_46_the_timeline_to_the_second() {
     let back = world.now;
     world.revive(&["a1"]);
     world.pass(1);
-    assert_eq!(world.own("a1"), OwnTaints::NONE);
+    assert_eq!(world.own("a1"), ManagedTaints::NONE);
     let lifted = world.commits.last().expect("lifted");
-    assert_eq!((lifted.at, &lifted.what), (back, &What::Taint { add: OwnTaints::NONE, remove: both }));
+    assert_eq!((lifted.at, &lifted.what), (back, &What::Taint { add: ManagedTaints::NONE, remove: both }));
 }
 
 /// NL-23: the first at once, then one each ten seconds.
@@ -47,7 +48,7 @@ fn nl_23_one_node_in_ten_seconds() {
     let mut world = World::new(&[("a", 12)]);
     world.kill(&["a1", "a2", "a3", "a4"]);
     world.pass(120);
-    let taint = OwnTaint::UnreachableNoExecute;
+    let taint = ManagedTaint::UnreachableNoExecute;
     let mut times: Vec<f64> =
         ["a1", "a2", "a3", "a4"].iter().map(|name| world.when(name, taint).expect("tainted")).collect();
     times.sort_by(f64::total_cmp);
@@ -56,7 +57,7 @@ fn nl_23_one_node_in_ten_seconds() {
     }
     // The NoSchedule taint does not wait (NL-5).
     for name in ["a1", "a2", "a3", "a4"] {
-        assert!(world.when(name, OwnTaint::Unreachable).expect("tainted") <= 160.0);
+        assert!(world.when(name, ManagedTaint::Unreachable).expect("tainted") <= 160.0);
     }
 }
 
@@ -66,20 +67,24 @@ fn nl_16_nl_45_a_swap_is_one_write_and_is_not_limited() {
     let mut world = World::new(&[("a", 4)]);
     world.set_ready("a1", false);
     world.pass(1);
-    assert_eq!(world.own("a1"), OwnTaints::NONE.with(OwnTaint::NotReady).with(OwnTaint::NotReadyNoExecute));
+    assert_eq!(
+        world.own("a1"),
+        ManagedTaints::NONE.with(ManagedTaint::NotReady).with(ManagedTaint::NotReadyNoExecute)
+    );
     world.kill(&["a1"]);
     world.set_ready("a2", false);
     world.pass(53);
     world.commits.clear();
     world.pass(8);
-    let unreachable = OwnTaints::NONE.with(OwnTaint::Unreachable).with(OwnTaint::UnreachableNoExecute);
-    let not_ready = OwnTaints::NONE.with(OwnTaint::NotReady).with(OwnTaint::NotReadyNoExecute);
+    let unreachable =
+        ManagedTaints::NONE.with(ManagedTaint::Unreachable).with(ManagedTaint::UnreachableNoExecute);
+    let not_ready = ManagedTaints::NONE.with(ManagedTaint::NotReady).with(ManagedTaint::NotReadyNoExecute);
     assert_eq!(world.own("a1"), unreachable);
     let swap = world.notices.iter().rev().find_map(|(_, notice)| match notice {
-        Notice::Tainted { add, remove, why, .. } => Some((*add, *remove, *why)),
+        NodeLifecycleNotice::Tainted { add, remove, why, .. } => Some((*add, *remove, *why)),
         _ => None,
     });
-    assert_eq!(swap, Some((unreachable, not_ready, Why::Swap)));
+    assert_eq!(swap, Some((unreachable, not_ready, TaintCause::Swap)));
     world.revive(&["a1"]);
     world.pass(1);
     assert_eq!(world.own("a1"), not_ready, "and back");
@@ -89,14 +94,16 @@ fn nl_16_nl_45_a_swap_is_one_write_and_is_not_limited() {
 #[test]
 fn nl_7_failed_condition_taints_are_retried() {
     let mut world = World::new(&[("a", 3)]);
-    world.faults =
-        (0..12).map(|at| Some(if at % 2 == 0 { Failure::Rejected } else { Failure::Unavailable })).collect();
-    let pressed = Condition { kind: ConditionKind::MemoryPressure, status: Status::True, heartbeat: None };
+    world.faults = (0..12)
+        .map(|at| Some(if at % 2 == 0 { ApiFailure::Rejected } else { ApiFailure::Unavailable }))
+        .collect();
+    let pressed =
+        NodeCondition { kind: ConditionKind::MemoryPressure, status: ConditionStatus::True, heartbeat: None };
     world.edit("a0", |node| node.conditions.push(pressed));
     world.pass(1);
-    assert_eq!(world.own("a0"), OwnTaints::NONE);
+    assert_eq!(world.own("a0"), ManagedTaints::NONE);
     world.pass(300);
-    assert_eq!(world.own("a0"), OwnTaints::NONE.with(OwnTaint::MemoryPressure));
+    assert_eq!(world.own("a0"), ManagedTaints::NONE.with(ManagedTaint::MemoryPressure));
 }
 
 /// NL-9, NL-6: cordoned and not; a taint of ours that somebody else put on without a reason goes, others stay.
@@ -106,13 +113,13 @@ fn nl_9_cordon_and_nl_6_foreign_taints() {
     let foreign = taintward_core::taint::Taint {
         key: "example.com/gpu".into(),
         value: "x".into(),
-        effect: taintward_core::taint::Effect::NoExecute,
+        effect: taintward_core::taint::TaintEffect::NoExecute,
         time_added: None,
     };
     world.edit("a0", |node| {
         node.unschedulable = true;
         node.taints.push(foreign.clone());
-        let own = OwnTaint::NetworkUnavailable;
+        let own = ManagedTaint::NetworkUnavailable;
         node.taints.push(taintward_core::taint::Taint {
             key: own.key().into(),
             effect: own.effect(),
@@ -120,7 +127,7 @@ fn nl_9_cordon_and_nl_6_foreign_taints() {
         });
     });
     world.pass(1);
-    assert_eq!(world.own("a0"), OwnTaints::NONE.with(OwnTaint::Unschedulable));
+    assert_eq!(world.own("a0"), ManagedTaints::NONE.with(ManagedTaint::Unschedulable));
     world.edit("a0", |node| node.unschedulable = false);
     world.pass(1);
     assert_eq!(world.stored["a0"].node.taints, [foreign]);
@@ -131,8 +138,11 @@ fn nl_9_cordon_and_nl_6_foreign_taints() {
 fn nl_8_labels_follow() {
     let mut world = World::new(&[("a", 2)]);
     world.edit("a0", |node| {
-        node.platform =
-            Platform { os: Some("linux".into()), beta_arch: Some("arm64".into()), ..Platform::default() };
+        node.platform = PlatformLabels {
+            os: Some("linux".into()),
+            beta_arch: Some("arm64".into()),
+            ..PlatformLabels::default()
+        };
     });
     world.pass(1);
     let platform = &world.stored["a0"].node.platform;
@@ -149,19 +159,19 @@ fn nl_11_a_node_that_never_posted() {
     world.edit("a8", |node| node.conditions.clear());
     world.stored.get_mut("a8").expect("it exists").lease = None;
     world.kill(&["a8"]);
-    world.tell(taintward_core::health::Input::LeaseGone { node: NodeName::new("a8") });
+    world.tell(taintward_core::node_lifecycle::NodeLifecycleInput::LeaseGone { node: NodeName::new("a8") });
     world.pass(59);
     assert!(!world.commits.iter().any(|commit| commit.node == "a8"));
     world.pass(2);
     let what = &world.commits.iter().find(|commit| commit.node == "a8").expect("declared").what;
     let What::Declare(conditions) = what else { panic!("{what:?}") };
     assert_eq!(conditions.len(), 4);
-    assert!(conditions.iter().all(|(_, expiry)| *expiry == Expiry::NeverPosted));
+    assert!(conditions.iter().all(|(_, expiry)| *expiry == ConditionExpiry::NeverPosted));
     assert_eq!(world.tainted(), ["a8"]);
     // The heartbeat that the declaration invents is the node's creation, and nobody's heartbeat.
     world.pass(10);
     let engine = world.engine.as_ref().expect("it runs");
-    let heard = engine.explain(&NodeName::new("a8"), world.clock().mono).expect("it is known").heard;
+    let heard = engine.explain(&NodeName::new("a8"), world.clock().mono).expect("it is known").last_renewal;
     assert_eq!(heard.as_micros() / SECOND, 100);
     let declarations = world.commits.iter().filter(|commit| matches!(commit.what, What::Declare(_))).count();
     world.pass(300);
@@ -190,11 +200,15 @@ fn nl_17_nl_18_pods_are_marked_once() {
     assert_eq!(marks(&world), ["old", "new"]);
     // The kubelet has another opinion, and keeps it.
     let mut fact = world.pods["old"].1.clone();
-    fact.ready = Some(Status::True);
-    world.tell(taintward_core::health::Input::Pod { fact });
+    fact.ready = Some(ConditionStatus::True);
+    world.tell(taintward_core::node_lifecycle::NodeLifecycleInput::Pod { fact });
     world.pass(60);
     assert_eq!(marks(&world).len(), 2);
-    let told = world.notices.iter().filter(|(_, notice)| matches!(notice, Notice::BecameNotReady(_))).count();
+    let told = world
+        .notices
+        .iter()
+        .filter(|(_, notice)| matches!(notice, NodeLifecycleNotice::BecameNotReady(_)))
+        .count();
     assert_eq!(told, 1, "NL-17: one event for the node");
 }
 
@@ -214,7 +228,7 @@ fn a_flapping_node_that_is_heard_of_in_time_is_left_alone() {
 /// NL-48, NL-49: the switches.
 #[test]
 fn nl_49_apart_if_asked_for() {
-    let flags = Flags { lift_together: false, ..Flags::default() };
+    let flags = NodeLifecycleFlags { lift_together: false, ..NodeLifecycleFlags::default() };
     let mut world = World::unsettled(&[("a", 4)], flags);
     world.pass(100);
     world.kill(&["a1"]);
@@ -223,7 +237,7 @@ fn nl_49_apart_if_asked_for() {
     world.commits.clear();
     world.revive(&["a1"]);
     world.pass(1);
-    assert_eq!(world.own("a1"), OwnTaints::NONE);
+    assert_eq!(world.own("a1"), ManagedTaints::NONE);
     assert_eq!(world.commits.len(), 2);
 }
 
@@ -238,15 +252,15 @@ fn observing_explains() {
     let engine = world.engine.as_ref().expect("it runs");
     let name = NodeName::new("a1");
     let explanation = engine.explain(&name, now).expect("it is known");
-    assert_eq!(explanation.wanted, Some(OwnTaint::UnreachableNoExecute));
-    assert_eq!(explanation.held, Some(Held::Declaration));
+    assert_eq!(explanation.wanted, Some(ManagedTaint::UnreachableNoExecute));
+    assert_eq!(explanation.delayed_by, Some(DelayReason::ConditionsFirst));
     assert_eq!(engine.doubt(now), None);
     world.kill(&["a0", "a2", "a3"]);
     world.pass(30);
     let now = world.clock().mono;
     let engine = world.engine.as_ref().expect("it runs");
-    let held = engine.explain(&name, now).expect("it is known").held;
-    assert_eq!(held, Some(Held::Doubt(Doubt::NobodyHeard)));
+    let held = engine.explain(&name, now).expect("it is known").delayed_by;
+    assert_eq!(held, Some(DelayReason::Doubt(ObservationDoubt::NoNodeHeard)));
     assert!(engine.holds_countdowns(), "NL-48");
     assert_eq!(world.commits, []);
 }

@@ -1,12 +1,13 @@
 //! Between a pull and its answer: what is young enough to act by, and for whom an answer is.
 
 use crate::world::{SECOND, What, World};
-use taintward_core::effect::Failure;
-use taintward_core::engine::Reading;
-use taintward_core::health::{
-    Condition, ConditionKind, Confirmation, Effect, Engine, Held, Input, OwnTaint, OwnTaints, Status,
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::LiveRead;
+use taintward_core::identity::{NodeName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{
+    ConditionKind, ConditionStatus, DelayReason, LiveNodeAndLease, ManagedTaint, ManagedTaints,
+    NodeCondition, NodeLifecycleEffect, NodeLifecycleEngine, NodeLifecycleInput,
 };
-use taintward_core::names::{NodeName, Uid, Version};
 use taintward_core::time::{Mono, Span, Wall};
 
 /// A follower's engine that knows of a silent node, and has asked for nothing yet.
@@ -18,10 +19,10 @@ fn silent() -> World {
     world
 }
 
-fn reading(world: &World, name: &str) -> Confirmation {
+fn reading(world: &World, name: &str) -> LiveNodeAndLease {
     let stored = &world.stored[name];
-    let lease = stored.lease.clone().map_or(Reading::Absent, Reading::Is);
-    Confirmation { node: Reading::Is(stored.node.clone()), lease }
+    let lease = stored.lease.clone().map_or(LiveRead::NotFound, LiveRead::Found);
+    LiveNodeAndLease { node: LiveRead::Found(stored.node.clone()), lease }
 }
 
 /// S7(a): a live read is worth two seconds.
@@ -33,13 +34,17 @@ fn a_live_read_is_worth_two_seconds() {
         let now = world.clock();
         let result = Ok(reading(&world, "a1"));
         let engine = world.engine.as_mut().expect("it runs");
-        assert_eq!(engine.next(now), Some(Effect::Confirm { node: name.clone() }));
+        assert_eq!(engine.next(now), Some(NodeLifecycleEffect::ReadNode { node: name.clone() }));
         assert_eq!(engine.next(now), None, "one request at a time");
-        engine.handle(Input::Confirmed { node: name.clone(), sent: now.mono, result }, now);
+        engine.handle(NodeLifecycleInput::Confirmed { node: name.clone(), sent: now.mono, result }, now);
         let later = taintward_core::time::Now { mono: now.mono.plus(Span::from_micros(age)), ..now };
         let next = engine.next(later);
-        assert_eq!(matches!(next, Some(Effect::Declare { .. })), declares, "{next:?}");
-        assert_eq!(matches!(next, Some(Effect::Confirm { .. })), !declares, "{next:?}");
+        assert_eq!(
+            matches!(next, Some(NodeLifecycleEffect::SetConditionsUnknown { .. })),
+            declares,
+            "{next:?}"
+        );
+        assert_eq!(matches!(next, Some(NodeLifecycleEffect::ReadNode { .. })), !declares, "{next:?}");
     }
 }
 
@@ -50,10 +55,10 @@ fn a_live_read_from_before_is_none() {
     world.kill(&["a1"]);
     // Last heard of at 91.37 s; a conflict makes it read just before 141.37 s.
     world.pass_micros(40_500_000);
-    world.faults = [Some(Failure::Conflict)].into();
+    world.faults = [Some(ApiFailure::Conflict)].into();
     world.edit("a1", |node| node.unschedulable = true);
     world.pass_micros(500_000);
-    assert_eq!((world.reads, world.own("a1")), (1, OwnTaints::NONE.with(OwnTaint::Unschedulable)));
+    assert_eq!((world.reads, world.own("a1")), (1, ManagedTaints::NONE.with(ManagedTaint::Unschedulable)));
     world.pass(1);
     assert!(world.commits.iter().any(|commit| matches!(commit.what, What::Declare(_))));
     assert_eq!(world.reads, 2);
@@ -68,16 +73,19 @@ fn an_answer_for_another_incarnation() {
     let result = Ok(reading(&world, "a1"));
     let engine = world.engine.as_mut().expect("it runs");
     engine.next(now);
-    engine.handle(Input::Confirmed { node: name.clone(), sent: now.mono, result }, now);
-    assert!(matches!(engine.next(now), Some(Effect::Declare { .. })));
+    engine.handle(NodeLifecycleInput::Confirmed { node: name.clone(), sent: now.mono, result }, now);
+    assert!(matches!(engine.next(now), Some(NodeLifecycleEffect::SetConditionsUnknown { .. })));
     world.remove_node("a1");
     world.add_node("a1", "a");
     world.pass(1);
-    world.tell(Input::Written { node: name.clone(), result: Ok(Some(Version(1_000_000))) });
+    world.tell(NodeLifecycleInput::Written {
+        node: name.clone(),
+        result: Ok(Some(ResourceVersion(1_000_000))),
+    });
     let engine = world.engine.as_ref().expect("it runs");
     let ready = engine.explain(&name, now.mono).expect("it is known").conditions.ready();
-    assert_eq!(ready, Some(Status::True));
-    assert_eq!(engine.census().in_flight, 0);
+    assert_eq!(ready, Some(ConditionStatus::True));
+    assert_eq!(engine.stats().in_flight, 0);
 }
 
 /// NL-17: the answer to a mark comes when the node has been ready and is down again, or has been replaced by one that is:
@@ -88,7 +96,7 @@ fn nl_17_an_answer_for_the_last_time_the_node_was_down() {
         ("none", Ok(true), 0),
         ("ready", Ok(true), 1),
         ("ready", Ok(false), 1),
-        ("ready", Err(Failure::NotFound), 1),
+        ("ready", Err(ApiFailure::NotFound), 1),
         ("replaced", Ok(true), 1),
         ("up", Ok(true), 0),
     ] {
@@ -97,14 +105,17 @@ fn nl_17_an_answer_for_the_last_time_the_node_was_down() {
         world.leading = false;
         world.set_ready("a1", false);
         world.pass(1);
-        let pull_marks = |world: &mut World| -> Vec<Effect> {
+        let pull_marks = |world: &mut World| -> Vec<NodeLifecycleEffect> {
             let now = world.clock();
             let engine = world.engine.as_mut().expect("it runs");
-            let effects: Vec<Effect> = std::iter::from_fn(|| engine.next(now)).collect();
-            effects.into_iter().filter(|effect| matches!(effect, Effect::MarkPod { .. })).collect()
+            let effects: Vec<NodeLifecycleEffect> = std::iter::from_fn(|| engine.next(now)).collect();
+            effects
+                .into_iter()
+                .filter(|effect| matches!(effect, NodeLifecycleEffect::SetPodNotReady { .. }))
+                .collect()
         };
         let first = pull_marks(&mut world);
-        let [Effect::MarkPod { pod, .. }] = &first[..] else { panic!("{first:?}") };
+        let [NodeLifecycleEffect::SetPodNotReady { pod, .. }] = &first[..] else { panic!("{first:?}") };
         match turn {
             "none" => {}
             "replaced" => world.edit("a1", |node| node.uid = Uid::new("another")),
@@ -116,7 +127,7 @@ fn nl_17_an_answer_for_the_last_time_the_node_was_down() {
             world.pass(1);
         }
         assert_eq!(pull_marks(&mut world), [], "one request at a time");
-        world.tell(Input::PodMarked { pod: pod.clone(), result });
+        world.tell(NodeLifecycleInput::PodMarked { pod: pod.clone(), result });
         assert_eq!(pull_marks(&mut world).len(), marks, "{turn} {result:?}");
     }
 }
@@ -128,10 +139,10 @@ fn late_news_of_a_node_is_dropped() {
     let before = world.stored["a0"].node.clone();
     world.edit("a0", |node| node.unschedulable = true);
     world.pass(1);
-    world.tell(Input::Node { fact: before, listed: false });
+    world.tell(NodeLifecycleInput::Node { fact: before, listed: false });
     let engine = world.engine.as_ref().expect("it runs");
     let own = engine.explain(&NodeName::new("a0"), world.clock().mono).expect("it is known").own;
-    assert_eq!(own, OwnTaints::NONE.with(OwnTaint::Unschedulable));
+    assert_eq!(own, ManagedTaints::NONE.with(ManagedTaint::Unschedulable));
     assert_eq!(world.commits.len(), 1);
 }
 
@@ -143,7 +154,7 @@ fn a_heartbeat_in_the_node_is_one() {
     for _ in 0..20 {
         world.pass(10);
         let heartbeat = Some(Wall::from_micros(world.now));
-        let ready = Condition { kind: ConditionKind::Ready, status: Status::True, heartbeat };
+        let ready = NodeCondition { kind: ConditionKind::Ready, status: ConditionStatus::True, heartbeat };
         world.edit("a1", |node| node.conditions = vec![ready]);
     }
     world.pass(1);
@@ -180,29 +191,35 @@ fn s6_a_new_lead_forgets_the_tokens_of_the_last() {
         let mut engine = world.engine.take().expect("it runs");
         let result = Ok(reading(&world, "a1"));
         let name = NodeName::new("a1");
-        let taint = |engine: &mut Engine, now| match engine.next(now) {
-            Some(Effect::Confirm { node }) => {
-                engine.handle(Input::Confirmed { node, sent: now.mono, result: result.clone() }, now);
+        let taint = |engine: &mut NodeLifecycleEngine, now| match engine.next(now) {
+            Some(NodeLifecycleEffect::ReadNode { node }) => {
+                engine.handle(
+                    NodeLifecycleInput::Confirmed { node, sent: now.mono, result: result.clone() },
+                    now,
+                );
                 None
             }
-            Some(Effect::Declare { node, .. }) => {
-                let result = Ok(Some(Version(1_000)));
-                engine.handle(Input::Written { node: node.name, result }, now);
+            Some(NodeLifecycleEffect::SetConditionsUnknown { node, .. }) => {
+                let result = Ok(Some(ResourceVersion(1_000)));
+                engine.handle(NodeLifecycleInput::Written { node: node.name, result }, now);
                 None
             }
-            Some(Effect::Taint { add, .. }) => Some(add.no_execute().is_empty()),
+            Some(NodeLifecycleEffect::PatchTaints { add, .. }) => Some(add.no_execute().is_empty()),
             other => panic!("{other:?}"),
         };
         let away = std::iter::repeat_with(|| taint(&mut engine, now)).take(9).find_map(|it| it);
         assert_eq!(away, Some(false), "both taints in one write, with the zone's token");
         if leads_again {
-            engine.handle(Input::Leading, now);
+            engine.handle(NodeLifecycleInput::BecameLeader, now);
         }
-        engine.handle(Input::Written { node: name.clone(), result: Err(Failure::Rejected) }, now);
+        engine.handle(
+            NodeLifecycleInput::Written { node: name.clone(), result: Err(ApiFailure::Rejected) },
+            now,
+        );
         now.mono = now.mono.plus(Span::from_secs(2));
         engine.tick(now.mono);
-        let held = engine.explain(&name, now.mono).expect("it is known").held;
-        let rate = matches!(held, Some(Held::Rate(at)) if at > now.mono.plus(Span::from_secs(7)));
+        let held = engine.explain(&name, now.mono).expect("it is known").delayed_by;
+        let rate = matches!(held, Some(DelayReason::Rate(at)) if at > now.mono.plus(Span::from_secs(7)));
         assert_eq!(rate, leads_again, "{held:?}");
     }
 }

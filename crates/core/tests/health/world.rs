@@ -6,12 +6,14 @@
 
 use crate::judge::Judge;
 use std::collections::{BTreeMap, VecDeque};
-use taintward_core::effect::Failure;
-use taintward_core::health::{
-    Condition, ConditionKind, Config, Engine, Expiry, Flags, Input, LeaseFact, NodeFact, Notice, OwnTaint,
-    OwnTaints, Platform, PodFact, Status, Stream, ZoneKey, ZoneLabels,
+use taintward_core::api_error::ApiFailure;
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{
+    ConditionExpiry, ConditionKind, ConditionStatus, LeaseFact, ManagedTaint, ManagedTaints, NodeCondition,
+    NodeHealthFact, NodeLifecycleConfig, NodeLifecycleEngine, NodeLifecycleFlags,
+    NodeLifecycleInput as Input, NodeLifecycleNotice, PlatformLabels, PodReadinessFact, WatchedKind, ZoneKey,
+    ZoneLabels,
 };
-use taintward_core::names::{NodeName, PodName, Uid, Version};
 use taintward_core::time::{Mono, Now, Wall};
 
 pub const SECOND: i64 = 1_000_000;
@@ -30,7 +32,7 @@ pub struct Kubelet {
 
 #[derive(Clone, Debug)]
 pub struct Stored {
-    pub node: NodeFact,
+    pub node: NodeHealthFact,
     pub lease: Option<LeaseFact>,
 }
 
@@ -43,8 +45,8 @@ pub struct Commit {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
-    Taint { add: OwnTaints, remove: OwnTaints },
-    Declare(Vec<(ConditionKind, Expiry)>),
+    Taint { add: ManagedTaints, remove: ManagedTaints },
+    Declare(Vec<(ConditionKind, ConditionExpiry)>),
     Label,
     Mark(String),
 }
@@ -52,8 +54,8 @@ pub enum What {
 #[derive(Clone)]
 pub struct World {
     pub now: i64,
-    pub flags: Flags,
-    pub engine: Option<Engine>,
+    pub flags: NodeLifecycleFlags,
+    pub engine: Option<NodeLifecycleEngine>,
     pub leading: bool,
     /// It watches, and is asked what it would do.
     pub observing: bool,
@@ -61,14 +63,14 @@ pub struct World {
     pub wakes: usize,
     pub stored: BTreeMap<String, Stored>,
     pub kubelets: BTreeMap<String, Kubelet>,
-    pub pods: BTreeMap<String, (String, PodFact)>,
+    pub pods: BTreeMap<String, (String, PodReadinessFact)>,
     pub commits: Vec<Commit>,
-    pub notices: Vec<(i64, Notice)>,
+    pub notices: Vec<(i64, NodeLifecycleNotice)>,
     pub api: bool,
     pub paused: bool,
     /// Leases arrive this much later than they were written.
     pub lease_lag: i64,
-    pub faults: VecDeque<Option<Failure>>,
+    pub faults: VecDeque<Option<ApiFailure>>,
     pub reads: usize,
     pub judge: Judge,
     wire: VecDeque<(i64, Input)>,
@@ -87,13 +89,13 @@ pub fn zone(name: &str) -> ZoneKey {
 impl World {
     /// So many nodes in each zone, named `a0`, `a1`, `b0`; all well, and known for so long that everything is settled.
     pub fn new(zones: &[(&str, usize)]) -> Self {
-        let mut world = Self::unsettled(zones, Flags::default());
+        let mut world = Self::unsettled(zones, NodeLifecycleFlags::default());
         world.pass(100);
         world.commits.clear();
         world
     }
 
-    pub fn unsettled(zones: &[(&str, usize)], flags: Flags) -> Self {
+    pub fn unsettled(zones: &[(&str, usize)], flags: NodeLifecycleFlags) -> Self {
         let mut world = Self {
             now: 0,
             flags,
@@ -134,9 +136,9 @@ impl World {
         Wall::from_micros(EPOCH + self.now)
     }
 
-    fn bump(&mut self) -> Option<Version> {
+    fn bump(&mut self) -> Option<ResourceVersion> {
         self.version += 1;
-        Some(Version(self.version))
+        Some(ResourceVersion(self.version))
     }
 
     // What a test does.
@@ -144,7 +146,7 @@ impl World {
     pub fn add_node(&mut self, name: &str, zone_name: &str) {
         let phase = (self.stored.len() as i64 * 1_370_000) % RENEWAL;
         self.kubelets.insert(name.into(), Kubelet { alive: true, ready: true, next: self.now + phase });
-        let node = NodeFact {
+        let node = NodeHealthFact {
             name: NodeName::new(name),
             uid: Uid::new(&format!("00000000-0000-4000-8000-{:012x}", self.version)),
             version: self.bump(),
@@ -153,12 +155,12 @@ impl World {
             excluded: false,
             unschedulable: false,
             taints: Vec::new(),
-            conditions: vec![Condition {
+            conditions: vec![NodeCondition {
                 kind: ConditionKind::Ready,
-                status: Status::True,
+                status: ConditionStatus::True,
                 heartbeat: Some(self.wall()),
             }],
-            platform: Platform::default(),
+            platform: PlatformLabels::default(),
         };
         self.stored.insert(name.into(), Stored { node, lease: None });
         self.tell_node(name);
@@ -187,7 +189,7 @@ impl World {
         (kubelet.ready, kubelet.next) = (ready, now);
     }
 
-    pub fn edit(&mut self, name: &str, edit: impl FnOnce(&mut NodeFact)) {
+    pub fn edit(&mut self, name: &str, edit: impl FnOnce(&mut NodeHealthFact)) {
         let version = self.bump();
         let stored = self.stored.get_mut(name).expect("it exists");
         edit(&mut stored.node);
@@ -199,7 +201,12 @@ impl World {
         let uid = Uid::new(&format!("pod-{}", self.version));
         self.bump();
         let (name, pod_name) = (name.to_string(), PodName::new("default", name));
-        let fact = PodFact { uid, name: pod_name, node: NodeName::new(node), ready: Some(Status::True) };
+        let fact = PodReadinessFact {
+            uid,
+            name: pod_name,
+            node: NodeName::new(node),
+            ready: Some(ConditionStatus::True),
+        };
         self.pods.insert(name, (node.into(), fact.clone()));
         self.send(Input::Pod { fact }, 0);
     }
@@ -213,7 +220,8 @@ impl World {
     // The controller's process.
 
     pub fn start(&mut self) {
-        self.engine = Some(Engine::new(Config::new(&self.flags).expect("valid flags")));
+        self.engine =
+            Some(NodeLifecycleEngine::new(NodeLifecycleConfig::new(&self.flags).expect("valid flags")));
         self.judge.start(self.now);
         self.wire.clear();
         self.list(true);
@@ -236,15 +244,15 @@ impl World {
     pub fn list(&mut self, first: bool) {
         self.wire.clear();
         let silent_since = (!first).then(|| Mono::from_micros(self.heard));
-        let begin = |stream| Input::ListBegin { stream, silent_since };
-        let mut inputs = vec![begin(Stream::Nodes)];
+        let begin = |stream| Input::ListStarted { stream, silent_since };
+        let mut inputs = vec![begin(WatchedKind::Nodes)];
         inputs.extend(self.stored.values().map(|it| Input::Node { fact: it.node.clone(), listed: true }));
-        inputs.extend([Input::ListEnd { stream: Stream::Nodes }, begin(Stream::Leases)]);
+        inputs.extend([Input::ListCompleted { stream: WatchedKind::Nodes }, begin(WatchedKind::Leases)]);
         let leases = self.stored.values().filter_map(|it| it.lease.clone());
         inputs.extend(leases.map(|fact| Input::Lease { fact, listed: true }));
-        inputs.extend([Input::ListEnd { stream: Stream::Leases }, begin(Stream::Pods)]);
+        inputs.extend([Input::ListCompleted { stream: WatchedKind::Leases }, begin(WatchedKind::Pods)]);
         inputs.extend(self.pods.values().map(|(_, fact)| Input::Pod { fact: fact.clone() }));
-        inputs.push(Input::ListEnd { stream: Stream::Pods });
+        inputs.push(Input::ListCompleted { stream: WatchedKind::Pods });
         let now = self.clock();
         if let Some(engine) = &mut self.engine {
             inputs.into_iter().for_each(|input| engine.handle(input, now));
@@ -301,7 +309,7 @@ impl World {
         if self.next_witness <= self.now {
             self.next_witness = self.now + WITNESS;
             if self.api {
-                self.tell(Input::Witness { sent: Mono::from_micros(self.now) });
+                self.tell(Input::OwnRequestSucceeded { sent: Mono::from_micros(self.now) });
             }
         }
         let mono = self.clock().mono;
@@ -320,7 +328,7 @@ impl World {
         let (now, wall) = (self.now, self.wall());
         let kubelet = self.kubelets.get_mut(name).expect("it exists");
         kubelet.next = now + RENEWAL;
-        let ready = if kubelet.ready { Status::True } else { Status::False };
+        let ready = if kubelet.ready { ConditionStatus::True } else { ConditionStatus::False };
         let fact = LeaseFact { node: NodeName::new(name), version: self.bump(), renewed: Some(wall) };
         let Some(stored) = self.stored.get_mut(name) else { return };
         stored.lease = Some(fact.clone());
@@ -333,7 +341,7 @@ impl World {
         if !fresh || posted.map(|it| it.status) != Some(ready) {
             self.edit(name, |node| {
                 node.conditions.retain(|it| it.kind != ConditionKind::Ready);
-                node.conditions.push(Condition {
+                node.conditions.push(NodeCondition {
                     kind: ConditionKind::Ready,
                     status: ready,
                     heartbeat: Some(wall),
@@ -364,22 +372,22 @@ impl World {
                 .node
                 .conditions
                 .iter()
-                .any(|it| (it.kind, it.status) == (ConditionKind::Ready, Status::True))
+                .any(|it| (it.kind, it.status) == (ConditionKind::Ready, ConditionStatus::True))
         };
         self.stored.values().filter(|it| !it.node.excluded).all(|it| !ready(it))
     }
 
-    pub fn own(&self, name: &str) -> OwnTaints {
-        OwnTaints::of(&self.stored[name].node.taints)
+    pub fn own(&self, name: &str) -> ManagedTaints {
+        ManagedTaints::of(&self.stored[name].node.taints)
     }
 
     pub fn tainted(&self) -> Vec<&str> {
-        let evicting = |stored: &Stored| !OwnTaints::of(&stored.node.taints).no_execute().is_empty();
+        let evicting = |stored: &Stored| !ManagedTaints::of(&stored.node.taints).no_execute().is_empty();
         self.stored.iter().filter(|(_, it)| evicting(it)).map(|(name, _)| name.as_str()).collect()
     }
 
     /// When a taint of that kind was first put on this node, in seconds and fractions.
-    pub fn when(&self, name: &str, taint: OwnTaint) -> Option<f64> {
+    pub fn when(&self, name: &str, taint: ManagedTaint) -> Option<f64> {
         let has = |commit: &&Commit| matches!(commit.what, What::Taint { add, .. } if commit.node == name && add.has(taint));
         self.commits.iter().find(has).map(|commit| commit.at as f64 / SECOND as f64)
     }

@@ -2,10 +2,10 @@
 
 use crate::history::{History, NODES, PODS};
 use std::collections::BTreeMap;
-use taintward_core::effect::Failure;
-use taintward_core::engine::{Effect, Input, Lane, PodRef, Reading};
-use taintward_core::fact::{NodeFact, PodFact, Standing};
-use taintward_core::names::{Uid, Version};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{EvictionEffect, EvictionInput, Lane, LiveRead, PodRef};
+use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
+use taintward_core::identity::{ResourceVersion, Uid};
 use taintward_core::time::Mono;
 
 /// Longer than every patience, every backoff and every mark may last.
@@ -18,50 +18,50 @@ struct Server<'a> {
 
 impl Server<'_> {
     /// Does what an effect says, in the history's next version.
-    fn answer(&mut self, effect: Effect, next: Version, now: Mono) -> Input {
+    fn answer(&mut self, effect: EvictionEffect, next: ResourceVersion, now: Mono) -> EvictionInput {
         match effect {
-            Effect::Confirm { node } => {
+            EvictionEffect::ReadNode { node } => {
                 let fact = self.nodes.iter().find(|fact| fact.name == node).cloned();
-                let reading = fact.map_or(Reading::Absent, Reading::Is);
-                Input::Confirmed { node, sent: now, result: Ok(reading) }
+                let reading = fact.map_or(LiveRead::NotFound, LiveRead::Found);
+                EvictionInput::NodeConfirmed { node, sent: now, result: Ok(reading) }
             }
-            Effect::Mark { pod, version, .. } => {
+            EvictionEffect::SetDisruptionTarget { pod, version, .. } => {
                 let result = self.demand(&pod, version).map(|fact| {
                     (fact.version, fact.marked) = (Some(next), true);
                     fact.version
                 });
-                Input::Marked { pod, result }
+                EvictionInput::Marked { pod, result }
             }
-            Effect::Delete { pod, version, .. } => {
+            EvictionEffect::DeletePod { pod, version, .. } => {
                 let result = self.demand(&pod, version).map(|_| ());
                 if result.is_ok() {
                     self.pods.remove(&pod.uid);
                 }
-                Input::Deleted { pod, result }
+                EvictionInput::Deleted { pod, result }
             }
-            Effect::Look { pod, .. } => {
-                let reading = self.pods.get(&pod.uid).cloned().map_or(Reading::Absent, Reading::Is);
-                Input::Looked { pod, result: Ok(reading), half_deleted: false }
+            EvictionEffect::ReadPod { pod, .. } => {
+                let reading = self.pods.get(&pod.uid).cloned().map_or(LiveRead::NotFound, LiveRead::Found);
+                EvictionInput::PodRead { pod, result: Ok(reading), half_deleted: false }
             }
-            Effect::Unmark { pod, .. } => {
+            EvictionEffect::ClearDisruptionTarget { pod, .. } => {
                 let result = self.demand(&pod, None);
                 let result = result.map(|fact| (fact.version, fact.marked) = (Some(next), false));
-                Input::Unmarked { pod, result }
+                EvictionInput::Unmarked { pod, result }
             }
         }
     }
 
-    fn demand(&mut self, pod: &PodRef, version: Option<Version>) -> Result<&mut PodFact, Failure> {
-        let fact = self.pods.get_mut(&pod.uid).ok_or(Failure::NotFound)?;
+    fn demand(&mut self, pod: &PodRef, version: Option<ResourceVersion>) -> Result<&mut PodFact, ApiFailure> {
+        let fact = self.pods.get_mut(&pod.uid).ok_or(ApiFailure::NotFound)?;
         match version.is_some() && version != fact.version {
-            true => Err(Failure::Conflict),
+            true => Err(ApiFailure::Conflict),
             false => Ok(fact),
         }
     }
 }
 
 pub(crate) fn end(history: &mut History) -> Result<(), String> {
-    history.feed(Input::Hold(false));
+    history.feed(EvictionInput::CountdownHold(false));
     (0..100).for_each(|_| _ = history.next_version());
     let now_version = |history: &mut History| Some(history.next_version());
     let node = |history: &mut History, node| {
@@ -82,7 +82,7 @@ pub(crate) fn end(history: &mut History) -> Result<(), String> {
     for fact in &pods {
         judge(fact, &nodes, server.pods.get(&fact.uid))?;
     }
-    let census = history.engine.census();
+    let census = history.engine.stats();
     match (census.in_hand, census.due, census.counting) {
         (0, 0, 0) => Ok(()),
         _ => Err(format!("left over: {census:?}")),
@@ -121,7 +121,7 @@ fn judge(fact: &PodFact, nodes: &[NodeFact], left: Option<&PodFact>) -> Result<(
         let used = fact.tolerations.iter().find(|toleration| toleration.key == taint.key);
         used.map_or(Some(0), |used| used.seconds)
     });
-    let in_reach = fact.standing == Standing::Live && !fact.mirror;
+    let in_reach = fact.standing == PodLifePhase::Live && !fact.mirror;
     let must_go = in_reach && patience.min().is_some();
     match left {
         Some(_) if must_go => Err(format!("{:?} is still there", fact.uid)),

@@ -1,12 +1,14 @@
 //! What happens to an engine, by a seed: anything.
 
-use taintward_core::effect::Failure;
-use taintward_core::engine::{Config, Effect, Engine, Input, Lane, PodRef, Reading};
-use taintward_core::fact::{ArrivalFacts, NodeFact, Owner, PodFact, Standing};
-use taintward_core::names::{NodeName, PodName, Uid, Version};
-use taintward_core::taint::{Effect as TaintEffect, Taint};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{
+    EvictionConfig, EvictionEffect, EvictionEngine, EvictionInput, Lane, LiveRead, PodRef,
+};
+use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Wall};
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::toleration::{Toleration, TolerationOperator};
 
 const KEYS: [&str; 3] = ["k", "l", "node.kubernetes.io/not-ready"];
 const EPOCH: i64 = 1_800_000_000;
@@ -41,9 +43,9 @@ pub(crate) struct History {
     choices: Choices,
     pub(crate) now: i64,
     version: u64,
-    pub(crate) engine: Engine,
+    pub(crate) engine: EvictionEngine,
     /// Effects without an answer.
-    pub(crate) asked: Vec<Effect>,
+    pub(crate) asked: Vec<EvictionEffect>,
     pub(crate) log: Vec<String>,
     /// The end of pods is told of also while they are there.
     lies: bool,
@@ -53,7 +55,7 @@ impl History {
     pub(crate) fn new(seed: u64, lies: bool) -> Self {
         let choices = Choices(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let (asked, log) = (Vec::new(), Vec::new());
-        let engine = Engine::new(Config::default());
+        let engine = EvictionEngine::new(EvictionConfig::default());
         let mut history = Self { choices, now: 1_000_000, version: 1, engine, asked, log, lies };
         history.list(None, Vec::new(), None);
         history
@@ -63,15 +65,16 @@ impl History {
         Now::exact(Mono::from_micros(self.now), Wall::from_micros(EPOCH * 1_000_000 + self.now))
     }
 
-    pub(crate) fn feed(&mut self, input: Input) {
+    pub(crate) fn feed(&mut self, input: EvictionInput) {
         self.log.push(format!("{} {input:?}", self.now));
         self.engine.handle(input, self.clock());
     }
 
     /// What always holds.
     pub(crate) fn check(&self) -> Result<(), String> {
-        let census = self.engine.census();
-        let (pending, concerned) = (self.engine.pending().count(), self.engine.concerned().count());
+        let census = self.engine.stats();
+        let (pending, concerned) =
+            (self.engine.pending().count(), self.engine.pods_with_eviction_state().count());
         if census.counting != pending {
             return Err(format!("{} are counted, {pending} pending", census.counting));
         }
@@ -81,17 +84,17 @@ impl History {
         Ok(())
     }
 
-    pub(crate) fn next_version(&mut self) -> Version {
+    pub(crate) fn next_version(&mut self) -> ResourceVersion {
         self.version += 1;
-        Version(self.version)
+        ResourceVersion(self.version)
     }
 
     /// Mostly a newer one.
-    fn some_version(&mut self) -> Version {
+    fn some_version(&mut self) -> ResourceVersion {
         let version = self.next_version();
         match self.choices.in_hundred(85) {
             true => version,
-            false => Version(version.0.saturating_sub(self.choices.below(20)).max(1)),
+            false => ResourceVersion(version.0.saturating_sub(self.choices.below(20)).max(1)),
         }
     }
 
@@ -128,7 +131,7 @@ impl History {
                 2 => Some(60),
                 _ => continue,
             };
-            let (key, operator, value) = (key.into(), Operator::Exists, "".into());
+            let (key, operator, value) = (key.into(), TolerationOperator::Exists, "".into());
             let effect = Some(TaintEffect::NoExecute);
             tolerations.push(Toleration { key, operator, value, effect, seconds });
         }
@@ -141,16 +144,16 @@ impl History {
             tolerations,
             priority: i32::try_from(self.choices.below(3)).expect("it is small"),
             node_critical: false,
-            owner: Owner::Other,
+            owner: PodOwnerKind::Other,
             standing: match self.choices.below(12) {
-                0 => Standing::Terminating,
-                1 => Standing::Finished,
-                _ => Standing::Live,
+                0 => PodLifePhase::Terminating,
+                1 => PodLifePhase::Finished,
+                _ => PodLifePhase::Live,
             },
             mirror: self.choices.in_hundred(4),
             marked: self.choices.in_hundred(15),
             marked_by_another: false,
-            arrival: ArrivalFacts::default(),
+            arrival: BindingTimes::default(),
         }
     }
 
@@ -160,26 +163,26 @@ impl History {
         nodes: Vec<NodeFact>,
         pods: Option<Vec<PodFact>>,
     ) {
-        self.feed(Input::NodesBegin { silent_since });
-        nodes.into_iter().for_each(|fact| self.feed(Input::Node { fact, listed: true }));
-        self.feed(Input::NodesEnd);
+        self.feed(EvictionInput::NodeListStarted { silent_since });
+        nodes.into_iter().for_each(|fact| self.feed(EvictionInput::NodeApplied { fact, listed: true }));
+        self.feed(EvictionInput::NodeListCompleted);
         self.list_pods(silent_since, pods.unwrap_or_default());
     }
 
     fn list_pods(&mut self, silent_since: Option<Mono>, pods: Vec<PodFact>) {
-        self.feed(Input::PodsBegin { silent_since });
-        pods.into_iter().for_each(|fact| self.feed(Input::Pod { fact, listed: true }));
-        self.feed(Input::PodsEnd);
+        self.feed(EvictionInput::PodListStarted { silent_since });
+        pods.into_iter().for_each(|fact| self.feed(EvictionInput::PodApplied { fact, listed: true }));
+        self.feed(EvictionInput::PodListCompleted);
     }
 
-    fn some_failure(&mut self) -> Failure {
+    fn some_failure(&mut self) -> ApiFailure {
         [
-            Failure::NotFound,
-            Failure::Conflict,
-            Failure::Forbidden,
-            Failure::Throttled(None),
-            Failure::Rejected,
-            Failure::Unavailable,
+            ApiFailure::NotFound,
+            ApiFailure::Conflict,
+            ApiFailure::Forbidden,
+            ApiFailure::Throttled(None),
+            ApiFailure::Rejected,
+            ApiFailure::Unavailable,
         ][usize::try_from(self.choices.below(6)).expect("it is small")]
     }
 
@@ -195,41 +198,41 @@ impl History {
         let result = if fails { Err(failure) } else { Ok(()) };
         let number = |node: &NodeName| node.as_str()[1..].parse::<u64>().expect("names end in their number");
         let input = match effect {
-            Effect::Confirm { node } => {
+            EvictionEffect::ReadNode { node } => {
                 let sent = Mono::from_micros(self.now - self.choices.below(1_000_000).cast_signed());
                 let reading = match self.choices.below(10) {
-                    0 => Reading::Absent,
-                    1 => Reading::Unreadable,
-                    _ => Reading::Is(self.node(number(&node))),
+                    0 => LiveRead::NotFound,
+                    1 => LiveRead::Undecodable,
+                    _ => LiveRead::Found(self.node(number(&node))),
                 };
-                Input::Confirmed { node, sent, result: result.map(|()| reading) }
+                EvictionInput::NodeConfirmed { node, sent, result: result.map(|()| reading) }
             }
-            Effect::Mark { pod, .. } => {
+            EvictionEffect::SetDisruptionTarget { pod, .. } => {
                 let version = self.next_version();
                 let version = self.choices.in_hundred(80).then_some(version);
-                Input::Marked { pod, result: result.map(|()| version) }
+                EvictionInput::Marked { pod, result: result.map(|()| version) }
             }
-            Effect::Delete { pod, .. } => Input::Deleted { pod, result },
-            Effect::Look { pod, .. } => {
+            EvictionEffect::DeletePod { pod, .. } => EvictionInput::Deleted { pod, result },
+            EvictionEffect::ReadPod { pod, .. } => {
                 let node = number(&pod.node);
                 let reading = match self.choices.below(10) {
-                    0 => Reading::Absent,
-                    1 => Reading::Unreadable,
+                    0 => LiveRead::NotFound,
+                    1 => LiveRead::Undecodable,
                     2 => {
                         let other = self.choices.below(PODS);
-                        Reading::Is(self.pod(other, node))
+                        LiveRead::Found(self.pod(other, node))
                     }
-                    _ => Reading::Is(PodFact { uid: pod.uid.clone(), ..self.pod(0, node) }),
+                    _ => LiveRead::Found(PodFact { uid: pod.uid.clone(), ..self.pod(0, node) }),
                 };
-                Input::Looked { pod, result: result.map(|()| reading), half_deleted: false }
+                EvictionInput::PodRead { pod, result: result.map(|()| reading), half_deleted: false }
             }
-            Effect::Unmark { pod, .. } => Input::Unmarked { pod, result },
+            EvictionEffect::ClearDisruptionTarget { pod, .. } => EvictionInput::Unmarked { pod, result },
         };
         self.feed(input);
     }
 
     pub(crate) fn pull(&mut self, lane: Lane) -> bool {
-        let Some(effect) = self.engine.next(lane, self.clock()) else { return false };
+        let Some(effect) = self.engine.next_effect(lane, self.clock()) else { return false };
         self.log.push(format!("{} asks {effect:?}", self.now));
         self.asked.push(effect);
         true
@@ -246,39 +249,39 @@ impl History {
         match self.choices.below(100) {
             0..=9 => {
                 let fact = self.node(node);
-                self.feed(Input::Node { fact, listed: false });
+                self.feed(EvictionInput::NodeApplied { fact, listed: false });
             }
             10..=11 => {
                 let uid = self.choices.in_hundred(50);
                 let uid = uid.then(|| Uid::new(&format!("nu{node}-{}", self.version % 2)));
-                self.feed(Input::NodeGone { name: node_name(node), uid });
+                self.feed(EvictionInput::NodeDeleted { name: node_name(node), uid });
             }
-            12 => self.feed(Input::NodeUnreadable { name: node_name(node) }),
+            12 => self.feed(EvictionInput::NodeUndecodable { name: node_name(node) }),
             13..=27 => {
                 let fact = self.pod(pod, pod % NODES);
-                self.feed(Input::Pod { fact, listed: false });
+                self.feed(EvictionInput::PodApplied { fact, listed: false });
             }
             28..=30 if self.lies || self.choices.in_hundred(30) => {
                 let pod = PodRef { node: node_name(pod % NODES), uid: pod_uid(pod) };
-                self.feed(Input::PodGone { pod });
+                self.feed(EvictionInput::PodDeleted { pod });
             }
             31 => {
                 let node = self.choices.in_hundred(50).then(|| node_name(pod % NODES));
-                self.feed(Input::PodUnreadable { uid: pod_uid(pod), node });
+                self.feed(EvictionInput::PodUndecodable { uid: pod_uid(pod), node });
             }
             32 => {
                 let on = self.choices.in_hundred(50);
-                self.feed(Input::Hold(on));
+                self.feed(EvictionInput::CountdownHold(on));
             }
             33 => {
                 let since = self.some_past();
                 let nodes: Vec<_> = (0..NODES).filter(|_| self.choices.in_hundred(80)).collect();
-                self.feed(Input::NodesBegin { silent_since: since });
+                self.feed(EvictionInput::NodeListStarted { silent_since: since });
                 for node in nodes {
                     let fact = self.node(node);
-                    self.feed(Input::Node { fact, listed: true });
+                    self.feed(EvictionInput::NodeApplied { fact, listed: true });
                 }
-                self.feed(Input::NodesEnd);
+                self.feed(EvictionInput::NodeListCompleted);
             }
             34 => {
                 let since = self.some_past();

@@ -4,14 +4,14 @@ use crate::runs;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use taintward_core::effect::Failure;
-use taintward_core::engine::{Config, Engine, Input, Lane, PodRef, Reading};
-use taintward_core::fact::{ArrivalFacts, NodeFact, Owner, PodFact, Standing};
-use taintward_core::matching::NumericOperators;
-use taintward_core::names::{NodeName, PodName, Uid, Version};
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput, Lane, LiveRead, PodRef};
+use taintward_core::fact::{BindingTimes, NodeFact, PodFact, PodLifePhase, PodOwnerKind};
+use taintward_core::identity::{NodeName, PodName, ResourceVersion, Uid};
+use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::{Mono, Now, Span, Wall};
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::toleration::{Toleration, TolerationOperator};
+use taintward_core::toleration_matching::NumericOperators;
 
 /// Ordinary numbers, and those at which arithmetic breaks.
 fn number() -> impl Strategy<Value = i64> {
@@ -44,8 +44,8 @@ fn text() -> impl Strategy<Value = Box<str>> {
     prop::sample::select(vec!["", "k", own, own, "7", "-9223372036854775808", "\u{0}\n"]).prop_map(Into::into)
 }
 
-fn effect() -> impl Strategy<Value = Effect> {
-    prop::sample::select(vec!["NoExecute", "NoExecute", "NoSchedule", "", "x"]).prop_map(Effect::new)
+fn effect() -> impl Strategy<Value = TaintEffect> {
+    prop::sample::select(vec!["NoExecute", "NoExecute", "NoSchedule", "", "x"]).prop_map(TaintEffect::new)
 }
 
 fn taint() -> impl Strategy<Value = Taint> {
@@ -58,14 +58,15 @@ fn taint() -> impl Strategy<Value = Taint> {
 }
 
 fn toleration() -> impl Strategy<Value = Toleration> {
-    let operator = prop::sample::select(vec!["", "Equal", "Exists", "Lt", "Gt", "x"]).prop_map(Operator::new);
+    let operator =
+        prop::sample::select(vec!["", "Equal", "Exists", "Lt", "Gt", "x"]).prop_map(TolerationOperator::new);
     (text(), operator, text(), option::of(effect()), option::of(number())).prop_map(
         |(key, operator, value, effect, seconds)| Toleration { key, operator, value, effect, seconds },
     )
 }
 
-fn version() -> impl Strategy<Value = Option<Version>> {
-    option::of(prop_oneof![0u64..5, Just(u64::MAX)].prop_map(Version))
+fn version() -> impl Strategy<Value = Option<ResourceVersion>> {
+    option::of(prop_oneof![0u64..5, Just(u64::MAX)].prop_map(ResourceVersion))
 }
 
 fn node() -> impl Strategy<Value = NodeFact> {
@@ -82,8 +83,9 @@ fn node() -> impl Strategy<Value = NodeFact> {
 }
 
 fn pod() -> impl Strategy<Value = PodFact> {
-    let standing = prop::sample::select(vec![Standing::Live, Standing::Finished, Standing::Terminating]);
-    let owner = prop::sample::select(vec![Owner::Other, Owner::DaemonSet, Owner::Job]);
+    let standing =
+        prop::sample::select(vec![PodLifePhase::Live, PodLifePhase::Finished, PodLifePhase::Terminating]);
+    let owner = prop::sample::select(vec![PodOwnerKind::Other, PodOwnerKind::DaemonSet, PodOwnerKind::Job]);
     let arrival = (option::of(wall()), option::of(wall()), option::of(wall()));
     let numbers = (any::<i32>(), any::<u32>(), version());
     let identity = (uid(), node_name());
@@ -106,30 +108,30 @@ fn pod() -> impl Strategy<Value = PodFact> {
                 mirror,
                 marked,
                 marked_by_another: marked && mirror,
-                arrival: ArrivalFacts { scheduled, started, created },
+                arrival: BindingTimes { scheduled, started, created },
             }
         },
     )
 }
 
-fn failure() -> impl Strategy<Value = Failure> {
+fn failure() -> impl Strategy<Value = ApiFailure> {
     prop_oneof![
-        Just(Failure::NotFound),
-        Just(Failure::Conflict),
-        Just(Failure::Forbidden),
-        option::of(number().prop_map(Span::from_micros)).prop_map(Failure::Throttled),
-        Just(Failure::Rejected),
-        Just(Failure::Unavailable),
+        Just(ApiFailure::NotFound),
+        Just(ApiFailure::Conflict),
+        Just(ApiFailure::Forbidden),
+        option::of(number().prop_map(Span::from_micros)).prop_map(ApiFailure::Throttled),
+        Just(ApiFailure::Rejected),
+        Just(ApiFailure::Unavailable),
     ]
 }
 
 fn reading<T: Clone + std::fmt::Debug>(
     fact: impl Strategy<Value = T>,
-) -> impl Strategy<Value = Result<Reading<T>, Failure>> {
+) -> impl Strategy<Value = Result<LiveRead<T>, ApiFailure>> {
     prop_oneof![
-        3 => fact.prop_map(|fact| Ok(Reading::Is(fact))),
-        1 => Just(Ok(Reading::Absent)),
-        1 => Just(Ok(Reading::Unreadable)),
+        3 => fact.prop_map(|fact| Ok(LiveRead::Found(fact))),
+        1 => Just(Ok(LiveRead::NotFound)),
+        1 => Just(Ok(LiveRead::Undecodable)),
         2 => failure().prop_map(Err),
     ]
 }
@@ -138,52 +140,52 @@ fn reference() -> impl Strategy<Value = PodRef> {
     (node_name(), uid()).prop_map(|(node, uid)| PodRef { node, uid })
 }
 
-fn done() -> impl Strategy<Value = Result<(), Failure>> {
+fn done() -> impl Strategy<Value = Result<(), ApiFailure>> {
     prop_oneof![Just(Ok(())), failure().prop_map(Err)]
 }
 
-fn input() -> impl Strategy<Value = Input> {
+fn input() -> impl Strategy<Value = EvictionInput> {
     let marked = prop_oneof![version().prop_map(Ok), failure().prop_map(Err)];
     prop_oneof![
-        1 => option::of(mono()).prop_map(|silent_since| Input::NodesBegin { silent_since }),
-        6 => (node(), any::<bool>()).prop_map(|(fact, listed)| Input::Node { fact, listed }),
-        1 => (node_name(), option::of(uid())).prop_map(|(name, uid)| Input::NodeGone { name, uid }),
-        1 => node_name().prop_map(|name| Input::NodeUnreadable { name }),
-        2 => Just(Input::NodesEnd),
-        1 => option::of(mono()).prop_map(|silent_since| Input::PodsBegin { silent_since }),
-        6 => (pod(), any::<bool>()).prop_map(|(fact, listed)| Input::Pod { fact, listed }),
-        1 => reference().prop_map(|pod| Input::PodGone { pod }),
-        1 => (uid(), option::of(node_name())).prop_map(|(uid, node)| Input::PodUnreadable { uid, node }),
-        2 => Just(Input::PodsEnd),
-        2 => any::<bool>().prop_map(Input::Hold),
+        1 => option::of(mono()).prop_map(|silent_since| EvictionInput::NodeListStarted { silent_since }),
+        6 => (node(), any::<bool>()).prop_map(|(fact, listed)| EvictionInput::NodeApplied { fact, listed }),
+        1 => (node_name(), option::of(uid())).prop_map(|(name, uid)| EvictionInput::NodeDeleted { name, uid }),
+        1 => node_name().prop_map(|name| EvictionInput::NodeUndecodable { name }),
+        2 => Just(EvictionInput::NodeListCompleted),
+        1 => option::of(mono()).prop_map(|silent_since| EvictionInput::PodListStarted { silent_since }),
+        6 => (pod(), any::<bool>()).prop_map(|(fact, listed)| EvictionInput::PodApplied { fact, listed }),
+        1 => reference().prop_map(|pod| EvictionInput::PodDeleted { pod }),
+        1 => (uid(), option::of(node_name())).prop_map(|(uid, node)| EvictionInput::PodUndecodable { uid, node }),
+        2 => Just(EvictionInput::PodListCompleted),
+        2 => any::<bool>().prop_map(EvictionInput::CountdownHold),
         2 => (node_name(), mono(), reading(node()))
-            .prop_map(|(node, sent, result)| Input::Confirmed { node, sent, result }),
-        1 => (reference(), marked).prop_map(|(pod, result)| Input::Marked { pod, result }),
-        1 => (reference(), done()).prop_map(|(pod, result)| Input::Deleted { pod, result }),
+            .prop_map(|(node, sent, result)| EvictionInput::NodeConfirmed { node, sent, result }),
+        1 => (reference(), marked).prop_map(|(pod, result)| EvictionInput::Marked { pod, result }),
+        1 => (reference(), done()).prop_map(|(pod, result)| EvictionInput::Deleted { pod, result }),
         1 => (reference(), reading(pod()), any::<bool>())
-            .prop_map(|(pod, result, half_deleted)| Input::Looked { pod, result, half_deleted }),
-        1 => (reference(), done()).prop_map(|(pod, result)| Input::Unmarked { pod, result }),
+            .prop_map(|(pod, result, half_deleted)| EvictionInput::PodRead { pod, result, half_deleted }),
+        1 => (reference(), done()).prop_map(|(pod, result)| EvictionInput::Unmarked { pod, result }),
     ]
 }
 
 /// Asks everything that can be asked, and pulls some effects.
-fn use_all(engine: &mut Engine, now: Now, pulls: usize) {
+fn use_all(engine: &mut EvictionEngine, now: Now, pulls: usize) {
     engine.tick(now.mono);
     for at in 0..pulls {
         engine.has_work(Lane::All, now.mono);
         let lane = if at % 2 == 0 { Lane::Fresh } else { Lane::All };
-        engine.next(lane, now);
+        engine.next_effect(lane, now);
     }
-    engine.wake_at();
-    engine.census();
-    assert_eq!(engine.pending().count(), engine.census().counting);
-    engine.blocked().for_each(|_| ());
+    engine.next_wakeup();
+    engine.stats();
+    assert_eq!(engine.pending().count(), engine.stats().counting);
+    engine.failing_evictions().for_each(|_| ());
     for name in ["", "n", "m"] {
         for uid in ["", "a", "b"] {
             engine.explain(&PodRef { node: NodeName::new(name), uid: Uid::new(uid) }, now);
         }
     }
-    engine.notices();
+    engine.take_notices();
 }
 
 proptest! {
@@ -195,7 +197,7 @@ proptest! {
         numeric in any::<bool>(),
     ) {
         let numeric = if numeric { NumericOperators::On } else { NumericOperators::Off };
-        let mut engine = Engine::new(Config { numeric, ..Config::default() });
+        let mut engine = EvictionEngine::new(EvictionConfig { numeric, ..EvictionConfig::default() });
         for (input, mono, wall, skew_max, pulls) in inputs {
             let skew_max = skew_max.map(Span::from_micros);
             let now = Now::new(Mono::from_micros(mono), Wall::from_micros(wall), skew_max);
@@ -205,14 +207,14 @@ proptest! {
         // Nothing is left when everything is gone.
         let now = Now::exact(Mono::NEVER, Wall::from_secs(0));
         for input in [
-            Input::NodesBegin { silent_since: None },
-            Input::NodesEnd,
-            Input::PodsBegin { silent_since: None },
-            Input::PodsEnd,
+            EvictionInput::NodeListStarted { silent_since: None },
+            EvictionInput::NodeListCompleted,
+            EvictionInput::PodListStarted { silent_since: None },
+            EvictionInput::PodListCompleted,
         ] {
             engine.handle(input, now);
         }
-        let census = engine.census();
+        let census = engine.stats();
         prop_assert_eq!((census.nodes, census.pods, census.counting, census.due, census.held), (0, 0, 0, 0, 0));
     }
 }

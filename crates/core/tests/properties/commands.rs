@@ -7,9 +7,9 @@
 use crate::common::cluster::SECOND;
 use crate::common::storm::Storm;
 use proptest::prelude::*;
-use taintward_core::fact::Standing;
-use taintward_core::taint::Effect;
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::fact::PodLifePhase;
+use taintward_core::taint::TaintEffect;
+use taintward_core::toleration::{Toleration, TolerationOperator};
 
 #[derive(Clone, Debug)]
 pub(crate) enum Command {
@@ -81,11 +81,11 @@ const NODES: u8 = 3;
 const PODS: u8 = 7;
 const KEYS: [&str; 3] = ["k", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
 
-fn effect(choice: u8) -> Effect {
+fn effect(choice: u8) -> TaintEffect {
     match choice {
-        0 => Effect::NoSchedule,
-        1 => Effect::Unknown("NoExecuteAtAll".into()),
-        _ => Effect::NoExecute,
+        0 => TaintEffect::NoSchedule,
+        1 => TaintEffect::Unknown("NoExecuteAtAll".into()),
+        _ => TaintEffect::NoExecute,
     }
 }
 
@@ -94,21 +94,32 @@ fn tolerations(choices: &[u8]) -> Vec<Toleration> {
     let made = |&choice: &u8| {
         let key = KEYS[usize::from(choice) % 3];
         let (key, operator, effect, seconds) = match choice / 3 {
-            0 => (key, Operator::Exists, Some(Effect::NoExecute), Some(60)),
-            1 => (key, Operator::Exists, Some(Effect::NoExecute), Some(300)),
-            2 => (key, Operator::Exists, Some(Effect::NoExecute), None),
-            3 => (key, Operator::Equal, None, Some(2)),
-            4 => {
-                (key, Operator::Unset, Some(Effect::NoExecute), Some([0, -1, i64::MIN][choice as usize % 3]))
-            }
-            5 => (key, Operator::Exists, None, Some([i64::MAX, 18_446_744_074, 86_400][choice as usize % 3])),
-            6 => {
-                ("", Operator::Exists, [None, Some(Effect::NoExecute)][choice as usize % 2].clone(), Some(30))
-            }
-            7 => (key, Operator::Exists, Some(Effect::NoSchedule), None),
-            8 => (key, Operator::Unknown("In".into()), Some(Effect::NoExecute), Some(5)),
-            9 => (key, Operator::Exists, Some(Effect::Unknown("x".into())), Some(5)),
-            _ => (key, Operator::Lt, Some(Effect::NoExecute), None),
+            0 => (key, TolerationOperator::Exists, Some(TaintEffect::NoExecute), Some(60)),
+            1 => (key, TolerationOperator::Exists, Some(TaintEffect::NoExecute), Some(300)),
+            2 => (key, TolerationOperator::Exists, Some(TaintEffect::NoExecute), None),
+            3 => (key, TolerationOperator::Equal, None, Some(2)),
+            4 => (
+                key,
+                TolerationOperator::Unset,
+                Some(TaintEffect::NoExecute),
+                Some([0, -1, i64::MIN][choice as usize % 3]),
+            ),
+            5 => (
+                key,
+                TolerationOperator::Exists,
+                None,
+                Some([i64::MAX, 18_446_744_074, 86_400][choice as usize % 3]),
+            ),
+            6 => (
+                "",
+                TolerationOperator::Exists,
+                [None, Some(TaintEffect::NoExecute)][choice as usize % 2].clone(),
+                Some(30),
+            ),
+            7 => (key, TolerationOperator::Exists, Some(TaintEffect::NoSchedule), None),
+            8 => (key, TolerationOperator::Unknown("In".into()), Some(TaintEffect::NoExecute), Some(5)),
+            9 => (key, TolerationOperator::Exists, Some(TaintEffect::Unknown("x".into())), Some(5)),
+            _ => (key, TolerationOperator::Lt, Some(TaintEffect::NoExecute), None),
         };
         Toleration { key: key.into(), operator, value: "".into(), effect, seconds }
     };
@@ -247,10 +258,10 @@ pub(crate) fn perform(storm: &mut Storm, command: Command) {
         }
         Command::TouchPod(pod) => cluster.edit_pod(pod, |_| ()),
         Command::Finish(pod) => {
-            cluster.edit_pod(pod, |pod| leave(&mut pod.fact.standing, Standing::Finished))
+            cluster.edit_pod(pod, |pod| leave(&mut pod.fact.standing, PodLifePhase::Finished))
         }
         Command::Terminate(pod) => {
-            cluster.edit_pod(pod, |pod| pod.fact.standing = Standing::Terminating);
+            cluster.edit_pod(pod, |pod| pod.fact.standing = PodLifePhase::Terminating);
         }
         Command::Mark { pod, on } => cluster.edit_pod(pod, |pod| pod.fact.marked = on),
         Command::PodReadable { pod, readable } => {
@@ -275,8 +286,8 @@ pub(crate) fn perform(storm: &mut Storm, command: Command) {
 }
 
 /// A pod that is on its way out does not come back.
-fn leave(standing: &mut Standing, to: Standing) {
-    if *standing == Standing::Live {
+fn leave(standing: &mut PodLifePhase, to: PodLifePhase) {
+    if *standing == PodLifePhase::Live {
         *standing = to;
     }
 }

@@ -5,8 +5,8 @@ use crate::common::storm::{Storm, WINDOW};
 use crate::runs;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
-use taintward_core::engine::{Config, Engine, Input};
-use taintward_core::names::{NodeName, Uid};
+use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput};
+use taintward_core::identity::{NodeName, Uid};
 use taintward_core::time::Now;
 
 /// What an input is about: order matters only among those about the same object.
@@ -16,20 +16,22 @@ enum Object {
     Pod(Uid),
 }
 
-fn object(input: &Input) -> Object {
+fn object(input: &EvictionInput) -> Object {
     match input {
-        Input::Node { fact, .. } => Object::Node(fact.name.clone()),
-        Input::NodeGone { name, .. } | Input::NodeUnreadable { name } => Object::Node(name.clone()),
-        Input::Pod { fact, .. } => Object::Pod(fact.uid.clone()),
-        Input::PodGone { pod } => Object::Pod(pod.uid.clone()),
-        Input::PodUnreadable { uid, .. } => Object::Pod(uid.clone()),
+        EvictionInput::NodeApplied { fact, .. } => Object::Node(fact.name.clone()),
+        EvictionInput::NodeDeleted { name, .. } | EvictionInput::NodeUndecodable { name } => {
+            Object::Node(name.clone())
+        }
+        EvictionInput::PodApplied { fact, .. } => Object::Pod(fact.uid.clone()),
+        EvictionInput::PodDeleted { pod } => Object::Pod(pod.uid.clone()),
+        EvictionInput::PodUndecodable { uid, .. } => Object::Pod(uid.clone()),
         other => panic!("no fact about one object: {other:?}"),
     }
 }
 
 /// What happens at one instant, as its watch events.
-fn events(commands: Vec<Command>) -> (Vec<Input>, Now) {
-    let mut storm = Storm::new(Config::default(), WINDOW);
+fn events(commands: Vec<Command>) -> (Vec<EvictionInput>, Now) {
+    let mut storm = Storm::new(EvictionConfig::default(), WINDOW);
     storm.deaf = true;
     for command in commands {
         match command {
@@ -41,18 +43,18 @@ fn events(commands: Vec<Command>) -> (Vec<Input>, Now) {
     (storm.unheard(), storm.cluster.clock())
 }
 
-fn engine(inputs: &[Input], now: Now) -> Engine {
-    let mut engine = Engine::new(Config::default());
+fn engine(inputs: &[EvictionInput], now: Now) -> EvictionEngine {
+    let mut engine = EvictionEngine::new(EvictionConfig::default());
     for input in inputs {
         engine.handle(input.clone(), now);
     }
-    engine.notices();
+    engine.take_notices();
     engine
 }
 
 /// Another order that keeps each object's own; some facts twice; some intermediate states left out.
-fn retold(inputs: &[Input], choices: &[u8]) -> Vec<Input> {
-    let mut histories: BTreeMap<Object, Vec<Input>> = BTreeMap::new();
+fn retold(inputs: &[EvictionInput], choices: &[u8]) -> Vec<EvictionInput> {
+    let mut histories: BTreeMap<Object, Vec<EvictionInput>> = BTreeMap::new();
     for input in inputs {
         histories.entry(object(input)).or_default().push(input.clone());
     }
@@ -69,7 +71,7 @@ fn retold(inputs: &[Input], choices: &[u8]) -> Vec<Input> {
             histories.remove(&object);
         }
         let choice = choose();
-        let is_state = matches!(next, Input::Node { .. } | Input::Pod { .. });
+        let is_state = matches!(next, EvictionInput::NodeApplied { .. } | EvictionInput::PodApplied { .. });
         if is_state && !last && choice % 3 == 0 {
             continue;
         }
@@ -83,8 +85,10 @@ fn retold(inputs: &[Input], choices: &[u8]) -> Vec<Input> {
 
 /// Facts about objects that can be left out without a loss: of an unreadable object only what was read before counts,
 /// and a pod or node that was never readable is not known.
-fn is_lossless(inputs: &[Input]) -> bool {
-    !inputs.iter().any(|input| matches!(input, Input::NodeUnreadable { .. } | Input::PodUnreadable { .. }))
+fn is_lossless(inputs: &[EvictionInput]) -> bool {
+    !inputs.iter().any(|input| {
+        matches!(input, EvictionInput::NodeUndecodable { .. } | EvictionInput::PodUndecodable { .. })
+    })
 }
 
 proptest! {
@@ -107,7 +111,7 @@ proptest! {
         for input in known.iter().filter_map(last) {
             again.handle(input, now);
         }
-        again.notices();
+        again.take_notices();
         prop_assert_eq!(&straight, &again);
     }
 
@@ -115,7 +119,7 @@ proptest! {
     #[test]
     fn another_fact_makes_another_engine(commands in calm()) {
         let (inputs, now) = events(commands);
-        let storm = Storm::new(Config::default(), WINDOW);
+        let storm = Storm::new(EvictionConfig::default(), WINDOW);
         let mut more = inputs.clone();
         let mut cluster = storm.cluster.clone();
         cluster.put_node(200);

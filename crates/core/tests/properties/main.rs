@@ -16,8 +16,8 @@ use common::cluster::SECOND;
 use common::storm::{Storm, WINDOW};
 use proptest::prelude::*;
 use proptest::test_runner::Config as Runs;
-use taintward_core::engine::Config;
-use taintward_core::fact::Standing;
+use taintward_core::eviction::EvictionConfig;
+use taintward_core::fact::PodLifePhase;
 use taintward_core::verdict::Outcome;
 
 /// How many sequences a property is tried with, unless the environment asks for another number.
@@ -33,7 +33,7 @@ const DAYS: i64 = 40 * 86_400 * SECOND;
 
 /// Nothing is under way, nothing is due, and everybody known is there.
 fn assert_rest(storm: &Storm) {
-    let census = storm.engine.census();
+    let census = storm.engine.stats();
     assert_eq!((census.due, census.in_hand, storm.in_flight()), (0, 0, 0), "{census:?}");
     assert!(census.pods <= storm.cluster.pods.len() && census.nodes <= storm.cluster.nodes.len());
 }
@@ -45,7 +45,7 @@ proptest! {
     /// not leave is still there.
     #[test]
     fn in_calm_everybody_leaves_exactly_when_due(commands in calm()) {
-        let mut storm = Storm::new(Config::default(), 0);
+        let mut storm = Storm::new(EvictionConfig::default(), 0);
         storm.grace = Some(0);
         for command in commands {
             perform(&mut storm, command);
@@ -64,7 +64,7 @@ proptest! {
     /// `timeAdded` stands.
     #[test]
     fn restarts_move_no_deadline(commands in restarting()) {
-        let mut storm = Storm::new(Config::default(), 0);
+        let mut storm = Storm::new(EvictionConfig::default(), 0);
         storm.grace = Some(SECOND);
         for command in commands {
             perform(&mut storm, command);
@@ -79,7 +79,7 @@ proptest! {
     /// from first sight.
     #[test]
     fn wrong_clocks_make_nobody_leave_early_or_late_without_bounds(commands in wrong_clocks()) {
-        let mut storm = Storm::new(Config::default(), 0);
+        let mut storm = Storm::new(EvictionConfig::default(), 0);
         let skew = |command: &Command| match command {
             Command::Clock { ahead, more } => more.map(|more| (ahead.abs() + more) * 1_000),
             _ => Some(0),
@@ -101,7 +101,7 @@ proptest! {
         commands in stormy(),
         tape in prop::collection::vec(any::<u8>(), 0..120),
     ) {
-        let mut storm = Storm::new(Config::default(), WINDOW);
+        let mut storm = Storm::new(EvictionConfig::default(), WINDOW);
         storm.tape = tape.into();
         for command in commands {
             perform(&mut storm, command);
@@ -145,14 +145,14 @@ fn assert_same_plan(storm: &Storm) {
     let now = storm.cluster.clock();
     let due = |storm: &Storm, id: u8| {
         let fact = &storm.cluster.pods.get(&id)?.fact;
-        let pod = taintward_core::engine::PodRef { node: fact.node.clone(), uid: fact.uid.clone() };
+        let pod = taintward_core::eviction::PodRef { node: fact.node.clone(), uid: fact.uid.clone() };
         match storm.engine.explain(&pod, now)?.1.outcome {
             Outcome::Stays(_) => None,
-            Outcome::StaysUntil(due) | Outcome::Goes { due } => Some(due.as_micros()),
+            Outcome::StaysUntil(due) | Outcome::Leaves { due } => Some(due.as_micros()),
         }
     };
     for (&id, pod) in &storm.cluster.pods {
-        if pod.fact.standing != Standing::Live || pod.unreadable {
+        if pod.fact.standing != PodLifePhase::Live || pod.unreadable {
             continue;
         }
         match (due(storm, id), due(&successor, id)) {
@@ -171,7 +171,7 @@ fn sequences_evict() {
     let mut evicting = 0;
     for _ in 0..100 {
         let commands: Vec<Command> = stormy().new_tree(&mut runner).expect("a sequence").current();
-        let mut storm = Storm::new(Config::default(), WINDOW);
+        let mut storm = Storm::new(EvictionConfig::default(), WINDOW);
         commands.into_iter().for_each(|command| perform(&mut storm, command));
         evicting += usize::from(!storm.cluster.deleted.is_empty());
     }

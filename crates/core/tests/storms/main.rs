@@ -12,8 +12,8 @@ mod unseen;
 
 use common::cluster::{Deleted, SECOND};
 use common::storm::{Storm, WINDOW};
-use taintward_core::engine::Config;
-use taintward_core::taint::Effect;
+use taintward_core::eviction::EvictionConfig;
+use taintward_core::taint::TaintEffect;
 use taintward_core::toleration::Toleration;
 
 /// Fates of requests, as a storm's tape has them: what comes of it, and how long it takes.
@@ -25,7 +25,7 @@ const REFUSED: [u8; 2] = [205, 0];
 const CONFLICT: [u8; 2] = [180, 0];
 
 fn storm() -> Storm {
-    let mut storm = Storm::new(Config::default(), WINDOW);
+    let mut storm = Storm::new(EvictionConfig::default(), WINDOW);
     storm.cluster.put_node(0);
     storm.pass(SECOND);
     storm
@@ -44,7 +44,7 @@ fn fates(storm: &mut Storm, fates: &[[u8; 2]]) {
 }
 
 fn taint(storm: &mut Storm, stamped: bool) -> i64 {
-    storm.cluster.taint(0, "k", Effect::NoExecute, stamped);
+    storm.cluster.taint(0, "k", TaintEffect::NoExecute, stamped);
     storm.settle();
     storm.cluster.now
 }

@@ -7,10 +7,10 @@ use crate::{
     ANSWERED_LATE, AT_ONCE, COMMITTED_LATE, CONFLICT, REFUSED, UNHEARD, deleted_at, fates, storm, taint,
     with_pod,
 };
-use taintward_core::engine::{Config, Engine, Input, Notice, PodRef};
-use taintward_core::fact::Standing;
-use taintward_core::names::PodName;
-use taintward_core::taint::Effect;
+use taintward_core::eviction::{EvictionConfig, EvictionEngine, EvictionInput, EvictionNotice, PodRef};
+use taintward_core::fact::PodLifePhase;
+use taintward_core::identity::PodName;
+use taintward_core::taint::TaintEffect;
 use taintward_core::time::{Mono, Now, Wall};
 
 #[test]
@@ -27,7 +27,7 @@ fn l2_a_node_replaced_while_it_was_asked_about_strands_nobody() {
         storm.settle();
         storm.pass(60 * SECOND);
         assert_eq!(deleted_at(&storm), []);
-        assert_eq!(storm.engine.census().in_hand, 0);
+        assert_eq!(storm.engine.stats().in_hand, 0);
         if !is_replaced {
             storm.cluster.put_node(0);
         }
@@ -50,8 +50,8 @@ fn d5_a_late_answer_about_the_old_node_says_nothing_of_the_new_one() {
     storm.pass(60 * SECOND);
     assert_eq!(deleted_at(&storm).len(), 1);
     assert!(deleted_at(&storm)[0] >= at);
-    assert_eq!(storm.engine.census().nodes, 1);
-    assert_eq!(storm.engine.census().tainted_nodes, 1);
+    assert_eq!(storm.engine.stats().nodes, 1);
+    assert_eq!(storm.engine.stats().tainted_nodes, 1);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn d5_no_more_than_the_node_is_remembered_when_all_is_gone() {
     storm.cluster.remove_pod(0);
     storm.cluster.remove_node(0);
     storm.pass(60 * SECOND);
-    let mut empty = Storm::new(Config::default(), WINDOW);
+    let mut empty = Storm::new(EvictionConfig::default(), WINDOW);
     empty.pass(60 * SECOND);
     assert_eq!(storm.engine, empty.engine);
 }
@@ -136,7 +136,7 @@ fn l1_a_deadline_is_kept_while_a_withdrawal_or_a_retry_waits() {
     assert_eq!(deleted_at(&storm), []);
     storm.cluster.edit_pod(0, |pod| pod.fact.tolerations = vec![bears("k", Some(33))]);
     storm.settle();
-    assert_eq!(storm.engine.census().counting, 1);
+    assert_eq!(storm.engine.stats().counting, 1);
     storm.tape.clear();
     storm.pass(100 * SECOND);
     let at = deleted_at(&storm);
@@ -153,50 +153,62 @@ fn s10_a_delete_whose_answer_was_lost_is_not_sent_again() {
     taint(&mut storm, true);
     storm.pass(1_000 * SECOND);
     assert_eq!(deleted_at(&storm).len(), 1);
-    assert_eq!(storm.cluster.pods[&0].fact.standing, Standing::Terminating);
+    assert_eq!(storm.cluster.pods[&0].fact.standing, PodLifePhase::Terminating);
 }
 
 #[test]
 fn p39_our_own_mark_whose_answer_was_lost_is_not_taken_for_somebody_elses() {
-    let mut engine = Engine::new(Config::default());
+    let mut engine = EvictionEngine::new(EvictionConfig::default());
     let now = |seconds| Now::exact(Mono::from_secs(seconds), Wall::from_secs(1_800_000_000 + seconds));
     let mut storm = with_pod(vec![]);
-    storm.cluster.taint(0, "k", Effect::NoExecute, true);
-    for input in [Input::NodesBegin { silent_since: None }, Input::NodesEnd] {
+    storm.cluster.taint(0, "k", TaintEffect::NoExecute, true);
+    for input in [EvictionInput::NodeListStarted { silent_since: None }, EvictionInput::NodeListCompleted] {
         engine.handle(input, now(0));
     }
-    for input in [Input::PodsBegin { silent_since: None }, Input::PodsEnd] {
+    for input in [EvictionInput::PodListStarted { silent_since: None }, EvictionInput::PodListCompleted] {
         engine.handle(input, now(0));
     }
     let fact = storm.cluster.pods[&0].fact.clone();
     let pod = PodRef { node: fact.node.clone(), uid: fact.uid.clone() };
     engine.handle(storm.cluster.node_told(0, false), now(1));
     engine.handle(storm.cluster.pod_told(0, false), now(1));
-    let lane = taintward_core::engine::Lane::All;
-    assert!(engine.next(lane, now(1)).is_some());
+    let lane = taintward_core::eviction::Lane::All;
+    assert!(engine.next_effect(lane, now(1)).is_some());
     let result = Ok(storm.cluster.read_node(&node_name(0)));
-    engine.handle(Input::Confirmed { node: node_name(0), sent: now(1).mono, result }, now(1));
-    assert!(matches!(engine.next(lane, now(1)), Some(taintward_core::engine::Effect::Mark { .. })));
-    let lost = Err(taintward_core::effect::Failure::Unavailable);
-    engine.handle(Input::Marked { pod: pod.clone(), result: lost }, now(1));
+    engine.handle(EvictionInput::NodeConfirmed { node: node_name(0), sent: now(1).mono, result }, now(1));
+    assert!(matches!(
+        engine.next_effect(lane, now(1)),
+        Some(taintward_core::eviction::EvictionEffect::SetDisruptionTarget { .. })
+    ));
+    let lost = Err(taintward_core::api_error::ApiFailure::Unavailable);
+    engine.handle(EvictionInput::Marked { pod: pod.clone(), result: lost }, now(1));
     storm.cluster.set_mark(&pod, &PodName::new("default", "p0"), None, true).expect("it is there");
     engine.handle(storm.cluster.pod_told(0, false), now(1));
-    assert!(!engine.notices().iter().any(|notice| matches!(notice, Notice::ForeignMark { .. })));
+    assert!(
+        !engine
+            .take_notices()
+            .iter()
+            .any(|notice| matches!(notice, EvictionNotice::OtherControllerDetected { .. }))
+    );
 }
 
 #[test]
 fn nothing_wakes_before_the_first_lists_are_complete() {
-    let mut engine = Engine::new(Config::default());
+    let mut engine = EvictionEngine::new(EvictionConfig::default());
     let mut storm = with_pod(vec![]);
     storm.cluster.edit_pod(0, |pod| pod.fact.marked = true);
     let at = |seconds| Now::exact(Mono::from_secs(seconds), Wall::from_secs(1_800_000_000 + seconds));
-    engine.handle(Input::PodsBegin { silent_since: None }, at(0));
+    engine.handle(EvictionInput::PodListStarted { silent_since: None }, at(0));
     engine.handle(storm.cluster.pod_told(0, true), at(0));
-    assert_eq!(engine.wake_at(), None);
-    for input in [Input::PodsEnd, Input::NodesBegin { silent_since: None }, Input::NodesEnd] {
+    assert_eq!(engine.next_wakeup(), None);
+    for input in [
+        EvictionInput::PodListCompleted,
+        EvictionInput::NodeListStarted { silent_since: None },
+        EvictionInput::NodeListCompleted,
+    ] {
         engine.handle(input, at(1));
     }
-    assert_eq!(engine.wake_at(), Some(Mono::from_secs(30)), "the mark is to be withdrawn");
+    assert_eq!(engine.next_wakeup(), Some(Mono::from_secs(30)), "the mark is to be withdrawn");
 }
 
 #[test]
@@ -209,10 +221,10 @@ fn a_ticket_from_before_a_pod_was_gone_and_told_of_again_sends_nothing_twice() {
     let fact = storm.cluster.pods[&0].fact.clone();
     let clock = storm.cluster.clock();
     let pod = PodRef { node: fact.node.clone(), uid: fact.uid.clone() };
-    storm.engine.handle(Input::PodGone { pod }, clock);
-    let Input::Pod { mut fact, listed } = told else { panic!("it is readable") };
+    storm.engine.handle(EvictionInput::PodDeleted { pod }, clock);
+    let EvictionInput::PodApplied { mut fact, listed } = told else { panic!("it is readable") };
     fact.priority = 1_000;
-    storm.engine.handle(Input::Pod { fact, listed }, clock);
+    storm.engine.handle(EvictionInput::PodApplied { fact, listed }, clock);
     // The storm refuses two requests for one pod at a time.
     fates(&mut storm, &[COMMITTED_LATE; 4]);
     storm.settle();

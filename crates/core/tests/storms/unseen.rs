@@ -4,9 +4,9 @@ use crate::common::bears;
 use crate::common::cluster::{Held, SECOND, node_name};
 use crate::common::storm::Storm;
 use crate::{deleted_at, storm, taint, untaint, with_pod};
-use taintward_core::engine::Input;
-use taintward_core::names::Uid;
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::eviction::EvictionInput;
+use taintward_core::identity::Uid;
+use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::Wall;
 
 #[test]
@@ -100,7 +100,7 @@ fn p46_a_refresh_that_is_watched_moves_nothing_and_a_stamp_in_the_future_delays_
     storm.cluster.edit_node(0, |node, now| {
         let (key, value) = ("k".into(), "".into());
         let time_added = Some(Wall::from_secs(253_402_300_799));
-        let taint = Taint { key, value, effect: Effect::NoExecute, time_added };
+        let taint = Taint { key, value, effect: TaintEffect::NoExecute, time_added };
         node.taints.push(Held { taint, since: now });
     });
     storm.restart();
@@ -156,7 +156,7 @@ fn late_events_of_a_node_replaced_since_change_nothing() {
     storm.engine.handle(old, clock);
     assert_eq!(storm.engine, before);
     let uid = Some(Uid::new("another"));
-    storm.engine.handle(Input::NodeGone { name: node_name(0), uid }, clock);
+    storm.engine.handle(EvictionInput::NodeDeleted { name: node_name(0), uid }, clock);
     assert_eq!(storm.engine, before);
 }
 

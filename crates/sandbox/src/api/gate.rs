@@ -19,10 +19,10 @@ use base64::engine::general_purpose::STANDARD;
 use heard::Heard;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex, PoisonError};
-use taintward_core::admission::brake::Brake;
-use taintward_core::admission::policy::Upstream;
-use taintward_core::admission::restriction::Restriction;
-use taintward_core::admission::review::{Advice, Settings};
+use taintward_core::admission::no_execute_guard::NoExecuteGuard;
+use taintward_core::admission::pod_toleration_restriction::PodTolerationRestriction;
+use taintward_core::admission::policy::DefaultTolerationSeconds;
+use taintward_core::admission::review::{LintAdvice, ReviewSettings};
 use taintward_webhook::review::{Half, judge};
 use taintward_webhook::rules::{Around, Rules, UntilReady};
 
@@ -86,13 +86,13 @@ impl Gate {
         // Whoever comes with the sandbox's kubeconfig has one account, controllers that were put in its place included:
         // what they say of nodes in Kubernetes' own words is believed.
         let accounts = [User::taintward(), User::default()].map(|user| user.name.into()).to_vec();
-        let settings = Settings {
-            defaults: Some(Upstream::default()),
-            restriction: Some(Restriction::default()),
+        let settings = ReviewSettings {
+            defaults: Some(DefaultTolerationSeconds::default()),
+            restriction: Some(PodTolerationRestriction::default()),
             extended: true,
-            advice: Some(Advice::default()),
-            brake: Some(Brake { accounts, ..Brake::default() }),
-            ..Settings::default()
+            advice: Some(LintAdvice::default()),
+            guard: Some(NoExecuteGuard { accounts, ..NoExecuteGuard::default() }),
+            ..ReviewSettings::default()
         };
         let rules = Rules::new(settings, UntilReady::Allow, Arc::clone(&around));
         Self { rules, around, heard: Mutex::default() }

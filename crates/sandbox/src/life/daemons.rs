@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use taintward_core::admission::daemon_tolerations;
-use taintward_core::matching::{Answer, NumericOperators, answer};
-use taintward_core::taint::Effect;
+use taintward_core::taint::TaintEffect;
+use taintward_core::toleration_matching::{NumericOperators, TaintMatch, match_taint};
 
 const NAME: &str = "daemonset-controller";
 const HASH: &str = "controller-revision-hash";
@@ -55,13 +55,16 @@ fn belongs(pod: &Value, node: &Value) -> (bool, bool) {
     // Room is the scheduler's affair; only what the node is counts here.
     (candidate.pods_max, candidate.allocatable) = (i64::MAX, wish.load.requested.clone());
     let fits = taintward_core::scheduling::filter(&wish, &candidate, NumericOperators::Off).is_ok();
-    let borne = |effects: &[Effect]| {
+    let borne = |effects: &[TaintEffect]| {
         let mut counted = taints.iter().filter(|taint| effects.contains(&taint.effect));
         counted.all(|taint| {
-            matches!(answer(&wish.tolerations, taint, NumericOperators::Off), Answer::Tolerated(_))
+            matches!(match_taint(&wish.tolerations, taint, NumericOperators::Off), TaintMatch::Tolerated(_))
         })
     };
-    (fits && borne(&[Effect::NoSchedule, Effect::NoExecute]), fits && borne(&[Effect::NoExecute]))
+    (
+        fits && borne(&[TaintEffect::NoSchedule, TaintEffect::NoExecute]),
+        fits && borne(&[TaintEffect::NoExecute]),
+    )
 }
 
 fn generation(set: &Value) -> Option<&str> {

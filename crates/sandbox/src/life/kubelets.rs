@@ -13,8 +13,8 @@ use crate::facts;
 use crate::resource::{Sub, known};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use taintward_core::matching::{Answer, NumericOperators, answer};
-use taintward_core::taint::Effect;
+use taintward_core::taint::TaintEffect;
+use taintward_core::toleration_matching::{NumericOperators, TaintMatch, match_taint};
 
 pub(super) const NAME: &str = "kubelet";
 
@@ -139,8 +139,10 @@ fn tend(view: &View<'_>, node: &Value, pod: &Value, begun: bool) -> Option<Signe
 /// KU-1: only NoExecute counts.
 fn refuses(node: &Value, pod: &Value) -> bool {
     let tolerations = facts::tolerations(&pod["spec"]);
-    let mut taints = facts::taints(node).into_iter().filter(|taint| taint.effect == Effect::NoExecute);
-    taints.any(|taint| matches!(answer(&tolerations, &taint, NumericOperators::Off), Answer::Untolerated))
+    let mut taints = facts::taints(node).into_iter().filter(|taint| taint.effect == TaintEffect::NoExecute);
+    taints.any(|taint| {
+        matches!(match_taint(&tolerations, &taint, NumericOperators::Off), TaintMatch::Untolerated)
+    })
 }
 
 fn refuse(view: &View<'_>, pod: &Value) {

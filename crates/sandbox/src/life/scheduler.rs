@@ -15,8 +15,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use taintward_core::matching::NumericOperators;
-use taintward_core::scheduling::{Applicant, Candidate, Placer, Wish, why_none};
+use taintward_core::scheduling::{NodeInfo, Placer, PodSchedulingSpec, PodToPlace, why_none};
+use taintward_core::toleration_matching::NumericOperators;
 
 const NAME: &str = "default-scheduler";
 
@@ -29,7 +29,7 @@ pub(super) struct Scheduler;
 struct Round {
     placer: Placer,
     /// Pods that want the same of a node.
-    kinds: BTreeMap<Wish, u32>,
+    kinds: BTreeMap<PodSchedulingSpec, u32>,
     /// Pods of the same owner, by its UID.
     groups: BTreeMap<String, u32>,
 }
@@ -68,7 +68,7 @@ fn waiting(view: &View<'_>) -> Vec<Value> {
 }
 
 /// A node with what is on it.
-fn candidate(view: &View<'_>, node: &Value) -> Candidate {
+fn candidate(view: &View<'_>, node: &Value) -> NodeInfo {
     let mut candidate = facts::candidate(node);
     for (_, pod) in view.mirror.pods_on(name(node)).filter(|(_, pod)| !pod.over) {
         candidate.used.add(&pod.load);
@@ -110,7 +110,7 @@ impl Round {
         let next = u32::try_from(self.kinds.len()).unwrap_or(u32::MAX);
         let kind = *self.kinds.entry(wish.clone()).or_insert(next);
         let tie = view.server.ids().number_of(&format!("{}/{}", super::pods::namespace(pod), name(pod)));
-        match self.placer.choose(Applicant { kind, wish: &wish, group, tie }) {
+        match self.placer.choose(PodToPlace { kind, spec: &wish, group, tie }) {
             Some(at) => {
                 let node = self.placer.candidates()[at].name.to_string();
                 let binding = json!({"target": {"kind": "Node", "name": node}});

@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
-use taintward_core::scheduling::{Labels, Load};
+use taintward_core::scheduling::{Labels, ResourceRequests};
 
 /// A pod at a glance. A parsed one takes some 60 kB; this takes some 100 bytes beside the store's own.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct SeenPod {
     /// `metadata.labels`.
     pub labels: Arc<Labels>,
     /// What it takes.
-    pub load: Arc<Load>,
+    pub load: Arc<ResourceRequests>,
     /// Its deletion has begun.
     pub ending: bool,
     /// It ran to its end.
@@ -86,7 +86,7 @@ impl SeenPod {
 pub(super) struct Shared {
     texts: Pool<str>,
     labels: Pool<Labels>,
-    loads: Pool<Load>,
+    loads: Pool<ResourceRequests>,
 }
 
 #[derive(Debug)]

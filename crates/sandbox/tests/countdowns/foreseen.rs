@@ -8,11 +8,11 @@ use super::stage::{Stage, Subject, alone, nodes, pods, sleep};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use taintward_client::snapshot;
-use taintward_core::change::{self, Change};
-use taintward_core::forecast::{Forecast, NodeChange, PlannedTaint, Question, forecast};
-use taintward_core::matching::NumericOperators;
-use taintward_core::snapshot::{Builder, Snapshot};
+use taintward_core::cluster_snapshot::{ClusterSnapshot, SnapshotBuilder};
+use taintward_core::forecast::{Forecast, ForecastOptions, PlannedNodeChange, PlannedTaint, forecast};
+use taintward_core::taint_edit::{self, TaintEdit};
 use taintward_core::time::{Mono, Wall};
+use taintward_core::toleration_matching::NumericOperators;
 
 /// Worlds that are planned for.
 const WORLDS: u64 = 400;
@@ -55,9 +55,9 @@ fn taint(dice: &mut Dice) -> Value {
 }
 
 /// The cluster as it is now, read as the command line reads it.
-fn snapshot_of(stage: &Stage, subjects: &[Subject]) -> Snapshot {
+fn snapshot_of(stage: &Stage, subjects: &[Subject]) -> ClusterSnapshot {
     let wall = Wall::from_micros(stage.now().as_microsecond());
-    let mut told = Builder::new(wall, NumericOperators::Off, false);
+    let mut told = SnapshotBuilder::new(wall, NumericOperators::Off, false);
     for name in ["n1", "n2", "n3"] {
         let node = stage.server().get(nodes(), "", name).unwrap();
         told.node(snapshot::node(&serde_json::to_vec(&node).unwrap()).unwrap());
@@ -69,8 +69,8 @@ fn snapshot_of(stage: &Stage, subjects: &[Subject]) -> Snapshot {
 }
 
 /// When each pod on the nodes of a forecast leaves, by its name.
-fn told(snapshot: &Snapshot, forecast: &Forecast) -> BTreeMap<String, Option<i64>> {
-    let fates = forecast.nodes.iter().flat_map(|node| &node.fates);
+fn told(snapshot: &ClusterSnapshot, forecast: &Forecast) -> BTreeMap<String, Option<i64>> {
+    let fates = forecast.nodes.iter().flat_map(|node| &node.pods);
     let second = |at: Mono| at.max(snapshot.now().mono).as_micros().div_euclid(1_000_000);
     fates
         .map(|fate| (snapshot.pods()[fate.pod as usize].name.name().to_owned(), fate.at().map(second)))
@@ -103,12 +103,12 @@ async fn one(seed: u64) -> usize {
     let node = snapshot.node_at("n1").unwrap();
     let before = snapshot.nodes()[node].fact.taints.clone();
     let kept: Vec<_> = if remove { Vec::new() } else { before.clone() };
-    let change = if add { change::parse(&[&spec]).unwrap() } else { Change::default() };
+    let change = if add { taint_edit::parse(&[&spec]).unwrap() } else { TaintEdit::default() };
     let after = change.apply(&kept, true).unwrap().taints;
     let from = snapshot.now().mono;
     let planned = after.iter().map(|taint| PlannedTaint { taint: taint.clone(), from }).collect();
-    let changes = [NodeChange { node, taints: planned, unschedulable: false, drained: false }];
-    let question = Question { until: Mono::NEVER, places_max: 100, about: &[] };
+    let changes = [PlannedNodeChange { node, taints: planned, unschedulable: false, drained: false }];
+    let question = ForecastOptions { until: Mono::NEVER, places_max: 100, about: &[] };
     // What happens elsewhere happens anyway; the change decides for its own node.
     let mut expected = told(&snapshot, &forecast(&snapshot, &[], question));
     expected.extend(told(&snapshot, &forecast(&snapshot, &changes, question)));

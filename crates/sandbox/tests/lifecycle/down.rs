@@ -8,7 +8,7 @@
 use super::stage::{LATE, Stage, after, bears, sleep};
 use super::words::{GRACE, UNREACHABLE, both, flagged};
 use serde_json::json;
-use taintward_core::health::Flags;
+use taintward_core::node_lifecycle::NodeLifecycleFlags;
 use taintward_core::taint::keys;
 
 /// NL-27, NL-47: all fall silent at one moment: their conditions say so, new pods are kept off, nobody is sent away.
@@ -69,7 +69,9 @@ async fn a_hush_holds_countdowns() {
         let hearts = ["n2", "n3"].map(|node| stage.heart(node));
         let first = stage.heart("n1");
         let pod = stage.pod("p", "n1", &[bears(keys::UNREACHABLE, Some(100))]);
-        let _controller = stage.watched(flagged(Flags { hold_countdowns, ..Flags::default() })).await;
+        let _controller = stage
+            .watched(flagged(NodeLifecycleFlags { hold_countdowns, ..NodeLifecycleFlags::default() }))
+            .await;
         drop(first);
         let dead = after(stage.last_word("n1"), GRACE);
         sleep(dead.duration_since(stage.now()).as_secs_f64() + 60.0).await;

@@ -9,7 +9,7 @@ use super::words::{GRACE, NOT_READY, UNREACHABLE, beat, both, flagged};
 use http::Method;
 use serde_json::json;
 use taintward_controller::settings::{Mode, Settings};
-use taintward_core::health::Flags;
+use taintward_core::node_lifecycle::NodeLifecycleFlags;
 use taintward_core::taint::keys;
 
 /// NL-46 to the second: conditions, taints and pods of a node that dies, and nothing of any other.
@@ -131,7 +131,7 @@ async fn back_in_time() {
 #[tokio::test(start_paused = true)]
 async fn back_in_two_writes() {
     let stage = Stage::lively(3, 1);
-    let apart = Flags { lift_together: false, ..Flags::default() };
+    let apart = NodeLifecycleFlags { lift_together: false, ..NodeLifecycleFlags::default() };
     let _controller = stage.watched(flagged(apart)).await;
     stage.silence(&["n1"]);
     sleep(100.0).await;

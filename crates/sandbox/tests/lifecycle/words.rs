@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::time::Duration;
 use taintward_controller::settings::{Controllers, Election, Settings};
-use taintward_core::health::{Config, Flags};
+use taintward_core::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleFlags};
 use taintward_sandbox::api::{On, Server, Wish};
 use taintward_sandbox::life::{Role, SILENCE};
 use taintward_sandbox::resource::{Number, Sub, known};
@@ -31,12 +31,12 @@ const PREFIX: &str = "node.kubernetes.io/";
 
 /// Both controllers, alone.
 pub(crate) fn both() -> Settings {
-    flagged(Flags::default())
+    flagged(NodeLifecycleFlags::default())
 }
 
 /// The same, with other flags.
-pub(crate) fn flagged(flags: Flags) -> Settings {
-    let node_lifecycle = Some(Config::new(&flags).unwrap());
+pub(crate) fn flagged(flags: NodeLifecycleFlags) -> Settings {
+    let node_lifecycle = Some(NodeLifecycleConfig::new(&flags).unwrap());
     Settings { controllers: Controllers { node_lifecycle, ..Controllers::default() }, ..alone() }
 }
 

@@ -2,7 +2,6 @@
 //! Room:     a cluster, one controller or two, faults between them, a time in which things happen and one of rest.
 //! Comes in: a seed.
 //! Goes out: what the judges found, the story, and what repeats itself with the seed.
-//! Not here: what happens (`script.rs`), judging (`judge.rs`).
 
 use super::between::Between;
 use super::judge::{Asked, Judge};
@@ -19,7 +18,7 @@ use taintward_client::connect::Connected;
 use taintward_controller::run::run_on;
 use taintward_controller::settings::{Cluster, Controllers, Election, Marking, Mode, Serving, Settings};
 use taintward_controller::shutdown::{Shutdown, ShutdownRequest};
-use taintward_core::health::{Config, Flags};
+use taintward_core::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleFlags};
 use taintward_core::time::Wall;
 use taintward_sandbox::fault::Faults;
 use taintward_sandbox::ids::Ids;
@@ -299,14 +298,18 @@ impl Play {
     }
 
     /// How nodes are looked after, if they are.
-    fn node_health(&self) -> Option<Config> {
+    fn node_health(&self) -> Option<NodeLifecycleConfig> {
         let flags = match self.twist {
             Twist::NoNodeHealth => return None,
-            Twist::ShortGrace => Flags { monitor_grace_micros: 20_000_000, ..Flags::default() },
-            Twist::FullBuckets => Flags { eviction_rate: 1_000.0, ..Flags::default() },
-            _ => Flags::default(),
+            Twist::ShortGrace => {
+                NodeLifecycleFlags { monitor_grace_micros: 20_000_000, ..NodeLifecycleFlags::default() }
+            }
+            Twist::FullBuckets => {
+                NodeLifecycleFlags { eviction_rate: 1_000.0, ..NodeLifecycleFlags::default() }
+            }
+            _ => NodeLifecycleFlags::default(),
         };
-        self.health.then(|| Config::new(&flags).unwrap())
+        self.health.then(|| NodeLifecycleConfig::new(&flags).unwrap())
     }
 
     /// One of the controllers is killed at whatever await point it is.
@@ -381,7 +384,7 @@ impl Play {
     }
 }
 
-fn settings(elected: bool, seed: u64, node_lifecycle: Option<Config>) -> Settings {
+fn settings(elected: bool, seed: u64, node_lifecycle: Option<NodeLifecycleConfig>) -> Settings {
     Settings {
         cluster: Cluster { relist_every: Some(Duration::from_secs(300)), ..Cluster::default() },
         controllers: Controllers { node_lifecycle, ..Controllers::default() },

@@ -9,12 +9,14 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
-use taintward_core::admission::brake::Fleet;
-use taintward_core::admission::policy::Policy;
-use taintward_core::admission::pool::{Enforcement, NodeFacts, Pool, Standing, Trust, assess, reconcile};
-use taintward_core::admission::request::{NamespaceFacts, NodePool};
-use taintward_core::admission::review::Settings;
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::admission::no_execute_guard::FleetHealth;
+use taintward_core::admission::policy::TolerationPolicy;
+use taintward_core::admission::pool::{
+    DedicatedPool, PoolEnforcement, PoolNode, PoolValidity, RecordTrust, assess, reconcile,
+};
+use taintward_core::admission::request::{NamespaceFact, NodePoolMembership};
+use taintward_core::admission::review::ReviewSettings;
+use taintward_core::taint::{Taint, TaintEffect};
 
 /// A change that was allowed and is not heard of within this time was not made.
 const UNDERWAY_MAX: Duration = Duration::from_secs(10);
@@ -34,7 +36,7 @@ pub enum Tidings<T> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSeen {
     /// Name, labels, taints, and whose it is.
-    pub node: NodeFacts,
+    pub node: PoolNode,
     /// Its condition `Ready` is true.
     pub ready: bool,
 }
@@ -49,8 +51,8 @@ pub struct Around {
 
 #[derive(Debug, Default)]
 struct Known {
-    namespaces: Option<HashMap<Box<str>, NamespaceFacts>>,
-    policies: Option<Vec<Policy>>,
+    namespaces: Option<HashMap<Box<str>, NamespaceFact>>,
+    policies: Option<Vec<TolerationPolicy>>,
     pools: Option<Pools>,
     nodes: Option<HashMap<Box<str>, NodeSeen>>,
 }
@@ -59,17 +61,17 @@ struct Known {
 #[derive(Debug, Default)]
 struct Pools {
     /// In the order of their names.
-    all: Vec<Pool>,
-    standing: Vec<Standing>,
+    all: Vec<DedicatedPool>,
+    standing: Vec<PoolValidity>,
     /// Those that are not refused, in the same order.
-    valid: Vec<Pool>,
+    valid: Vec<DedicatedPool>,
     /// The taints of these.
     dedicated: Vec<Taint>,
 }
 
 impl Around {
     /// What was heard of namespaces.
-    pub fn namespaces(&self, tidings: Tidings<(Box<str>, NamespaceFacts)>) {
+    pub fn namespaces(&self, tidings: Tidings<(Box<str>, NamespaceFact)>) {
         let known = &mut self.write().namespaces;
         match tidings {
             Tidings::All(all) => *known = Some(all.into_iter().collect()),
@@ -79,13 +81,13 @@ impl Around {
     }
 
     /// What was heard of policies.
-    pub fn policies(&self, tidings: Tidings<Policy>) {
+    pub fn policies(&self, tidings: Tidings<TolerationPolicy>) {
         let mut known = self.write();
         told(known.policies.get_or_insert_default(), tidings, |policy| &policy.name);
     }
 
     /// What was heard of pools.
-    pub fn pools(&self, tidings: Tidings<Pool>) {
+    pub fn pools(&self, tidings: Tidings<DedicatedPool>) {
         let mut known = self.write();
         let pools = known.pools.get_or_insert_default();
         told(&mut pools.all, tidings, |pool| &pool.name);
@@ -123,7 +125,7 @@ impl Around {
     /// A change of a node's taints was allowed: until it is heard of, the node counts as tainted. There are never more than
     /// there are nodes.
     pub(super) fn allowed(&self, node: &str, old: Option<&[Taint]>, new: &[Taint]) {
-        let sends_away = |taint: &&Taint| taint.effect == Effect::NoExecute;
+        let sends_away = |taint: &&Taint| taint.effect == TaintEffect::NoExecute;
         let had = old.unwrap_or_default();
         let is_known = || self.view().known.nodes.as_ref().is_some_and(|nodes| nodes.contains_key(node));
         if old.is_some() && new.iter().filter(sends_away).any(|taint| !had.contains(taint)) && is_known() {
@@ -166,17 +168,17 @@ fn told<T>(all: &mut Vec<T>, tidings: Tidings<T>, name: impl Fn(&T) -> &str) {
 impl Pools {
     fn weigh(&mut self) {
         self.standing =
-            assess(&self.all, None, Trust::Pools).into_iter().map(|found| found.standing).collect();
-        let valid = |(_, standing): &(&Pool, &Standing)| **standing != Standing::Refused;
+            assess(&self.all, None, RecordTrust::Pools).into_iter().map(|found| found.standing).collect();
+        let valid = |(_, standing): &(&DedicatedPool, &PoolValidity)| **standing != PoolValidity::Refused;
         self.valid =
             self.all.iter().zip(&self.standing).filter(valid).map(|(pool, _)| pool.clone()).collect();
         self.valid.retain(|pool| !pool.leaving);
-        self.dedicated = self.valid.iter().flat_map(Pool::taints).collect();
+        self.dedicated = self.valid.iter().flat_map(DedicatedPool::taints).collect();
     }
 
     /// The place of the pool whose this node is.
     fn of(&self, seen: &NodeSeen) -> Option<usize> {
-        reconcile(&self.all, &self.standing, &seen.node, Trust::Pools).pool
+        reconcile(&self.all, &self.standing, &seen.node, RecordTrust::Pools).pool
     }
 }
 
@@ -187,7 +189,7 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    pub(super) fn namespace(&self, name: &str) -> Option<&NamespaceFacts> {
+    pub(super) fn namespace(&self, name: &str) -> Option<&NamespaceFact> {
         self.known.namespaces.as_ref()?.get(name)
     }
 
@@ -199,17 +201,18 @@ impl View<'_> {
         self.known.nodes.is_some()
     }
 
-    pub(super) fn policies(&self) -> Option<&[Policy]> {
+    pub(super) fn policies(&self) -> Option<&[TolerationPolicy]> {
         self.known.policies.as_deref()
     }
 
-    pub(super) fn pools(&self) -> Option<&[Pool]> {
+    pub(super) fn pools(&self) -> Option<&[DedicatedPool]> {
         self.known.pools.as_ref().map(|pools| &pools.valid[..])
     }
 
     /// Whether a pool keeps others out, for all that is known.
     pub(super) fn may_deny(&self) -> bool {
-        let lenient = |pool: &Pool| matches!(pool.enforcement, Enforcement::Warn | Enforcement::Off);
+        let lenient =
+            |pool: &DedicatedPool| matches!(pool.enforcement, PoolEnforcement::Warn | PoolEnforcement::Off);
         self.pools().is_none_or(|pools| !pools.iter().all(lenient))
     }
 
@@ -219,14 +222,14 @@ impl View<'_> {
     }
 
     /// Whose the node of this name is.
-    pub(super) fn node_pool(&self, node: Option<&str>) -> NodePool<'_> {
+    pub(super) fn node_pool(&self, node: Option<&str>) -> NodePoolMembership<'_> {
         let (Some(node), Some(pools), Some(nodes)) = (node, &self.known.pools, &self.known.nodes) else {
-            return NodePool::Unknown;
+            return NodePoolMembership::Unknown;
         };
-        let Some(seen) = nodes.get(node) else { return NodePool::Unknown };
+        let Some(seen) = nodes.get(node) else { return NodePoolMembership::Unknown };
         match pools.of(seen) {
-            Some(pool) => NodePool::Pool(&pools.all[pool].name),
-            None => NodePool::Nobody,
+            Some(pool) => NodePoolMembership::Pool(&pools.all[pool].name),
+            None => NodePoolMembership::None,
         }
     }
 
@@ -238,10 +241,10 @@ impl View<'_> {
     }
 
     /// How many nodes are well, before a change of this one.
-    pub(super) fn fleet(&self, changing: &str) -> Option<Fleet> {
+    pub(super) fn fleet(&self, changing: &str) -> Option<FleetHealth> {
         let nodes = self.known.nodes.as_ref()?;
         let all: Vec<Vec<Taint>> = match &self.known.pools {
-            Some(pools) => pools.all.iter().map(Pool::taints).collect(),
+            Some(pools) => pools.all.iter().map(DedicatedPool::taints).collect(),
             None => Vec::new(),
         };
         let own = |seen: &NodeSeen| {
@@ -250,7 +253,7 @@ impl View<'_> {
         };
         let counted =
             nodes.values().map(|seen| (seen.ready, &seen.node.taints[..], own(seen).unwrap_or(&[])));
-        let mut fleet = Fleet::count(counted);
+        let mut fleet = FleetHealth::count(counted);
         let underway = self.underway.lock().unwrap_or_else(PoisonError::into_inner);
         let on_its_way = |name: &str, since: &Instant| {
             *name != *changing && since.elapsed() < UNDERWAY_MAX && nodes.contains_key(name)
@@ -261,13 +264,13 @@ impl View<'_> {
     }
 
     /// What the rules need and nobody has told yet.
-    pub(super) fn missing(&self, settings: &Settings) -> Vec<&'static str> {
+    pub(super) fn missing(&self, settings: &ReviewSettings) -> Vec<&'static str> {
         let known = &*self.known;
         let needs = [
             ("namespaces", known.namespaces.is_none()),
             ("policies", settings.defaults.is_some() && known.policies.is_none()),
             ("pools", settings.pools && known.pools.is_none()),
-            ("nodes", (settings.pools || settings.brake.is_some()) && known.nodes.is_none()),
+            ("nodes", (settings.pools || settings.guard.is_some()) && known.nodes.is_none()),
         ];
         needs.into_iter().filter(|(_, missing)| *missing).map(|(name, _)| name).collect()
     }

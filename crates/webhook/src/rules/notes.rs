@@ -5,19 +5,21 @@
 //! Not here: counting (`metrics`).
 
 use crate::review::{Did, Note};
-use taintward_core::admission::review::{Act, Deed, Unknown};
+use taintward_core::admission::review::{ActionKind, RuleAction, SkippedRule};
 
 /// Everything that was done, and everything that was left out.
-pub(super) fn of(acts: &[Act], left_out: &[Unknown]) -> Vec<Note> {
+pub(super) fn of(acts: &[RuleAction], left_out: &[SkippedRule]) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::with_capacity(acts.len() + left_out.len());
     for act in acts {
         let did = match act.deed {
-            Deed::Added(_) | Deed::Changed(_) | Deed::Dropped(_) | Deed::Narrowed | Deed::Noted => {
-                Did::Changed
-            }
-            Deed::Warned(_) => Did::Warned,
-            Deed::Refused => Did::Denied,
-            Deed::Exempted(_) => Did::Exempted,
+            ActionKind::Added(_)
+            | ActionKind::Changed(_)
+            | ActionKind::Dropped(_)
+            | ActionKind::Narrowed
+            | ActionKind::Noted => Did::Changed,
+            ActionKind::Warned(_) => Did::Warned,
+            ActionKind::Refused => Did::Denied,
+            ActionKind::Exempted(_) => Did::Exempted,
         };
         once(&mut notes, Note { rule: act.rule.name(), did });
     }
@@ -26,7 +28,7 @@ pub(super) fn of(acts: &[Act], left_out: &[Unknown]) -> Vec<Note> {
 }
 
 /// Only what was left out.
-pub(super) fn unknown(left_out: &[Unknown]) -> Vec<Note> {
+pub(super) fn unknown(left_out: &[SkippedRule]) -> Vec<Note> {
     of(&[], left_out)
 }
 

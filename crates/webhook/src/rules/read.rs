@@ -12,11 +12,11 @@ use crate::review::{Fields, Malformed, Text};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use shape::{NodeShape, OldPodShape, PodShape, RequirementShape, SpecShape, TermShape, TolerationShape};
-use taintward_core::admission::policy::Asked;
-use taintward_core::admission::request::{Identity, PodAsked, PodBefore};
+use taintward_core::admission::policy::RequestedSeconds;
+use taintward_core::admission::request::{AdmittedPod, PodIdentity, PreviousPod};
 use taintward_core::scheduling::{NodeOperator, NodeRequirement, NodeTerm};
-use taintward_core::taint::{Effect, Taint};
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::taint::{Taint, TaintEffect};
+use taintward_core::toleration::{Toleration, TolerationOperator};
 use taintward_serve::escape::escaped;
 
 /// The most of a reader's reason that is told, in characters: it may repeat what it read.
@@ -26,7 +26,7 @@ const REASON_MAX: usize = 200;
 #[derive(Debug)]
 pub(super) struct Pod<'a> {
     /// What the rules are asked about; its namespace is that of the request.
-    pub(super) asked: PodAsked,
+    pub(super) asked: AdmittedPod,
     /// What there is of the fields that a patch may change.
     pub(super) shape: Present<'a>,
 }
@@ -71,8 +71,8 @@ pub(super) fn pod(raw: &RawValue) -> Result<Pod<'_>, Malformed> {
     let pod: PodShape<'_> = object("request.object", raw)?;
     let metadata = pod.metadata.map(|Fields(metadata)| metadata).unwrap_or_default();
     let spec = pod.spec.map(|Fields(spec)| spec).unwrap_or_default();
-    let mut asked = PodAsked {
-        identity: Identity {
+    let mut asked = AdmittedPod {
+        identity: PodIdentity {
             namespace: Box::default(),
             service_account: boxed(spec.service_account_name.as_ref()),
             priority_class: boxed(spec.priority_class_name.as_ref()),
@@ -89,21 +89,22 @@ pub(super) fn pod(raw: &RawValue) -> Result<Pod<'_>, Malformed> {
         leaving: metadata.deletion_timestamp.is_some(),
         host_network: spec.host_network.unwrap_or(false),
         control_plane: metadata.labels.is_some_and(|labels| labels.control_plane),
-        ..PodAsked::default()
+        ..AdmittedPod::default()
     };
     let mut present = Present::default();
     if let Some(annotations) = metadata.annotations {
         present.annotations = true;
         asked.identity.mirror = annotations.mirror;
         asked.identity.made_for = annotations.made_for.unwrap_or_default();
-        asked.asked = Asked { not_ready: annotations.not_ready, unreachable: annotations.unreachable };
+        asked.asked =
+            RequestedSeconds { not_ready: annotations.not_ready, unreachable: annotations.unreachable };
     }
     containers(&spec, &mut asked);
     let shape = constraints(spec, &mut asked, present)?;
     Ok(Pod { asked, shape })
 }
 
-fn containers(spec: &SpecShape<'_>, asked: &mut PodAsked) {
+fn containers(spec: &SpecShape<'_>, asked: &mut AdmittedPod) {
     let listed = [&spec.containers, &spec.init_containers];
     let all = listed.into_iter().flatten().flatten();
     asked.best_effort = !spec.resources.as_ref().is_some_and(|Fields(own)| own.have_a_class());
@@ -116,7 +117,7 @@ fn containers(spec: &SpecShape<'_>, asked: &mut PodAsked) {
 
 fn constraints<'a>(
     spec: SpecShape<'a>,
-    asked: &mut PodAsked,
+    asked: &mut AdmittedPod,
     mut shape: Present<'a>,
 ) -> Result<Present<'a>, Malformed> {
     shape.tolerations = spec.tolerations;
@@ -145,13 +146,13 @@ fn tolerations(raw: Option<&RawValue>) -> Result<Vec<Toleration>, Malformed> {
 }
 
 /// A pod as it was before a change.
-pub(super) fn pod_before(raw: &RawValue) -> Result<PodBefore, Malformed> {
+pub(super) fn pod_before(raw: &RawValue) -> Result<PreviousPod, Malformed> {
     let pod: OldPodShape<'_> = object("request.oldObject", raw)?;
     let annotations = pod.metadata.and_then(|Fields(metadata)| metadata.annotations).unwrap_or_default();
     let made_for = annotations.made_for.unwrap_or_default();
-    let Some(Fields(spec)) = pod.spec else { return Ok(PodBefore { made_for, ..PodBefore::default() }) };
+    let Some(Fields(spec)) = pod.spec else { return Ok(PreviousPod { made_for, ..PreviousPod::default() }) };
     let gated = !spec.scheduling_gates.as_ref().is_none_or(Vec::is_empty);
-    Ok(PodBefore { tolerations: tolerations(spec.tolerations)?, gated, made_for })
+    Ok(PreviousPod { tolerations: tolerations(spec.tolerations)?, gated, made_for })
 }
 
 /// Reads a node.
@@ -161,7 +162,7 @@ pub(super) fn node(raw: &RawValue) -> Result<Node, Malformed> {
     let taint = |Fields(taint): Fields<TolerationShape<'_>>| Taint {
         key: boxed(taint.key.as_ref()),
         value: boxed(taint.value.as_ref()),
-        effect: Effect::new(taint.effect.as_ref().map_or("", |Text(text)| text)),
+        effect: TaintEffect::new(taint.effect.as_ref().map_or("", |Text(text)| text)),
         time_added: None,
     };
     let conditions = node.status.and_then(|Fields(status)| status.conditions).unwrap_or_default();
@@ -183,9 +184,9 @@ fn toleration(Fields(read): Fields<TolerationShape<'_>>) -> Toleration {
     let text = |text: &Option<Text<'_>>| boxed(text.as_ref());
     Toleration {
         key: text(&read.key),
-        operator: Operator::new(read.operator.as_ref().map_or("", |Text(text)| text)),
+        operator: TolerationOperator::new(read.operator.as_ref().map_or("", |Text(text)| text)),
         value: text(&read.value),
-        effect: read.effect.filter(|Text(text)| !text.is_empty()).map(|Text(text)| Effect::new(&text)),
+        effect: read.effect.filter(|Text(text)| !text.is_empty()).map(|Text(text)| TaintEffect::new(&text)),
         seconds: read.toleration_seconds,
     }
 }

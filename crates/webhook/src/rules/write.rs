@@ -7,13 +7,13 @@
 
 use super::read::{Present, entries};
 use crate::review::{self, Affinity, Expressions, Malformed, Patch, Requirement};
-use taintward_core::admission::request::PodAsked;
+use taintward_core::admission::request::AdmittedPod;
 use taintward_core::admission::review::Mutation;
 use taintward_core::scheduling::{NodeRequirement, NodeTerm};
 use taintward_core::toleration::Toleration;
 
 /// What makes `made` of the pod.
-pub(super) fn patch(shape: &Present<'_>, pod: &PodAsked, made: &Mutation) -> Result<Patch, Malformed> {
+pub(super) fn patch(shape: &Present<'_>, pod: &AdmittedPod, made: &Mutation) -> Result<Patch, Malformed> {
     let mut patch = Patch::default();
     tolerations(&mut patch, shape, &pod.tolerations, &made.tolerations)?;
     if made.required != pod.required {

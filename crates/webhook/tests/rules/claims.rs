@@ -3,16 +3,16 @@
 use super::patched::created;
 use super::world::*;
 use serde_json::{Value, json};
-use taintward_core::admission::pool::{Enforcement, Pool, Users};
+use taintward_core::admission::pool::{DedicatedPool, PoolEnforcement, PoolUsers};
 use taintward_webhook::review::Half;
 use taintward_webhook::rules::{Rules, Tidings, UntilReady};
 
 /// jane asks in all questions; the second pool is not hers.
 fn rules_of_jane() -> Rules {
-    let of = |name: &str, user: &str| Pool {
+    let of = |name: &str, user: &str| DedicatedPool {
         uid: format!("uid-of-{name}").into(),
-        users: Users { users: vec![user.into()], ..Users::default() },
-        ..pool(name, Enforcement::Deny)
+        users: PoolUsers { users: vec![user.into()], ..PoolUsers::default() },
+        ..pool(name, PoolEnforcement::Deny)
     };
     let around = around();
     around.pools(Tidings::All(vec![of("hers", "jane"), of("his", "bob")]));

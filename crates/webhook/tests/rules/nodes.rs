@@ -2,7 +2,7 @@
 
 use super::world::*;
 use serde_json::{Value, json};
-use taintward_core::taint::Effect;
+use taintward_core::taint::TaintEffect;
 use taintward_webhook::review::{Half, Origin};
 use taintward_webhook::rules::{Rules, Tidings, UntilReady};
 
@@ -67,7 +67,7 @@ fn what_was_allowed_counts_once_when_it_is_heard_of() {
     let around = around();
     let rules = Rules::new(all_rules(), UntilReady::Allow, around.clone());
     assert_eq!(taint("n1", false, &rules)["allowed"], json!(true));
-    around.nodes(Tidings::Now(node("n1", true, &[("maintenance", "", Effect::NoExecute)])));
+    around.nodes(Tidings::Now(node("n1", true, &[("maintenance", "", TaintEffect::NoExecute)])));
     assert_eq!(taint("n2", false, &rules)["allowed"], json!(true), "two of four");
     assert_eq!(taint("n3", false, &rules)["allowed"], json!(false));
     // One of them was never made, as is heard; and one is taken back.
@@ -97,7 +97,7 @@ fn questions_that_anybody_can_make_up_hold_up_no_administrator() {
     assert_eq!(taint("n1", false, &rules)["allowed"], json!(true));
     // What the watch tells counts, whoever asked.
     let rules = Rules::new(all_rules(), UntilReady::Allow, around.clone());
-    let tainted = |name| node(name, true, &[("maintenance", "", Effect::NoExecute)]);
+    let tainted = |name| node(name, true, &[("maintenance", "", TaintEffect::NoExecute)]);
     around
         .nodes(Tidings::All(["n1", "n2"].map(tainted).into_iter().chain([node("n3", true, &[])]).collect()));
     assert_eq!(taint_from(Origin::Anybody, "n3", false, &Value::Null, &rules)["allowed"], json!(false));
@@ -106,8 +106,8 @@ fn questions_that_anybody_can_make_up_hold_up_no_administrator() {
 #[test]
 fn the_taint_of_a_pool_by_hand_counts_like_any_other() {
     let around = around();
-    let mut strict = pool("ml", taintward_core::admission::pool::Enforcement::Deny);
-    strict.taint.effects = vec![Effect::NoExecute];
+    let mut strict = pool("ml", taintward_core::admission::pool::PoolEnforcement::Deny);
+    strict.taint.effects = vec![TaintEffect::NoExecute];
     around.pools(Tidings::Now(strict));
     let rules = Rules::new(all_rules(), UntilReady::Allow, around.clone());
     let by_hand = |name: &str| {
@@ -121,7 +121,7 @@ fn the_taint_of_a_pool_by_hand_counts_like_any_other() {
         question["request"]["resource"] = json!({"group": "", "version": "v1", "resource": "nodes"});
         let allowed = response(Half::Validate, &question, &rules)["allowed"] == true;
         if allowed {
-            around.nodes(Tidings::Now(node(name, true, &[("dedicated", "ml", Effect::NoExecute)])));
+            around.nodes(Tidings::Now(node(name, true, &[("dedicated", "ml", TaintEffect::NoExecute)])));
         }
         allowed
     };

@@ -5,14 +5,14 @@ use super::world::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use taintward_core::admission::policy::Asked;
+use taintward_core::admission::policy::RequestedSeconds;
 use taintward_core::admission::request::{
-    Identity, NodePool, Operation, PodAsked, PodBefore, PodRequest, Requester, Surroundings,
+    AdmittedPod, ClusterView, NodePoolMembership, Operation, PodIdentity, PodRequest, PreviousPod, Requester,
 };
 use taintward_core::admission::review::{Mutation, mutate};
 use taintward_core::scheduling::{NodeOperator, NodeRequirement, NodeTerm};
-use taintward_core::taint::Effect;
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::taint::TaintEffect;
+use taintward_core::toleration::{Toleration, TolerationOperator};
 use taintward_webhook::review::Half;
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
@@ -139,9 +139,9 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 fn read_tolerations(pod: &Value) -> Vec<Toleration> {
     let one = |one: &Value| Toleration {
         key: text(&one["key"]).into(),
-        operator: Operator::new(text(&one["operator"])),
+        operator: TolerationOperator::new(text(&one["operator"])),
         value: text(&one["value"]).into(),
-        effect: one["effect"].as_str().map(Effect::new),
+        effect: one["effect"].as_str().map(TaintEffect::new),
         seconds: one["tolerationSeconds"].as_i64(),
     };
     list(&pod["spec"]["tolerations"]).map(one).collect()
@@ -165,11 +165,11 @@ fn read_terms(pod: &Value) -> Option<Vec<NodeTerm>> {
 }
 
 /// The pod as the core sees it, by another reader than the one that is tried.
-fn read(pod: &Value, namespace: &str) -> PodAsked {
+fn read(pod: &Value, namespace: &str) -> AdmittedPod {
     let requests = pod["spec"]["containers"][0]["resources"]["requests"].as_object().unwrap();
     let classed = |(name, amount): (&String, &Value)| ["cpu", "memory"].contains(&&**name) && amount != "0";
-    PodAsked {
-        identity: Identity { namespace: namespace.into(), ..Identity::default() },
+    AdmittedPod {
+        identity: PodIdentity { namespace: namespace.into(), ..PodIdentity::default() },
         tolerations: read_tolerations(pod),
         required: read_terms(pod),
         node: pod["spec"]["nodeName"].as_str().map(Into::into),
@@ -180,13 +180,13 @@ fn read(pod: &Value, namespace: &str) -> PodAsked {
             .map(|name| name.as_str().into())
             .collect(),
         best_effort: !requests.iter().any(classed),
-        asked: Asked {
+        asked: RequestedSeconds {
             not_ready: pod["metadata"]["annotations"]["taintward.io/not-ready-seconds"]
                 .as_str()
                 .map(Into::into),
             unreachable: None,
         },
-        ..PodAsked::default()
+        ..AdmittedPod::default()
     }
 }
 
@@ -195,18 +195,18 @@ fn by_the_core(pod: &Value, namespace: &str, update: bool) -> Mutation {
     let operation = if update { Operation::Update } else { Operation::Create };
     let requester = Requester { user: "jane".into(), groups: vec!["system:authenticated".into()] };
     let asked = read(pod, namespace);
-    let old = update.then(|| PodBefore {
+    let old = update.then(|| PreviousPod {
         tolerations: asked.tolerations.clone(),
         gated: asked.gated,
-        ..PodBefore::default()
+        ..PreviousPod::default()
     });
     let request = PodRequest { operation, requester: Some(requester), pod: asked, old };
     let (namespaces, policies, pools) = (namespaces(), policies(), pools());
-    let around = Surroundings {
+    let around = ClusterView {
         namespace: namespaces.iter().find(|(name, _)| **name == *namespace).map(|(_, facts)| facts),
         policies: Some(&policies),
         pools: Some(&pools),
-        node_pool: NodePool::Unknown,
+        node_pool: NodePoolMembership::Unknown,
     };
     mutate(&request, &around, &all_rules())
 }

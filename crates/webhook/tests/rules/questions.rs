@@ -103,12 +103,12 @@ fn ad_12_or_are_turned_away_where_that_was_asked_for() {
 
 #[test]
 fn a_pool_that_makes_no_sense_or_wants_what_another_has_has_no_say() {
-    use taintward_core::admission::pool::Enforcement;
+    use taintward_core::admission::pool::PoolEnforcement;
     let around = around();
-    let mut twin = pool("ml", Enforcement::Deny);
+    let mut twin = pool("ml", PoolEnforcement::Deny);
     twin.name = "younger".into();
     twin.created = Some(taintward_core::time::Wall::from_secs(10));
-    around.pools(Tidings::Now(pool("ml", Enforcement::Off)));
+    around.pools(Tidings::Now(pool("ml", PoolEnforcement::Off)));
     around.pools(Tidings::Now(twin));
     let rules = Rules::new(all_rules(), UntilReady::Allow, around.clone());
     let mut smuggler = pod();

@@ -2,7 +2,7 @@
 
 use super::world::*;
 use serde_json::{Value, json};
-use taintward_core::admission::pool::Enforcement;
+use taintward_core::admission::pool::PoolEnforcement;
 use taintward_webhook::metrics::Outcome;
 use taintward_webhook::review::{Half, KEPT_MAX, judge};
 use taintward_webhook::rules::{Around, Rules, Tidings, UntilReady};
@@ -58,7 +58,7 @@ fn what_nobody_looks_at_may_be_as_deep_as_it_likes() {
         question["request"]["options"] = json!("HERE");
     }
     let around = around();
-    let tainted = |name| node(name, true, &[("k", "", taintward_core::taint::Effect::NoExecute)]);
+    let tainted = |name| node(name, true, &[("k", "", taintward_core::taint::TaintEffect::NoExecute)]);
     around.nodes(Tidings::Now(tainted("n1")));
     around.nodes(Tidings::Now(tainted("n2")));
     let strict = Rules::new(all_rules(), UntilReady::Allow, around);
@@ -119,7 +119,7 @@ fn what_cannot_be_judged_is_kept_out_while_a_pool_denies_and_says_why() {
 #[test]
 fn without_a_pool_that_denies_it_comes_in_and_before_pools_are_known_it_does_not() {
     let around = around();
-    around.pools(Tidings::Now(pool("ml", Enforcement::Warn)));
+    around.pools(Tidings::Now(pool("ml", PoolEnforcement::Warn)));
     let lenient = Rules::new(all_rules(), UntilReady::Allow, around);
     let early = Rules::new(all_rules(), UntilReady::Allow, std::sync::Arc::new(Around::default()));
     let mut settings = all_rules();
@@ -156,7 +156,7 @@ fn nothing_but_pods_and_nodes_that_come_in_is_kept_out() {
     let (answer, _) = answers(Half::Validate, &node.to_string(), &rules);
     assert!(answer["status"]["message"].as_str().unwrap().contains("while the brake is on"), "{answer}");
     let mut settings = all_rules();
-    settings.brake = None;
+    settings.guard = None;
     let unbraked = Rules::new(settings, UntilReady::Allow, around());
     assert_eq!(answers(Half::Validate, &node.to_string(), &unbraked).0["allowed"], json!(true));
 }

@@ -2,63 +2,67 @@
 
 use serde_json::{Value, json};
 use std::sync::Arc;
-use taintward_core::admission::Selector;
-use taintward_core::admission::brake::Brake;
-use taintward_core::admission::policy::{Policy, Stay, Upstream};
+use taintward_core::admission::LabelSelector;
+use taintward_core::admission::no_execute_guard::NoExecuteGuard;
+use taintward_core::admission::policy::{DefaultTolerationSeconds, TolerationDuration, TolerationPolicy};
 use taintward_core::admission::pool::{
-    Enforcement, Members, NodeFacts, Placement, Pool, PoolLabel, PoolTaint, RECORD, Users,
+    DedicatedPool, PoolEnforcement, PoolLabel, PoolMembers, PoolNode, PoolPlacement, PoolTaint, PoolUsers,
+    RECORD,
 };
-use taintward_core::admission::request::NamespaceFacts;
-use taintward_core::admission::review::{Advice, Settings};
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::admission::request::NamespaceFact;
+use taintward_core::admission::review::{LintAdvice, ReviewSettings};
+use taintward_core::taint::{Taint, TaintEffect};
 use taintward_webhook::review::{Half, Judged, Malformed, Origin, Sieve, judge, judge_sifted};
 use taintward_webhook::rules::{Around, NodeSeen, Rules, Tidings, UntilReady};
 
 /// Every rule.
-pub(crate) fn all_rules() -> Settings {
-    Settings {
-        defaults: Some(Upstream::default()),
+pub(crate) fn all_rules() -> ReviewSettings {
+    ReviewSettings {
+        defaults: Some(DefaultTolerationSeconds::default()),
         restriction: Some(Default::default()),
         extended: true,
-        advice: Some(Advice::default()),
-        brake: Some(Brake::default()),
-        ..Settings::default()
+        advice: Some(LintAdvice::default()),
+        guard: Some(NoExecuteGuard::default()),
+        ..ReviewSettings::default()
     }
 }
 
-pub(crate) fn namespace(name: &str, labels: &[(&str, &str)]) -> (Box<str>, NamespaceFacts) {
+pub(crate) fn namespace(name: &str, labels: &[(&str, &str)]) -> (Box<str>, NamespaceFact) {
     let labels = labels.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    (name.into(), NamespaceFacts { labels, ..NamespaceFacts::default() })
+    (name.into(), NamespaceFact { labels, ..NamespaceFact::default() })
 }
 
 /// A pool for the namespaces of a team, on nodes with a label.
-pub(crate) fn pool(team: &str, enforcement: Enforcement) -> Pool {
-    Pool {
+pub(crate) fn pool(team: &str, enforcement: PoolEnforcement) -> DedicatedPool {
+    DedicatedPool {
         name: team.into(),
         taint: PoolTaint { key: "dedicated".into(), value: team.into(), effects: vec![] },
         label: Some(PoolLabel { key: "dedicated".into(), value: team.into() }),
-        members: Members { names: vec![format!("{team}-node").into()], selector: None },
-        users: Users { namespaces: Some(Selector::of_labels([("team", team)])), ..Users::default() },
-        placement: Placement::Exclusive,
+        members: PoolMembers { names: vec![format!("{team}-node").into()], selector: None },
+        users: PoolUsers {
+            namespaces: Some(LabelSelector::of_labels([("team", team)])),
+            ..PoolUsers::default()
+        },
+        placement: PoolPlacement::Exclusive,
         enforcement,
-        ..Pool::default()
+        ..DedicatedPool::default()
     }
 }
 
-pub(crate) fn node(name: &str, ready: bool, taints: &[(&str, &str, Effect)]) -> NodeSeen {
-    let taint = |(key, value, effect): &(&str, &str, Effect)| Taint {
+pub(crate) fn node(name: &str, ready: bool, taints: &[(&str, &str, TaintEffect)]) -> NodeSeen {
+    let taint = |(key, value, effect): &(&str, &str, TaintEffect)| Taint {
         key: (*key).into(),
         value: (*value).into(),
         effect: effect.clone(),
         time_added: None,
     };
     let node =
-        NodeFacts { name: name.into(), taints: taints.iter().map(taint).collect(), ..NodeFacts::default() };
+        PoolNode { name: name.into(), taints: taints.iter().map(taint).collect(), ..PoolNode::default() };
     NodeSeen { node, ready }
 }
 
 /// `shop` is nobody's; `ml` is the team's of the pool `ml`, whose node is `ml-node`; `db` has another; `slow` has a policy.
-pub(crate) fn namespaces() -> Vec<(Box<str>, NamespaceFacts)> {
+pub(crate) fn namespaces() -> Vec<(Box<str>, NamespaceFact)> {
     vec![
         namespace("shop", &[]),
         namespace("ml", &[("team", "ml")]),
@@ -68,19 +72,19 @@ pub(crate) fn namespaces() -> Vec<(Box<str>, NamespaceFacts)> {
     ]
 }
 
-pub(crate) fn policies() -> Vec<Policy> {
-    vec![Policy {
+pub(crate) fn policies() -> Vec<TolerationPolicy> {
+    vec![TolerationPolicy {
         name: "slow".into(),
-        namespaces: Selector::of_labels([("pace", "slow")]),
-        not_ready: Some(Stay::For(900)),
-        unreachable: Some(Stay::Forever),
-        ..Policy::default()
+        namespaces: LabelSelector::of_labels([("pace", "slow")]),
+        not_ready: Some(TolerationDuration::For(900)),
+        unreachable: Some(TolerationDuration::Forever),
+        ..TolerationPolicy::default()
     }]
 }
 
 /// In the order of their names.
-pub(crate) fn pools() -> Vec<Pool> {
-    vec![pool("db", Enforcement::Warn), pool("ml", Enforcement::Deny)]
+pub(crate) fn pools() -> Vec<DedicatedPool> {
+    vec![pool("db", PoolEnforcement::Warn), pool("ml", PoolEnforcement::Deny)]
 }
 
 pub(crate) fn around() -> Arc<Around> {
@@ -88,7 +92,7 @@ pub(crate) fn around() -> Arc<Around> {
     around.namespaces(Tidings::All(namespaces()));
     around.policies(Tidings::All(policies()));
     around.pools(Tidings::All(pools()));
-    let mut of_pool = node("ml-node", true, &[("dedicated", "ml", Effect::NoSchedule)]);
+    let mut of_pool = node("ml-node", true, &[("dedicated", "ml", TaintEffect::NoSchedule)]);
     of_pool.node.labels = [("dedicated".into(), "ml".into())].into();
     of_pool.node.record = Some("ml taint:dedicated=ml:NoSchedule label:dedicated=ml".into());
     assert_eq!(RECORD, "taintward.io/pool");

@@ -12,7 +12,7 @@ fn parse(flags: &str) -> Result<WebhookPlan, String> {
     }
 }
 
-fn merging(flags: &str) -> Option<Merging> {
+fn merging(flags: &str) -> Option<MergeMode> {
     let plan = parse(&format!("--self-signed {flags}")).unwrap();
     plan.settings.rules.restriction.map(|restriction| restriction.merging)
 }
@@ -21,9 +21,9 @@ fn merging(flags: &str) -> Option<Merging> {
 fn what_a_namespaces_default_covers_stays_unless_the_plugins_way_is_asked_for() {
     let rule = "--rules=toleration-restriction";
     assert_eq!(merging(""), None);
-    assert_eq!(merging(rule), Some(Merging::KeepsOwn));
-    assert_eq!(merging(&format!("{rule} --restriction-merging=keep-own")), Some(Merging::KeepsOwn));
-    assert_eq!(merging(&format!("{rule} --restriction-merging=as-upstream")), Some(Merging::AsUpstream));
+    assert_eq!(merging(rule), Some(MergeMode::KeepsOwn));
+    assert_eq!(merging(&format!("{rule} --restriction-merging=keep-own")), Some(MergeMode::KeepsOwn));
+    assert_eq!(merging(&format!("{rule} --restriction-merging=as-upstream")), Some(MergeMode::AsUpstream));
     for flag in ["--restriction-merging=as-upstream", "--restriction-config=lists.yaml"] {
         let said = parse(&format!("--self-signed {flag}")).unwrap_err();
         let name = flag.split('=').next().unwrap();

@@ -8,8 +8,8 @@ use crate::act::bodies::second_time;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use taintward_core::health::{ConditionKind, Expiry, words};
-use taintward_core::names::{Uid, Version};
+use taintward_core::identity::{ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{ConditionExpiry, ConditionKind, event_messages};
 use taintward_core::time::Wall;
 
 /// What is read of an object's metadata.
@@ -39,8 +39,8 @@ impl NodeAsRead {
         serde_json::from_slice(body).map_err(|why| why.to_string())
     }
 
-    pub(super) fn version(&self) -> Option<Version> {
-        Version::parse(&self.metadata.resource_version)
+    pub(super) fn version(&self) -> Option<ResourceVersion> {
+        ResourceVersion::parse(&self.metadata.resource_version)
     }
 }
 
@@ -83,7 +83,7 @@ impl Readiness {
 pub(super) fn declare(
     uid: &Uid,
     version: &str,
-    conditions: &[(ConditionKind, Expiry)],
+    conditions: &[(ConditionKind, ConditionExpiry)],
     created: Option<&str>,
     at: Wall,
 ) -> Bytes {
@@ -93,10 +93,10 @@ pub(super) fn declare(
     Bytes::from(patch.to_string())
 }
 
-fn expired(kind: ConditionKind, expiry: Expiry, created: Option<&str>, at: Wall) -> Value {
+fn expired(kind: ConditionKind, expiry: ConditionExpiry, created: Option<&str>, at: Wall) -> Value {
     let (reason, message) = match expiry {
-        Expiry::Stopped => words::STOPPED,
-        Expiry::NeverPosted => words::NEVER_POSTED,
+        ConditionExpiry::Stopped => event_messages::STOPPED,
+        ConditionExpiry::NeverPosted => event_messages::NEVER_POSTED,
     };
     let mut condition = json!({
         "type": kind.as_str(),
@@ -105,7 +105,7 @@ fn expired(kind: ConditionKind, expiry: Expiry, created: Option<&str>, at: Wall)
         "message": message,
         "lastTransitionTime": second_time(at),
     });
-    if let (Expiry::NeverPosted, Some(created)) = (expiry, created) {
+    if let (ConditionExpiry::NeverPosted, Some(created)) = (expiry, created) {
         condition["lastHeartbeatTime"] = json!(created);
     }
     condition
@@ -114,7 +114,7 @@ fn expired(kind: ConditionKind, expiry: Expiry, created: Option<&str>, at: Wall)
 /// The merge patch of the labels of old (NL-8); none if no label is given.
 pub(super) fn label(
     uid: &Uid,
-    version: Option<Version>,
+    version: Option<ResourceVersion>,
     os: Option<&str>,
     arch: Option<&str>,
 ) -> Option<Bytes> {

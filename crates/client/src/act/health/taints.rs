@@ -9,12 +9,12 @@ use super::bodies::NodeAsRead;
 use crate::act::bodies::second_time;
 use bytes::Bytes;
 use serde_json::{Value, json};
-use taintward_core::health::{OwnTaint, OwnTaints};
+use taintward_core::node_lifecycle::{ManagedTaint, ManagedTaints};
 use taintward_core::time::Wall;
 
 /// The tests name UID, version, and each taint that goes, whole. Taints go from the highest place down, so that no place
 /// moves before it is used.
-pub(super) fn patch(seen: &NodeAsRead, add: OwnTaints, remove: OwnTaints, at: Wall) -> Option<Bytes> {
+pub(super) fn patch(seen: &NodeAsRead, add: ManagedTaints, remove: ManagedTaints, at: Wall) -> Option<Bytes> {
     let remove = remove.without(add);
     let taints = seen.spec.as_ref().and_then(|spec| spec.taints.as_deref());
     let listed = taints.unwrap_or_default();
@@ -57,10 +57,10 @@ fn test(path: String, value: &Value) -> Value {
 }
 
 /// Key and effect agree; the value does not matter (NL-6).
-fn is(taint: &Value, own: OwnTaint) -> bool {
+fn is(taint: &Value, own: ManagedTaint) -> bool {
     taint["key"] == own.key() && taint["effect"] == own.effect().as_str()
 }
 
-fn is_one_of(taint: &Value, owns: OwnTaints) -> bool {
+fn is_one_of(taint: &Value, owns: ManagedTaints) -> bool {
     owns.iter().any(|own| is(taint, own))
 }

@@ -8,9 +8,9 @@ use super::shape::{NodeConditionEntry, NodeObject, Object, TaintEntry, Text};
 use super::{managed, owns_taints, read, time, uid, version};
 use crate::decode::{Decoded, Fault, SeenNode, meaning, moment};
 use taintward_core::fact::NodeFact;
-use taintward_core::health::{self, Condition, ConditionKind, Status};
-use taintward_core::names::NodeName;
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::identity::NodeName;
+use taintward_core::node_lifecycle::{self, ConditionKind, ConditionStatus, NodeCondition};
+use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::Wall;
 
 /// Reads a `Node`.
@@ -27,7 +27,7 @@ pub(in crate::decode) fn node(bytes: &[u8]) -> Result<Decoded<SeenNode>, Fault> 
     let name = NodeName::new(Text::or_empty(meta.name.as_ref()));
     let labels = meta.labels.unwrap_or_default();
     Ok(Decoded::Fact(SeenNode {
-        health: health::NodeFact {
+        health: node_lifecycle::NodeHealthFact {
             name: name.clone(),
             uid: uid.clone(),
             version,
@@ -56,16 +56,20 @@ pub(super) fn taint(entry: &TaintEntry<'_>) -> Result<Taint, Fault> {
     Ok(Taint {
         key: Text::or_empty(entry.key.as_ref()).into(),
         value: Text::or_empty(entry.value.as_ref()).into(),
-        effect: Effect::new(Text::or_empty(entry.effect.as_ref())),
+        effect: TaintEffect::new(Text::or_empty(entry.effect.as_ref())),
         time_added: time(entry.time_added.as_ref(), "timeAdded")?,
     })
 }
 
 /// One condition; `None` if it is none of those that matter.
-pub(super) fn condition(entry: &NodeConditionEntry<'_>) -> Result<Option<Condition>, Fault> {
+pub(super) fn condition(entry: &NodeConditionEntry<'_>) -> Result<Option<NodeCondition>, Fault> {
     let Some(kind) = ConditionKind::new(Text::or_empty(entry.kind.as_ref())) else { return Ok(None) };
     let heartbeat = time(entry.last_heartbeat_time.as_ref(), "lastHeartbeatTime")?;
-    Ok(Some(Condition { kind, status: Status::new(Text::or_empty(entry.status.as_ref())), heartbeat }))
+    Ok(Some(NodeCondition {
+        kind,
+        status: ConditionStatus::new(Text::or_empty(entry.status.as_ref())),
+        heartbeat,
+    }))
 }
 
 /// When `spec.taints` last changed, by the managed fields (D1): a second pass, only for nodes that need it. An entry

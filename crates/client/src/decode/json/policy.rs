@@ -8,7 +8,7 @@ use super::shape::{Custom, Object, PolicySpec, Text};
 use super::{read, uid, version};
 use crate::decode::{Decoded, Fault, SeenPolicy};
 use serde_json::value::RawValue;
-use taintward_core::admission::policy::{Bounds, Policy, Stay};
+use taintward_core::admission::policy::{SecondsBounds, TolerationDuration, TolerationPolicy};
 
 /// Reads a `TaintwardPolicy`.
 pub(in crate::decode) fn policy(bytes: &[u8]) -> Result<Decoded<SeenPolicy>, Fault> {
@@ -21,25 +21,25 @@ pub(in crate::decode) fn policy(bytes: &[u8]) -> Result<Decoded<SeenPolicy>, Fau
         return Err(Fault::new("missing").at("spec.namespaceSelector"));
     };
     let Object(bounds) = spec.bounds.unwrap_or_default();
-    let policy = Policy {
+    let policy = TolerationPolicy {
         name: Text::or_empty(meta.name.as_ref()).into(),
         priority: spec.priority.unwrap_or_default(),
         namespaces: namespaces.selector(),
         not_ready: stay(spec.not_ready_seconds).map_err(|fault| fault.at("spec.notReadySeconds"))?,
         unreachable: stay(spec.unreachable_seconds).map_err(|fault| fault.at("spec.unreachableSeconds"))?,
-        bounds: Bounds { least: bounds.least, most: bounds.most },
+        bounds: SecondsBounds { least: bounds.least, most: bounds.most },
     };
     Ok(Decoded::Fact(SeenPolicy { uid, version: version(&meta), policy }))
 }
 
 /// A whole number, or the word.
-fn stay(raw: Option<&RawValue>) -> Result<Option<Stay>, Fault> {
+fn stay(raw: Option<&RawValue>) -> Result<Option<TolerationDuration>, Fault> {
     let Some(raw) = raw.map(RawValue::get).filter(|raw| *raw != "null") else { return Ok(None) };
     if serde_json::from_str::<&str>(raw).is_ok_and(|word| word == "forever") {
-        return Ok(Some(Stay::Forever));
+        return Ok(Some(TolerationDuration::Forever));
     }
     let seconds = serde_json::from_str::<i64>(raw);
     seconds
-        .map(|seconds| Some(Stay::For(seconds)))
+        .map(|seconds| Some(TolerationDuration::For(seconds)))
         .map_err(|_| Fault::new("neither a whole number of 64 bits nor forever"))
 }

@@ -9,9 +9,10 @@ use super::shape::{Custom, Kept, MembersEntry, Object, PoolSpec, PoolTaintEntry,
 use super::{read, status, time, uid, version};
 use crate::decode::{Decoded, Fault, SeenPool, harmless};
 use taintward_core::admission::pool::{
-    DaemonSets, Enforcement, Members, Placement, Pool, PoolLabel, PoolTaint, ServiceAccount, Users,
+    DaemonSetPolicy, DedicatedPool, PoolEnforcement, PoolLabel, PoolMembers, PoolPlacement, PoolTaint,
+    PoolUsers, ServiceAccount,
 };
-use taintward_core::taint::Effect;
+use taintward_core::taint::TaintEffect;
 
 /// Reads a `DedicatedPool`.
 pub(in crate::decode) fn pool(bytes: &[u8]) -> Result<Decoded<SeenPool>, Fault> {
@@ -23,7 +24,7 @@ pub(in crate::decode) fn pool(bytes: &[u8]) -> Result<Decoded<SeenPool>, Fault> 
         key: Text::or_empty(label.key.as_ref()).into(),
         value: Text::or_empty(label.value.as_ref()).into(),
     });
-    let pool = Pool {
+    let pool = DedicatedPool {
         name: Text::or_empty(meta.name.as_ref()).into(),
         uid: uid.to_string().into(),
         created: time(meta.creation_timestamp.as_ref(), "metadata.creationTimestamp")?,
@@ -37,7 +38,7 @@ pub(in crate::decode) fn pool(bytes: &[u8]) -> Result<Decoded<SeenPool>, Fault> 
             .map_err(|fault| fault.at("spec.enforcement"))?,
         daemon_sets: word(spec.daemon_sets.as_ref(), &DAEMON_SETS)
             .map_err(|fault| fault.at("spec.daemonSets"))?,
-        past: object.status.map_or(Ok(Vec::new()), |raw| status::past(raw.get().as_bytes()))?,
+        applied_marks: object.status.map_or(Ok(Vec::new()), |raw| status::past(raw.get().as_bytes()))?,
     };
     let told = object.status.and_then(|raw| status::told(raw.get().as_bytes()));
     let finalizers = read::<Kept>(bytes)?.metadata.unwrap_or_default().0.finalizers.unwrap_or_default().0;
@@ -45,17 +46,18 @@ pub(in crate::decode) fn pool(bytes: &[u8]) -> Result<Decoded<SeenPool>, Fault> 
     Ok(Decoded::Fact(SeenPool { uid, version, generation, finalizers, pool, told }))
 }
 
-const PLACEMENTS: [(&str, Placement); 2] =
-    [("Exclusive", Placement::Exclusive), ("Allowed", Placement::Allowed)];
+const PLACEMENTS: [(&str, PoolPlacement); 2] =
+    [("Exclusive", PoolPlacement::Exclusive), ("Allowed", PoolPlacement::Allowed)];
 
-const ENFORCEMENTS: [(&str, Enforcement); 4] = [
-    ("Deny", Enforcement::Deny),
-    ("Evict", Enforcement::Evict),
-    ("Warn", Enforcement::Warn),
-    ("Off", Enforcement::Off),
+const ENFORCEMENTS: [(&str, PoolEnforcement); 4] = [
+    ("Deny", PoolEnforcement::Deny),
+    ("Evict", PoolEnforcement::Evict),
+    ("Warn", PoolEnforcement::Warn),
+    ("Off", PoolEnforcement::Off),
 ];
 
-const DAEMON_SETS: [(&str, DaemonSets); 2] = [("Deny", DaemonSets::Deny), ("Allow", DaemonSets::Allow)];
+const DAEMON_SETS: [(&str, DaemonSetPolicy); 2] =
+    [("Deny", DaemonSetPolicy::Deny), ("Allow", DaemonSetPolicy::Allow)];
 
 /// One of these words; the default where there is none.
 fn word<T: Copy + Default>(text: Option<&Text<'_>>, words: &[(&str, T)]) -> Result<T, Fault> {
@@ -71,20 +73,20 @@ fn taint(entry: PoolTaintEntry<'_>) -> PoolTaint {
     PoolTaint {
         key: Text::or_empty(entry.key.as_ref()).into(),
         value: Text::or_empty(entry.value.as_ref()).into(),
-        effects: entry.effects.unwrap_or_default().0.iter().map(|effect| Effect::new(effect)).collect(),
+        effects: entry.effects.unwrap_or_default().0.iter().map(|effect| TaintEffect::new(effect)).collect(),
     }
 }
 
-fn members(entry: MembersEntry<'_>) -> Members {
-    Members {
+fn members(entry: MembersEntry<'_>) -> PoolMembers {
+    PoolMembers {
         names: entry.names.unwrap_or_default().0,
         selector: entry.selector.map(|Object(selector)| selector.selector()),
     }
 }
 
-fn users(entry: UsersEntry<'_>) -> Users {
+fn users(entry: UsersEntry<'_>) -> PoolUsers {
     let accounts = entry.service_accounts.unwrap_or_default().0;
-    Users {
+    PoolUsers {
         namespaces: entry.namespace_selector.map(|Object(selector)| selector.selector()),
         service_accounts: accounts
             .iter()

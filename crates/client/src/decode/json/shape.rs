@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use taintward_core::admission::pool::MADE_FOR;
-use taintward_core::fact::Owner;
+use taintward_core::fact::PodOwnerKind;
 
 mod node;
 mod pool;
@@ -148,7 +148,7 @@ impl<'de> Deserialize<'de> for Annotations {
 }
 
 /// The controlling owner among the references: the first with `controller: true`.
-pub(super) struct Owners(pub(super) Option<Owner>);
+pub(super) struct Owners(pub(super) Option<PodOwnerKind>);
 
 impl<'de> Deserialize<'de> for Owners {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

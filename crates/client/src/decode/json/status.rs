@@ -8,12 +8,12 @@
 use super::shape::{Capped, MarkEntry, NamedEntry, Object, PastStatus, Text, ToldStatus};
 use super::{read, time};
 use crate::decode::{Condition, Fault, Told, harmless};
-use taintward_core::admission::pool::{Mark, Named, PoolStatus, Standing};
-use taintward_core::names::PodName;
-use taintward_core::taint::Effect;
+use taintward_core::admission::pool::{AppliedMark, NamedPod, PoolStatus, PoolValidity};
+use taintward_core::identity::PodName;
+use taintward_core::taint::TaintEffect;
 
 /// What the pool has stood for.
-pub(super) fn past(bytes: &[u8]) -> Result<Vec<Mark>, Fault> {
+pub(super) fn past(bytes: &[u8]) -> Result<Vec<AppliedMark>, Fault> {
     if bytes == b"null" {
         return Ok(Vec::new());
     }
@@ -23,20 +23,22 @@ pub(super) fn past(bytes: &[u8]) -> Result<Vec<Mark>, Fault> {
     numbered.map(|(at, entry)| mark(entry).map_err(|fault| fault.index(at).at("status.past"))).collect()
 }
 
-fn mark(entry: &MarkEntry<'_>) -> Result<Mark, Fault> {
+fn mark(entry: &MarkEntry<'_>) -> Result<AppliedMark, Fault> {
     let (key, value) =
         (Text::or_empty(entry.key.as_ref()).into(), Text::or_empty(entry.value.as_ref()).into());
     match (Text::or_empty(entry.kind.as_ref()), &entry.effect) {
-        ("Taint", Some(effect)) => Ok(Mark::Taint { key, value, effect: Effect::new(effect.as_str()) }),
+        ("Taint", Some(effect)) => {
+            Ok(AppliedMark::Taint { key, value, effect: TaintEffect::new(effect.as_str()) })
+        }
         ("Taint", None) => Err(Fault::new("missing").at("effect")),
-        ("Label", _) => Ok(Mark::Label { key, value }),
+        ("Label", _) => Ok(AppliedMark::Label { key, value }),
         (kind, _) => {
             Err(Fault::new(format!("{:?} is neither Taint nor Label", harmless(kind, 32))).at("kind"))
         }
     }
 }
 
-const STANDINGS: [Standing; 3] = [Standing::Applied, Standing::Frozen, Standing::Refused];
+const STANDINGS: [PoolValidity; 3] = [PoolValidity::Applied, PoolValidity::Frozen, PoolValidity::Refused];
 
 /// What is told of it.
 pub(super) fn told(bytes: &[u8]) -> Option<Told> {
@@ -68,18 +70,18 @@ pub(super) fn told(bytes: &[u8]) -> Option<Told> {
             pods: status.pods,
             elsewhere: status.elsewhere,
             exempt: status.exempt,
-            exempted: named(status.exempt_pods),
+            exempt_pods: named(status.exempt_pods),
             unknown: status.unknown,
             offenders: status.offender_count,
-            named: named(status.offenders),
+            offending_pods: named(status.offenders),
             evicted: Vec::new(),
         },
         conditions: conditions.ok()?,
     })
 }
 
-fn named(entries: Option<Capped<NamedEntry<'_>>>) -> Vec<Named> {
-    let named = |one: &NamedEntry<'_>| Named {
+fn named(entries: Option<Capped<NamedEntry<'_>>>) -> Vec<NamedPod> {
+    let named = |one: &NamedEntry<'_>| NamedPod {
         pod: PodName::new(one.namespace.as_str(), one.name.as_str()),
         node: one.node.as_str().into(),
         message: one.message.as_str().to_owned(),

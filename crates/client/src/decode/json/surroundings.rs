@@ -10,7 +10,7 @@ use super::{read, uid, version};
 use crate::decode::meaning::is_ready;
 use crate::decode::tolerations::namespace_facts;
 use crate::decode::{Decoded, Fault, SeenMember, SeenNamespace};
-use taintward_core::admission::pool::{NodeFacts, RECORD};
+use taintward_core::admission::pool::{PoolNode, RECORD};
 
 /// Reads a `Namespace`.
 pub(in crate::decode) fn namespace(bytes: &[u8]) -> Result<Decoded<SeenNamespace>, Fault> {
@@ -28,7 +28,7 @@ pub(in crate::decode) fn member(bytes: &[u8]) -> Result<Decoded<SeenMember>, Fau
     let Object(meta) = object.metadata.unwrap_or_default();
     let Object(spec) = object.spec.unwrap_or_default();
     let (uid, version) = (uid(&meta)?, version(&meta));
-    let node = NodeFacts {
+    let node = PoolNode {
         name: Text::or_empty(meta.name.as_ref()).into(),
         labels: meta.labels.unwrap_or_default().0,
         taints: each(&spec.taints.unwrap_or_default().0, "spec.taints", taint)?,

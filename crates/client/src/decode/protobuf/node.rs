@@ -11,9 +11,9 @@ use crate::decode::meaning::{LONGEST_LIST, needs_ownership};
 use crate::decode::wire::{Fields, Value};
 use crate::decode::{Decoded, Fault, SeenNode};
 use taintward_core::fact::NodeFact;
-use taintward_core::health::{self, Condition, ConditionKind, Status};
-use taintward_core::names::{NodeName, Version};
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::identity::{NodeName, ResourceVersion};
+use taintward_core::node_lifecycle::{self, ConditionKind, ConditionStatus, NodeCondition};
+use taintward_core::taint::{Taint, TaintEffect};
 use taintward_core::time::Wall;
 
 /// Reads a `Node`.
@@ -33,9 +33,10 @@ pub(in crate::decode) fn node(message: &[u8]) -> Result<Decoded<SeenNode>, Fault
     let uid = meta.uid()?;
     let Spec { taints, unschedulable } = spec;
     let taints_changed = if needs_ownership(&taints) { taints_changed(message) } else { None };
-    let (name, version, created) = (NodeName::new(meta.name), Version::parse(meta.version), meta.created);
+    let (name, version, created) =
+        (NodeName::new(meta.name), ResourceVersion::parse(meta.version), meta.created);
     Ok(Decoded::Fact(SeenNode {
-        health: health::NodeFact {
+        health: node_lifecycle::NodeHealthFact {
             name: name.clone(),
             uid: uid.clone(),
             version,
@@ -97,10 +98,10 @@ pub(super) fn taint(value: Value<'_>) -> Result<Taint, Fault> {
             _ => {}
         }
     }
-    Ok(Taint { key: key.into(), value: text.into(), effect: Effect::new(effect), time_added })
+    Ok(Taint { key: key.into(), value: text.into(), effect: TaintEffect::new(effect), time_added })
 }
 
-pub(super) fn status(message: &[u8], conditions: &mut Vec<Option<Condition>>) -> Result<(), Fault> {
+pub(super) fn status(message: &[u8], conditions: &mut Vec<Option<NodeCondition>>) -> Result<(), Fault> {
     for field in Fields::of(message) {
         if let (4, value) = field? {
             push(conditions, value, condition).map_err(|fault| fault.at("conditions"))?;
@@ -110,7 +111,7 @@ pub(super) fn status(message: &[u8], conditions: &mut Vec<Option<Condition>>) ->
 }
 
 /// One condition; `None` if it is none of those that matter.
-fn condition(value: Value<'_>) -> Result<Option<Condition>, Fault> {
+fn condition(value: Value<'_>) -> Result<Option<NodeCondition>, Fault> {
     let (mut kind, mut status, mut beat) = ("", "", None);
     for field in Fields::of(value.bytes()?) {
         let (number, value) = field?;
@@ -123,7 +124,7 @@ fn condition(value: Value<'_>) -> Result<Option<Condition>, Fault> {
     }
     let Some(kind) = ConditionKind::new(kind) else { return Ok(None) };
     let heartbeat = beat.map_or(Ok(None), time).map_err(|fault| fault.at("lastHeartbeatTime"))?;
-    Ok(Some(Condition { kind, status: Status::new(status), heartbeat }))
+    Ok(Some(NodeCondition { kind, status: ConditionStatus::new(status), heartbeat }))
 }
 
 /// When `spec.taints` last changed, by the managed fields (D1). An entry that can't be read says nothing; it doesn't

@@ -9,12 +9,12 @@ use crate::decode::json::owns_mark;
 use crate::decode::meaning::{self, LONGEST_LIST};
 use crate::decode::wire::{Fields, Value};
 use crate::decode::{Decoded, Fault, SeenPod};
-use taintward_core::fact::{ArrivalFacts, PodFact};
-use taintward_core::health;
-use taintward_core::names::{NodeName, PodName, Version};
-use taintward_core::taint::Effect;
+use taintward_core::fact::{BindingTimes, PodFact};
+use taintward_core::identity::{NodeName, PodName, ResourceVersion};
+use taintward_core::node_lifecycle;
+use taintward_core::taint::TaintEffect;
 use taintward_core::time::Wall;
-use taintward_core::toleration::{Operator, Toleration};
+use taintward_core::toleration::{Toleration, TolerationOperator};
 
 /// Reads a `Pod`.
 pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<SeenPod>, Fault> {
@@ -42,7 +42,7 @@ pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<SeenPod>, Fault> 
         uid,
         name: PodName::new(meta.namespace, meta.name),
         node: NodeName::new(spec.node),
-        version: Version::parse(meta.version),
+        version: ResourceVersion::parse(meta.version),
         generation: meaning::generation(meta.generation),
         tolerations: spec.tolerations,
         priority: spec.priority,
@@ -52,7 +52,7 @@ pub(in crate::decode) fn pod(message: &[u8]) -> Result<Decoded<SeenPod>, Fault> 
         mirror: meta.mirror,
         marked: status.marked,
         marked_by_another: status.marked && marked_by_another(message),
-        arrival: ArrivalFacts { scheduled: status.scheduled, started: status.started, created: meta.created },
+        arrival: BindingTimes { scheduled: status.scheduled, started: status.started, created: meta.created },
     };
     Ok(Decoded::Fact(SeenPod {
         pod,
@@ -115,9 +115,9 @@ fn toleration(value: Value<'_>) -> Result<Toleration, Fault> {
     }
     Ok(Toleration {
         key: key.into(),
-        operator: Operator::new(operator),
+        operator: TolerationOperator::new(operator),
         value: text.into(),
-        effect: Some(effect).filter(|effect| !effect.is_empty()).map(Effect::new),
+        effect: Some(effect).filter(|effect| !effect.is_empty()).map(TaintEffect::new),
         seconds,
     })
 }
@@ -133,7 +133,7 @@ struct Status<'a> {
     scheduled: Option<Wall>,
     started: Option<Wall>,
     marked: bool,
-    ready: Option<health::Status>,
+    ready: Option<node_lifecycle::ConditionStatus>,
 }
 
 impl<'a> Status<'a> {

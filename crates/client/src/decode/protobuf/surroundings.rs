@@ -10,8 +10,8 @@ use crate::decode::meaning::is_ready;
 use crate::decode::tolerations::namespace_facts;
 use crate::decode::wire::{Fields, Value};
 use crate::decode::{Decoded, Fault, SeenMember, SeenNamespace};
-use taintward_core::admission::pool::{NodeFacts, RECORD};
-use taintward_core::names::Version;
+use taintward_core::admission::pool::{PoolNode, RECORD};
+use taintward_core::identity::ResourceVersion;
 use taintward_core::scheduling::Labels;
 use taintward_core::taint::Taint;
 
@@ -51,7 +51,7 @@ pub(in crate::decode) fn namespace(message: &[u8]) -> Result<Decoded<SeenNamespa
             metadata(part, &mut meta, &mut maps).map_err(|fault| fault.at("metadata"))?;
         }
     }
-    let (uid, version, name) = (meta.uid()?, Version::parse(meta.version), meta.name.into());
+    let (uid, version, name) = (meta.uid()?, ResourceVersion::parse(meta.version), meta.name.into());
     let facts = namespace_facts(maps.labels, maps.annotations);
     Ok(Decoded::Fact(SeenNamespace { uid, version, name, facts }))
 }
@@ -70,9 +70,9 @@ pub(in crate::decode) fn member(message: &[u8]) -> Result<Decoded<SeenMember>, F
         };
         read.map_err(|fault| fault.at(name))?;
     }
-    let (uid, version) = (meta.uid()?, Version::parse(meta.version));
+    let (uid, version) = (meta.uid()?, ResourceVersion::parse(meta.version));
     let record = maps.annotations.remove(RECORD);
-    let node = NodeFacts { name: meta.name.into(), labels: maps.labels, taints, record };
+    let node = PoolNode { name: meta.name.into(), labels: maps.labels, taints, record };
     Ok(Decoded::Fact(SeenMember { uid, version, node, ready: is_ready(&conditions) }))
 }
 

@@ -9,8 +9,8 @@ use k8s_openapi::api::coordination::v1 as api;
 use k8s_pb::api::coordination::v1 as pb;
 use proptest::prelude::*;
 use prost::Message;
-use taintward_core::health::LeaseFact;
-use taintward_core::names::{NodeName, Version};
+use taintward_core::identity::{NodeName, ResourceVersion};
+use taintward_core::node_lifecycle::LeaseFact;
 use taintward_core::time::Wall;
 
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ impl SampleLease {
             |(seconds, micros): (i64, i32)| Wall::from_micros(seconds * 1_000_000 + i64::from(micros));
         LeaseFact {
             node: NodeName::new(&self.meta.name),
-            version: Version::parse(&self.meta.version),
+            version: ResourceVersion::parse(&self.meta.version),
             renewed: self.renewed.map(micros),
         }
     }

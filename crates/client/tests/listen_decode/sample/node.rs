@@ -10,9 +10,11 @@ use proptest::prelude::*;
 use prost::Message;
 use taintward_client::decode::SeenNode;
 use taintward_core::fact::NodeFact;
-use taintward_core::health::{self, Condition, ConditionKind, Platform, Status, ZoneKey, ZoneLabels};
-use taintward_core::names::{NodeName, Uid, Version};
-use taintward_core::taint::{Effect, Taint};
+use taintward_core::identity::{NodeName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{
+    self, ConditionKind, ConditionStatus, NodeCondition, PlatformLabels, ZoneKey, ZoneLabels,
+};
+use taintward_core::taint::{Taint, TaintEffect};
 
 type SampleTaint = (String, Option<String>, String, Option<i64>);
 type SampleCondition = (String, String, Option<i64>);
@@ -131,14 +133,14 @@ impl SampleNode {
         self.meta.labels.get(key).map(String::as_str)
     }
 
-    fn health(&self) -> health::NodeFact {
+    fn health(&self) -> node_lifecycle::NodeHealthFact {
         let NodeFact { name, uid, version, created, taints, .. } = self.fact();
         let own = |key: &str| self.label(key).map(Box::from);
         let condition = |of: &SampleCondition| {
             let kind = ConditionKind::ALL.into_iter().find(|kind| kind.as_str() == of.0)?;
-            Some(Condition { kind, status: Status::new(&of.1), heartbeat: wall(of.2) })
+            Some(NodeCondition { kind, status: ConditionStatus::new(&of.1), heartbeat: wall(of.2) })
         };
-        health::NodeFact {
+        node_lifecycle::NodeHealthFact {
             name,
             uid,
             version,
@@ -153,7 +155,7 @@ impl SampleNode {
             unschedulable: self.unschedulable == Some(true),
             taints,
             conditions: self.conditions.iter().filter_map(condition).collect(),
-            platform: Platform {
+            platform: PlatformLabels {
                 os: own(LABELS[5]),
                 beta_os: own(LABELS[6]),
                 arch: own(LABELS[7]),
@@ -170,7 +172,7 @@ impl SampleNode {
         let taint = |of: &SampleTaint| Taint {
             key: of.0.as_str().into(),
             value: of.1.as_deref().unwrap_or_default().into(),
-            effect: Effect::new(&of.2),
+            effect: TaintEffect::new(&of.2),
             time_added: wall(of.3),
         };
         let needs = self.taints.iter().any(|of| of.2 == "NoExecute" && of.3.is_none());
@@ -180,7 +182,7 @@ impl SampleNode {
         NodeFact {
             name: NodeName::new(&self.meta.name),
             uid: Uid::new(&self.meta.uid),
-            version: Version::parse(&self.meta.version),
+            version: ResourceVersion::parse(&self.meta.version),
             created: wall(self.meta.created),
             taints: self.taints.iter().map(taint).collect(),
             taints_changed: wall(owning.filter_map(|(at, _, _)| *at).max().filter(|_| needs)),

@@ -10,7 +10,7 @@ const fn at(seconds: i64) -> Mono {
     Mono::from_secs(seconds)
 }
 
-const LEASES: Stream = Stream::Leases;
+const LEASES: WatchedKind = WatchedKind::Leases;
 
 struct Stage {
     health: watch::Sender<StreamHealth>,
@@ -44,8 +44,8 @@ impl Stage {
     }
 }
 
-const fn lost(since: Mono) -> Input {
-    Input::Lost { stream: LEASES, since }
+const fn lost(since: Mono) -> NodeLifecycleInput {
+    NodeLifecycleInput::StreamLost { stream: LEASES, since }
 }
 
 #[tokio::test(start_paused = true)]
@@ -61,7 +61,7 @@ async fn s7_a_list_that_fails_beside_the_watch_is_no_break() {
     assert_eq!(stage.eye.look(at(61)), [lost(at(1))], "a break of the watch is one");
 }
 
-const FOUND: Input = Input::Found { stream: LEASES };
+const FOUND: NodeLifecycleInput = NodeLifecycleInput::StreamRecovered { stream: LEASES };
 
 #[tokio::test(start_paused = true)]
 async fn s7_a_stream_that_broke_is_lost_since_the_last_word_from_it() {
@@ -120,10 +120,10 @@ fn s7_each_renewal_of_our_lease_is_a_proof_once() {
     let mut witness = Witness::new(Span::from_secs(10));
     assert_eq!(witness.look(&right), None);
     leadership.send_modify(|now| now.last_renew_ok = Some(at(5)));
-    assert_eq!(witness.look(&right), Some(Input::Witness { sent: at(5) }));
+    assert_eq!(witness.look(&right), Some(NodeLifecycleInput::OwnRequestSucceeded { sent: at(5) }));
     assert_eq!(witness.look(&right), None, "old news");
     leadership.send_modify(|now| now.last_renew_ok = Some(at(7)));
-    assert_eq!(witness.look(&right), Some(Input::Witness { sent: at(7) }));
+    assert_eq!(witness.look(&right), Some(NodeLifecycleInput::OwnRequestSucceeded { sent: at(7) }));
     assert_eq!(Witness::new(Span::from_secs(10)).look(&Right::Always), None);
 }
 
@@ -148,7 +148,7 @@ async fn s7_without_a_lease_we_ask_and_only_an_answer_is_a_proof() {
     witness.ask(&actor, at(1));
     assert!(witness.is_asking());
     let answer = witness.answer().await;
-    assert_eq!(witness.answered(answer), Some(Input::Witness { sent: at(1) }));
+    assert_eq!(witness.answered(answer), Some(NodeLifecycleInput::OwnRequestSucceeded { sent: at(1) }));
     assert_eq!(witness.ask_at(), Some(at(6)), "at half of what may pass");
     witness.ask(&actor, at(5));
     assert!(!witness.is_asking(), "too early");

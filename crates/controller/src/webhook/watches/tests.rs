@@ -2,7 +2,7 @@
 
 use super::*;
 use taintward_client::decode::Identity;
-use taintward_core::admission::review::Settings;
+use taintward_core::admission::review::ReviewSettings;
 use taintward_webhook::rules::{Rules, UntilReady};
 
 /// Listens to namespaces only; says what is missing, and which of these pods' namespaces are known.
@@ -40,7 +40,7 @@ impl World {
     }
 
     fn is_told(&self) -> bool {
-        let rules = Rules::new(Settings::default(), UntilReady::Allow, Arc::clone(&self.around));
+        let rules = Rules::new(ReviewSettings::default(), UntilReady::Allow, Arc::clone(&self.around));
         !rules.missing().contains(&"namespaces")
     }
 }

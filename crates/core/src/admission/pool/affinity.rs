@@ -4,17 +4,17 @@
 //! Goes out: the terms to have instead.
 //! Keeps:    the nodes that are asked for afterwards are those asked for before that also have the label of one of the
 //!           pools. Adding twice is adding once.
-//! Not here: which pools those are (`guard.rs`).
+//! Not here: which pools those are (`violations.rs`).
 
-use super::Pool;
-use crate::admission::selector::is_in;
+use super::DedicatedPool;
+use crate::admission::label_selector::is_in;
 use crate::scheduling::{NodeOperator, NodeRequirement, NodeTerm};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 /// What a node must have one of: pools that share a label's key make one requirement of several values.
-pub fn alternatives<'p>(pools: impl IntoIterator<Item = &'p Pool>) -> Vec<NodeRequirement> {
+pub fn alternatives<'p>(pools: impl IntoIterator<Item = &'p DedicatedPool>) -> Vec<NodeRequirement> {
     let mut values: BTreeMap<Box<str>, BTreeSet<Box<str>>> = BTreeMap::new();
     for pool in pools {
         let label = pool.label();

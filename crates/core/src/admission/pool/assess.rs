@@ -1,16 +1,16 @@
 //! # Assess: how each pool stands, beside the others and on the nodes there are
 //! Room:     who has what two want; nodes that no pool may take.
 //! Comes in: all pools; all nodes, if they are known.
-//! Goes out: an [`Assessment`] for each pool, in their order.
+//! Goes out: an [`PoolAssessment`] for each pool, in their order.
 //! Keeps:    the older pool is never worse off for a younger one. A pool never loses a node it has because of what
 //!           happens to other nodes. Some node stays open to everybody: the system's pods have to run somewhere.
-//! Not here: the edits (`node.rs`).
+//! Not here: the edits (`node_plan.rs`).
 
-use super::fault::{Finding, Reason, faults};
-use super::node::{NodeFacts, Plain};
-use super::record::Trust;
-use super::{Pool, is_control_plane, keeps_off};
-use crate::admission::words::few;
+use super::findings::{PoolFinding, Reason, faults};
+use super::node_plan::{NodeWithoutMarks, PoolNode};
+use super::node_record::RecordTrust;
+use super::{DedicatedPool, is_control_plane, keeps_off};
+use crate::admission::messages::few;
 use crate::taint::keys;
 use alloc::collections::BTreeSet;
 use alloc::format;
@@ -20,7 +20,7 @@ use alloc::vec::Vec;
 
 /// What a pool may do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Standing {
+pub enum PoolValidity {
     /// Everything.
     #[default]
     Applied,
@@ -30,7 +30,7 @@ pub enum Standing {
     Refused,
 }
 
-impl Standing {
+impl PoolValidity {
     /// `Applied`
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -43,63 +43,67 @@ impl Standing {
 
 /// How a pool stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Assessment {
+pub struct PoolAssessment {
     /// What it may do.
-    pub standing: Standing,
+    pub standing: PoolValidity,
     /// What its author should know.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<PoolFinding>,
 }
 
-impl Assessment {
-    fn say(&mut self, finding: Finding) {
+impl PoolAssessment {
+    fn say(&mut self, finding: PoolFinding) {
         if finding.reason.refuses() {
-            self.standing = Standing::Refused;
+            self.standing = PoolValidity::Refused;
         }
         self.findings.push(finding);
     }
 }
 
 /// How each pool stands. Without nodes, what depends on them is left out.
-pub fn assess(pools: &[Pool], nodes: Option<&[NodeFacts]>, trust: Trust) -> Vec<Assessment> {
-    let mut all = vec![Assessment::default(); pools.len()];
+pub fn assess(
+    pools: &[DedicatedPool],
+    nodes: Option<&[PoolNode]>,
+    trust: RecordTrust,
+) -> Vec<PoolAssessment> {
+    let mut all = vec![PoolAssessment::default(); pools.len()];
     let mut order: Vec<usize> = (0..pools.len()).filter(|&at| !pools[at].leaving).collect();
     order.sort_by_key(|&at| pools[at].rank());
     for (place, &at) in order.iter().enumerate() {
         faults(&pools[at]).into_iter().for_each(|finding| all[at].say(finding));
         for &older in &order[..place] {
-            if all[older].standing != Standing::Refused {
+            if all[older].standing != PoolValidity::Refused {
                 overlaps(&pools[at], &pools[older]).for_each(|finding| all[at].say(finding));
             }
         }
     }
     if let Some(nodes) = nodes {
-        Survey::new(pools, nodes, trust, &all).fill(&order, &mut all);
+        PoolSurvey::new(pools, nodes, trust, &all).fill(&order, &mut all);
     }
     all
 }
 
-fn overlaps(pool: &Pool, older: &Pool) -> impl Iterator<Item = Finding> {
+fn overlaps(pool: &DedicatedPool, older: &DedicatedPool) -> impl Iterator<Item = PoolFinding> {
     let name = &older.name;
     let taint = (pool.taint.key == older.taint.key && pool.taint.value == older.taint.value).then(|| {
         let message = format!(
             "pool {name} has the same taint, so the pods of each would be let onto the nodes of the other: write another \
              key or value"
         );
-        Finding::new(Reason::TaintOverlaps, message)
+        PoolFinding::new(Reason::TaintOverlaps, message)
     });
     let label = (pool.label() == older.label()).then(|| {
         let message = format!(
             "pool {name} has the same label, so the pods of each would be led to the nodes of the other: write another \
              key or value"
         );
-        Finding::new(Reason::LabelOverlaps, message)
+        PoolFinding::new(Reason::LabelOverlaps, message)
     });
     taint.into_iter().chain(label)
 }
 
 /// A node, and who has it.
-struct Spot<'n> {
-    plain: Plain<'n>,
+struct NodeOwnership<'n> {
+    plain: NodeWithoutMarks<'n>,
     /// Position of the pool that has it.
     taken: Option<usize>,
     /// Before anything is given out, nothing keeps pods off it.
@@ -107,50 +111,57 @@ struct Spot<'n> {
 }
 
 /// All nodes, while they are given out.
-struct Survey<'p> {
-    pools: &'p [Pool],
-    spots: Vec<Spot<'p>>,
+struct PoolSurvey<'p> {
+    pools: &'p [DedicatedPool],
+    spots: Vec<NodeOwnership<'p>>,
     /// How many nodes are open to everybody.
     open: usize,
 }
 
-impl<'p> Survey<'p> {
+impl<'p> PoolSurvey<'p> {
     /// Who has a node keeps it.
-    fn new(pools: &'p [Pool], nodes: &'p [NodeFacts], trust: Trust, all: &[Assessment]) -> Self {
-        let spot = |node: &'p NodeFacts| {
-            let plain = Plain::of(node, pools, trust);
+    fn new(
+        pools: &'p [DedicatedPool],
+        nodes: &'p [PoolNode],
+        trust: RecordTrust,
+        all: &[PoolAssessment],
+    ) -> Self {
+        let ownership = |node: &'p PoolNode| {
+            let plain = NodeWithoutMarks::of(node, pools, trust);
             let lasting = |key: &str| key == keys::CONTROL_PLANE || !keys::ALL.contains(&key);
             let open = !plain.taints.iter().any(|taint| keeps_off(&taint.effect) && lasting(&taint.key));
             let taken = plain.holder(pools);
-            let closes = |at: usize| all[at].standing == Standing::Refused || !pools[at].barrier().is_empty();
-            Spot { open: open && !taken.is_some_and(closes), plain, taken }
+            let closes =
+                |at: usize| all[at].standing == PoolValidity::Refused || !pools[at].barrier().is_empty();
+            NodeOwnership { open: open && !taken.is_some_and(closes), plain, taken }
         };
-        let spots: Vec<Spot<'p>> = nodes.iter().map(spot).collect();
-        let open = spots.iter().filter(|spot| spot.open).count();
+        let spots: Vec<NodeOwnership<'p>> = nodes.iter().map(ownership).collect();
+        let open = spots.iter().filter(|ownership| ownership.open).count();
         Self { pools, spots, open }
     }
 
-    fn fill(mut self, order: &[usize], all: &mut [Assessment]) {
+    fn fill(mut self, order: &[usize], all: &mut [PoolAssessment]) {
         for &at in order {
-            if all[at].standing != Standing::Refused {
+            if all[at].standing != PoolValidity::Refused {
                 self.give(at, &mut all[at]);
             }
         }
     }
 
-    fn give(&mut self, at: usize, assessment: &mut Assessment) {
+    fn give(&mut self, at: usize, assessment: &mut PoolAssessment) {
         let pool = &self.pools[at];
-        let asked = |spot: &Spot<'_>| pool.selects(spot.plain.name, &spot.plain.labels);
+        let asked =
+            |ownership: &NodeOwnership<'_>| pool.selects(ownership.plain.name, &ownership.plain.labels);
         let closes = !pool.barrier().is_empty();
-        let new = |spot: &Spot<'_>| spot.taken.is_none() && asked(spot);
-        let closed = self.spots.iter().filter(|spot| closes && new(spot) && spot.open).count();
+        let new = |ownership: &NodeOwnership<'_>| ownership.taken.is_none() && asked(ownership);
+        let closed = self.spots.iter().filter(|ownership| closes && new(ownership) && ownership.open).count();
         if closed > 0 && closed == self.open {
-            assessment.standing = Standing::Frozen;
-            assessment.say(Finding::new(Reason::LocksOutSystem, locks_out(&self.named(&new))));
+            assessment.standing = PoolValidity::Frozen;
+            assessment.say(PoolFinding::new(Reason::LocksOutSystem, locks_out(&self.named(&new))));
         } else {
-            for spot in &mut self.spots {
-                if new(spot) {
-                    spot.taken = Some(at);
+            for ownership in &mut self.spots {
+                if new(ownership) {
+                    ownership.taken = Some(at);
                 }
             }
             self.open -= closed;
@@ -158,20 +169,21 @@ impl<'p> Survey<'p> {
         self.tell(at, assessment, &asked);
     }
 
-    fn named<'s>(&'s self, which: &dyn Fn(&Spot<'p>) -> bool) -> Vec<&'s str> {
-        self.spots.iter().filter(|spot| which(spot)).map(|spot| spot.plain.name).collect()
+    fn named<'s>(&'s self, which: &dyn Fn(&NodeOwnership<'p>) -> bool) -> Vec<&'s str> {
+        self.spots.iter().filter(|ownership| which(ownership)).map(|ownership| ownership.plain.name).collect()
     }
 
     /// What its author should know about the nodes.
-    fn tell(&self, at: usize, assessment: &mut Assessment, asked: &dyn Fn(&Spot<'p>) -> bool) {
+    fn tell(&self, at: usize, assessment: &mut PoolAssessment, asked: &dyn Fn(&NodeOwnership<'p>) -> bool) {
         let pool = &self.pools[at];
         if self.named(asked).is_empty() {
             let message = "no node is asked for: label nodes so that the selector means them, or name them; until then \
                            its pods find no node of the pool";
-            assessment.say(Finding::new(Reason::SelectsNothing, message));
+            assessment.say(PoolFinding::new(Reason::SelectsNothing, message));
         }
-        let other = |spot: &Spot<'p>| spot.taken.filter(|&owner| asked(spot) && owner != at);
-        let others = self.named(&|spot| other(spot).is_some());
+        let other =
+            |ownership: &NodeOwnership<'p>| ownership.taken.filter(|&owner| asked(ownership) && owner != at);
+        let others = self.named(&|ownership| other(ownership).is_some());
         if !others.is_empty() {
             let owners: BTreeSet<&str> =
                 self.spots.iter().filter_map(other).map(|at| &*self.pools[at].name).collect();
@@ -180,31 +192,32 @@ impl<'p> Survey<'p> {
                 few(owners),
                 few(others)
             );
-            assessment.say(Finding::new(Reason::NodesOverlap, message));
+            assessment.say(PoolFinding::new(Reason::NodesOverlap, message));
         }
-        let control = self.named(&|spot| {
-            is_control_plane(&spot.plain.labels) && pool.names_or_matches(spot.plain.name, &spot.plain.labels)
+        let control = self.named(&|ownership| {
+            is_control_plane(&ownership.plain.labels)
+                && pool.names_or_matches(ownership.plain.name, &ownership.plain.labels)
         });
         if !control.is_empty() {
             let message = format!(
                 "these nodes carry the control plane and are left out: {}; ask for others",
                 few(control)
             );
-            assessment.say(Finding::new(Reason::ControlPlaneNodes, message));
+            assessment.say(PoolFinding::new(Reason::ControlPlaneNodes, message));
         }
         self.tell_conflicts(at, assessment);
     }
 
-    fn tell_conflicts(&self, at: usize, assessment: &mut Assessment) {
+    fn tell_conflicts(&self, at: usize, assessment: &mut PoolAssessment) {
         let pool = &self.pools[at];
-        let mine = self.spots.iter().filter(|spot| spot.taken == Some(at));
-        let conflicts: Vec<_> = mine.filter_map(|spot| spot.plain.conflict(at, pool)).collect();
+        let mine = self.spots.iter().filter(|ownership| ownership.taken == Some(at));
+        let conflicts: Vec<_> = mine.filter_map(|ownership| ownership.plain.conflict(at, pool)).collect();
         if let Some(first) = conflicts.first() {
             let more = match conflicts.len() - 1 {
                 0 => String::new(),
                 more => format!(" (and {more} more nodes)"),
             };
-            assessment.say(Finding::new(Reason::NodeConflict, format!("{}{more}", first.message)));
+            assessment.say(PoolFinding::new(Reason::NodeConflict, format!("{}{more}", first.message)));
         }
     }
 }

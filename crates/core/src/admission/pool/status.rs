@@ -6,17 +6,17 @@
 //!           as an offender where pods of others are refused, and is never evicted.
 //! Not here: findings about the pool itself (`assess.rs`).
 
-use super::assess::Standing;
-use super::belongs::{Belongs, Exempt, Exemptions, Who, belongs, is_of_system};
-use super::node::{NodeFacts, reconcile};
-use super::record::{Mark, Record, Trust};
-use super::{DaemonSets, Placement, Pool};
-use crate::admission::request::Identity;
-use crate::admission::words::{text_of, toleration_of};
-use crate::matching::{Match, NumericOperators, tolerates};
-use crate::names::{NodeName, PodName, Uid};
+use super::assess::PoolValidity;
+use super::membership::{Membership, PodOwner, PoolExemption, PoolExemptions, is_of_system, membership};
+use super::node_plan::{PoolNode, reconcile};
+use super::node_record::{AppliedMark, NodeRecordAnnotation, RecordTrust};
+use super::{DaemonSetPolicy, DedicatedPool, PoolPlacement};
+use crate::admission::messages::{text_of, toleration_of};
+use crate::admission::request::PodIdentity;
+use crate::identity::{NodeName, PodName, Uid};
 use crate::scheduling::Labels;
 use crate::toleration::Toleration;
+use crate::toleration_matching::{NumericOperators, TolerationMatch, tolerates};
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -32,13 +32,13 @@ const EVICTED_MOST: usize = 1_000;
 
 /// A pod that has a node and is not over.
 #[derive(Clone, Copy, Debug)]
-pub struct Resident<'r> {
+pub struct PodOnNode<'r> {
     /// Which incarnation.
     pub uid: &'r Uid,
     /// Namespace and name.
     pub name: &'r PodName,
     /// Whose it is.
-    pub identity: &'r Identity,
+    pub identity: &'r PodIdentity,
     /// The labels of its namespace, if they are known.
     pub namespace: Option<&'r Labels>,
     /// Its node.
@@ -51,7 +51,7 @@ pub struct Resident<'r> {
 
 /// A pod on the pool's nodes that is not one of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedPod {
     /// Namespace and name.
     pub pod: PodName,
     /// Its node.
@@ -62,7 +62,7 @@ pub struct Named {
 
 /// A pod to be evicted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Trespasser {
+pub struct UnauthorizedPod {
     /// Which incarnation.
     pub uid: Uid,
     /// Namespace and name.
@@ -75,7 +75,7 @@ pub struct Trespasser {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PoolStatus {
     /// What it may do: the admission policy keeps pods out for pools that are not refused.
-    pub standing: Standing,
+    pub standing: PoolValidity,
     /// The names of its nodes and of those it takes next, in order: the admission policy refuses pods of others that
     /// name one. Whoever counts fills it in.
     pub members: Vec<Box<str>>,
@@ -85,31 +85,31 @@ pub struct PoolStatus {
     pub conflicts: u32,
     /// Its own pods on its nodes.
     pub pods: u32,
-    /// Its own pods on other nodes, where they should not be ([`Placement::Exclusive`]): they were there before.
+    /// Its own pods on other nodes, where they should not be ([`PoolPlacement::Exclusive`]): they were there before.
     pub elsewhere: u32,
     /// Pods on its nodes that are exempt.
     pub exempt: u32,
     /// The first of them: those outside of kube-system before the others, by node and name.
-    pub exempted: Vec<Named>,
+    pub exempt_pods: Vec<NamedPod>,
     /// Pods on its nodes of which it cannot be told whose they are: who made them is forgotten, or their namespace is
     /// not known.
     pub unknown: u32,
     /// Pods of others on its nodes; where such pods are refused, those of which it cannot be told are among them.
     pub offenders: u32,
     /// The first of them, by node and name.
-    pub named: Vec<Named>,
+    pub offending_pods: Vec<NamedPod>,
     /// Pods that are certainly of others and to be evicted: as many as are dealt with at once.
-    pub evicted: Vec<Trespasser>,
+    pub evicted: Vec<UnauthorizedPod>,
 }
 
 /// How each pool is doing.
 pub fn status(
-    pools: &[Pool],
-    standing: &[Standing],
-    nodes: &[&NodeFacts],
-    mut residents: Vec<Resident<'_>>,
-    exemptions: &Exemptions,
-    trust: Trust,
+    pools: &[DedicatedPool],
+    standing: &[PoolValidity],
+    nodes: &[&PoolNode],
+    mut residents: Vec<PodOnNode<'_>>,
+    exemptions: &PoolExemptions,
+    trust: RecordTrust,
 ) -> Vec<PoolStatus> {
     let standing_of = |at: usize| standing.get(at).copied().unwrap_or_default();
     let new = |at| PoolStatus { standing: standing_of(at), ..PoolStatus::default() };
@@ -137,60 +137,74 @@ pub fn status(
     }
     for status in &mut all {
         // The system's come last; else the order is that of nodes and names.
-        status.exempted.sort_by_key(|one| is_of_system(one.pod.namespace()));
-        status.exempted.truncate(NAMED_MOST);
+        status.exempt_pods.sort_by_key(|one| is_of_system(one.pod.namespace()));
+        status.exempt_pods.truncate(NAMED_MOST);
     }
     all
 }
 
 /// Whether a pod on a node of the pool is certainly of others and neither exempt nor welcome.
-pub fn is_trespasser(pool: &Pool, resident: &Resident<'_>, exemptions: &Exemptions) -> bool {
-    exemption(pool, resident, exemptions).is_none() && whose(pool, resident) == Belongs::No
+pub fn is_trespasser(pool: &DedicatedPool, resident: &PodOnNode<'_>, exemptions: &PoolExemptions) -> bool {
+    exemption(pool, resident, exemptions).is_none() && whose(pool, resident) == Membership::No
 }
 
 /// Why a pod may be on a node of the pool, whosever it is.
-fn exemption(pool: &Pool, resident: &Resident<'_>, exemptions: &Exemptions) -> Option<Exempt> {
-    let allowed = |exempt: &Exempt| *exempt != Exempt::DaemonSet || pool.daemon_sets == DaemonSets::Allow;
+fn exemption(
+    pool: &DedicatedPool,
+    resident: &PodOnNode<'_>,
+    exemptions: &PoolExemptions,
+) -> Option<PoolExemption> {
+    let allowed = |exempt: &PoolExemption| {
+        *exempt != PoolExemption::DaemonSet || pool.daemon_sets == DaemonSetPolicy::Allow
+    };
     exemptions.as_claimed(resident.identity).filter(allowed)
 }
 
-fn whose(pool: &Pool, resident: &Resident<'_>) -> Belongs {
-    let Resident { identity, namespace, .. } = *resident;
-    belongs(pool, Who { identity, namespace, requester: None, made_for: &identity.made_for, operation: None })
+fn whose(pool: &DedicatedPool, resident: &PodOnNode<'_>) -> Membership {
+    let PodOnNode { identity, namespace, .. } = *resident;
+    membership(
+        pool,
+        PodOwner { identity, namespace, requester: None, made_for: &identity.made_for, operation: None },
+    )
 }
 
-fn count_on_node(pool: &Pool, resident: &Resident<'_>, exempt: Option<Exempt>, status: &mut PoolStatus) {
-    let named = |message| Named { pod: resident.name.clone(), node: resident.node.into(), message };
+fn count_on_node(
+    pool: &DedicatedPool,
+    resident: &PodOnNode<'_>,
+    exempt: Option<PoolExemption>,
+    status: &mut PoolStatus,
+) {
+    let named = |message| NamedPod { pod: resident.name.clone(), node: resident.node.into(), message };
     if let Some(exempt) = exempt {
         status.exempt += 1;
         // Of the system's there may be one on each node: they take no room from others.
         let of_system = is_of_system(resident.name.namespace());
-        let alike = status.exempted.iter().filter(|one| is_of_system(one.pod.namespace()) == of_system);
+        let alike = status.exempt_pods.iter().filter(|one| is_of_system(one.pod.namespace()) == of_system);
         if alike.count() < NAMED_MOST {
-            status.exempted.push(named(exempt.sentence().to_owned()));
+            status.exempt_pods.push(named(exempt.sentence().to_owned()));
         }
         return;
     }
-    let belongs = whose(pool, resident);
-    match belongs {
-        Belongs::Yes => status.pods += 1,
-        Belongs::Unknown => status.unknown += 1,
-        Belongs::No
+    let membership = whose(pool, resident);
+    match membership {
+        Membership::Yes => status.pods += 1,
+        Membership::Unknown => status.unknown += 1,
+        Membership::No
             if pool.evicts()
                 && !resident.leaving
-                && status.standing != Standing::Refused
+                && status.standing != PoolValidity::Refused
                 && status.evicted.len() < EVICTED_MOST =>
         {
             let (uid, pod) = (resident.uid.clone(), resident.name.clone());
-            status.evicted.push(Trespasser { uid, pod, node: NodeName::new(resident.node) });
+            status.evicted.push(UnauthorizedPod { uid, pod, node: NodeName::new(resident.node) });
         }
-        Belongs::No => {}
+        Membership::No => {}
     }
-    if belongs == Belongs::No || (belongs == Belongs::Unknown && pool.keeps_out()) {
+    if membership == Membership::No || (membership == Membership::Unknown && pool.keeps_out()) {
         status.offenders += 1;
-        if status.named.len() < NAMED_MOST {
-            let message = if belongs == Belongs::No { how(pool, resident) } else { UNKNOWN.to_owned() };
-            status.named.push(named(message));
+        if status.offending_pods.len() < NAMED_MOST {
+            let message = if membership == Membership::No { how(pool, resident) } else { UNKNOWN.to_owned() };
+            status.offending_pods.push(named(message));
         }
     }
 }
@@ -199,9 +213,9 @@ fn count_on_node(pool: &Pool, resident: &Resident<'_>, exempt: Option<Exempt>, s
 const UNKNOWN: &str = "it is not known whether one of the pool's users made it: it is older than the pool, or the webhook \
                        was away; make it anew";
 
-fn how(pool: &Pool, resident: &Resident<'_>) -> String {
+fn how(pool: &DedicatedPool, resident: &PodOnNode<'_>) -> String {
     let let_in = |one: &Toleration| {
-        pool.barrier().iter().any(|taint| tolerates(one, taint, NumericOperators::On) == Match::Yes)
+        pool.barrier().iter().any(|taint| tolerates(one, taint, NumericOperators::On) == TolerationMatch::Yes)
     };
     match resident.tolerations.iter().position(let_in) {
         Some(at) => {
@@ -215,10 +229,17 @@ fn how(pool: &Pool, resident: &Resident<'_>) -> String {
 }
 
 /// Counts a pod for each exclusive pool it has to stay in and does not: being in one of several is enough.
-fn count_elsewhere(pools: &[Pool], resident: &Resident<'_>, place: Option<usize>, all: &mut [PoolStatus]) {
+fn count_elsewhere(
+    pools: &[DedicatedPool],
+    resident: &PodOnNode<'_>,
+    place: Option<usize>,
+    all: &mut [PoolStatus],
+) {
     let has_to = |at: &usize| {
         let pool = &pools[*at];
-        !pool.leaving && pool.placement == Placement::Exclusive && whose(pool, resident) == Belongs::Yes
+        !pool.leaving
+            && pool.placement == PoolPlacement::Exclusive
+            && whose(pool, resident) == Membership::Yes
     };
     let homes: Vec<usize> = (0..pools.len()).filter(has_to).collect();
     if !place.is_some_and(|place| homes.contains(&place)) {
@@ -226,14 +247,14 @@ fn count_elsewhere(pools: &[Pool], resident: &Resident<'_>, place: Option<usize>
     }
 }
 
-/// What a pool's status has to remember, for [`Pool::past`]: what it stands for, and what it stood for and is still on
+/// What a pool's status has to remember, for [`DedicatedPool::past`]: what it stands for, and what it stood for and is still on
 /// nodes in its name; the same in the name of another pool is that one's to remember. To be written before a node is touched; a pool that is being deleted may go when this is empty.
-pub fn remembered(pool: &Pool, nodes: &[NodeFacts]) -> Vec<Mark> {
+pub fn remembered(pool: &DedicatedPool, nodes: &[PoolNode]) -> Vec<AppliedMark> {
     let mut marks = if pool.leaving { Vec::new() } else { pool.marks() };
-    let records = nodes.iter().filter_map(|node| node.record.as_deref()).map(Record::parse);
+    let records = nodes.iter().filter_map(|node| node.record.as_deref()).map(NodeRecordAnnotation::parse);
     let own = records.filter(|record| record.pool == pool.name);
-    let out: Vec<Mark> = own.flat_map(|record| record.marks).collect();
-    let stood = pool.past.iter().cloned().chain(pool.marks());
+    let out: Vec<AppliedMark> = own.flat_map(|record| record.marks).collect();
+    let stood = pool.applied_marks.iter().cloned().chain(pool.marks());
     for mark in stood {
         if out.contains(&mark) && !marks.contains(&mark) {
             marks.push(mark);

@@ -1,9 +1,9 @@
 //! AD-10: what is covered is found without comparing everything with everything, and is the same.
 
-use crate::admission::covers::{Covers, is_superset};
-use crate::admission::restriction::merge;
-use crate::taint::Effect;
-use crate::toleration::{Operator, Toleration};
+use crate::admission::pod_toleration_restriction::merge;
+use crate::admission::toleration_coverage::{TolerationCoverage, is_superset};
+use crate::taint::TaintEffect;
+use crate::toleration::{Toleration, TolerationOperator};
 use alloc::format;
 use alloc::vec::Vec;
 use proptest::collection::vec as vec_of;
@@ -36,9 +36,9 @@ fn toleration() -> impl Strategy<Value = Toleration> {
     )
         .prop_map(|(key, operator, value, effect, seconds)| Toleration {
             key: key.into(),
-            operator: Operator::new(operator),
+            operator: TolerationOperator::new(operator),
             value: value.into(),
-            effect: effect.map(Effect::new),
+            effect: effect.map(TaintEffect::new),
             seconds,
         })
 }
@@ -58,15 +58,22 @@ fn ad_10_hostile_lists_cost_no_square() {
     const MANY: i64 = 20_000;
     /// Two of a shelf; a key or every key; an effect or every effect; a value or every value.
     const COMPARED_MOST: usize = 12;
-    let no_execute = || Some(Effect::NoExecute);
-    let build = |make: &dyn Fn(i64) -> (i64, &'static str, Option<Effect>, Option<i64>)| -> Vec<Toleration> {
-        let one = |number| {
-            let (value, operator, effect, seconds) = make(number);
-            let value = format!("v{value}").into();
-            Toleration { key: "k".into(), operator: Operator::new(operator), value, effect, seconds }
+    let no_execute = || Some(TaintEffect::NoExecute);
+    let build =
+        |make: &dyn Fn(i64) -> (i64, &'static str, Option<TaintEffect>, Option<i64>)| -> Vec<Toleration> {
+            let one = |number| {
+                let (value, operator, effect, seconds) = make(number);
+                let value = format!("v{value}").into();
+                Toleration {
+                    key: "k".into(),
+                    operator: TolerationOperator::new(operator),
+                    value,
+                    effect,
+                    seconds,
+                }
+            };
+            (0..MANY).map(one).collect()
         };
-        (0..MANY).map(one).collect()
-    };
     for (left, list) in [
         // Ever longer: only the last is left. Ever shorter: only the first.
         (1, build(&|number| (0, "Exists", no_execute(), Some(number)))),
@@ -78,9 +85,14 @@ fn ad_10_hostile_lists_cost_no_square() {
         (20_000, build(&|number| (0, "", no_execute(), Some(number)))),
         (20_000, build(&|number| (0, "Gt", None, Some(number)))),
         // Half of them have a cover of every effect at the end.
-        (1, build(&|number| (0, "Exists", (number < MANY / 2).then_some(Effect::NoSchedule), Some(number)))),
+        (
+            1,
+            build(&|number| {
+                (0, "Exists", (number < MANY / 2).then_some(TaintEffect::NoSchedule), Some(number))
+            }),
+        ),
     ] {
-        let covers: Covers<'_> = list.iter().collect();
+        let covers: TolerationCoverage<'_> = list.iter().collect();
         let most = list.iter().map(|one| covers.candidates(one).count()).max();
         assert!(most.is_some_and(|most| most <= COMPARED_MOST), "{most:?} for {:?}", list[1]);
         assert_eq!(merge(&list, &list).len(), left, "{:?}", list[1]);

@@ -4,7 +4,7 @@ use super::guard::{asked, bearing, judged, requester};
 use super::pools::{labels, pool};
 use crate::admission::pool::*;
 use crate::admission::request::*;
-use crate::fact::Owner;
+use crate::fact::PodOwnerKind;
 use crate::scheduling::{NodeOperator, NodeRequirement, NodeTerm};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,31 +12,35 @@ use alloc::vec::Vec;
 #[test]
 fn a_pod_that_names_a_node_of_the_pool_needs_no_toleration_to_get_there() {
     let one = pool("a", 1);
-    let request = asked(PodAsked { node: Some("n1".into()), ..PodAsked::default() }, None);
-    let told = judged(&one, &request, NodePool::Pool("a"));
+    let request = asked(AdmittedPod { node: Some("n1".into()), ..AdmittedPod::default() }, None);
+    let told = judged(&one, &request, NodePoolMembership::Pool("a"));
     assert!(told[0].message.contains("spec.nodeName puts this pod on n1"), "{told:?}");
-    assert_eq!(judged(&one, &request, NodePool::Pool("b")), []);
-    assert_eq!(judged(&one, &request, NodePool::Nobody), []);
+    assert_eq!(judged(&one, &request, NodePoolMembership::Pool("b")), []);
+    assert_eq!(judged(&one, &request, NodePoolMembership::None), []);
     // What it bears matters only where the scheduler chooses.
-    let bearing = asked(PodAsked { node: Some("n1".into()), ..bearing("- Exists") }, None);
-    assert_eq!(judged(&one, &bearing, NodePool::Nobody), []);
-    let own = trespass(&[one], &request, NodePool::Pool("a"), Some(&labels("team=a"))).0;
+    let bearing = asked(AdmittedPod { node: Some("n1".into()), ..bearing("- Exists") }, None);
+    assert_eq!(judged(&one, &bearing, NodePoolMembership::None), []);
+    let own = violation(&[one], &request, NodePoolMembership::Pool("a"), Some(&labels("team=a"))).0;
     assert_eq!(own, []);
 }
 
 #[test]
 fn a_node_that_is_not_known_may_become_one_of_the_pools() {
     let one = pool("a", 1);
-    let request = asked(PodAsked { node: Some("n9".into()), ..PodAsked::default() }, None);
-    let told = judged(&one, &request, NodePool::Unknown);
-    assert_eq!(told[0].entry, Entry::UnknownNode);
+    let request = asked(AdmittedPod { node: Some("n9".into()), ..AdmittedPod::default() }, None);
+    let told = judged(&one, &request, NodePoolMembership::Unknown);
+    assert_eq!(told[0].entry, PoolEntry::UnknownNode);
     assert!(told[0].message.contains("node n9, which is not known"), "{told:?}");
     // It would be another pool's as well as its own.
-    let (own, _) =
-        trespass(&[pool("b", 2), one.clone()], &request, NodePool::Unknown, Some(&labels("team=a")));
+    let (own, _) = violation(
+        &[pool("b", 2), one.clone()],
+        &request,
+        NodePoolMembership::Unknown,
+        Some(&labels("team=a")),
+    );
     assert_eq!(own.len(), 1);
-    let warn = Pool { enforcement: Enforcement::Warn, ..one };
-    assert_eq!(judged(&warn, &request, NodePool::Unknown), []);
+    let warn = DedicatedPool { enforcement: PoolEnforcement::Warn, ..one };
+    assert_eq!(judged(&warn, &request, NodePoolMembership::Unknown), []);
 }
 
 #[test]
@@ -51,30 +55,30 @@ fn a_daemon_is_judged_by_the_node_it_was_made_for() {
         NodeTerm { expressions: Vec::new(), fields: vec![named] }
     };
     let daemon = |text: &str, terms: Vec<NodeTerm>| {
-        let mut request = asked(PodAsked { required: Some(terms), ..bearing(text) }, None);
-        request.pod.identity.owner = Owner::DaemonSet;
+        let mut request = asked(AdmittedPod { required: Some(terms), ..bearing(text) }, None);
+        request.pod.identity.owner = PodOwnerKind::DaemonSet;
         request.requester = Some(requester("system:serviceaccount:kube-system:daemon-set-controller", &[]));
         request
     };
     let made = daemon("- Exists", vec![pin("n1"), pin("n1")]);
     assert_eq!(made.destination(), Some("n1"));
-    let told = judged(&one, &made, NodePool::Pool("a"));
+    let told = judged(&one, &made, NodePoolMembership::Pool("a"));
     assert!(told[0].message.contains("this pod of a DaemonSet is for n1"), "{told:?}");
-    assert_eq!(judged(&one, &made, NodePool::Nobody), []);
-    assert_eq!(judged(&one, &made, NodePool::Unknown)[0].entry, Entry::UnknownNode);
-    let allows = Pool { daemon_sets: DaemonSets::Allow, ..one.clone() };
-    assert_eq!(judged(&allows, &made, NodePool::Pool("a")), []);
+    assert_eq!(judged(&one, &made, NodePoolMembership::None), []);
+    assert_eq!(judged(&one, &made, NodePoolMembership::Unknown)[0].entry, PoolEntry::UnknownNode);
+    let allows = DedicatedPool { daemon_sets: DaemonSetPolicy::Allow, ..one.clone() };
+    assert_eq!(judged(&allows, &made, NodePoolMembership::Pool("a")), []);
     // Without a toleration it does not get there.
     let plain = daemon("node.kubernetes.io/not-ready Exists - NoExecute", vec![pin("n1")]);
-    assert_eq!(judged(&one, &plain, NodePool::Pool("a")), []);
-    assert_eq!(judged(&one, &plain, NodePool::Unknown), []);
+    assert_eq!(judged(&one, &plain, NodePoolMembership::Pool("a")), []);
+    assert_eq!(judged(&one, &plain, NodePoolMembership::Unknown), []);
     // Where it may go elsewhere, or somebody else writes the same, its tolerations decide.
     for terms in [vec![], vec![pin("n1"), pin("n2")], vec![NodeTerm::default()]] {
         let request = daemon("- Exists", terms);
         assert_eq!(request.destination(), None);
-        assert_eq!(judged(&one, &request, NodePool::Nobody).len(), 1);
+        assert_eq!(judged(&one, &request, NodePoolMembership::None).len(), 1);
     }
     let forged = PodRequest { requester: Some(requester("bob", &[])), ..made };
-    assert_eq!(judged(&one, &forged, NodePool::Nobody).len(), 1);
-    assert_eq!(judged(&allows, &forged, NodePool::Nobody).len(), 1);
+    assert_eq!(judged(&one, &forged, NodePoolMembership::None).len(), 1);
+    assert_eq!(judged(&allows, &forged, NodePoolMembership::None).len(), 1);
 }

@@ -2,29 +2,34 @@
 
 use super::pools::{labels, node, pool};
 use crate::admission::pool::*;
-use crate::admission::request::Identity;
-use crate::fact::Owner;
-use crate::names::{NodeName, PodName, Uid};
+use crate::admission::request::PodIdentity;
+use crate::fact::PodOwnerKind;
+use crate::identity::{NodeName, PodName, Uid};
 use crate::scheduling::Labels;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-fn of(namespace: &str) -> Identity {
-    Identity { namespace: namespace.into(), ..Identity::default() }
+fn of(namespace: &str) -> PodIdentity {
+    PodIdentity { namespace: namespace.into(), ..PodIdentity::default() }
 }
 
-fn on(node: &str, name: &str, identity: Identity) -> ResidentFact {
+fn on(node: &str, name: &str, identity: PodIdentity) -> PodOnNodeFact {
     let (uid, tolerations) = (Uid::new(name), super::tolerations("- Exists"));
     let name = PodName::new(&identity.namespace, name);
-    ResidentFact { uid, name, identity, node: NodeName::new(node), tolerations, leaving: false }
+    PodOnNodeFact { uid, name, identity, node: NodeName::new(node), tolerations, leaving: false }
 }
 
 /// How a pool with one node, `n1`, is doing. The namespace `home` is its own, `lost` is not known.
-fn told(pool: &Pool, standing: Standing, pods: &[ResidentFact], exemptions: &Exemptions) -> PoolStatus {
+fn told(
+    pool: &DedicatedPool,
+    standing: PoolValidity,
+    pods: &[PodOnNodeFact],
+    exemptions: &PoolExemptions,
+) -> PoolStatus {
     let (home, other) = (labels("team=a"), Labels::default());
-    let residents = pods.iter().map(|pod| Resident {
+    let residents = pods.iter().map(|pod| PodOnNode {
         uid: &pod.uid,
         name: &pod.name,
         identity: &pod.identity,
@@ -37,11 +42,11 @@ fn told(pool: &Pool, standing: Standing, pods: &[ResidentFact], exemptions: &Exe
         tolerations: &pod.tolerations,
         leaving: pod.leaving,
     });
-    let residents: Vec<Resident<'_>> = residents.collect();
+    let residents: Vec<PodOnNode<'_>> = residents.collect();
     let mut taken = node("n1", "pool=a dedicated=a", "dedicated=a:NoSchedule");
     taken.record = Some("a taint:dedicated=a:NoSchedule label:dedicated=a".into());
     let free = node("free", "", "");
-    let holds = standing != Standing::Refused && !pool.leaving;
+    let holds = standing != PoolValidity::Refused && !pool.leaving;
     for one in residents.iter().filter(|one| one.node == "n1" && holds) {
         let all = status(
             core::slice::from_ref(pool),
@@ -49,25 +54,32 @@ fn told(pool: &Pool, standing: Standing, pods: &[ResidentFact], exemptions: &Exe
             &[&taken, &free],
             vec![*one],
             exemptions,
-            Trust::Pools,
+            RecordTrust::Pools,
         );
         assert_eq!(is_trespasser(pool, one, exemptions), all[0].offenders > all[0].unknown, "{one:?}");
     }
-    status(core::slice::from_ref(pool), &[standing], &[&taken, &free], residents, exemptions, Trust::Pools)
-        .remove(0)
+    status(
+        core::slice::from_ref(pool),
+        &[standing],
+        &[&taken, &free],
+        residents,
+        exemptions,
+        RecordTrust::Pools,
+    )
+    .remove(0)
 }
 
 fn evicted(status: &PoolStatus) -> Vec<&str> {
     status.evicted.iter().map(|one| one.pod.name()).collect()
 }
 
-fn everybody() -> Vec<ResidentFact> {
-    let daemon = Identity { owner: Owner::DaemonSet, ..of("shop") };
-    let mirror = Identity { mirror: true, ..of("shop") };
+fn everybody() -> Vec<PodOnNodeFact> {
+    let daemon = PodIdentity { owner: PodOwnerKind::DaemonSet, ..of("shop") };
+    let mirror = PodIdentity { mirror: true, ..of("shop") };
     vec![
         on("n1", "own", of("home")),
         on("n1", "stranger", of("shop")),
-        ResidentFact { leaving: true, ..on("n1", "leaving", of("shop")) },
+        PodOnNodeFact { leaving: true, ..on("n1", "leaving", of("shop")) },
         on("free", "elsewhere", of("shop")),
         on("n1", "lost", of("lost")),
         on("n1", "system", of("kube-system")),
@@ -79,56 +91,61 @@ fn everybody() -> Vec<ResidentFact> {
 
 #[test]
 fn only_what_is_certainly_of_others_is_evicted() {
-    let exemptions = Exemptions::beside(["monitoring"]);
-    for enforcement in [Enforcement::Deny, Enforcement::Warn, Enforcement::Off] {
-        let pool = Pool { enforcement, ..pool("a", 1) };
-        let told = told(&pool, Standing::Applied, &everybody(), &exemptions);
+    let exemptions = PoolExemptions::beside(["monitoring"]);
+    for enforcement in [PoolEnforcement::Deny, PoolEnforcement::Warn, PoolEnforcement::Off] {
+        let pool = DedicatedPool { enforcement, ..pool("a", 1) };
+        let told = told(&pool, PoolValidity::Applied, &everybody(), &exemptions);
         assert_eq!(told.evicted, [], "{enforcement:?}");
         // Who cannot be told is one of the others only where these are refused.
-        let expected = if enforcement == Enforcement::Deny { 4 } else { 3 };
+        let expected = if enforcement == PoolEnforcement::Deny { 4 } else { 3 };
         assert_eq!((told.offenders, told.unknown), (expected, 1), "{enforcement:?}");
     }
-    let evicts = Pool { enforcement: Enforcement::Evict, ..pool("a", 1) };
-    let told_of = |pool: &Pool, standing| told(pool, standing, &everybody(), &exemptions);
-    let applied = told_of(&evicts, Standing::Applied);
+    let evicts = DedicatedPool { enforcement: PoolEnforcement::Evict, ..pool("a", 1) };
+    let told_of = |pool: &DedicatedPool, standing| told(pool, standing, &everybody(), &exemptions);
+    let applied = told_of(&evicts, PoolValidity::Applied);
     assert_eq!(evicted(&applied), ["daemon", "stranger"]);
     assert_eq!((applied.offenders, applied.unknown, applied.exempt, applied.pods), (4, 1, 3, 1));
-    assert_eq!(evicted(&told_of(&evicts, Standing::Frozen)), ["daemon", "stranger"]);
-    assert!(told_of(&evicts, Standing::Refused).evicted.is_empty(), "its rules do not hold");
-    let leaving = Pool { leaving: true, ..evicts.clone() };
-    assert!(told_of(&leaving, Standing::Applied).evicted.is_empty());
-    let daemons = Pool { daemon_sets: DaemonSets::Allow, ..evicts };
-    assert_eq!(evicted(&told_of(&daemons, Standing::Applied)), ["stranger"]);
+    assert_eq!(evicted(&told_of(&evicts, PoolValidity::Frozen)), ["daemon", "stranger"]);
+    assert!(told_of(&evicts, PoolValidity::Refused).evicted.is_empty(), "its rules do not hold");
+    let leaving = DedicatedPool { leaving: true, ..evicts.clone() };
+    assert!(told_of(&leaving, PoolValidity::Applied).evicted.is_empty());
+    let daemons = DedicatedPool { daemon_sets: DaemonSetPolicy::Allow, ..evicts };
+    assert_eq!(evicted(&told_of(&daemons, PoolValidity::Applied)), ["stranger"]);
 }
 
 #[test]
 fn what_its_users_made_stays_and_what_they_may_have_made_too() {
-    let users = Users { users: ["ann".into()].into(), ..Users::default() };
-    let by_user = Pool { uid: "u-1".into(), users, enforcement: Enforcement::Evict, ..pool("a", 1) };
-    let made = Identity { made_for: "u-0,u-1".into(), ..of("shop") };
+    let users = PoolUsers { users: ["ann".into()].into(), ..PoolUsers::default() };
+    let by_user =
+        DedicatedPool { uid: "u-1".into(), users, enforcement: PoolEnforcement::Evict, ..pool("a", 1) };
+    let made = PodIdentity { made_for: "u-0,u-1".into(), ..of("shop") };
     let pods = [on("n1", "made", made), on("n1", "forgotten", of("shop"))];
-    let told = told(&by_user, Standing::Applied, &pods, &Exemptions::default());
+    let told = told(&by_user, PoolValidity::Applied, &pods, &PoolExemptions::default());
     assert_eq!((told.pods, told.unknown, told.offenders), (1, 1, 1));
     assert_eq!(told.evicted, [], "it may be one of ann's");
-    assert!(told.named[0].message.contains("not known whether"), "{:?}", told.named);
+    assert!(told.offending_pods[0].message.contains("not known whether"), "{:?}", told.offending_pods);
 }
 
 #[test]
 fn lists_are_short_and_the_systems_pods_come_last() {
-    let evicts = Pool { enforcement: Enforcement::Evict, daemon_sets: DaemonSets::Allow, ..pool("a", 1) };
+    let evicts = DedicatedPool {
+        enforcement: PoolEnforcement::Evict,
+        daemon_sets: DaemonSetPolicy::Allow,
+        ..pool("a", 1)
+    };
     let many = |namespace: &'static str, count: usize| {
         (0..count).map(move |at| on("n1", &format!("{namespace}-{at:03}"), of(namespace)))
     };
-    let pods: Vec<ResidentFact> =
+    let pods: Vec<PodOnNodeFact> =
         many("kube-system", 30).chain(many("monitoring", 4)).chain(many("shop", 50)).collect();
-    let told = told(&evicts, Standing::Applied, &pods, &Exemptions::beside(["monitoring"]));
+    let told = told(&evicts, PoolValidity::Applied, &pods, &PoolExemptions::beside(["monitoring"]));
     assert_eq!((told.exempt, told.offenders), (34, 50));
-    let named: Vec<String> = told.exempted.iter().map(|one| one.pod.name().into()).collect();
+    let named: Vec<String> = told.exempt_pods.iter().map(|one| one.pod.name().into()).collect();
     assert_eq!(named.len(), NAMED_MOST);
     assert_eq!(
         named[..5],
         ["monitoring-000", "monitoring-001", "monitoring-002", "monitoring-003", "kube-system-000"]
     );
-    assert_eq!(told.exempted[0].message, "its namespace is exempt");
-    assert_eq!((told.named.len(), told.evicted.len()), (NAMED_MOST, 50));
+    assert_eq!(told.exempt_pods[0].message, "its namespace is exempt");
+    assert_eq!((told.offending_pods.len(), told.evicted.len()), (NAMED_MOST, 50));
 }

@@ -1,7 +1,7 @@
 //! Tables for special hardware (AD-7).
 
 use super::tolerations;
-use crate::admission::extended::*;
+use crate::admission::extended_resource_toleration::*;
 use alloc::vec::Vec;
 
 #[test]

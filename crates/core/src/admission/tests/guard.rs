@@ -4,10 +4,10 @@ use super::pools::{labels, pool};
 use super::tolerations;
 use crate::admission::pool::*;
 use crate::admission::request::*;
-use crate::fact::Owner;
-use crate::matching::NumericOperators;
+use crate::fact::PodOwnerKind;
 use crate::scheduling::{Labels, NodeOperator, NodeRequirement, NodeTerm};
-use crate::taint::Effect;
+use crate::taint::TaintEffect;
+use crate::toleration_matching::NumericOperators;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -17,16 +17,16 @@ pub(super) fn requester(user: &str, groups: &[&str]) -> Requester {
     Requester { user: user.into(), groups: groups.iter().map(|&group| group.into()).collect() }
 }
 
-fn identity(namespace: &str, account: &str) -> Identity {
-    Identity { namespace: namespace.into(), service_account: account.into(), ..Identity::default() }
+fn identity(namespace: &str, account: &str) -> PodIdentity {
+    PodIdentity { namespace: namespace.into(), service_account: account.into(), ..PodIdentity::default() }
 }
 
 fn who<'a>(
-    identity: &'a Identity,
+    identity: &'a PodIdentity,
     namespace: Option<&'a Labels>,
     requester: Option<&'a Requester>,
-) -> Who<'a> {
-    Who { identity, namespace, requester, made_for: "", operation: Some(Operation::Create) }
+) -> PodOwner<'a> {
+    PodOwner { identity, namespace, requester, made_for: "", operation: Some(Operation::Create) }
 }
 
 #[test]
@@ -36,72 +36,72 @@ fn whose_a_pod_is() {
         "system:serviceaccount:kube-system:replicaset-controller",
         &["devs", "system:authenticated"],
     );
-    let users = |users: Users| Pool { users, ..pool("a", 1) };
+    let users = |users: PoolUsers| DedicatedPool { users, ..pool("a", 1) };
     let by_namespace = pool("a", 1);
     let account = ServiceAccount { namespace: "shop".into(), name: "web".into() };
     let default = ServiceAccount { namespace: "shop".into(), name: "default".into() };
-    let by_account = users(Users { service_accounts: vec![account, default], ..Users::default() });
-    let by_user = users(Users { users: vec!["ann".into()], ..Users::default() });
-    let by_group = users(Users { groups: vec!["devs".into()], ..Users::default() });
+    let by_account = users(PoolUsers { service_accounts: vec![account, default], ..PoolUsers::default() });
+    let by_user = users(PoolUsers { users: vec!["ann".into()], ..PoolUsers::default() });
+    let by_group = users(PoolUsers { groups: vec!["devs".into()], ..PoolUsers::default() });
     let (team_a, team_b) = (labels("team=a"), labels("team=b"));
-    use Belongs::{No, Unknown, Yes};
+    use Membership::{No, Unknown, Yes};
     let (web, bare, other) = (identity("shop", "web"), identity("shop", ""), identity("other", "web"));
-    assert_eq!(belongs(&by_namespace, who(&web, Some(&team_a), None)), Yes);
-    assert_eq!(belongs(&by_namespace, who(&web, Some(&team_b), None)), No);
-    assert_eq!(belongs(&by_namespace, who(&web, None, None)), Unknown);
-    assert_eq!(belongs(&by_account, who(&web, None, None)), Yes);
-    assert_eq!(belongs(&by_account, who(&bare, None, None)), Yes);
-    assert_eq!(belongs(&by_account, who(&other, None, None)), No);
-    assert_eq!(belongs(&by_account, who(&identity("shop", "db"), None, None)), No);
+    assert_eq!(membership(&by_namespace, who(&web, Some(&team_a), None)), Yes);
+    assert_eq!(membership(&by_namespace, who(&web, Some(&team_b), None)), No);
+    assert_eq!(membership(&by_namespace, who(&web, None, None)), Unknown);
+    assert_eq!(membership(&by_account, who(&web, None, None)), Yes);
+    assert_eq!(membership(&by_account, who(&bare, None, None)), Yes);
+    assert_eq!(membership(&by_account, who(&other, None, None)), No);
+    assert_eq!(membership(&by_account, who(&identity("shop", "db"), None, None)), No);
     for by_maker in [&by_user, &by_group] {
-        assert_eq!(belongs(by_maker, who(&web, None, Some(&ann))), Yes);
-        assert_eq!(belongs(by_maker, who(&web, None, Some(&maker))), No);
-        assert_eq!(belongs(by_maker, who(&web, None, Some(&requester("bob", &[])))), No);
-        assert_eq!(belongs(by_maker, who(&web, None, None)), Unknown);
+        assert_eq!(membership(by_maker, who(&web, None, Some(&ann))), Yes);
+        assert_eq!(membership(by_maker, who(&web, None, Some(&maker))), No);
+        assert_eq!(membership(by_maker, who(&web, None, Some(&requester("bob", &[])))), No);
+        assert_eq!(membership(by_maker, who(&web, None, None)), Unknown);
         // What a change brings is theirs who make it.
-        let change = |asks| Who { operation: Some(Operation::Update), ..who(&web, None, Some(asks)) };
-        assert_eq!(belongs(by_maker, change(&ann)), Yes);
-        assert_eq!(belongs(by_maker, change(&requester("bob", &[]))), No);
+        let change = |asks| PodOwner { operation: Some(Operation::Update), ..who(&web, None, Some(asks)) };
+        assert_eq!(membership(by_maker, change(&ann)), Yes);
+        assert_eq!(membership(by_maker, change(&requester("bob", &[]))), No);
     }
-    assert_eq!(belongs(&users(Users::default()), who(&web, None, None)), No);
+    assert_eq!(membership(&users(PoolUsers::default()), who(&web, None, None)), No);
 }
 
 #[test]
 fn what_is_exempt_and_who_is_believed() {
-    let rules = Exemptions::default();
-    let daemon = Identity { owner: Owner::DaemonSet, ..identity("shop", "") };
-    let mirror = Identity { mirror: true, ..identity("shop", "") };
-    let critical = Identity { priority_class: "system-cluster-critical".into(), ..identity("shop", "") };
+    let rules = PoolExemptions::default();
+    let daemon = PodIdentity { owner: PodOwnerKind::DaemonSet, ..identity("shop", "") };
+    let mirror = PodIdentity { mirror: true, ..identity("shop", "") };
+    let critical = PodIdentity { priority_class: "system-cluster-critical".into(), ..identity("shop", "") };
     let system = identity("kube-system", "");
     let ann = requester("ann", &[]);
     let makes = requester("system:serviceaccount:kube-system:daemon-set-controller", &[]);
     let kubelet = requester("system:node:n", &["system:nodes"]);
     for (identity, asks, expected) in [
         (&daemon, Some(&makes), None),
-        (&mirror, Some(&kubelet), Some(Exempt::Mirror)),
-        (&mirror, None, Some(Exempt::Mirror)),
+        (&mirror, Some(&kubelet), Some(PoolExemption::Mirror)),
+        (&mirror, None, Some(PoolExemption::Mirror)),
         (&mirror, Some(&ann), None),
         (&critical, Some(&ann), None),
-        (&system, Some(&ann), Some(Exempt::Namespace)),
+        (&system, Some(&ann), Some(PoolExemption::Namespace)),
         (&identity("shop", ""), Some(&makes), None),
     ] {
         for operation in [Operation::Create, Operation::Update] {
-            let who = Who { operation: Some(operation), ..who(identity, None, asks) };
+            let who = PodOwner { operation: Some(operation), ..who(identity, None, asks) };
             assert_eq!(rules.of(who), expected, "{identity:?} {asks:?}");
         }
     }
-    assert_eq!(rules.as_claimed(&daemon), Some(Exempt::DaemonSet));
+    assert_eq!(rules.as_claimed(&daemon), Some(PoolExemption::DaemonSet));
     assert_eq!(rules.as_claimed(&critical), None);
-    let more = Exemptions::beside(["shop", "shop", "kube-system"]);
+    let more = PoolExemptions::beside(["shop", "shop", "kube-system"]);
     assert_eq!(more.namespaces.len(), 2);
-    assert_eq!(more.as_claimed(&critical), Some(Exempt::Namespace));
-    assert_eq!(more.as_claimed(&system), Some(Exempt::Namespace));
+    assert_eq!(more.as_claimed(&critical), Some(PoolExemption::Namespace));
+    assert_eq!(more.as_claimed(&system), Some(PoolExemption::Namespace));
 }
 
-fn given(pools: &[Pool], pod: &PodAsked, operation: Operation) -> Gift {
+fn given(pools: &[DedicatedPool], pod: &AdmittedPod, operation: Operation) -> PoolMutation {
     let (identity, namespace) = (identity("shop", ""), labels("team=a"));
-    let who = Who { operation: Some(operation), ..who(&identity, Some(&namespace), None) };
-    gift(pools, pod, &pod.tolerations, who, OFF)
+    let who = PodOwner { operation: Some(operation), ..who(&identity, Some(&namespace), None) };
+    mutation(pools, pod, &pod.tolerations, who, OFF)
 }
 
 fn led_to(values: &[&str]) -> NodeTerm {
@@ -113,8 +113,8 @@ fn led_to(values: &[&str]) -> NodeTerm {
 #[test]
 fn its_own_pods_get_toleration_and_affinity() {
     let exclusive = [pool("a", 1)];
-    let allowed = [Pool { placement: Placement::Allowed, ..pool("a", 1) }];
-    let bare = PodAsked::default();
+    let allowed = [DedicatedPool { placement: PoolPlacement::Allowed, ..pool("a", 1) }];
+    let bare = AdmittedPod::default();
     let tolerated = tolerations("dedicated Equal a");
     let made = given(&exclusive, &bare, Operation::Create);
     assert_eq!((made.tolerations, made.required), (tolerated.clone(), Some(vec![led_to(&["a"])])));
@@ -122,25 +122,28 @@ fn its_own_pods_get_toleration_and_affinity() {
     assert_eq!((made.tolerations, made.required), (tolerated.clone(), None));
     // Nothing twice, and nothing that the author has seen to.
     for own in ["dedicated Equal a", "dedicated - a NoSchedule", "dedicated Exists", "- Exists"] {
-        let pod = PodAsked {
+        let pod = AdmittedPod {
             tolerations: tolerations(own),
             required: Some(vec![led_to(&["a"])]),
-            ..PodAsked::default()
+            ..AdmittedPod::default()
         };
-        assert_eq!(given(&exclusive, &pod, Operation::Create), Gift::default(), "{own}");
+        assert_eq!(given(&exclusive, &pod, Operation::Create), PoolMutation::default(), "{own}");
     }
     // A second effect is not borne by a toleration for the first.
     let mut harder = pool("a", 1);
-    harder.taint.effects = vec![Effect::NoSchedule, Effect::NoExecute];
-    let pod = PodAsked { tolerations: tolerations("dedicated - a NoSchedule"), ..PodAsked::default() };
+    harder.taint.effects = vec![TaintEffect::NoSchedule, TaintEffect::NoExecute];
+    let pod = AdmittedPod { tolerations: tolerations("dedicated - a NoSchedule"), ..AdmittedPod::default() };
     assert_eq!(given(&[harder], &pod, Operation::Create).tolerations, tolerated);
 }
 
 #[test]
 fn what_is_given_when() {
     let pools = [pool("a", 1)];
-    let with =
-        |node: Option<&str>, gated| PodAsked { node: node.map(Into::into), gated, ..PodAsked::default() };
+    let with = |node: Option<&str>, gated| AdmittedPod {
+        node: node.map(Into::into),
+        gated,
+        ..AdmittedPod::default()
+    };
     for (operation, node, gated, toleration, affinity) in [
         (Operation::Create, None, false, true, true),
         (Operation::Create, None, true, true, true),
@@ -160,20 +163,20 @@ fn what_is_given_when() {
 
 #[test]
 fn a_pod_of_several_pools_stays_within_all_of_them() {
-    let of_a = |name: &str| Pool { users: pool("a", 1).users, ..pool(name, 1) };
-    let made = given(&[of_a("a"), of_a("b"), pool("c", 1)], &PodAsked::default(), Operation::Create);
+    let of_a = |name: &str| DedicatedPool { users: pool("a", 1).users, ..pool(name, 1) };
+    let made = given(&[of_a("a"), of_a("b"), pool("c", 1)], &AdmittedPod::default(), Operation::Create);
     assert_eq!(made.tolerations, tolerations("dedicated Equal a | dedicated Equal b"));
     assert_eq!(made.required, Some(vec![led_to(&["a", "b"])]));
-    let other = Pool { label: Some(PoolLabel { key: "z".into(), value: "1".into() }), ..of_a("b") };
+    let other = DedicatedPool { label: Some(PoolLabel { key: "z".into(), value: "1".into() }), ..of_a("b") };
     let pools = [of_a("a"), other];
-    let pod = PodAsked { required: Some(vec![led_to(&["x"])]), gated: true, ..PodAsked::default() };
+    let pod = AdmittedPod { required: Some(vec![led_to(&["x"])]), gated: true, ..AdmittedPod::default() };
     assert_eq!(given(&pools, &pod, Operation::Create).required.map(|terms| terms.len()), Some(2));
     // On update no terms may be added to those that are there.
     assert_eq!(given(&pools, &pod, Operation::Update).required, None);
-    assert!(given(&pools, &PodAsked { required: None, ..pod }, Operation::Update).required.is_some());
+    assert!(given(&pools, &AdmittedPod { required: None, ..pod }, Operation::Update).required.is_some());
     let nobody = identity("shop", "");
     let unknown = who(&nobody, None, None);
-    let made = gift(&pools, &PodAsked::default(), &[], unknown, OFF);
+    let made = mutation(&pools, &AdmittedPod::default(), &[], unknown, OFF);
     assert_eq!((made.tolerations.len(), made.required, made.unknown), (0, None, 2));
 }
 
@@ -200,33 +203,37 @@ fn terms_are_narrowed_one_by_one() {
 }
 
 /// Somebody of another team asks for a pod, or changes one.
-pub(super) fn asked(pod: PodAsked, old: Option<PodBefore>) -> PodRequest {
+pub(super) fn asked(pod: AdmittedPod, old: Option<PreviousPod>) -> PodRequest {
     let operation = if old.is_some() { Operation::Update } else { Operation::Create };
-    let pod = PodAsked { identity: identity("shop", ""), ..pod };
+    let pod = AdmittedPod { identity: identity("shop", ""), ..pod };
     PodRequest { operation, requester: Some(requester("bob", &["team-b"])), pod, old }
 }
 
-fn before(text: &str) -> PodBefore {
-    PodBefore { tolerations: tolerations(text), ..PodBefore::default() }
+fn before(text: &str) -> PreviousPod {
+    PreviousPod { tolerations: tolerations(text), ..PreviousPod::default() }
 }
 
-pub(super) fn bearing(text: &str) -> PodAsked {
-    PodAsked { tolerations: tolerations(text), ..PodAsked::default() }
+pub(super) fn bearing(text: &str) -> AdmittedPod {
+    AdmittedPod { tolerations: tolerations(text), ..AdmittedPod::default() }
 }
 
-pub(super) fn judged(pool: &Pool, request: &PodRequest, node: NodePool<'_>) -> Vec<Trespass> {
+pub(super) fn judged(
+    pool: &DedicatedPool,
+    request: &PodRequest,
+    node: NodePoolMembership<'_>,
+) -> Vec<PoolViolation> {
     let namespace = labels("team=b");
-    trespass(core::slice::from_ref(pool), request, node, Some(&namespace)).0
+    violation(core::slice::from_ref(pool), request, node, Some(&namespace)).0
 }
 
-fn caught(pool: &Pool, now: &str) -> Vec<Trespass> {
-    judged(pool, &asked(bearing(now), None), NodePool::Unknown)
+fn caught(pool: &DedicatedPool, now: &str) -> Vec<PoolViolation> {
+    judged(pool, &asked(bearing(now), None), NodePoolMembership::Unknown)
 }
 
 #[test]
 fn others_are_told_which_toleration_lets_them_in() {
     let mut hard = pool("a", 1);
-    hard.taint.effects = vec![Effect::NoSchedule, Effect::NoExecute];
+    hard.taint.effects = vec![TaintEffect::NoSchedule, TaintEffect::NoExecute];
     for (pool, own, places) in [
         (&pool("a", 1), "", None),
         (&pool("a", 1), "x Exists | dedicated Equal a NoSchedule", Some(vec![1])),
@@ -242,19 +249,21 @@ fn others_are_told_which_toleration_lets_them_in() {
         (&hard, "dedicated Equal a", Some(vec![0])),
     ] {
         let found = caught(pool, own).first().map(|one| one.entry.clone());
-        assert_eq!(found, places.map(Entry::Tolerations), "{own}");
+        assert_eq!(found, places.map(PoolEntry::Tolerations), "{own}");
     }
-    let soft =
-        Pool { taint: PoolTaint { effects: vec![Effect::PreferNoSchedule], ..hard.taint }, ..pool("a", 1) };
+    let soft = DedicatedPool {
+        taint: PoolTaint { effects: vec![TaintEffect::PreferNoSchedule], ..hard.taint },
+        ..pool("a", 1)
+    };
     assert_eq!(caught(&soft, "- Exists"), []);
-    let off = Pool { enforcement: Enforcement::Off, ..pool("a", 1) };
+    let off = DedicatedPool { enforcement: PoolEnforcement::Off, ..pool("a", 1) };
     assert_eq!(caught(&off, "- Exists"), []);
 }
 
 #[test]
 fn the_sentence_says_which_pool_who_may_and_what_to_do() {
     let mut one = pool("a", 1);
-    let said = |pool: &Pool| caught(pool, "x Exists | - Exists").remove(0).message;
+    let said = |pool: &DedicatedPool| caught(pool, "x Exists | - Exists").remove(0).message;
     assert_eq!(
         said(&one),
         "the nodes of pool a are for pods in namespaces with team=a; toleration 1 (every taint) lets this pod onto them: \
@@ -266,7 +275,7 @@ fn the_sentence_says_which_pool_who_may_and_what_to_do() {
     let who_may = "pods in namespaces with team=a, or of service account s/1, s/2, s/3 and 1 more, or made by group \
                    system:masters";
     assert!(said(&one).contains(who_may), "{}", said(&one));
-    one.users = Users::default();
+    one.users = PoolUsers::default();
     assert!(said(&one).contains("are for nobody"));
 }
 
@@ -274,13 +283,15 @@ fn the_sentence_says_which_pool_who_may_and_what_to_do() {
 fn who_cannot_be_known_is_kept_out_and_not_warned_of() {
     let request = asked(bearing("- Exists"), None);
     let deny = pool("a", 1);
-    let warn = Pool { enforcement: Enforcement::Warn, ..deny.clone() };
-    let of = |pool: &Pool| trespass(core::slice::from_ref(pool), &request, NodePool::Unknown, None);
+    let warn = DedicatedPool { enforcement: PoolEnforcement::Warn, ..deny.clone() };
+    let of = |pool: &DedicatedPool| {
+        violation(core::slice::from_ref(pool), &request, NodePoolMembership::Unknown, None)
+    };
     let (found, unknown) = of(&deny);
     assert_eq!((found.len(), unknown), (1, 0));
     assert_eq!(of(&warn), (Vec::new(), 1));
     let harmless = asked(bearing("x Exists"), None);
-    let none = trespass(&[deny], &harmless, NodePool::Unknown, None);
+    let none = violation(&[deny], &harmless, NodePoolMembership::Unknown, None);
     assert_eq!(none, (Vec::new(), 0));
 }
 
@@ -290,18 +301,18 @@ fn what_a_change_brings_is_judged_and_what_an_old_pod_has_is_not() {
     for (now, old, refused) in
         [("- Exists", "- Exists", false), ("x Exists | - Exists", "x Exists", true), ("", "", false)]
     {
-        let bound = PodAsked { node: Some("n1".into()), ..bearing(now) };
+        let bound = AdmittedPod { node: Some("n1".into()), ..bearing(now) };
         for pod in [bearing(now), bound] {
-            let found = judged(&one, &asked(pod, Some(before(old))), NodePool::Pool("a"));
+            let found = judged(&one, &asked(pod, Some(before(old))), NodePoolMembership::Pool("a"));
             assert_eq!(!found.is_empty(), refused, "{now}");
         }
     }
     // One more toleration: the whole pod is judged while it has no node, and while a scheduler looks at it.
     let more = bearing("- Exists | x Exists");
-    let bound = PodAsked { node: Some("n1".into()), ..more.clone() };
-    let leaving = PodAsked { leaving: true, ..more.clone() };
+    let bound = AdmittedPod { node: Some("n1".into()), ..more.clone() };
+    let leaving = AdmittedPod { leaving: true, ..more.clone() };
     for (pod, refused) in [(more, true), (bound, false), (leaving, false)] {
-        let found = judged(&one, &asked(pod, Some(before("- Exists"))), NodePool::Unknown);
+        let found = judged(&one, &asked(pod, Some(before("- Exists"))), NodePoolMembership::Unknown);
         assert_eq!(!found.is_empty(), refused);
     }
 }
@@ -310,26 +321,31 @@ fn what_a_change_brings_is_judged_and_what_an_old_pod_has_is_not() {
 fn a_pod_that_is_let_go_is_judged_whole() {
     let one = pool("a", 1);
     for (was_gated, gated, refused) in [(true, false, true), (true, true, false), (false, false, false)] {
-        let old = PodBefore { gated: was_gated, ..before("- Exists") };
-        let request = asked(PodAsked { gated, ..bearing("- Exists") }, Some(old));
-        assert_eq!(!judged(&one, &request, NodePool::Unknown).is_empty(), refused, "{was_gated} {gated}");
-        let own = trespass(&[pool("a", 1)], &request, NodePool::Unknown, Some(&labels("team=a"))).0;
+        let old = PreviousPod { gated: was_gated, ..before("- Exists") };
+        let request = asked(AdmittedPod { gated, ..bearing("- Exists") }, Some(old));
+        assert_eq!(
+            !judged(&one, &request, NodePoolMembership::Unknown).is_empty(),
+            refused,
+            "{was_gated} {gated}"
+        );
+        let own =
+            violation(&[pool("a", 1)], &request, NodePoolMembership::Unknown, Some(&labels("team=a"))).0;
         assert_eq!(own, []);
     }
 }
 
 #[test]
 fn a_hostile_pod_before_many_pools_is_judged_in_time() {
-    let pools: Vec<Pool> = (0..100).map(|at| pool(&alloc::format!("p{at}"), at)).collect();
+    let pools: Vec<DedicatedPool> = (0..100).map(|at| pool(&alloc::format!("p{at}"), at)).collect();
     let one = |at: usize| tolerations(&alloc::format!("k{at} Equal v NoExecute")).remove(0);
-    let pod = PodAsked { tolerations: (0..50_000).map(one).collect(), ..PodAsked::default() };
+    let pod = AdmittedPod { tolerations: (0..50_000).map(one).collect(), ..AdmittedPod::default() };
     let namespace = labels("team=p7");
     let request = asked(pod, None);
-    assert_eq!(trespass(&pools, &request, NodePool::Unknown, Some(&namespace)), (Vec::new(), 0));
+    assert_eq!(violation(&pools, &request, NodePoolMembership::Unknown, Some(&namespace)), (Vec::new(), 0));
     let (own, asks) = (identity("shop", ""), requester("bob", &[]));
     let asks = who(&own, Some(&namespace), Some(&asks));
     assert_eq!(
-        gift(&pools, &request.pod, &request.pod.tolerations, asks, OFF).tolerations,
+        mutation(&pools, &request.pod, &request.pod.tolerations, asks, OFF).tolerations,
         tolerations("dedicated Equal p7")
     );
 }

@@ -3,15 +3,15 @@
 use super::pools::{labels, node, pool};
 use super::taint;
 use crate::admission::pool::*;
-use crate::admission::request::Identity;
-use crate::fact::Owner;
-use crate::names::{NodeName, PodName, Uid};
+use crate::admission::request::PodIdentity;
+use crate::fact::PodOwnerKind;
+use crate::identity::{NodeName, PodName, Uid};
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
 /// Carries out the edits.
-fn apply(node: &mut NodeFacts, edits: &NodeEdits) {
+fn apply(node: &mut PoolNode, edits: &NodeEdits) {
     for gone in &edits.remove_taints {
         let at = node.taints.iter().position(|one| one == gone).expect("it is there");
         node.taints.remove(at);
@@ -30,16 +30,16 @@ fn apply(node: &mut NodeFacts, edits: &NodeEdits) {
     }
 }
 
-fn settle(pools: &[Pool], node: &mut NodeFacts) -> NodeOutcome {
-    let standing = vec![Standing::Applied; pools.len()];
-    let outcome = reconcile(pools, &standing, node, Trust::Pools);
+fn settle(pools: &[DedicatedPool], node: &mut PoolNode) -> NodePlan {
+    let standing = vec![PoolValidity::Applied; pools.len()];
+    let outcome = reconcile(pools, &standing, node, RecordTrust::Pools);
     apply(node, &outcome.edits);
-    assert!(reconcile(pools, &standing, node, Trust::Pools).edits.is_empty(), "{node:?}");
+    assert!(reconcile(pools, &standing, node, RecordTrust::Pools).edits.is_empty(), "{node:?}");
     outcome
 }
 
-fn leaving(pool: &Pool) -> Pool {
-    Pool { leaving: true, ..pool.clone() }
+fn leaving(pool: &DedicatedPool) -> DedicatedPool {
+    DedicatedPool { leaving: true, ..pool.clone() }
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn what_was_there_before_stays() {
     let before = node("n", "pool=a dedicated=a", "dedicated=a:NoSchedule");
     let mut one = before.clone();
     settle(core::slice::from_ref(&a), &mut one);
-    assert_eq!(one, NodeFacts { record: Some("a".into()), ..before.clone() });
+    assert_eq!(one, PoolNode { record: Some("a".into()), ..before.clone() });
     settle(&[leaving(&a)], &mut one);
     assert_eq!(one, before);
     // Only the label was there.
@@ -101,7 +101,7 @@ fn what_somebody_takes_off_comes_back_and_what_he_overwrites_is_his() {
 
 #[test]
 fn a_label_that_leads_pods_to_a_node_that_is_not_the_pools_goes() {
-    let a = Pool { label: None, ..pool("a", 1) };
+    let a = DedicatedPool { label: None, ..pool("a", 1) };
     let own = "node-restriction.kubernetes.io/pool.a";
     let stray = |text: &str, taints: &str| node("n", &alloc::format!("{text} {own}=true"), taints);
     let mut one = stray("pool=b", "");
@@ -116,12 +116,16 @@ fn a_label_that_leads_pods_to_a_node_that_is_not_the_pools_goes() {
     assert_eq!(settle(core::slice::from_ref(&a), &mut member).pool, Some(0));
     assert!(member.labels.contains_key(own));
     // A pool that is refused or leaves takes nothing off.
-    let refused = reconcile(core::slice::from_ref(&a), &[Standing::Refused], &stray("", ""), Trust::Pools);
+    let refused =
+        reconcile(core::slice::from_ref(&a), &[PoolValidity::Refused], &stray("", ""), RecordTrust::Pools);
     assert!(refused.edits.is_empty());
-    let leaving = Pool { leaving: true, ..a.clone() };
-    assert!(reconcile(&[leaving], &[Standing::Applied], &stray("", ""), Trust::Pools).edits.is_empty());
+    let leaving = DedicatedPool { leaving: true, ..a.clone() };
+    assert!(
+        reconcile(&[leaving], &[PoolValidity::Applied], &stray("", ""), RecordTrust::Pools).edits.is_empty()
+    );
     // A label by which nodes are selected may be why a node is another pool's.
-    let by_label = Pool { label: Some(PoolLabel { key: "pool".into(), value: "b".into() }), ..pool("c", 2) };
+    let by_label =
+        DedicatedPool { label: Some(PoolLabel { key: "pool".into(), value: "b".into() }), ..pool("c", 2) };
     let mut selected = node("n", "pool=b", "");
     settle(&[a, by_label], &mut selected);
     assert_eq!(selected.labels, labels("pool=b"));
@@ -135,7 +139,7 @@ fn a_changed_pool_and_a_changed_owner() {
     let mut changed = a.clone();
     changed.taint.value = "new".into();
     changed.label = Some(PoolLabel { key: "dedicated".into(), value: "new".into() });
-    changed.past = a.marks();
+    changed.applied_marks = a.marks();
     settle(core::slice::from_ref(&changed), &mut one);
     assert_eq!(
         (&one.taints[..], &one.labels),
@@ -153,12 +157,12 @@ fn a_changed_pool_and_a_changed_owner() {
 #[test]
 fn a_pools_own_label_does_not_keep_a_node_in_it() {
     let mut a = pool("a", 1);
-    a.members = Members { names: vec!["n".into()], selector: None };
+    a.members = PoolMembers { names: vec!["n".into()], selector: None };
     let mut one = node("n", "", "");
     settle(core::slice::from_ref(&a), &mut one);
-    a.members = Members { names: Vec::new(), selector: pool("a", 1).members.selector };
+    a.members = PoolMembers { names: Vec::new(), selector: pool("a", 1).members.selector };
     a.label = Some(PoolLabel { key: "pool".into(), value: "a".into() });
-    a.past = pool("a", 1).marks();
+    a.applied_marks = pool("a", 1).marks();
     settle(core::slice::from_ref(&a), &mut one);
     assert_eq!(one, node("n", "", ""));
 }
@@ -166,7 +170,7 @@ fn a_pools_own_label_does_not_keep_a_node_in_it() {
 #[test]
 fn nl_61_a_kubelet_cannot_have_a_taint_taken_off_by_claiming_it() {
     let a = pool("a", 1);
-    let quarantined = |record: &str| NodeFacts {
+    let quarantined = |record: &str| PoolNode {
         record: Some(record.into()),
         ..node("n", "", "quarantine=yes:NoExecute node.kubernetes.io/not-ready:NoExecute")
     };
@@ -175,10 +179,11 @@ fn nl_61_a_kubelet_cannot_have_a_taint_taken_off_by_claiming_it() {
         "gone taint:quarantine=yes:NoExecute",
     ] {
         let node = quarantined(record);
-        let outcome = reconcile(&[a.clone(), leaving(&a)], &[Standing::Applied; 2], &node, Trust::Pools);
+        let outcome =
+            reconcile(&[a.clone(), leaving(&a)], &[PoolValidity::Applied; 2], &node, RecordTrust::Pools);
         assert_eq!(outcome.edits.remove_taints, []);
         // Believed wholly, it frees what is not Kubernetes' own.
-        let believed = reconcile(&[], &[], &node, Trust::Record).edits.remove_taints;
+        let believed = reconcile(&[], &[], &node, RecordTrust::Record).edits.remove_taints;
         assert_eq!(believed, [taint("quarantine", "yes", "NoExecute")]);
     }
 }
@@ -187,7 +192,7 @@ fn nl_61_a_kubelet_cannot_have_a_taint_taken_off_by_claiming_it() {
 fn a_pool_that_nobody_knows_any_more_is_cleaned_up_by_the_record() {
     let mut one = node("n", "pool=a", "");
     settle(&[pool("a", 1)], &mut one);
-    let edits = reconcile(&[], &[], &one, Trust::Record).edits;
+    let edits = reconcile(&[], &[], &one, RecordTrust::Record).edits;
     apply(&mut one, &edits);
     assert_eq!(one, node("n", "pool=a", ""));
 }
@@ -199,17 +204,17 @@ fn a_refused_pool_opens_its_nodes_to_nobody() {
     settle(core::slice::from_ref(&a), &mut one);
     let mut broken = a.clone();
     broken.taint.key = "a b".into();
-    broken.past = a.marks();
-    let standing = [Standing::Refused];
+    broken.applied_marks = a.marks();
+    let standing = [PoolValidity::Refused];
     assert_eq!(
-        reconcile(core::slice::from_ref(&broken), &standing, &one, Trust::Pools),
-        NodeOutcome::default()
+        reconcile(core::slice::from_ref(&broken), &standing, &one, RecordTrust::Pools),
+        NodePlan::default()
     );
     // Nor does it take new ones; and it can go.
     let new = node("m", "pool=a", "");
     assert_eq!(
-        reconcile(core::slice::from_ref(&broken), &standing, &new, Trust::Pools),
-        NodeOutcome::default()
+        reconcile(core::slice::from_ref(&broken), &standing, &new, RecordTrust::Pools),
+        NodePlan::default()
     );
     settle(&[leaving(&broken)], &mut one);
     assert_eq!(one, node("n", "pool=a", ""));
@@ -218,38 +223,41 @@ fn a_refused_pool_opens_its_nodes_to_nobody() {
 #[test]
 fn a_record_is_read_as_it_is_written_and_nonsense_is_left_out() {
     let text = "a taint:dedicated=a:NoSchedule taint:x.com/y=:NoExecute label:dedicated=a";
-    let record = Record::parse(text);
+    let record = NodeRecordAnnotation::parse(text);
     assert_eq!((record.to_string(), record.marks.len()), (text.to_string(), 3));
     for odd in
         ["", " ", "a", "a taint", "a taint:x", "a taint:x=y", "a label:x", "a lable:x=y", "a =", "a :=:"]
     {
-        assert_eq!(Record::parse(odd).marks, [], "{odd}");
+        assert_eq!(NodeRecordAnnotation::parse(odd).marks, [], "{odd}");
     }
-    assert_eq!(Record::parse(" a  label:x=y nonsense").to_string(), "a label:x=y");
+    assert_eq!(NodeRecordAnnotation::parse(" a  label:x=y nonsense").to_string(), "a label:x=y");
 }
 
 #[test]
 fn what_the_status_has_to_remember() {
-    let a = Pool { past: vec![Mark::Label { key: "old".into(), value: "1".into() }], ..pool("a", 1) };
+    let a = DedicatedPool {
+        applied_marks: vec![AppliedMark::Label { key: "old".into(), value: "1".into() }],
+        ..pool("a", 1)
+    };
     assert_eq!(remembered(&a, &[]), a.marks());
-    let with = |record: &str| NodeFacts { record: Some(record.into()), ..node("n", "", "") };
+    let with = |record: &str| PoolNode { record: Some(record.into()), ..node("n", "", "") };
     let both = remembered(&a, &[with("a label:old=1 label:never=2")]);
     assert_eq!(both.len(), 3);
     let going = leaving(&a);
     assert_eq!(
         remembered(&going, &[with("a label:dedicated=a")]),
-        [Mark::Label { key: "dedicated".into(), value: "a".into() }]
+        [AppliedMark::Label { key: "dedicated".into(), value: "a".into() }]
     );
     assert_eq!(remembered(&going, &[node("n", "", "")]), []);
     // The very same in the name of another pool is not its own.
     assert_eq!(remembered(&going, &[with("b label:dedicated=a")]), []);
 }
 
-fn resident(name: &str, node: &str) -> ResidentFact {
-    ResidentFact {
+fn resident(name: &str, node: &str) -> PodOnNodeFact {
+    PodOnNodeFact {
         uid: Uid::new(name),
         name: PodName::new("ns", name),
-        identity: Identity { namespace: "ns".into(), ..Identity::default() },
+        identity: PodIdentity { namespace: "ns".into(), ..PodIdentity::default() },
         node: NodeName::new(node),
         tolerations: Vec::new(),
         leaving: false,
@@ -259,29 +267,29 @@ fn resident(name: &str, node: &str) -> ResidentFact {
 #[test]
 fn a_status_counts_and_names_some() {
     let pools = [
-        Pool { daemon_sets: DaemonSets::Allow, ..pool("a", 1) },
-        Pool { placement: Placement::Allowed, ..pool("b", 2) },
+        DedicatedPool { daemon_sets: DaemonSetPolicy::Allow, ..pool("a", 1) },
+        DedicatedPool { placement: PoolPlacement::Allowed, ..pool("b", 2) },
     ];
     let mut nodes = vec![node("a1", "pool=a", ""), node("b1", "pool=b", ""), node("free", "", "")];
     nodes.push(node("a2", "pool=a dedicated=x", ""));
-    let nodes: Vec<&NodeFacts> = nodes.iter().collect();
+    let nodes: Vec<&PoolNode> = nodes.iter().collect();
     let (a, b, other) = (labels("team=a"), labels("team=b"), labels("team=c"));
-    let daemon = Identity { owner: Owner::DaemonSet, ..Identity::default() };
+    let daemon = PodIdentity { owner: PodOwnerKind::DaemonSet, ..PodIdentity::default() };
     let mut pods = vec![
         (resident("own", "a1"), Some(&a)),
         (resident("astray", "free"), Some(&a)),
         (resident("allowed", "free"), Some(&b)),
         (resident("unknown", "a1"), None),
-        (ResidentFact { identity: daemon.clone(), ..resident("agent", "a1") }, Some(&other)),
-        (ResidentFact { identity: daemon, ..resident("zealot", "b1") }, Some(&other)),
+        (PodOnNodeFact { identity: daemon.clone(), ..resident("agent", "a1") }, Some(&other)),
+        (PodOnNodeFact { identity: daemon, ..resident("zealot", "b1") }, Some(&other)),
         (
-            ResidentFact { tolerations: super::tolerations("- Exists"), ..resident("smuggled", "b1") },
+            PodOnNodeFact { tolerations: super::tolerations("- Exists"), ..resident("smuggled", "b1") },
             Some(&other),
         ),
     ];
     let names: Vec<String> = (0..12).map(|at| alloc::format!("other-{at:02}")).collect();
     pods.extend(names.iter().map(|name| (resident(name, "a1"), Some(&other))));
-    let counted = pods.iter().map(|(pod, namespace)| Resident {
+    let counted = pods.iter().map(|(pod, namespace)| PodOnNode {
         uid: &pod.uid,
         name: &pod.name,
         identity: &pod.identity,
@@ -291,24 +299,31 @@ fn a_status_counts_and_names_some() {
         leaving: pod.leaving,
     });
     let counted = counted.collect();
-    let standing = [Standing::Applied; 2];
-    let told = status(&pools, &standing, &nodes, counted, &Exemptions::default(), Trust::Pools);
+    let standing = [PoolValidity::Applied; 2];
+    let told = status(&pools, &standing, &nodes, counted, &PoolExemptions::default(), RecordTrust::Pools);
     let counts = |one: &PoolStatus| {
         [one.nodes, one.conflicts, one.pods, one.elsewhere, one.exempt, one.unknown, one.offenders]
     };
     // Where others are refused, who cannot be told counts as one of them.
     assert_eq!(counts(&told[0]), [1, 1, 1, 1, 1, 1, 13]);
     assert_eq!(counts(&told[1]), [1, 0, 0, 0, 0, 0, 2]);
-    assert_eq!((told[0].named.len(), told[0].named[0].pod.name()), (NAMED_MOST, "other-00"));
-    assert!(told[0].named[0].message.contains("before the taint"));
-    assert!(told[1].named[0].message.contains("toleration 0 (every taint)"), "{:?}", told[1].named);
+    assert_eq!(
+        (told[0].offending_pods.len(), told[0].offending_pods[0].pod.name()),
+        (NAMED_MOST, "other-00")
+    );
+    assert!(told[0].offending_pods[0].message.contains("before the taint"));
+    assert!(
+        told[1].offending_pods[0].message.contains("toleration 0 (every taint)"),
+        "{:?}",
+        told[1].offending_pods
+    );
 }
 
 /// What is remembered of pods: what a list leaves out has gone, and nothing is kept of who is not there any more.
 #[test]
 fn residents_come_and_go_with_lists_and_changes() {
-    let mut all = Residents::default();
-    let names = |all: &Residents| -> Vec<String> {
+    let mut all = PodsOnNodes::default();
+    let names = |all: &PodsOnNodes| -> Vec<String> {
         all.of(&|_| true, &|_| false).map(|pod| pod.name.name().into()).collect()
     };
     assert!(!all.put(resident("early", "n1")) && !all.end(), "half the truth, before any list");
@@ -316,12 +331,12 @@ fn residents_come_and_go_with_lists_and_changes() {
     assert!(all.put(resident("a", "n1")) && all.put(resident("b", "n1")) && !all.is_synced());
     assert!(all.end() && all.is_synced(), "the first complete list is news");
     assert!(!all.put(resident("a", "n1")), "the same again is none");
-    let tolerant = ResidentFact { tolerations: super::tolerations("- Exists"), ..resident("a", "n1") };
+    let tolerant = PodOnNodeFact { tolerations: super::tolerations("- Exists"), ..resident("a", "n1") };
     assert!(all.put(tolerant.clone()));
     assert_eq!(all.of(&|_| true, &|_| false).map(|pod| pod.tolerations.len()).collect::<Vec<_>>(), [1, 0]);
     all.begin();
     assert!(!all.put(tolerant.clone()) && all.put(resident("c", "n2")));
-    assert!(all.put(ResidentFact { leaving: true, ..tolerant }), "it is being deleted now");
+    assert!(all.put(PodOnNodeFact { leaving: true, ..tolerant }), "it is being deleted now");
     assert!(all.end(), "b is not in it");
     assert_eq!(names(&all), ["a", "c"]);
     assert!(all.remove(&Uid::new("c")) && !all.remove(&Uid::new("c")));

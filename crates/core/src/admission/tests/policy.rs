@@ -2,25 +2,25 @@
 
 use super::tolerations;
 use crate::admission::policy::*;
-use crate::admission::{DefaultSeconds, Selector};
+use crate::admission::{DefaultSeconds, LabelSelector};
 use crate::scheduling::{Labels, NodeOperator, NodeRequirement};
 use crate::toleration::Toleration;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-fn asked(not_ready: &str, unreachable: &str) -> Asked {
+fn asked(not_ready: &str, unreachable: &str) -> RequestedSeconds {
     let text = |text: &str| (!text.is_empty()).then(|| text.into());
-    Asked { not_ready: text(not_ready), unreachable: text(unreachable) }
+    RequestedSeconds { not_ready: text(not_ready), unreachable: text(unreachable) }
 }
 
-fn policy(name: &str, not_ready: Option<i64>, least: Option<i64>, most: Option<i64>) -> Policy {
-    Policy {
+fn policy(name: &str, not_ready: Option<i64>, least: Option<i64>, most: Option<i64>) -> TolerationPolicy {
+    TolerationPolicy {
         name: name.into(),
-        not_ready: not_ready.map(Stay::For),
-        unreachable: not_ready.map(Stay::For),
-        bounds: Bounds { least, most },
-        ..Policy::default()
+        not_ready: not_ready.map(TolerationDuration::For),
+        unreachable: not_ready.map(TolerationDuration::For),
+        bounds: SecondsBounds { least, most },
+        ..TolerationPolicy::default()
     }
 }
 
@@ -28,15 +28,15 @@ fn policy(name: &str, not_ready: Option<i64>, least: Option<i64>, most: Option<i
 fn ad_3_whose_seconds_count() {
     let own = policy("p", Some(30), None, None);
     for (workload, namespace, policy, stay, source) in [
-        ("60", "50", Some(&own), Stay::For(60), Source::Workload),
-        ("", "50", Some(&own), Stay::For(50), Source::Namespace),
-        ("", "", Some(&own), Stay::For(30), Source::Policy("p".into())),
-        ("", "", None, Stay::For(300), Source::BuiltIn),
-        ("forever", "50", None, Stay::Forever, Source::Workload),
-        ("0", "50", None, Stay::For(0), Source::Workload),
-        ("-9223372036854775808", "", None, Stay::For(i64::MIN), Source::Workload),
-        ("5m", "50", None, Stay::For(50), Source::Namespace),
-        ("5m", "1e3", Some(&own), Stay::For(30), Source::Policy("p".into())),
+        ("60", "50", Some(&own), TolerationDuration::For(60), SecondsSource::Workload),
+        ("", "50", Some(&own), TolerationDuration::For(50), SecondsSource::Namespace),
+        ("", "", Some(&own), TolerationDuration::For(30), SecondsSource::Policy("p".into())),
+        ("", "", None, TolerationDuration::For(300), SecondsSource::BuiltIn),
+        ("forever", "50", None, TolerationDuration::Forever, SecondsSource::Workload),
+        ("0", "50", None, TolerationDuration::For(0), SecondsSource::Workload),
+        ("-9223372036854775808", "", None, TolerationDuration::For(i64::MIN), SecondsSource::Workload),
+        ("5m", "50", None, TolerationDuration::For(50), SecondsSource::Namespace),
+        ("5m", "1e3", Some(&own), TolerationDuration::For(30), SecondsSource::Policy("p".into())),
     ] {
         let decision = decide(&asked(workload, ""), &asked(namespace, ""), policy, DefaultSeconds::default());
         assert_eq!(
@@ -45,7 +45,7 @@ fn ad_3_whose_seconds_count() {
             "{workload} {namespace}"
         );
         // The other taint goes its own way.
-        let other = policy.map_or(Stay::For(300), |_| Stay::For(30));
+        let other = policy.map_or(TolerationDuration::For(300), |_| TolerationDuration::For(30));
         assert_eq!(decision.unreachable.stay, other);
         let odd = [workload, namespace].iter().filter(|text| ["5m", "1e3"].contains(text)).count();
         assert_eq!(decision.not_ready.warnings.len(), odd, "{workload} {namespace}");
@@ -56,7 +56,7 @@ fn ad_3_whose_seconds_count() {
 fn what_cannot_be_read_is_named_and_passed_over() {
     for text in ["", "5m", "60s", " 60", "+60", "060", "1.5", "Forever", "9223372036854775808", "\u{1b}[31m"]
     {
-        assert_eq!(Stay::parse(text), None, "{text}");
+        assert_eq!(TolerationDuration::parse(text), None, "{text}");
     }
     let decision = decide(&asked("\u{1b}[31m", ""), &asked("", "5m"), None, DefaultSeconds::default());
     let said = &decision.not_ready.warnings[0];
@@ -71,13 +71,13 @@ fn what_cannot_be_read_is_named_and_passed_over() {
 #[test]
 fn bounds_move_wishes_and_say_so_but_not_the_policys_own_seconds() {
     for (wish, least, most, expected, words) in [
-        ("60", None, None, Stay::For(60), ""),
-        ("60", Some(60), Some(60), Stay::For(60), ""),
-        ("5", Some(60), None, Stay::For(60), "at least 60 s"),
-        ("500", Some(60), Some(100), Stay::For(100), "at most 100 s"),
-        ("forever", None, Some(100), Stay::For(100), "asks for forever"),
-        ("forever", Some(100), None, Stay::Forever, ""),
-        ("50", Some(60), Some(10), Stay::For(10), "at most 10 s"),
+        ("60", None, None, TolerationDuration::For(60), ""),
+        ("60", Some(60), Some(60), TolerationDuration::For(60), ""),
+        ("5", Some(60), None, TolerationDuration::For(60), "at least 60 s"),
+        ("500", Some(60), Some(100), TolerationDuration::For(100), "at most 100 s"),
+        ("forever", None, Some(100), TolerationDuration::For(100), "asks for forever"),
+        ("forever", Some(100), None, TolerationDuration::Forever, ""),
+        ("50", Some(60), Some(10), TolerationDuration::For(10), "at most 10 s"),
     ] {
         let policy = policy("p", Some(1_000), least, most);
         for (workload, namespace) in [(wish, "7"), ("", wish)] {
@@ -89,7 +89,7 @@ fn bounds_move_wishes_and_say_so_but_not_the_policys_own_seconds() {
             assert!(chosen.warnings.iter().all(|text| text.contains(words)), "{:?}", chosen.warnings);
         }
         let own = decide(&asked("", ""), &asked("", ""), Some(&policy), DefaultSeconds::default());
-        assert_eq!(own.not_ready.stay, Stay::For(1_000));
+        assert_eq!(own.not_ready.stay, TolerationDuration::For(1_000));
     }
 }
 
@@ -99,20 +99,20 @@ fn in_team(team: &str) -> Labels {
 
 #[test]
 fn one_policy_answers_for_a_namespace() {
-    let with = |name: &str, priority, selector| Policy {
+    let with = |name: &str, priority, selector| TolerationPolicy {
         priority,
         namespaces: selector,
         ..policy(name, None, None, None)
     };
-    let a = || Selector::of_labels([("team", "a")]);
-    let odd = Selector(vec![NodeRequirement {
+    let a = || LabelSelector::of_labels([("team", "a")]);
+    let odd = LabelSelector(vec![NodeRequirement {
         key: "team".into(),
         operator: NodeOperator::Gt,
         values: vec!["1".into()],
     }]);
     let policies = [
-        with("z", 0, Selector::default()),
-        with("y", 0, Selector::default()),
+        with("z", 0, LabelSelector::default()),
+        with("y", 0, LabelSelector::default()),
         with("x", 5, a()),
         with("w", 5, a()),
         with("v", 9, odd),
@@ -125,19 +125,28 @@ fn one_policy_answers_for_a_namespace() {
 
 #[test]
 fn what_is_wrong_with_a_policy() {
-    let reasons = |policy: &Policy| policy.faults().iter().map(|fault| fault.reason).collect::<Vec<_>>();
+    let reasons =
+        |policy: &TolerationPolicy| policy.faults().iter().map(|fault| fault.reason).collect::<Vec<_>>();
     assert_eq!(reasons(&policy("p", Some(60), Some(10), Some(100))), Vec::<&str>::new());
     assert_eq!(reasons(&policy("p", None, Some(100), Some(10))), ["BoundsContradict"]);
     assert_eq!(reasons(&policy("p", Some(60), None, Some(10))), ["OutsideOwnBounds", "OutsideOwnBounds"]);
-    let odd = Policy { namespaces: Selector::of_labels([("a b", "")]), ..Policy::default() };
+    let odd = TolerationPolicy {
+        namespaces: LabelSelector::of_labels([("a b", "")]),
+        ..TolerationPolicy::default()
+    };
     assert_eq!(reasons(&odd), ["BadSelector"]);
 }
 
 const SIXTY: &str = "nr Exists - NoExecute 60 | ur Exists - NoExecute 60";
 const UPSTREAM: &str = "nr Exists - NoExecute 300 | ur Exists - NoExecute 300";
 
-fn made(existing: &[Toleration], old: Option<&[Toleration]>, behind: &str, may_run: bool) -> Defaulted {
-    let upstream = Upstream { may_run, ..Upstream::default() };
+fn made(
+    existing: &[Toleration],
+    old: Option<&[Toleration]>,
+    behind: &str,
+    may_run: bool,
+) -> DefaultedTolerations {
+    let upstream = DefaultTolerationSeconds { may_run, ..DefaultTolerationSeconds::default() };
     let decision = decide(&asked("60", "60"), &asked("", ""), None, upstream.seconds);
     with_defaults(existing, old, &tolerations(behind), upstream, &decision)
 }
@@ -224,7 +233,7 @@ fn ad_4_on_update_only_what_is_new_can_be_upstreams() {
 
 #[test]
 fn it_is_said_only_where_it_matters() {
-    let upstream = Upstream::default();
+    let upstream = DefaultTolerationSeconds::default();
     let decision = decide(&asked("5m", "5m"), &asked("", ""), None, upstream.seconds);
     let warnings =
         |existing: &str| with_defaults(&tolerations(existing), None, &[], upstream, &decision).warnings.len();
@@ -252,13 +261,13 @@ fn a_selector_as_it_is_shown_and_what_is_wrong_with_it() {
         (one("Gt", &["1"]), "k gt (1)", false),
         (one("In", &["a b"]), "k=a b", false),
     ] {
-        let selector = Selector(vec![requirement]);
+        let selector = LabelSelector(vec![requirement]);
         assert_eq!(alloc::format!("{selector}"), text);
         assert_eq!(selector.faults().is_empty(), right, "{text}");
         let everything = [Labels::new(), [("k".into(), "a".into())].into()];
         assert!(right || !everything.iter().any(|labels| selector.selects(labels)), "{text}");
     }
-    assert_eq!(alloc::format!("{}", Selector::default()), "any label");
-    let two: String = alloc::format!("{}", Selector::of_labels([("a", "1"), ("b", "2")]));
+    assert_eq!(alloc::format!("{}", LabelSelector::default()), "any label");
+    let two: String = alloc::format!("{}", LabelSelector::of_labels([("a", "1"), ("b", "2")]));
     assert_eq!(two, "a=1,b=2");
 }

@@ -1,25 +1,31 @@
 //! What is wrong with pools, and how they stand.
 
 use super::taint;
-use crate::admission::Selector;
+use crate::admission::LabelSelector;
 use crate::admission::pool::*;
 use crate::scheduling::Labels;
-use crate::taint::Effect;
+use crate::taint::TaintEffect;
 use crate::time::Wall;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
 /// `dedicated=<name>`, for nodes labelled `pool=<name>` and namespaces labelled `team=<name>`.
-pub(super) fn pool(name: &str, age: i64) -> Pool {
-    Pool {
+pub(super) fn pool(name: &str, age: i64) -> DedicatedPool {
+    DedicatedPool {
         name: name.into(),
         created: Some(Wall::from_secs(age)),
         taint: PoolTaint { key: "dedicated".into(), value: name.into(), effects: Vec::new() },
         label: Some(PoolLabel { key: "dedicated".into(), value: name.into() }),
-        members: Members { selector: Some(Selector::of_labels([("pool", name)])), ..Members::default() },
-        users: Users { namespaces: Some(Selector::of_labels([("team", name)])), ..Users::default() },
-        ..Pool::default()
+        members: PoolMembers {
+            selector: Some(LabelSelector::of_labels([("pool", name)])),
+            ..PoolMembers::default()
+        },
+        users: PoolUsers {
+            namespaces: Some(LabelSelector::of_labels([("team", name)])),
+            ..PoolUsers::default()
+        },
+        ..DedicatedPool::default()
     }
 }
 
@@ -28,19 +34,19 @@ pub(super) fn labels(text: &str) -> Labels {
     pairs.map(|(key, value)| (key.into(), value.into())).collect()
 }
 
-/// Labels, and taints as `key=value:Effect`.
-pub(super) fn node(name: &str, own: &str, taints: &str) -> NodeFacts {
+/// Labels, and taints as `key=value:TaintEffect`.
+pub(super) fn node(name: &str, own: &str, taints: &str) -> PoolNode {
     let taint = |text: &str| {
         let (rest, effect) = text.split_once(':').unwrap();
         let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
         taint(key, value, effect)
     };
     let taints = taints.split_whitespace().map(taint).collect();
-    NodeFacts { name: name.into(), labels: labels(own), taints, record: None }
+    PoolNode { name: name.into(), labels: labels(own), taints, record: None }
 }
 
 /// Without what is said of a label like that of [`pool`], which reads well in tests.
-fn reasons(assessment: &Assessment) -> String {
+fn reasons(assessment: &PoolAssessment) -> String {
     let said = assessment.findings.iter().map(|finding| finding.reason);
     let reasons: Vec<&str> =
         said.filter(|reason| *reason != Reason::LabelOfKubelets).map(Reason::as_str).collect();
@@ -50,13 +56,13 @@ fn reasons(assessment: &Assessment) -> String {
     alloc::format!("{:?} {}", assessment.standing, reasons.join(" ")).trim().into()
 }
 
-fn alone(pool: Pool) -> String {
-    reasons(&assess(&[pool], None, Trust::Pools)[0])
+fn alone(pool: DedicatedPool) -> String {
+    reasons(&assess(&[pool], None, RecordTrust::Pools)[0])
 }
 
 #[test]
 fn what_is_wrong_with_a_pool_by_itself() {
-    let changed = |change: &dyn Fn(&mut Pool)| {
+    let changed = |change: &dyn Fn(&mut DedicatedPool)| {
         let mut one = pool("a", 1);
         change(&mut one);
         alone(one)
@@ -66,9 +72,12 @@ fn what_is_wrong_with_a_pool_by_itself() {
         assert_eq!(changed(&|pool| pool.taint.key = key.into()), "Refused BadTaint", "{key}");
     }
     assert_eq!(changed(&|pool| pool.taint.value = "a b".into()), "Refused BadTaint");
-    assert_eq!(changed(&|pool| pool.taint.effects = vec![Effect::new("noschedule")]), "Refused BadTaint");
     assert_eq!(
-        changed(&|pool| pool.taint.effects = vec![Effect::PreferNoSchedule]),
+        changed(&|pool| pool.taint.effects = vec![TaintEffect::new("noschedule")]),
+        "Refused BadTaint"
+    );
+    assert_eq!(
+        changed(&|pool| pool.taint.effects = vec![TaintEffect::PreferNoSchedule]),
         "Applied KeepsNobodyOff"
     );
     for (key, reserved) in [
@@ -92,42 +101,43 @@ fn what_is_wrong_with_a_pool_by_itself() {
     let label = |key: &str, value: &str| PoolLabel { key: key.into(), value: value.into() };
     assert_eq!(changed(&|pool| pool.label = Some(label("a b", ""))), "Refused BadLabel");
     assert_eq!(changed(&|pool| pool.label = Some(label("a", "/"))), "Refused BadLabel");
-    assert_eq!(changed(&|pool| pool.members = Members::default()), "Refused NoMembers");
-    let odd = || Some(Selector::of_labels([("a b", "")]));
+    assert_eq!(changed(&|pool| pool.members = PoolMembers::default()), "Refused NoMembers");
+    let odd = || Some(LabelSelector::of_labels([("a b", "")]));
     assert_eq!(changed(&|pool| pool.members.selector = odd()), "Refused BadSelector");
     assert_eq!(changed(&|pool| pool.users.namespaces = odd()), "Refused BadSelector");
-    assert_eq!(changed(&|pool| pool.users = Users::default()), "Applied NoUsers");
-    let all = || Some(Selector::default());
+    assert_eq!(changed(&|pool| pool.users = PoolUsers::default()), "Applied NoUsers");
+    let all = || Some(LabelSelector::default());
     assert_eq!(changed(&|pool| pool.users.namespaces = all()), "Applied EverybodyMayUse");
     assert_eq!(changed(&|pool| (pool.leaving, pool.taint.key) = (true, "".into())), "Applied");
 }
 
 #[test]
 fn of_two_that_want_the_same_the_older_one_has_it() {
-    let same_taint = Pool {
+    let same_taint = DedicatedPool {
         taint: pool("a", 1).taint,
         label: Some(PoolLabel { key: "other".into(), value: "x".into() }),
         ..pool("b", 2)
     };
-    let same_label = Pool { label: Some(pool("a", 1).label()), ..pool("c", 3) };
-    let all = assess(&[same_label, same_taint.clone(), pool("a", 1)], None, Trust::Pools);
+    let same_label = DedicatedPool { label: Some(pool("a", 1).label()), ..pool("c", 3) };
+    let all = assess(&[same_label, same_taint.clone(), pool("a", 1)], None, RecordTrust::Pools);
     let told: Vec<String> = all.iter().map(reasons).collect();
     assert_eq!(told, ["Refused LabelOverlaps", "Refused TaintOverlaps", "Applied"]);
     // The same age: by name. What is refused or going is in nobody's way.
-    let twin = Pool { created: Some(Wall::from_secs(1)), ..same_taint.clone() };
-    let told: Vec<String> = assess(&[twin, pool("a", 1)], None, Trust::Pools).iter().map(reasons).collect();
+    let twin = DedicatedPool { created: Some(Wall::from_secs(1)), ..same_taint.clone() };
+    let told: Vec<String> =
+        assess(&[twin, pool("a", 1)], None, RecordTrust::Pools).iter().map(reasons).collect();
     assert_eq!(told, ["Refused TaintOverlaps", "Applied"]);
-    let gone = Pool { leaving: true, ..pool("a", 1) };
-    assert_eq!(reasons(&assess(&[gone, same_taint.clone()], None, Trust::Pools)[1]), "Applied");
-    let broken = Pool { members: Members::default(), ..pool("a", 1) };
-    assert_eq!(reasons(&assess(&[broken, same_taint], None, Trust::Pools)[1]), "Applied");
+    let gone = DedicatedPool { leaving: true, ..pool("a", 1) };
+    assert_eq!(reasons(&assess(&[gone, same_taint.clone()], None, RecordTrust::Pools)[1]), "Applied");
+    let broken = DedicatedPool { members: PoolMembers::default(), ..pool("a", 1) };
+    assert_eq!(reasons(&assess(&[broken, same_taint], None, RecordTrust::Pools)[1]), "Applied");
 }
 
 #[test]
 fn what_is_wrong_with_a_pool_on_these_nodes() {
     let open = node("open", "", "");
-    let told = |pools: &[Pool], nodes: &[NodeFacts]| -> Vec<String> {
-        assess(pools, Some(nodes), Trust::Pools).iter().map(reasons).collect()
+    let told = |pools: &[DedicatedPool], nodes: &[PoolNode]| -> Vec<String> {
+        assess(pools, Some(nodes), RecordTrust::Pools).iter().map(reasons).collect()
     };
     assert_eq!(told(&[pool("a", 1)], &[open.clone(), node("n", "pool=a", "")]), ["Applied"]);
     assert_eq!(told(&[pool("a", 1)], core::slice::from_ref(&open)), ["Applied SelectsNothing"]);
@@ -135,7 +145,10 @@ fn what_is_wrong_with_a_pool_on_these_nodes() {
     assert_eq!(told(&[pool("a", 1)], &[open.clone(), control]), ["Applied SelectsNothing ControlPlaneNodes"]);
     let foreign = node("n", "pool=a", "dedicated=x:NoSchedule");
     assert_eq!(told(&[pool("a", 1)], &[open.clone(), foreign]), ["Applied NodeConflict"]);
-    let both = Pool { members: Members { names: vec!["n".into()], ..Members::default() }, ..pool("b", 2) };
+    let both = DedicatedPool {
+        members: PoolMembers { names: vec!["n".into()], ..PoolMembers::default() },
+        ..pool("b", 2)
+    };
     assert_eq!(
         told(&[both, pool("a", 1)], &[open, node("n", "pool=a", "")]),
         ["Applied NodesOverlap", "Applied"]
@@ -145,8 +158,11 @@ fn what_is_wrong_with_a_pool_on_these_nodes() {
 #[test]
 fn who_has_the_nodes_is_named() {
     let nodes = [node("n", "pool=a", ""), node("open", "", "")];
-    let both = Pool { members: Members { names: vec!["n".into()], ..Members::default() }, ..pool("b", 2) };
-    let all = assess(&[both, pool("a", 1)], Some(&nodes), Trust::Pools);
+    let both = DedicatedPool {
+        members: PoolMembers { names: vec!["n".into()], ..PoolMembers::default() },
+        ..pool("b", 2)
+    };
+    let all = assess(&[both, pool("a", 1)], Some(&nodes), RecordTrust::Pools);
     let expected = "these nodes belong to another pool (a) and stay there: n; let only one pool ask for each";
     let mut others = all[0].findings.iter().filter(|finding| finding.reason == Reason::NodesOverlap);
     assert_eq!(others.next().map(|finding| &*finding.message), Some(expected));
@@ -154,8 +170,8 @@ fn who_has_the_nodes_is_named() {
 
 #[test]
 fn some_node_stays_open_to_everybody() {
-    let standing = |pools: &[Pool], nodes: &[NodeFacts]| -> Vec<Standing> {
-        assess(pools, Some(nodes), Trust::Pools).iter().map(|one| one.standing).collect()
+    let standing = |pools: &[DedicatedPool], nodes: &[PoolNode]| -> Vec<PoolValidity> {
+        assess(pools, Some(nodes), RecordTrust::Pools).iter().map(|one| one.standing).collect()
     };
     let (a, b) = (node("a", "pool=a", ""), node("b", "pool=b", ""));
     let control = node(
@@ -166,7 +182,7 @@ fn some_node_stays_open_to_everybody() {
     let by_hand = node("h", "", "mine=x:NoSchedule");
     let shaky = node("s", "", "node.kubernetes.io/not-ready:NoExecute");
     let pools = [pool("a", 1), pool("b", 2)];
-    use Standing::{Applied, Frozen};
+    use PoolValidity::{Applied, Frozen};
     // The older pool is served first; the one that would take the last node takes none.
     assert_eq!(standing(&pools, &[a.clone(), b.clone()]), [Applied, Frozen]);
     assert_eq!(standing(&pools, &[a.clone(), b.clone(), control, by_hand.clone()]), [Applied, Frozen]);
@@ -176,42 +192,45 @@ fn some_node_stays_open_to_everybody() {
     let small = node("c", "node-role.kubernetes.io/control-plane", "");
     assert_eq!(standing(&pools, &[a.clone(), b.clone(), small]), [Applied, Applied]);
     // Who keeps nobody off takes nothing from anybody.
-    let soft = Pool {
-        taint: PoolTaint { effects: vec![Effect::PreferNoSchedule], ..pool("a", 1).taint },
+    let soft = DedicatedPool {
+        taint: PoolTaint { effects: vec![TaintEffect::PreferNoSchedule], ..pool("a", 1).taint },
         ..pool("a", 1)
     };
     assert_eq!(standing(&[soft], core::slice::from_ref(&a)), [Applied]);
     // No node was open before: no pool is to blame.
-    assert_eq!(standing(&pools[..1], &[NodeFacts { taints: by_hand.taints, ..a }]), [Applied]);
+    assert_eq!(standing(&pools[..1], &[PoolNode { taints: by_hand.taints, ..a }]), [Applied]);
 }
 
 #[test]
 fn a_pool_keeps_what_it_has_when_the_last_open_node_goes() {
     let held =
-        NodeFacts { record: Some("a".into()), ..node("n", "pool=a dedicated=a", "dedicated=a:NoSchedule") };
+        PoolNode { record: Some("a".into()), ..node("n", "pool=a dedicated=a", "dedicated=a:NoSchedule") };
     let new = node("m", "pool=a", "");
     let pools = [pool("a", 1)];
     let nodes = [held.clone(), new.clone()];
-    let all = assess(&pools, Some(&nodes), Trust::Pools);
+    let all = assess(&pools, Some(&nodes), RecordTrust::Pools);
     assert_eq!(reasons(&all[0]), "Frozen LocksOutSystem");
     assert!(all[0].findings.iter().any(|finding| finding.message.contains(": m;")), "{:?}", all[0].findings);
     let standing = [all[0].standing];
-    assert_eq!(reconcile(&pools, &standing, &held, Trust::Pools).pool, Some(0));
-    assert_eq!(reconcile(&pools, &standing, &new, Trust::Pools), NodeOutcome::default());
-    assert_eq!(assess(&pools, Some(&[held]), Trust::Pools)[0].standing, Standing::Applied);
+    assert_eq!(reconcile(&pools, &standing, &held, RecordTrust::Pools).pool, Some(0));
+    assert_eq!(reconcile(&pools, &standing, &new, RecordTrust::Pools), NodePlan::default());
+    assert_eq!(assess(&pools, Some(&[held]), RecordTrust::Pools)[0].standing, PoolValidity::Applied);
 }
 
 #[test]
 fn who_has_a_node_keeps_it_from_an_older_pool() {
-    let older = Pool { members: Members { names: vec!["n".into()], ..Members::default() }, ..pool("old", 0) };
+    let older = DedicatedPool {
+        members: PoolMembers { names: vec!["n".into()], ..PoolMembers::default() },
+        ..pool("old", 0)
+    };
     let pools = [pool("a", 1), older];
-    let held = NodeFacts { record: Some("a".into()), ..node("n", "pool=a", "dedicated=a:NoSchedule") };
-    let free = NodeFacts { record: None, ..held.clone() };
-    let owner = |node: &NodeFacts| reconcile(&pools, &[Standing::Applied; 2], node, Trust::Pools);
+    let held = PoolNode { record: Some("a".into()), ..node("n", "pool=a", "dedicated=a:NoSchedule") };
+    let free = PoolNode { record: None, ..held.clone() };
+    let owner = |node: &PoolNode| reconcile(&pools, &[PoolValidity::Applied; 2], node, RecordTrust::Pools);
     assert_eq!(owner(&held).pool, Some(0));
     assert_eq!(owner(&free).conflict.map(|conflict| conflict.pool), Some(1));
     let nodes = [held, node("open", "", "")];
-    let all = assess(&pools, Some(&nodes), Trust::Pools);
+    let all = assess(&pools, Some(&nodes), RecordTrust::Pools);
     assert_eq!([reasons(&all[0]), reasons(&all[1])], ["Applied", "Applied NodesOverlap"]);
 }
 
@@ -219,11 +238,12 @@ fn who_has_a_node_keeps_it_from_an_older_pool() {
 fn a_label_that_kubelets_may_set_is_said_and_none_is_the_default() {
     let said = |key: Option<&str>, name: &str| {
         let label = key.map(|key| PoolLabel { key: key.into(), value: "v".into() });
-        let assessed = assess(&[Pool { label, ..pool(name, 1) }], None, Trust::Pools).remove(0);
+        let assessed =
+            assess(&[DedicatedPool { label, ..pool(name, 1) }], None, RecordTrust::Pools).remove(0);
         let reasons: Vec<&str> = assessed.findings.iter().map(|finding| finding.reason.as_str()).collect();
         (assessed.standing, reasons.join(" "))
     };
-    let plain = |reasons: &str| (Standing::Applied, reasons.into());
+    let plain = |reasons: &str| (PoolValidity::Applied, reasons.into());
     for key in
         ["dedicated", "example.com/pool", "mykubernetes.io/x", "restriction.kubernetes.io.example.com/x"]
     {
@@ -234,17 +254,17 @@ fn a_label_that_kubelets_may_set_is_said_and_none_is_the_default() {
     }
     assert_eq!(said(Some("node-role.kubernetes.io/gpu"), "a"), plain(""));
     assert_eq!(said(None, "a"), plain(""));
-    let own = Pool { label: None, ..pool("a.b", 1) }.label();
+    let own = DedicatedPool { label: None, ..pool("a.b", 1) }.label();
     assert_eq!((&*own.key, &*own.value), ("node-restriction.kubernetes.io/pool.a.b", "true"));
     assert_eq!(said(None, &"x".repeat(58)), plain(""));
-    assert_eq!(said(None, &"x".repeat(59)), (Standing::Refused, "BadLabel".into()));
+    assert_eq!(said(None, &"x".repeat(59)), (PoolValidity::Refused, "BadLabel".into()));
 }
 
 #[test]
 fn effects_are_put_once() {
     let mut one = pool("a", 1);
     assert_eq!(one.taints(), [taint("dedicated", "a", "NoSchedule")]);
-    one.taint.effects = ["NoExecute", "PreferNoSchedule", "NoExecute"].map(Effect::new).into();
+    one.taint.effects = ["NoExecute", "PreferNoSchedule", "NoExecute"].map(TaintEffect::new).into();
     assert_eq!(
         one.taints(),
         [taint("dedicated", "a", "NoExecute"), taint("dedicated", "a", "PreferNoSchedule")]

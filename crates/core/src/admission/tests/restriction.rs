@@ -1,8 +1,8 @@
 //! Tables for tolerations of namespaces (AD-8 to AD-11).
 
 use super::tolerations;
+use crate::admission::pod_toleration_restriction::*;
 use crate::admission::request::Operation::{Create, Update};
-use crate::admission::restriction::*;
 use crate::toleration::Toleration;
 use alloc::string::String;
 use alloc::vec;
@@ -71,56 +71,64 @@ fn ad_10_what_is_covered_is_left_out() {
     }
 }
 
-fn lists(defaults: Listed, whitelist: Listed) -> NamespaceLists {
-    NamespaceLists { defaults, whitelist }
+fn lists(
+    defaults: TolerationListAnnotation,
+    whitelist: TolerationListAnnotation,
+) -> NamespaceTolerationLists {
+    NamespaceTolerationLists { defaults, whitelist }
 }
 
-fn present(rows: &str) -> Listed {
-    Listed::Present(tolerations(rows))
+fn present(rows: &str) -> TolerationListAnnotation {
+    TolerationListAnnotation::Present(tolerations(rows))
 }
 
 #[test]
 fn ad_8_an_annotation_overrides_the_cluster_even_if_it_is_empty() {
-    let rule = Restriction {
+    let rule = PodTolerationRestriction {
         cluster_defaults: tolerations("cluster Exists"),
         cluster_whitelist: tolerations("w Exists"),
-        ..Restriction::default()
+        ..PodTolerationRestriction::default()
     };
     for (defaults, expected) in [
-        (Listed::Absent, "cluster Exists"),
+        (TolerationListAnnotation::Absent, "cluster Exists"),
         (present(""), ""),
         (present("own Exists"), "own Exists"),
-        (Listed::Unreadable("bad".into()), ""),
+        (TolerationListAnnotation::Unreadable("bad".into()), ""),
     ] {
-        let made = rule.merged(&[], &lists(defaults, Listed::Absent), Create, true);
+        let made = rule.merged(&[], &lists(defaults, TolerationListAnnotation::Absent), Create, true);
         assert_eq!(made.tolerations, tolerations(expected));
     }
     let pod = tolerations("p Exists");
-    assert!(rule.allows(&pod, None, &lists(Listed::Absent, Listed::Absent)).is_err());
-    assert!(rule.allows(&pod, None, &lists(Listed::Absent, present(""))).is_ok());
-    assert!(rule.allows(&tolerations("w Equal v"), None, &NamespaceLists::default()).is_ok());
+    assert!(
+        rule.allows(&pod, None, &lists(TolerationListAnnotation::Absent, TolerationListAnnotation::Absent))
+            .is_err()
+    );
+    assert!(rule.allows(&pod, None, &lists(TolerationListAnnotation::Absent, present(""))).is_ok());
+    assert!(rule.allows(&tolerations("w Equal v"), None, &NamespaceTolerationLists::default()).is_ok());
 }
 
 #[test]
 fn ad_8_an_unreadable_annotation_is_named() {
-    let rule = Restriction::default();
-    let broken = || Listed::Unreadable("expected a list at line 1".into());
+    let rule = PodTolerationRestriction::default();
+    let broken = || TolerationListAnnotation::Unreadable("expected a list at line 1".into());
     let pod = tolerations("p Exists");
-    let said = |lists: NamespaceLists, old: Option<&[Toleration]>| rule.allows(&pod, old, &lists).err();
-    let text = said(lists(broken(), Listed::Absent), None).unwrap();
+    let said =
+        |lists: NamespaceTolerationLists, old: Option<&[Toleration]>| rule.allows(&pod, old, &lists).err();
+    let text = said(lists(broken(), TolerationListAnnotation::Absent), None).unwrap();
     assert!(text.contains(DEFAULTS) && text.contains("expected a list"), "{text}");
-    let text = said(lists(Listed::Absent, broken()), None).unwrap();
+    let text = said(lists(TolerationListAnnotation::Absent, broken()), None).unwrap();
     assert!(text.contains(WHITELIST), "{text}");
     // Pods that are there already can still be changed, but gain nothing.
     assert_eq!(said(lists(broken(), broken()), Some(&pod)), None);
     assert!(said(lists(broken(), broken()), Some(&[])).unwrap().contains(WHITELIST));
-    assert!(rule.allows(&[], None, &lists(Listed::Absent, broken())).is_ok());
+    assert!(rule.allows(&[], None, &lists(TolerationListAnnotation::Absent, broken())).is_ok());
 }
 
 #[test]
 fn ad_9_defaults_on_creation_and_memory_pressure_always_but_for_best_effort() {
-    let rule = Restriction { merging: Merging::AsUpstream, ..Restriction::default() };
-    let lists = lists(present("d Exists"), Listed::Absent);
+    let rule =
+        PodTolerationRestriction { merging: MergeMode::AsUpstream, ..PodTolerationRestriction::default() };
+    let lists = lists(present("d Exists"), TolerationListAnnotation::Absent);
     for (operation, best_effort, expected) in [
         (Create, true, String::from("own Exists | d Exists")),
         (Create, false, alloc::format!("own Exists | d Exists | {PRESSURE}")),
@@ -136,45 +144,51 @@ fn ad_9_defaults_on_creation_and_memory_pressure_always_but_for_best_effort() {
 #[test]
 fn ad_10_a_pods_own_toleration_goes_only_as_upstream_and_only_on_creation() {
     let own = "a Equal v | nr Exists - NoExecute 50 | a Equal v";
-    let defaults = lists(present("a Exists | nr Exists - NoExecute 400"), Listed::Absent);
+    let defaults = lists(present("a Exists | nr Exists - NoExecute 400"), TolerationListAnnotation::Absent);
     let merged = |merging, operation, best_effort| {
-        let rule = Restriction { merging, ..Restriction::default() };
+        let rule = PodTolerationRestriction { merging, ..PodTolerationRestriction::default() };
         rule.merged(&tolerations(own), &defaults, operation, best_effort)
     };
     let kept = alloc::format!("{own} | a Exists | nr Exists - NoExecute 400");
-    assert_eq!(merged(Merging::KeepsOwn, Create, true).tolerations, tolerations(&kept));
-    let exact = merged(Merging::AsUpstream, Create, true);
+    assert_eq!(merged(MergeMode::KeepsOwn, Create, true).tolerations, tolerations(&kept));
+    let exact = merged(MergeMode::AsUpstream, Create, true);
     assert_eq!(exact.tolerations, tolerations("a Exists | nr Exists - NoExecute 400"));
     assert_eq!((exact.added, exact.dropped), (2, 3));
     // An API server refuses an update that takes one away.
-    let updated = merged(Merging::AsUpstream, Update, false).tolerations;
+    let updated = merged(MergeMode::AsUpstream, Update, false).tolerations;
     assert_eq!(updated, tolerations(&alloc::format!("{own} | {PRESSURE}")));
     // Nothing to merge: not even duplicates are looked for.
-    let rule = Restriction { merging: Merging::AsUpstream, ..Restriction::default() };
-    let untouched = rule.merged(&tolerations(own), &NamespaceLists::default(), Create, true);
+    let rule =
+        PodTolerationRestriction { merging: MergeMode::AsUpstream, ..PodTolerationRestriction::default() };
+    let untouched = rule.merged(&tolerations(own), &NamespaceTolerationLists::default(), Create, true);
     assert_eq!(untouched.tolerations, tolerations(own));
 }
 
 #[test]
 fn ad_11_the_whitelist_and_the_words_of_upstream() {
-    let rule = Restriction { cluster_whitelist: tolerations("c Exists"), ..Restriction::default() };
+    let rule = PodTolerationRestriction {
+        cluster_whitelist: tolerations("c Exists"),
+        ..PodTolerationRestriction::default()
+    };
     let pod = tolerations("a Equal v | b Exists - NoExecute 10");
-    let said = |whitelist: Listed| rule.allows(&pod, None, &lists(Listed::Absent, whitelist));
+    let said = |whitelist: TolerationListAnnotation| {
+        rule.allows(&pod, None, &lists(TolerationListAnnotation::Absent, whitelist))
+    };
     assert_eq!(said(present("a Exists | b Exists")), Ok(()));
     let text = said(present("a Exists")).unwrap_err();
     let start = "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace \
                  whitelist";
     assert!(text.starts_with(start), "{text}");
     assert!(text.contains("toleration 1 (b:NoExecute for 10 s)"), "{text}");
-    let text = said(Listed::Absent).unwrap_err();
+    let text = said(TolerationListAnnotation::Absent).unwrap_err();
     assert!(text.contains("conflict with its cluster whitelist: toleration 0 (a=v)"), "{text}");
-    assert_eq!(rule.allows(&[], None, &lists(Listed::Absent, present("x Exists"))), Ok(()));
+    assert_eq!(rule.allows(&[], None, &lists(TolerationListAnnotation::Absent, present("x Exists"))), Ok(()));
 }
 
 #[test]
 fn ad_11_on_update_only_what_is_new_is_refused() {
-    let rule = Restriction::default();
-    let lists = lists(Listed::Absent, present("w Exists"));
+    let rule = PodTolerationRestriction::default();
+    let lists = lists(TolerationListAnnotation::Absent, present("w Exists"));
     let old = tolerations("a Exists | nr Exists - NoExecute 300");
     assert_eq!(rule.allows(&old, Some(&old), &lists), Ok(()));
     let mut grown = old.clone();
@@ -191,10 +205,15 @@ fn ad_10_a_hostile_pod_costs_no_square() {
     let many: Vec<Toleration> =
         (0..50_000).map(|at| one(&alloc::format!("k{at} Equal v NoExecute"))).collect();
     // What a default covers goes, among however many.
-    let rule = Restriction { merging: Merging::AsUpstream, ..Restriction::default() };
-    let made = rule.merged(&many, &lists(present("k7 Exists"), Listed::Absent), Create, false);
+    let rule =
+        PodTolerationRestriction { merging: MergeMode::AsUpstream, ..PodTolerationRestriction::default() };
+    let made =
+        rule.merged(&many, &lists(present("k7 Exists"), TolerationListAnnotation::Absent), Create, false);
     assert_eq!((made.tolerations.len(), made.dropped), (50_001, 1));
     let mut grown = many.clone();
     grown.push(one("w Equal v"));
-    assert!(rule.allows(&grown, Some(&many), &lists(Listed::Absent, present("w Exists"))).is_ok());
+    assert!(
+        rule.allows(&grown, Some(&many), &lists(TolerationListAnnotation::Absent, present("w Exists")))
+            .is_ok()
+    );
 }

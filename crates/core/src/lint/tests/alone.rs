@@ -55,7 +55,7 @@ fn tl105_unknown_effect() {
         ("k Exists - NoExecute", ""),
         ("k Exists", ""),
     ]);
-    let nodes = |taints| told(&Facts { nodes: vec![node("n", taints)], ..Facts::default() });
+    let nodes = |taints| told(&LintInput { nodes: vec![node("n", taints)], ..LintInput::default() });
     assert_eq!(nodes("k:Noschedule k"), "TL105@node 0.Effect, TL105@node 1.Effect");
     assert_eq!(nodes("k:NoSchedule k:PreferNoSchedule"), "");
     assert_eq!(lint(&alone(workload("k Exists - noexecute")))[0].fix, "write effect: NoExecute");
@@ -68,7 +68,7 @@ fn tl106_tl107_numeric_operators() {
         ("k Gt five NoSchedule", "TL106@0.Operator"),
         ("k Equal 5 NoSchedule", ""),
     ]);
-    let on = |row| told(&Facts { numeric: NumericOperators::On, ..alone(workload(row)) });
+    let on = |row| told(&LintInput { numeric: NumericOperators::On, ..alone(workload(row)) });
     for (row, expected) in [
         ("k Lt 5 NoSchedule", ""),
         ("k Gt -9223372036854775808 NoSchedule", ""),
@@ -107,13 +107,13 @@ fn tl109_malformed() {
         (&format!("k Equal {} NoSchedule", &long[1..]), ""),
         ("k - - NoSchedule", ""),
     ]);
-    let nodes = |taints| told(&Facts { nodes: vec![node("n", taints)], ..Facts::default() });
+    let nodes = |taints| told(&LintInput { nodes: vec![node("n", taints)], ..LintInput::default() });
     assert_eq!(nodes("/k=v:NoSchedule k=!:NoSchedule"), "TL109@node 0.Key, TL109@node 1.Value");
 }
 
 #[test]
 fn tl110_duplicate_taint() {
-    let nodes = |taints| told(&Facts { nodes: vec![node("n", taints)], ..Facts::default() });
+    let nodes = |taints| told(&LintInput { nodes: vec![node("n", taints)], ..LintInput::default() });
     assert_eq!(nodes("k=a:NoSchedule k=b:NoSchedule"), "TL110@node 1.Whole");
     assert_eq!(nodes("k=a:NoSchedule k=a:PreferNoSchedule l=a:NoSchedule"), "");
 }
@@ -123,7 +123,7 @@ fn tl111_unknown_field() {
     let with = |names: &[&str]| {
         let mut one = toleration("k Exists - NoExecute");
         one.odd_fields = names.iter().map(|name| (*name).into()).collect();
-        alone(Workload { tolerations: vec![one], ..Workload::default() })
+        alone(LintedWorkload { tolerations: vec![one], ..LintedWorkload::default() })
     };
     assert_eq!(told(&with(&["seconds", "Key"])), "TL111@0.Odd(0), TL111@0.Odd(1)");
     assert_eq!(told(&with(&[])), "");
@@ -142,12 +142,12 @@ fn tl111_unknown_field() {
 #[test]
 fn tl112_not_text() {
     let mut one = toleration("k Equal true NoSchedule");
-    one.not_text = vec![Part::Value];
-    let told_of = |one| told(&alone(Workload { tolerations: vec![one], ..Workload::default() }));
+    one.not_text = vec![TolerationPart::Value];
+    let told_of = |one| told(&alone(LintedWorkload { tolerations: vec![one], ..LintedWorkload::default() }));
     assert_eq!(told_of(one), "TL112@0.Value");
     assert_eq!(told_of(toleration("k Equal true NoSchedule")), "");
-    let tainted = Node { not_text: vec![(0, Part::Value)], ..node("n", "k=1:NoSchedule") };
-    assert_eq!(told(&Facts { nodes: vec![tainted], ..Facts::default() }), "TL112@node 0.Value");
+    let tainted = LintedNode { not_text: vec![(0, TolerationPart::Value)], ..node("n", "k=1:NoSchedule") };
+    assert_eq!(told(&LintInput { nodes: vec![tainted], ..LintInput::default() }), "TL112@node 0.Value");
 }
 
 #[test]
@@ -160,8 +160,8 @@ fn tl201_tolerates_everything() {
         ("k Exists", ""),
     ]);
     let everything = workload("- Exists");
-    assert_eq!(told(&alone(Workload { daemon: true, ..everything.clone() })), "");
-    assert_eq!(told(&alone(Workload { node_critical: true, ..everything })), "");
+    assert_eq!(told(&alone(LintedWorkload { daemon: true, ..everything.clone() })), "");
+    assert_eq!(told(&alone(LintedWorkload { node_critical: true, ..everything })), "");
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn tl205_misspelt_key() {
         ("CriticalAddonsOnly Exists", ""),
     ]);
     let taint = "node.kubernetes.io/unreachble:NoExecute";
-    let there = Facts {
+    let there = LintInput {
         nodes: vec![node("n", taint)],
         ..alone(workload("node.kubernetes.io/unreachble Exists - NoExecute 5"))
     };
@@ -216,7 +216,7 @@ fn tl207_value_for_valueless() {
         ("node.kubernetes.io/out-of-service Equal nodeshutdown NoExecute", ""),
         ("dedicated-to Equal true NoExecute 5", ""),
     ]);
-    let there = Facts {
+    let there = LintInput {
         nodes: vec![node("n", "node-role.kubernetes.io/control-plane=true:NoSchedule")],
         ..alone(workload("node-role.kubernetes.io/control-plane Equal true NoSchedule"))
     };
@@ -244,6 +244,6 @@ fn tl211_stays_on_dead_node() {
         ("node.kubernetes.io/unreachable Exists - NoSchedule", ""),
         ("node.kubernetes.io/memory-pressure Exists", ""),
     ]);
-    let daemon = Workload { daemon: true, ..workload("node.kubernetes.io/not-ready Exists") };
+    let daemon = LintedWorkload { daemon: true, ..workload("node.kubernetes.io/not-ready Exists") };
     assert_eq!(told(&alone(daemon)), "");
 }

@@ -1,7 +1,7 @@
 //! Whatever somebody writes: no panic, and what is said agrees with what matching does.
 
 use super::*;
-use crate::matching::{Answer, answer};
+use crate::toleration_matching::{TaintMatch, match_taint};
 use proptest::prelude::*;
 
 fn word() -> impl Strategy<Value = String> {
@@ -12,7 +12,7 @@ fn word() -> impl Strategy<Value = String> {
     ]
 }
 
-fn written() -> impl Strategy<Value = WrittenToleration> {
+fn written() -> impl Strategy<Value = LintedToleration> {
     let operator = prop_oneof![
         5 => prop::sample::select(vec!["", "Equal", "Exists", "Lt", "Gt"]).prop_map(String::from),
         1 => any::<String>(),
@@ -23,12 +23,12 @@ fn written() -> impl Strategy<Value = WrittenToleration> {
     ];
     let seconds = prop::option::of(prop_oneof![Just(5), Just(60), any::<i64>()]);
     (word(), operator, word(), effect, seconds, prop::option::of(any::<String>()), any::<bool>()).prop_map(
-        |(key, operator, value, effect, seconds, odd, odd_seconds)| WrittenToleration {
+        |(key, operator, value, effect, seconds, odd, odd_seconds)| LintedToleration {
             read: Toleration {
                 key: key.into(),
-                operator: Operator::new(&operator),
+                operator: TolerationOperator::new(&operator),
                 value: value.into(),
-                effect: (!effect.is_empty()).then(|| Effect::new(&effect)),
+                effect: (!effect.is_empty()).then(|| TaintEffect::new(&effect)),
                 seconds,
             },
             odd_seconds: odd.as_deref().filter(|_| odd_seconds).map(Into::into),
@@ -43,30 +43,30 @@ fn taint() -> impl Strategy<Value = Taint> {
         .prop_map(|(key, value, effect)| Taint {
             key: key.into(),
             value: value.into(),
-            effect: Effect::new(effect),
+            effect: TaintEffect::new(effect),
             time_added: None,
         })
 }
 
-fn facts() -> impl Strategy<Value = Facts> {
+fn facts() -> impl Strategy<Value = LintInput> {
     let workload = (prop::collection::vec(written(), 0..6), any::<[bool; 4]>()).prop_map(
-        |(tolerations, [daemon, control_plane, host_network, selects])| Workload {
+        |(tolerations, [daemon, control_plane, host_network, selects])| LintedWorkload {
             tolerations,
             daemon,
             control_plane,
             host_network,
             node_selector: selects.then(|| ("pool".into(), "a".into())).into_iter().collect(),
-            ..Workload::default()
+            ..LintedWorkload::default()
         },
     );
-    let node = (prop::collection::vec(taint(), 0..4), any::<bool>()).prop_map(|(taints, pool)| Node {
+    let node = (prop::collection::vec(taint(), 0..4), any::<bool>()).prop_map(|(taints, pool)| LintedNode {
         name: "n".into(),
         labels: pool.then(|| ("pool".into(), "a".into())).into_iter().collect(),
         taints,
         not_text: Vec::new(),
     });
     let many = (prop::collection::vec(workload, 0..3), prop::collection::vec(node, 0..3), any::<bool>());
-    many.prop_map(|(workloads, nodes, on)| Facts {
+    many.prop_map(|(workloads, nodes, on)| LintInput {
         workloads,
         nodes,
         other_daemons: Vec::new(),
@@ -81,13 +81,13 @@ proptest! {
     fn findings_point_at_what_is_there(facts in facts()) {
         for finding in lint(&facts) {
             let (tolerations, taints) = match finding.subject {
-                Subject::Workload(at) => (facts.workloads[at].tolerations.len(), 0),
-                Subject::Node(at) => (0, facts.nodes[at].taints.len()),
+                LintSubject::Workload(at) => (facts.workloads[at].tolerations.len(), 0),
+                LintSubject::Node(at) => (0, facts.nodes[at].taints.len()),
             };
             match finding.place {
-                Place::Toleration(at, _) => prop_assert!(at < tolerations),
-                Place::Taint(at, _) => prop_assert!(at < taints),
-                Place::Whole | Place::Selection => prop_assert_eq!(taints, 0),
+                FindingPlace::Toleration(at, _) => prop_assert!(at < tolerations),
+                FindingPlace::Taint(at, _) => prop_assert!(at < taints),
+                FindingPlace::Whole | FindingPlace::Selection => prop_assert_eq!(taints, 0),
             }
             prop_assert!(finding.reason.len() < 2_000 && finding.fix.len() < 500, "{:?}", finding);
         }
@@ -98,16 +98,16 @@ proptest! {
     #[test]
     fn what_is_called_useless_is_never_the_answer(facts in facts(), taint in taint()) {
         for finding in lint(&facts) {
-            let (Subject::Workload(at), Place::Toleration(index, _)) = (finding.subject, finding.place) else {
+            let (LintSubject::Workload(at), FindingPlace::Toleration(index, _)) = (finding.subject, finding.place) else {
                 continue;
             };
             let tolerations: Vec<Toleration> = facts.workloads[at].read().cloned().collect();
-            let used = answer(&tolerations, &taint, facts.numeric) == Answer::Tolerated(index);
+            let used = match_taint(&tolerations, &taint, facts.numeric) == TaintMatch::Tolerated(index);
             match finding.rule {
                 Rule::DuplicateToleration | Rule::ShadowedToleration if taint.effect.as_str() != "odd" => {
                     prop_assert!(!used, "{:?} answers {}", finding, taint);
                 }
-                Rule::FirstMatchTrap if taint.effect == Effect::NoExecute => {
+                Rule::FirstMatchTrap if taint.effect == TaintEffect::NoExecute => {
                     prop_assert!(!used, "{:?} answers {}", finding, taint);
                 }
                 _ => {}
@@ -119,17 +119,17 @@ proptest! {
     #[test]
     fn errors_are_what_an_api_server_refuses(one in written()) {
         let read = &one.read;
-        let refused = (read.key.is_empty() && read.operator != Operator::Exists)
+        let refused = (read.key.is_empty() && read.operator != TolerationOperator::Exists)
             || (!read.key.is_empty() && !crate::label::is_key(&read.key))
-            || (read.operator == Operator::Exists && !read.value.is_empty())
-            || matches!(read.operator, Operator::Unknown(_) | Operator::Lt | Operator::Gt)
-            || (matches!(read.operator, Operator::Unset | Operator::Equal)
+            || (read.operator == TolerationOperator::Exists && !read.value.is_empty())
+            || matches!(read.operator, TolerationOperator::Unknown(_) | TolerationOperator::Lt | TolerationOperator::Gt)
+            || (matches!(read.operator, TolerationOperator::Unset | TolerationOperator::Equal)
                 && !crate::label::is_value(&read.value))
-            || matches!(read.effect, Some(Effect::Unknown(_)))
-            || ((read.seconds.is_some() || one.odd_seconds.is_some()) && read.effect != Some(Effect::NoExecute))
+            || matches!(read.effect, Some(TaintEffect::Unknown(_)))
+            || ((read.seconds.is_some() || one.odd_seconds.is_some()) && read.effect != Some(TaintEffect::NoExecute))
             || one.odd_seconds.is_some()
             || !one.odd_fields.is_empty();
-        let found = lint(&alone(Workload { tolerations: vec![one], ..Workload::default() }));
+        let found = lint(&alone(LintedWorkload { tolerations: vec![one], ..LintedWorkload::default() }));
         prop_assert_eq!(refused, found.iter().any(|finding| finding.rule.severity() == Severity::Error));
     }
 }
@@ -137,6 +137,6 @@ proptest! {
 #[test]
 fn many_tolerations_take_no_time_to_speak_of() {
     let tolerations = (0..20_000).map(|at| toleration(&format!("k{at} Exists - NoExecute {at}"))).collect();
-    let facts = alone(Workload { tolerations, ..Workload::default() });
+    let facts = alone(LintedWorkload { tolerations, ..LintedWorkload::default() });
     assert_eq!(lint(&facts).len(), 1, "only that 0 seconds are none");
 }

@@ -3,14 +3,14 @@
 use super::*;
 use crate::scheduling::{NodeOperator, NodeRequirement};
 
-fn on(nodes: Vec<Node>, workload: Workload) -> Facts {
-    Facts { nodes, ..alone(workload) }
+fn on(nodes: Vec<LintedNode>, workload: LintedWorkload) -> LintInput {
+    LintInput { nodes, ..alone(workload) }
 }
 
 #[test]
 fn tl301_unneeded() {
     let nodes = || vec![node("a", "dedicated=db:NoSchedule"), node("b", "")];
-    let led = |row: &str| Workload { bound: true, ..workload(row) };
+    let led = |row: &str| LintedWorkload { bound: true, ..workload(row) };
     for (row, expected) in [
         ("spot Exists - NoSchedule", "TL301@0.Whole"),
         ("dedicatd Equal db NoSchedule", "TL301@0.Whole"),
@@ -31,15 +31,15 @@ fn tl301_unneeded() {
 
 #[test]
 fn tl302_no_tolerant_daemon() {
-    let daemon = |row: &str| Workload { daemon: true, ..workload(row) };
-    let facts = |taints: &str, row: &str| Facts {
+    let daemon = |row: &str| LintedWorkload { daemon: true, ..workload(row) };
+    let facts = |taints: &str, row: &str| LintInput {
         nodes: vec![node("a", ""), node("b", taints), node("c", taints)],
         daemons_known: true,
         ..alone(daemon(row))
     };
     let hit = "TL302@node 0.Whole";
     assert_eq!(told(&facts("maintenance:NoExecute", "")), hit);
-    assert_eq!(lint(&facts("maintenance:NoExecute", ""))[0].subject, Subject::Node(1));
+    assert_eq!(lint(&facts("maintenance:NoExecute", ""))[0].subject, LintSubject::Node(1));
     assert_eq!(
         told(&facts("maintenance=a:NoExecute", "maintenance Equal b NoExecute")),
         format!("TL301@0.Whole, {hit}")
@@ -49,11 +49,11 @@ fn tl302_no_tolerant_daemon() {
     assert_eq!(told(&facts("maintenance:NoSchedule", "")), "");
     // Every daemon bears it without saying so.
     assert_eq!(told(&facts("node.kubernetes.io/unreachable:NoExecute", "")), "");
-    let unsure = Facts { daemons_known: false, ..facts("maintenance:NoExecute", "") };
+    let unsure = LintInput { daemons_known: false, ..facts("maintenance:NoExecute", "") };
     assert_eq!(told(&unsure), "");
-    let none = Facts { workloads: Vec::new(), ..facts("maintenance:NoExecute", "") };
+    let none = LintInput { workloads: Vec::new(), ..facts("maintenance:NoExecute", "") };
     assert_eq!(told(&none), "");
-    let elsewhere = Facts { other_daemons: vec![daemon("- Exists")], ..none };
+    let elsewhere = LintInput { other_daemons: vec![daemon("- Exists")], ..none };
     assert_eq!(told(&elsewhere), "");
 }
 
@@ -64,11 +64,11 @@ fn tl303_nothing_leads_there() {
     assert_eq!(told(&on(nodes(), gpu())), "TL303@0.Whole");
     assert!(lint(&on(nodes(), gpu()))[0].reason.contains("1 of 2 nodes"));
     let led = [
-        Workload { node_selector: [("kubernetes.io/hostname".into(), "a".into())].into(), ..gpu() },
-        Workload { prefers: true, ..gpu() },
-        Workload { special_resources: true, ..gpu() },
-        Workload { bound: true, ..gpu() },
-        Workload { daemon: true, ..gpu() },
+        LintedWorkload { node_selector: [("kubernetes.io/hostname".into(), "a".into())].into(), ..gpu() },
+        LintedWorkload { prefers: true, ..gpu() },
+        LintedWorkload { special_resources: true, ..gpu() },
+        LintedWorkload { bound: true, ..gpu() },
+        LintedWorkload { daemon: true, ..gpu() },
     ];
     for led in led {
         assert_eq!(told(&on(nodes(), led.clone())), "", "{led:?}");
@@ -91,7 +91,7 @@ fn tl304_not_let_in() {
         let db = |name| labelled(node(name, "dedicated=db:NoSchedule"), "pool", "db");
         vec![db("a"), db("b"), node("c", "")]
     };
-    let asking = |pool: &str, row: &str| Workload {
+    let asking = |pool: &str, row: &str| LintedWorkload {
         node_selector: [("pool".into(), pool.into())].into(),
         ..workload(row)
     };
@@ -99,17 +99,17 @@ fn tl304_not_let_in() {
     assert!(lint(&on(nodes(), asking("db", "")))[0].reason.contains("all 2 nodes"));
     assert_eq!(told(&on(nodes(), asking("db", "dedicated Equal db NoSchedule"))), "");
     assert_eq!(told(&on(nodes(), asking("web", ""))), "", "no node at all is no taint's fault");
-    assert_eq!(told(&on(nodes(), Workload { bound: true, ..asking("db", "") })), "");
+    assert_eq!(told(&on(nodes(), LintedWorkload { bound: true, ..asking("db", "") })), "");
     assert_eq!(told(&on(nodes(), workload(""))), "");
     let one = NodeRequirement { key: "pool".into(), operator: NodeOperator::Exists, values: Vec::new() };
     let required = Some(vec![NodeTerm { expressions: vec![one], fields: Vec::new() }]);
-    assert_eq!(told(&on(nodes(), Workload { required, ..workload("") })), "TL304@Selection");
+    assert_eq!(told(&on(nodes(), LintedWorkload { required, ..workload("") })), "TL304@Selection");
     let open = [nodes(), vec![labelled(node("d", ""), "pool", "db")]].concat();
     assert_eq!(told(&on(open, asking("db", ""))), "", "one node is open");
     let passing = vec![labelled(node("d", "node.kubernetes.io/not-ready:NoSchedule"), "pool", "db")];
     assert_eq!(told(&on(passing, asking("db", ""))), "", "that taint goes by itself");
     let role = "node-role.kubernetes.io/control-plane";
     let control = vec![labelled(node("d", &format!("{role}:NoSchedule")), role, "")];
-    let wants = Workload { node_selector: [(role.into(), "".into())].into(), ..workload("") };
+    let wants = LintedWorkload { node_selector: [(role.into(), "".into())].into(), ..workload("") };
     assert_eq!(told(&on(control, wants)), "TL210@Selection", "said once");
 }

@@ -30,7 +30,7 @@ fn tl203_shadowed() {
         ("k Exists - NoSchedule | k Exists", ""),
         ("k Exists - NoSchedule | l Exists - NoSchedule", ""),
     ]);
-    let numeric = |row| told(&Facts { numeric: NumericOperators::On, ..alone(workload(row)) });
+    let numeric = |row| told(&LintInput { numeric: NumericOperators::On, ..alone(workload(row)) });
     for (row, expected) in [
         ("k Lt 5 NoSchedule | k Lt 4 NoSchedule", "TL203@1.Whole"),
         ("k Lt 5 NoSchedule | k Lt 6 NoSchedule", ""),
@@ -68,7 +68,7 @@ fn asking(key: &str, operator: NodeOperator) -> Option<Vec<NodeTerm>> {
 #[test]
 fn tl210_control_plane() {
     const ROLE: &str = "node-role.kubernetes.io/control-plane";
-    let selecting = |tolerations: &str| Workload {
+    let selecting = |tolerations: &str| LintedWorkload {
         node_selector: [(ROLE.into(), "".into())].into(),
         ..workload(tolerations)
     };
@@ -76,14 +76,15 @@ fn tl210_control_plane() {
     assert_eq!(told(&alone(selecting(&format!("{ROLE} Exists - NoExecute")))), "TL210@Selection");
     assert_eq!(told(&alone(selecting(&format!("{ROLE} Exists - NoSchedule")))), "");
     assert_eq!(told(&alone(selecting(&format!("{ROLE} Exists")))), "");
-    assert_eq!(told(&alone(Workload { bound: true, ..selecting("") })), "");
-    let affine = |operator| alone(Workload { required: asking(ROLE, operator), ..workload("") });
+    assert_eq!(told(&alone(LintedWorkload { bound: true, ..selecting("") })), "");
+    let affine = |operator| alone(LintedWorkload { required: asking(ROLE, operator), ..workload("") });
     assert_eq!(told(&affine(NodeOperator::Exists)), "TL210@Selection");
     assert_eq!(told(&affine(NodeOperator::DoesNotExist)), "");
-    let part = |tolerations: &str| alone(Workload { control_plane: true, ..workload(tolerations) });
+    let part = |tolerations: &str| alone(LintedWorkload { control_plane: true, ..workload(tolerations) });
     assert_eq!(told(&part("")), "TL210@Whole");
     assert_eq!(told(&part("k Exists - NoExecute")), "TL210@Whole");
     assert_eq!(told(&part("- Exists - NoExecute")), "TL201@0.Whole");
-    let kubeadm = Workload { control_plane: true, node_critical: true, ..workload("- Exists - NoExecute") };
+    let kubeadm =
+        LintedWorkload { control_plane: true, node_critical: true, ..workload("- Exists - NoExecute") };
     assert_eq!(told(&alone(kubeadm)), "");
 }

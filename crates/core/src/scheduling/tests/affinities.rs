@@ -88,10 +88,10 @@ fn all_of_a_term_one_of_the_terms() {
     assert!(!both("m", "ssd").matches("n", &labels()));
     assert!(!NodeTerm::default().matches("n", &labels()));
 
-    let candidate = Candidate { labels: labels(), ..node("n") };
+    let candidate = NodeInfo { labels: labels(), ..node("n") };
     let fits = |selector: &[(&str, &str)], required: Option<Vec<NodeTerm>>| {
         let node_selector = selector.iter().map(|&(key, value)| (key.into(), value.into())).collect();
-        filter(&Wish { node_selector, required, ..pod() }, &candidate, Off).is_ok()
+        filter(&PodSchedulingSpec { node_selector, required, ..pod() }, &candidate, Off).is_ok()
     };
     let (yes, no) = (labelled("disk", "Exists", &[]), labelled("disk", "In", &[]));
     assert!(fits(&[], None));
@@ -109,8 +109,8 @@ fn all_of_a_term_one_of_the_terms() {
 #[test]
 fn who_asks_by_name_gets_no_other_node() {
     let reason = |required: Vec<NodeTerm>| {
-        let wish = Wish { required: Some(required), ..pod() };
-        filter(&wish, &Candidate { labels: labels(), ..node("n") }, Off)
+        let spec = PodSchedulingSpec { required: Some(required), ..pod() };
+        filter(&spec, &NodeInfo { labels: labels(), ..node("n") }, Off)
             .err()
             .map(|unfit| unfit.reasons[0].clone())
     };
@@ -120,17 +120,17 @@ fn who_asks_by_name_gets_no_other_node() {
     };
     for (required, expected) in [
         (vec![named(&["n"])], None),
-        (vec![named(&["m"])], Some(Reason::NotNamed)),
+        (vec![named(&["m"])], Some(UnschedulableReason::NotNamed)),
         (vec![named(&["m"]), named(&["n"])], None),
         (vec![named(&["m"]), labelled("disk", "Exists", &[])], None),
-        (vec![named(&["m"]), labelled("disk", "DoesNotExist", &[])], Some(Reason::NodeAffinity)),
-        (vec![twice(&["n"], &["m"])], Some(Reason::AffinityConflict)),
+        (vec![named(&["m"]), labelled("disk", "DoesNotExist", &[])], Some(UnschedulableReason::NodeAffinity)),
+        (vec![twice(&["n"], &["m"])], Some(UnschedulableReason::AffinityConflict)),
         (vec![twice(&["n"], &["m"]), named(&["n"])], None),
-        (vec![twice(&["n"], &["m"]), named(&["m"])], Some(Reason::NotNamed)),
+        (vec![twice(&["n"], &["m"]), named(&["m"])], Some(UnschedulableReason::NotNamed)),
         (vec![twice(&["n"], &["n"])], None),
-        (vec![named(&[])], Some(Reason::AffinityConflict)),
+        (vec![named(&[])], Some(UnschedulableReason::AffinityConflict)),
         // Named, but with two values the term itself makes no sense.
-        (vec![named(&["n", "m"])], Some(Reason::NodeAffinity)),
+        (vec![named(&["n", "m"])], Some(UnschedulableReason::NodeAffinity)),
     ] {
         assert_eq!(reason(required.clone()), expected, "{required:?}");
     }

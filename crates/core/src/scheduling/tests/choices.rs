@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn scores(wish: &Wish, candidates: &[Candidate]) -> Vec<Score> {
-    score(wish, &candidates.iter().collect::<Vec<_>>(), Off)
+fn scores(spec: &PodSchedulingSpec, candidates: &[NodeInfo]) -> Vec<NodeScore> {
+    score(spec, &candidates.iter().collect::<Vec<_>>(), Off)
 }
 
 #[test]
@@ -11,7 +11,7 @@ fn sc_2_unwanted_taints_are_counted_against_the_worst_node() {
     let with = |effects: &[&str]| {
         let taints = effects.iter().enumerate();
         let taints = taints.map(|(at, effect)| taint(&alloc::format!("k{at}"), "", effect)).collect();
-        Candidate { taints, ..node("n") }
+        NodeInfo { taints, ..node("n") }
     };
     let prefer = "PreferNoSchedule";
     let nodes = [
@@ -21,7 +21,7 @@ fn sc_2_unwanted_taints_are_counted_against_the_worst_node() {
         with(&["NoSchedule", "NoExecute", prefer]),
     ];
     let taints = |tolerations: Vec<Toleration>| -> Vec<i64> {
-        scores(&Wish { tolerations, ..pod() }, &nodes).iter().map(|score| score.taints).collect()
+        scores(&PodSchedulingSpec { tolerations, ..pod() }, &nodes).iter().map(|score| score.taints).collect()
     };
     assert_eq!(taints(vec![]), [100, 67, 0, 67]);
     assert_eq!(taints(vec![toleration("k0", "Exists", "", "")]), [100, 100, 0, 50]);
@@ -36,16 +36,17 @@ fn sc_2_unwanted_taints_are_counted_against_the_worst_node() {
 fn preferred_terms_are_summed_and_scaled() {
     let on = |labels: &[&str]| {
         let labels = labels.iter().map(|&key| (key.into(), "".into())).collect();
-        Candidate { labels, ..node("n") }
+        NodeInfo { labels, ..node("n") }
     };
     let preferred = |weights: &[(i32, &str)]| {
         let term =
             |&(weight, key): &(i32, &str)| PreferredTerm { weight, term: labelled(key, "Exists", &[]) };
-        Wish { preferred: weights.iter().map(term).collect(), ..pod() }
+        PodSchedulingSpec { preferred: weights.iter().map(term).collect(), ..pod() }
     };
     let nodes = [on(&["a", "b"]), on(&["a"]), on(&["b"]), on(&[])];
-    let affinity =
-        |wish: &Wish| -> Vec<i64> { scores(wish, &nodes).iter().map(|score| score.affinity).collect() };
+    let affinity = |spec: &PodSchedulingSpec| -> Vec<i64> {
+        scores(spec, &nodes).iter().map(|score| score.affinity).collect()
+    };
     assert_eq!(affinity(&pod()), [0, 0, 0, 0]);
     assert_eq!(affinity(&preferred(&[(80, "a"), (10, "b")])), [100, 88, 11, 0]);
     assert_eq!(affinity(&preferred(&[(1, "a")])), [100, 100, 0, 0]);
@@ -56,8 +57,8 @@ fn preferred_terms_are_summed_and_scaled() {
 
 #[test]
 fn room_and_balance() {
-    let used = |cpu, memory| Candidate { used: load(cpu, memory), ..node("n") };
-    let without_memory = Candidate { allocatable: resources(&[(CPU, 4_000)]), ..node("n") };
+    let used = |cpu, memory| NodeInfo { used: load(cpu, memory), ..node("n") };
+    let without_memory = NodeInfo { allocatable: resources(&[(CPU, 4_000)]), ..node("n") };
     for (wished, candidate, room, balance) in [
         (load(0, 0), node("n"), 100, 0),
         (load(1_000, 2 * GI), node("n"), 75, 75),
@@ -67,48 +68,52 @@ fn room_and_balance() {
         (load(4_000, 8 * GI), node("n"), 0, 75),
         (load(4_000, 0), used(4_000, 0), 50, 75),
         (load(1_000, GI), without_memory, 75, 75),
-        (load(1, 1), Candidate { allocatable: Resources::new(), ..node("n") }, 0, 75),
+        (load(1, 1), NodeInfo { allocatable: Resources::new(), ..node("n") }, 0, 75),
         (load(i64::MAX, i64::MAX), used(i64::MAX, i64::MAX), 0, 75),
     ] {
-        let score = scores(&Wish { load: wished.clone(), ..pod() }, core::slice::from_ref(&candidate))[0];
+        let score =
+            scores(&PodSchedulingSpec { load: wished.clone(), ..pod() }, core::slice::from_ref(&candidate))
+                [0];
         assert_eq!((score.room, score.balance), (room, balance), "{wished:?} {:?}", candidate.used);
     }
 }
 
 #[test]
 fn weights() {
-    let of = |taints, affinity, room, balance| Score { taints, affinity, room, balance }.total();
+    let of = |taints, affinity, room, balance| NodeScore { taints, affinity, room, balance }.total();
     assert_eq!((of(1, 0, 0, 0), of(0, 1, 0, 0), of(0, 0, 1, 0), of(0, 0, 0, 1)), (3, 2, 1, 1));
     assert_eq!(of(100, 100, 100, 100), 700);
 }
 
 #[test]
 fn the_best_node_and_among_equals_the_one_the_number_picks() {
-    let full = Candidate { pods: 10, ..node("full") };
-    let busy = Candidate { used: load(3_000, 6 * GI), ..node("busy") };
+    let full = NodeInfo { pods: 10, ..node("full") };
+    let busy = NodeInfo { used: load(3_000, 6 * GI), ..node("busy") };
     let nodes = [full, node("a"), busy, node("b"), node("c")];
-    let wish = Wish { load: load(100, GI), ..pod() };
+    let spec = PodSchedulingSpec { load: load(100, GI), ..pod() };
     for (tie, at) in [(0, 1), (1, 3), (2, 4), (3, 1), (u64::MAX, 1)] {
-        assert_eq!(choose(&wish, &nodes, Off, tie), Choice::Node(at), "{tie}");
+        assert_eq!(choose(&spec, &nodes, Off, tie), SelectedNode::Node(at), "{tie}");
     }
-    let prefers = Wish {
+    let prefers = PodSchedulingSpec {
         preferred: vec![PreferredTerm {
             weight: 1,
             term: NodeTerm { fields: named(&["busy"]).fields, ..NodeTerm::default() },
         }],
-        ..wish
+        ..spec
     };
     for tie in 0..5 {
-        assert_eq!(choose(&prefers, &nodes, Off, tie), Choice::Node(2));
+        assert_eq!(choose(&prefers, &nodes, Off, tie), SelectedNode::Node(2));
     }
 }
 
 #[test]
 fn nowhere_to_go() {
-    assert_eq!(choose(&pod(), &[], Off, 7), Choice::Nowhere(vec![]));
-    let nodes = [Candidate { unschedulable: true, ..node("a") }, Candidate { pods: 10, ..node("b") }];
-    let Choice::Nowhere(unfit) = choose(&pod(), &nodes, Off, 0) else { panic!("a node was found") };
-    assert_eq!(unfit[0].by, Plugin::NodeUnschedulable);
-    assert_eq!(unfit[1].by, Plugin::NodeResourcesFit);
+    assert_eq!(choose(&pod(), &[], Off, 7), SelectedNode::Unschedulable(vec![]));
+    let nodes = [NodeInfo { unschedulable: true, ..node("a") }, NodeInfo { pods: 10, ..node("b") }];
+    let SelectedNode::Unschedulable(unfit) = choose(&pod(), &nodes, Off, 0) else {
+        panic!("a node was found")
+    };
+    assert_eq!(unfit[0].by, SchedulerPlugin::NodeUnschedulable);
+    assert_eq!(unfit[1].by, SchedulerPlugin::NodeResourcesFit);
     assert_eq!(unfit.len(), 2);
 }

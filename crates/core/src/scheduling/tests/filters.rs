@@ -3,18 +3,18 @@
 use super::*;
 
 fn asked(
-    wish: &Wish,
-    candidate: &Candidate,
+    spec: &PodSchedulingSpec,
+    candidate: &NodeInfo,
     numeric: NumericOperators,
-) -> Option<(Plugin, Vec<Reason>, bool)> {
-    let unfit = filter(wish, candidate, numeric).err()?;
+) -> Option<(SchedulerPlugin, Vec<UnschedulableReason>, bool)> {
+    let unfit = filter(spec, candidate, numeric).err()?;
     Some((unfit.by, unfit.reasons, unfit.preemption_may_help))
 }
 
 fn taints_say_no(tolerations: &[Toleration], taints: &[Taint], numeric: NumericOperators) -> bool {
-    let wish = Wish { tolerations: tolerations.to_vec(), ..pod() };
-    let said = asked(&wish, &Candidate { taints: taints.to_vec(), ..node("n") }, numeric);
-    let no = Some((Plugin::TaintToleration, vec![Reason::UntoleratedTaint], false));
+    let spec = PodSchedulingSpec { tolerations: tolerations.to_vec(), ..pod() };
+    let said = asked(&spec, &NodeInfo { taints: taints.to_vec(), ..node("n") }, numeric);
+    let no = Some((SchedulerPlugin::TaintToleration, vec![UnschedulableReason::UntoleratedTaint], false));
     assert!(said.is_none() || said == no, "{said:?}");
     said.is_some()
 }
@@ -66,7 +66,7 @@ fn sc_1_numbers_count_with_the_switch_on() {
 
 #[test]
 fn sc_4_a_cordoned_node_is_for_who_tolerates_its_taint() {
-    let cordoned = Candidate { unschedulable: true, ..node("n") };
+    let cordoned = NodeInfo { unschedulable: true, ..node("n") };
     let key = "node.kubernetes.io/unschedulable";
     for (tolerations, no) in [
         (vec![], true),
@@ -77,12 +77,15 @@ fn sc_4_a_cordoned_node_is_for_who_tolerates_its_taint() {
         (vec![toleration("", "Exists", "", "")], false),
         (vec![toleration("other", "Exists", "", "")], true),
     ] {
-        let said = asked(&Wish { tolerations, ..pod() }, &cordoned, Off);
-        assert_eq!(said, no.then(|| (Plugin::NodeUnschedulable, vec![Reason::Unschedulable], false)));
+        let said = asked(&PodSchedulingSpec { tolerations, ..pod() }, &cordoned, Off);
+        assert_eq!(
+            said,
+            no.then(|| (SchedulerPlugin::NodeUnschedulable, vec![UnschedulableReason::Unschedulable], false))
+        );
     }
     // The taint that comes with the cordon is not counted beside it.
-    let both = Candidate { taints: vec![taint(key, "", "NoSchedule")], ..cordoned };
-    assert_eq!(asked(&pod(), &both, Off).map(|said| said.0), Some(Plugin::NodeUnschedulable));
+    let both = NodeInfo { taints: vec![taint(key, "", "NoSchedule")], ..cordoned };
+    assert_eq!(asked(&pod(), &both, Off).map(|said| said.0), Some(SchedulerPlugin::NodeUnschedulable));
 }
 
 #[test]
@@ -95,18 +98,21 @@ fn sc_5_seconds_play_no_part() {
 
 #[test]
 fn the_first_no_counts() {
-    let wish =
-        Wish { node_selector: Labels::from([("disk".into(), "ssd".into())]), load: load(9_000, 0), ..pod() };
+    let spec = PodSchedulingSpec {
+        node_selector: Labels::from([("disk".into(), "ssd".into())]),
+        load: load(9_000, 0),
+        ..pod()
+    };
     let mut candidate =
-        Candidate { unschedulable: true, taints: vec![taint("a", "", "NoSchedule")], ..node("n") };
-    let by = |candidate: &Candidate| asked(&wish, candidate, Off).map(|said| said.0);
-    assert_eq!(by(&candidate), Some(Plugin::NodeUnschedulable));
+        NodeInfo { unschedulable: true, taints: vec![taint("a", "", "NoSchedule")], ..node("n") };
+    let by = |candidate: &NodeInfo| asked(&spec, candidate, Off).map(|said| said.0);
+    assert_eq!(by(&candidate), Some(SchedulerPlugin::NodeUnschedulable));
     candidate.unschedulable = false;
-    assert_eq!(by(&candidate), Some(Plugin::TaintToleration));
+    assert_eq!(by(&candidate), Some(SchedulerPlugin::TaintToleration));
     candidate.taints.clear();
-    assert_eq!(by(&candidate), Some(Plugin::NodeAffinity));
+    assert_eq!(by(&candidate), Some(SchedulerPlugin::NodeAffinity));
     candidate.labels.insert("disk".into(), "ssd".into());
-    assert_eq!(by(&candidate), Some(Plugin::NodeResourcesFit));
+    assert_eq!(by(&candidate), Some(SchedulerPlugin::NodeResourcesFit));
     candidate.allocatable.insert(CPU.into(), 9_000);
     assert_eq!(by(&candidate), None);
 }
@@ -114,8 +120,8 @@ fn the_first_no_counts() {
 #[test]
 fn what_is_missing_and_whether_preemption_could_help() {
     let gpu = "example.com/gpu";
-    let full = Candidate { used: load(3_000, 7 * GI), pods: 9, ..node("n") };
-    let insufficient = |name: &str| Reason::Insufficient(name.into());
+    let full = NodeInfo { used: load(3_000, 7 * GI), pods: 9, ..node("n") };
+    let insufficient = |name: &str| UnschedulableReason::Insufficient(name.into());
     for (requested, pods, expected) in [
         (vec![], 9, None),
         (vec![(CPU, 1_000), (MEMORY, GI)], 9, None),
@@ -128,33 +134,34 @@ fn what_is_missing_and_whether_preemption_could_help() {
             9,
             Some((vec![insufficient(CPU), insufficient(MEMORY)], false)),
         ),
-        (vec![], 10, Some((vec![Reason::TooManyPods], true))),
-        (vec![(CPU, 2_000)], 11, Some((vec![Reason::TooManyPods, insufficient(CPU)], true))),
+        (vec![], 10, Some((vec![UnschedulableReason::TooManyPods], true))),
+        (vec![(CPU, 2_000)], 11, Some((vec![UnschedulableReason::TooManyPods, insufficient(CPU)], true))),
         (vec![(gpu, 1)], 9, Some((vec![insufficient(gpu)], false))),
         (vec![(gpu, 0)], 9, None),
         (vec![(CPU, -5)], 9, None),
         (vec![(CPU, i64::MAX)], 9, Some((vec![insufficient(CPU)], false))),
     ] {
-        let load = Load { requested: resources(&requested), assumed: Resources::new() };
-        let said = asked(&Wish { load, ..pod() }, &Candidate { pods, ..full.clone() }, Off);
-        let expected = expected.map(|(reasons, may_help)| (Plugin::NodeResourcesFit, reasons, may_help));
+        let load = ResourceRequests { requested: resources(&requested), assumed: Resources::new() };
+        let said = asked(&PodSchedulingSpec { load, ..pod() }, &NodeInfo { pods, ..full.clone() }, Off);
+        let expected =
+            expected.map(|(reasons, may_help)| (SchedulerPlugin::NodeResourcesFit, reasons, may_help));
         assert_eq!(said, expected, "{requested:?} {pods}");
     }
 }
 
 #[test]
 fn a_node_that_holds_more_than_it_has_still_takes_who_asks_for_nothing() {
-    let over = Candidate { used: load(9_000, i64::MAX), ..node("n") };
+    let over = NodeInfo { used: load(9_000, i64::MAX), ..node("n") };
     assert_eq!(asked(&pod(), &over, Off), None);
-    assert!(asked(&Wish { load: load(1, 0), ..pod() }, &over, Off).is_some());
+    assert!(asked(&PodSchedulingSpec { load: load(1, 0), ..pod() }, &over, Off).is_some());
     let hostile =
-        Candidate { allocatable: resources(&[(CPU, i64::MIN)]), used: load(i64::MAX, 0), ..node("n") };
-    assert!(asked(&Wish { load: load(1, 0), ..pod() }, &hostile, Off).is_some());
+        NodeInfo { allocatable: resources(&[(CPU, i64::MIN)]), used: load(i64::MAX, 0), ..node("n") };
+    assert!(asked(&PodSchedulingSpec { load: load(1, 0), ..pod() }, &hostile, Off).is_some());
 }
 
 #[test]
 fn sc_3_only_what_lets_the_pod_in_is_worth_asking_again() {
-    let wish = Wish { tolerations: vec![toleration("borne", "Exists", "", "")], ..pod() };
+    let spec = PodSchedulingSpec { tolerations: vec![toleration("borne", "Exists", "", "")], ..pod() };
     let off = [taint("other", "", "NoSchedule")];
     let open = [taint("borne", "", "NoExecute"), taint("other", "", "PreferNoSchedule")];
     for (before, after, expected) in [
@@ -166,6 +173,6 @@ fn sc_3_only_what_lets_the_pod_in_is_worth_asking_again() {
         (Some(&open[..]), &off[..], false),
         (Some(&open[..]), &[], false),
     ] {
-        assert_eq!(taints_help(&wish, before, after, Off), expected, "{before:?} {after:?}");
+        assert_eq!(taints_help(&spec, before, after, Off), expected, "{before:?} {after:?}");
     }
 }

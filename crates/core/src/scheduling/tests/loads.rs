@@ -2,16 +2,16 @@
 
 use super::*;
 
-fn amounts(of: &[(&str, &str)]) -> Amounts {
+fn amounts(of: &[(&str, &str)]) -> Quantities {
     of.iter().map(|&(name, text)| (name.into(), Quantity::parse(text).expect("a quantity"))).collect()
 }
 
-fn container(of: &[(&str, &str)]) -> Container {
-    Container { requests: amounts(of), sidecar: false }
+fn container(of: &[(&str, &str)]) -> ContainerRequests {
+    ContainerRequests { requests: amounts(of), sidecar: false }
 }
 
-fn sidecar(of: &[(&str, &str)]) -> Container {
-    Container { requests: amounts(of), sidecar: true }
+fn sidecar(of: &[(&str, &str)]) -> ContainerRequests {
+    ContainerRequests { requests: amounts(of), sidecar: true }
 }
 
 #[test]
@@ -79,7 +79,10 @@ fn only_cpu_counts_in_thousandths() {
 fn what_comes_on_a_node_goes_off_again() {
     let mut used = load(1_000, GI);
     used.add(&load(500, 0));
-    used.add(&Load { requested: resources(&[("example.com/gpu", 1)]), assumed: Resources::new() });
+    used.add(&ResourceRequests {
+        requested: resources(&[("example.com/gpu", 1)]),
+        assumed: Resources::new(),
+    });
     assert_eq!(used.requested, resources(&[("cpu", 1_500), ("memory", GI), ("example.com/gpu", 1)]));
     used.take_off(&load(500, 0));
     assert_eq!(used.assumed, load(1_000, GI).assumed);

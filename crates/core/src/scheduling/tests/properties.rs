@@ -29,20 +29,22 @@ fn any_term() -> impl Strategy<Value = NodeTerm> {
     (some(), some()).prop_map(|(expressions, fields)| NodeTerm { expressions, fields })
 }
 
-fn any_load() -> impl Strategy<Value = Load> {
+fn any_load() -> impl Strategy<Value = ResourceRequests> {
     let amount = || prop_oneof![8 => 0..6_000_i64, 1 => any::<i64>()];
-    (amount(), amount(), amount(), amount()).prop_map(|(cpu, memory, assumed_cpu, assumed_memory)| Load {
-        requested: resources(&[(CPU, cpu), (MEMORY, memory)]),
-        assumed: resources(&[(CPU, assumed_cpu), (MEMORY, assumed_memory)]),
+    (amount(), amount(), amount(), amount()).prop_map(|(cpu, memory, assumed_cpu, assumed_memory)| {
+        ResourceRequests {
+            requested: resources(&[(CPU, cpu), (MEMORY, memory)]),
+            assumed: resources(&[(CPU, assumed_cpu), (MEMORY, assumed_memory)]),
+        }
     })
 }
 
-fn any_pod() -> impl Strategy<Value = Wish> {
+fn any_pod() -> impl Strategy<Value = PodSchedulingSpec> {
     let preferred = (any::<i32>(), any_term()).prop_map(|(weight, term)| PreferredTerm { weight, term });
     let tolerations = prop::collection::vec(any_toleration(), 0..4);
     let required = prop::option::weighted(0.3, prop::collection::vec(any_term(), 0..3));
     (tolerations, required, prop::collection::vec(preferred, 0..3), any_load(), any::<bool>()).prop_map(
-        |(tolerations, required, preferred, load, preempts)| Wish {
+        |(tolerations, required, preferred, load, preempts)| PodSchedulingSpec {
             tolerations,
             required,
             preferred,
@@ -53,11 +55,11 @@ fn any_pod() -> impl Strategy<Value = Wish> {
     )
 }
 
-fn any_node() -> impl Strategy<Value = Candidate> {
+fn any_node() -> impl Strategy<Value = NodeInfo> {
     let label = prop::option::of(prop::sample::select(vec!["n0", "5", "x"]));
     let taints = prop::collection::vec(any_taint(), 0..3);
     (0..3_u8, label, any::<bool>(), taints, any_load(), any_load(), 0..12_i64).prop_map(
-        |(name, label, unschedulable, taints, allocatable, used, pods)| Candidate {
+        |(name, label, unschedulable, taints, allocatable, used, pods)| NodeInfo {
             labels: label.into_iter().map(|value| ("l".into(), value.into())).collect(),
             unschedulable,
             taints,
@@ -73,28 +75,28 @@ proptest! {
     /// The node chosen is possible and none that is possible has a higher score; who goes nowhere fits nowhere.
     #[test]
     fn the_choice_is_possible_and_best(
-        wish in any_pod(),
+        spec in any_pod(),
         nodes in prop::collection::vec(any_node(), 0..8),
         numeric in prop::sample::select(vec![Off, On]),
         tie: u64,
     ) {
-        let possible: Vec<&Candidate> = nodes.iter().filter(|node| filter(&wish, node, numeric).is_ok()).collect();
-        let scores = score(&wish, &possible, numeric);
+        let possible: Vec<&NodeInfo> = nodes.iter().filter(|node| filter(&spec, node, numeric).is_ok()).collect();
+        let scores = score(&spec, &possible, numeric);
         for one in &scores {
             for part in [one.taints, one.affinity, one.room, one.balance] {
                 prop_assert!((0..=100).contains(&part), "{:?}", one);
             }
         }
-        match choose(&wish, &nodes, numeric, tie) {
-            Choice::Node(at) => {
+        match choose(&spec, &nodes, numeric, tie) {
+            SelectedNode::Node(at) => {
                 let place = possible.iter().position(|node| core::ptr::eq(*node, &nodes[at]));
                 let chosen = scores[place.expect("it is possible")].total();
-                prop_assert_eq!(Some(chosen), scores.iter().map(Score::total).max());
+                prop_assert_eq!(Some(chosen), scores.iter().map(NodeScore::total).max());
             }
-            Choice::Nowhere(unfit) => {
+            SelectedNode::Unschedulable(unfit) => {
                 prop_assert!(possible.is_empty() && unfit.len() == nodes.len());
                 prop_assert!(unfit.iter().all(|one| !one.reasons.is_empty()));
-                let said = why_none(&wish, &unfit);
+                let said = why_none(&spec, &unfit);
                 let start = alloc::format!("0/{} nodes are available: ", nodes.len());
                 prop_assert!(nodes.is_empty() || said.starts_with(&start), "{}", said);
             }
@@ -109,28 +111,28 @@ proptest! {
         numeric in prop::sample::select(vec![Off, On]),
         steps in prop::collection::vec((0..4_usize, 0..9_usize, any::<bool>(), any::<u64>()), 0..24),
     ) {
-        let wishes: Vec<Wish> = wishes.into_iter().map(|mut wish| {
+        let wishes: Vec<PodSchedulingSpec> = wishes.into_iter().map(|mut spec| {
             // Nobody asks for less than nothing.
-            wish.load.requested.values_mut().for_each(|amount| *amount = (*amount).max(0));
-            wish
+            spec.load.requested.values_mut().for_each(|amount| *amount = (*amount).max(0));
+            spec
         }).collect();
         let mut placer = Placer::new(nodes, numeric);
         for (kind, node, leaves, tie) in steps {
             let kind = kind % wishes.len();
-            let wish = &wishes[kind];
-            let alone = match choose(wish, placer.candidates(), numeric, tie) {
-                Choice::Node(at) => Some(at),
-                Choice::Nowhere(unfit) => {
-                    prop_assert_eq!(placer.why_not(wish), unfit);
+            let spec = &wishes[kind];
+            let alone = match choose(spec, placer.candidates(), numeric, tie) {
+                SelectedNode::Node(at) => Some(at),
+                SelectedNode::Unschedulable(unfit) => {
+                    prop_assert_eq!(placer.why_not(spec), unfit);
                     None
                 }
             };
             let kind = u32::try_from(kind).expect("few kinds");
-            let chosen = placer.choose(Applicant { kind, wish, group: None, tie });
+            let chosen = placer.choose(PodToPlace { kind, spec, group: None, tie });
             prop_assert_eq!(chosen, alone);
             match chosen {
-                _ if leaves && node < placer.candidates().len() => placer.take(node, &wish.load),
-                Some(at) => placer.put(at, &wish.load),
+                _ if leaves && node < placer.candidates().len() => placer.take(node, &spec.load),
+                Some(at) => placer.put(at, &spec.load),
                 None => {}
             }
         }
@@ -143,9 +145,9 @@ proptest! {
         before in prop::collection::vec(any_taint(), 0..3),
         after in prop::collection::vec(any_taint(), 0..3),
     ) {
-        let wish = Wish { tolerations, ..pod() };
-        let may = |taints: &[Taint]| filter(&wish, &Candidate { taints: taints.to_vec(), ..node("n") }, On).is_ok();
-        prop_assert_eq!(taints_help(&wish, Some(&before), &after, On), !may(&before) && may(&after));
-        prop_assert_eq!(taints_help(&wish, None, &after, On), may(&after));
+        let spec = PodSchedulingSpec { tolerations, ..pod() };
+        let may = |taints: &[Taint]| filter(&spec, &NodeInfo { taints: taints.to_vec(), ..node("n") }, On).is_ok();
+        prop_assert_eq!(taints_help(&spec, Some(&before), &after, On), !may(&before) && may(&after));
+        prop_assert_eq!(taints_help(&spec, None, &after, On), may(&after));
     }
 }

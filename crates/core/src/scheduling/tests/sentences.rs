@@ -2,35 +2,35 @@
 
 use super::*;
 
-fn sentence(wish: &Wish, nodes: &[Candidate]) -> alloc::string::String {
-    match choose(wish, nodes, Off, 0) {
-        Choice::Nowhere(unfit) => why_none(wish, &unfit),
-        Choice::Node(at) => panic!("it goes to {at}"),
+fn sentence(spec: &PodSchedulingSpec, nodes: &[NodeInfo]) -> alloc::string::String {
+    match choose(spec, nodes, Off, 0) {
+        SelectedNode::Unschedulable(unfit) => why_none(spec, &unfit),
+        SelectedNode::Node(at) => panic!("it goes to {at}"),
     }
 }
 
-fn many(count: usize, candidate: &Candidate) -> Vec<Candidate> {
+fn many(count: usize, candidate: &NodeInfo) -> Vec<NodeInfo> {
     vec![candidate.clone(); count]
 }
 
 #[test]
 fn sc_1_and_sc_4_in_the_words_of_the_event() {
-    let small = Candidate {
+    let small = NodeInfo {
         allocatable: resources(&[(CPU, 2_000), (MEMORY, 8 * GI)]),
         used: load(1_500, 0),
         ..node("s")
     };
-    let cordoned = Candidate { unschedulable: true, ..node("c") };
-    let tainted = Candidate { taints: vec![taint("a", "", "NoExecute")], ..node("t") };
+    let cordoned = NodeInfo { unschedulable: true, ..node("c") };
+    let tainted = NodeInfo { taints: vec![taint("a", "", "NoExecute")], ..node("t") };
     let nodes = [many(1, &small), many(2, &cordoned), many(3, &tainted)].concat();
-    let wish = Wish { load: load(1_000, 0), ..pod() };
+    let spec = PodSchedulingSpec { load: load(1_000, 0), ..pod() };
     assert_eq!(
-        sentence(&wish, &nodes),
+        sentence(&spec, &nodes),
         "0/6 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable, 3 node(s) had untolerated \
          taint(s). preemption: 0/6 nodes are available: 1 No preemption victims found for incoming pod, 5 Preemption \
          is not helpful for scheduling."
     );
-    let never = Wish { preempts: false, ..wish };
+    let never = PodSchedulingSpec { preempts: false, ..spec };
     assert_eq!(
         sentence(&never, &nodes[..1]),
         "0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never."
@@ -39,11 +39,11 @@ fn sc_1_and_sc_4_in_the_words_of_the_event() {
 
 #[test]
 fn reasons_are_sorted_as_text() {
-    let tainted = Candidate { taints: vec![taint("a", "", "NoSchedule")], ..node("t") };
-    let full = Candidate { pods: 10, used: load(4_000, 8 * GI), ..node("f") };
-    let wish = Wish { load: load(1_000, GI), ..pod() };
+    let tainted = NodeInfo { taints: vec![taint("a", "", "NoSchedule")], ..node("t") };
+    let full = NodeInfo { pods: 10, used: load(4_000, 8 * GI), ..node("f") };
+    let spec = PodSchedulingSpec { load: load(1_000, GI), ..pod() };
     assert_eq!(
-        sentence(&wish, &[many(10, &tainted), many(2, &full)].concat()),
+        sentence(&spec, &[many(10, &tainted), many(2, &full)].concat()),
         "0/12 nodes are available: 10 node(s) had untolerated taint(s), 2 Insufficient cpu, 2 Insufficient memory, 2 \
          Too many pods. preemption: 0/12 nodes are available: 10 Preemption is not helpful for scheduling, 2 No \
          preemption victims found for incoming pod."
@@ -52,27 +52,28 @@ fn reasons_are_sorted_as_text() {
 
 #[test]
 fn affinity() {
-    let mut wish = Wish { node_selector: Labels::from([("disk".into(), "ssd".into())]), ..pod() };
+    let mut spec =
+        PodSchedulingSpec { node_selector: Labels::from([("disk".into(), "ssd".into())]), ..pod() };
     let nodes = [node("a"), node("b")];
     assert_eq!(
-        sentence(&wish, &nodes),
+        sentence(&spec, &nodes),
         "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector. preemption: 0/2 nodes are \
          available: 2 Preemption is not helpful for scheduling."
     );
-    wish.node_selector.clear();
-    wish.required = Some(vec![named(&["a"])]);
-    let cordoned = [Candidate { unschedulable: true, ..node("a") }, node("b")];
+    spec.node_selector.clear();
+    spec.required = Some(vec![named(&["a"])]);
+    let cordoned = [NodeInfo { unschedulable: true, ..node("a") }, node("b")];
     assert_eq!(
-        sentence(&wish, &cordoned),
+        sentence(&spec, &cordoned),
         "0/2 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity], 1 node(s) were unschedulable. \
          preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
     );
-    wish.required = Some(vec![NodeTerm {
+    spec.required = Some(vec![NodeTerm {
         fields: [named(&["a"]).fields, named(&["b"]).fields].concat(),
         expressions: vec![],
     }]);
     assert_eq!(
-        sentence(&wish, &nodes),
+        sentence(&spec, &nodes),
         "0/2 nodes are available: pod affinity terms conflict. preemption: 0/2 nodes are available: 2 Preemption is \
          not helpful for scheduling."
     );
@@ -86,11 +87,11 @@ fn no_nodes_at_all() {
 #[test]
 fn every_reason_has_words() {
     for (reason, words) in [
-        (Reason::Unschedulable, "node(s) were unschedulable"),
-        (Reason::UntoleratedTaint, "node(s) had untolerated taint(s)"),
-        (Reason::NodeAffinity, "node(s) didn't match Pod's node affinity/selector"),
-        (Reason::TooManyPods, "Too many pods"),
-        (Reason::Insufficient("example.com/gpu".into()), "Insufficient example.com/gpu"),
+        (UnschedulableReason::Unschedulable, "node(s) were unschedulable"),
+        (UnschedulableReason::UntoleratedTaint, "node(s) had untolerated taint(s)"),
+        (UnschedulableReason::NodeAffinity, "node(s) didn't match Pod's node affinity/selector"),
+        (UnschedulableReason::TooManyPods, "Too many pods"),
+        (UnschedulableReason::Insufficient("example.com/gpu".into()), "Insufficient example.com/gpu"),
     ] {
         assert_eq!(reason.to_string(), words);
     }

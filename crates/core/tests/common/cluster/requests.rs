@@ -5,45 +5,50 @@
 //! Not here: what happens to the cluster by itself (`cluster.rs`).
 
 use super::{Cluster, Deleted, Held, Hold, Node, Pod, SECOND, id_of, truncated};
-use taintward_core::effect::Failure;
-use taintward_core::engine::{PodRef, Reading};
-use taintward_core::fact::{NodeFact, PodFact, Standing};
-use taintward_core::names::{NodeName, PodName, Version};
-use taintward_core::taint::Effect;
-use taintward_core::toleration::Operator;
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{LiveRead, PodRef};
+use taintward_core::fact::{NodeFact, PodFact, PodLifePhase};
+use taintward_core::identity::{NodeName, PodName, ResourceVersion};
+use taintward_core::taint::TaintEffect;
+use taintward_core::toleration::TolerationOperator;
 
 impl Cluster {
-    pub fn read_node(&self, name: &NodeName) -> Reading<NodeFact> {
-        let Some(node) = self.nodes.get(&id_of(name.as_str())) else { return Reading::Absent };
+    pub fn read_node(&self, name: &NodeName) -> LiveRead<NodeFact> {
+        let Some(node) = self.nodes.get(&id_of(name.as_str())) else { return LiveRead::NotFound };
         if node.unreadable {
-            return Reading::Unreadable;
+            return LiveRead::Undecodable;
         }
         let unstamped =
-            |held: &Held| held.taint.effect == Effect::NoExecute && held.taint.time_added.is_none();
-        Reading::Is(NodeFact {
+            |held: &Held| held.taint.effect == TaintEffect::NoExecute && held.taint.time_added.is_none();
+        LiveRead::Found(NodeFact {
             name: name.clone(),
             uid: node.uid.clone(),
-            version: Some(Version(node.version)),
+            version: Some(ResourceVersion(node.version)),
             created: Some(truncated(node.created)),
             taints: node.taints.iter().map(|held| held.taint.clone()).collect(),
             taints_changed: node.taints.iter().any(unstamped).then(|| truncated(node.changed)),
         })
     }
 
-    pub fn read_pod(&self, name: &PodName) -> Reading<PodFact> {
+    pub fn read_pod(&self, name: &PodName) -> LiveRead<PodFact> {
         match self.pods.get(&id_of(name.name())) {
-            None => Reading::Absent,
-            Some(pod) if pod.unreadable => Reading::Unreadable,
-            Some(pod) => Reading::Is(pod.fact.clone()),
+            None => LiveRead::NotFound,
+            Some(pod) if pod.unreadable => LiveRead::Undecodable,
+            Some(pod) => LiveRead::Found(pod.fact.clone()),
         }
     }
 
-    fn demand(&self, pod: &PodRef, name: &PodName, version: Option<Version>) -> Result<u8, Failure> {
+    fn demand(
+        &self,
+        pod: &PodRef,
+        name: &PodName,
+        version: Option<ResourceVersion>,
+    ) -> Result<u8, ApiFailure> {
         let id = id_of(name.name());
-        let truth = &self.pods.get(&id).ok_or(Failure::NotFound)?.fact;
+        let truth = &self.pods.get(&id).ok_or(ApiFailure::NotFound)?.fact;
         match truth.uid == pod.uid && (version.is_none() || version == truth.version) {
             true => Ok(id),
-            false => Err(Failure::Conflict),
+            false => Err(ApiFailure::Conflict),
         }
     }
 
@@ -51,9 +56,9 @@ impl Cluster {
         &mut self,
         pod: &PodRef,
         name: &PodName,
-        version: Option<Version>,
+        version: Option<ResourceVersion>,
         on: bool,
-    ) -> Result<Option<Version>, Failure> {
+    ) -> Result<Option<ResourceVersion>, ApiFailure> {
         let id = self.demand(pod, name, version)?;
         if self.pods[&id].fact.marked != on {
             self.edit_pod(id, |pod| pod.fact.marked = on);
@@ -62,7 +67,12 @@ impl Cluster {
     }
 
     /// Commits a DELETE, if its preconditions hold and nothing forbids it.
-    pub fn delete(&mut self, pod: &PodRef, name: &PodName, version: Option<Version>) -> Result<(), Failure> {
+    pub fn delete(
+        &mut self,
+        pod: &PodRef,
+        name: &PodName,
+        version: Option<ResourceVersion>,
+    ) -> Result<(), ApiFailure> {
         let id = self.demand(pod, name, version)?;
         if self.pods[&id].half_deleted {
             // Nobody's eviction: what was begun is brought to its end.
@@ -76,20 +86,20 @@ impl Cluster {
         let excused = version.is_none() && self.was_due_in_pieces(&truth, oldest);
         assert!(justified || excused, "S2, S3: {name} deleted at {}: {truth:?} {:?}", self.now, self.nodes);
         assert!(
-            truth.fact.standing != Standing::Terminating || version.is_none(),
+            truth.fact.standing != PodLifePhase::Terminating || version.is_none(),
             "S10: {name} is terminating already"
         );
         let due = self.due(id);
         self.deleted.push(Deleted { uid: pod.uid.clone(), at: self.now, due });
         match truth.lingers {
-            true => self.edit_pod(id, |pod| pod.fact.standing = Standing::Terminating),
+            true => self.edit_pod(id, |pod| pod.fact.standing = PodLifePhase::Terminating),
             false => self.remove_pod(id),
         }
         Ok(())
     }
 
     /// Commits the first half of a DELETE; nobody hears of it.
-    pub fn half_delete(&mut self, pod: &PodRef, name: &PodName, version: Option<Version>) {
+    pub fn half_delete(&mut self, pod: &PodRef, name: &PodName, version: Option<ResourceVersion>) {
         let Ok(id) = self.demand(pod, name, version) else { return };
         if self.pods[&id].lingers || self.pods[&id].half_deleted {
             return;
@@ -130,10 +140,10 @@ impl Cluster {
 /// The plain rule: each NoExecute taint, each toleration in order, the first that matches (MATCH-9, TE-17, D1, D6,
 /// D7, D11, NL-48).
 fn due(pod: &Pod, node: &Node, hold: &Hold) -> Option<i64> {
-    if pod.unreadable || node.unreadable || pod.fact.mirror || pod.fact.standing != Standing::Live {
+    if pod.unreadable || node.unreadable || pod.fact.mirror || pod.fact.standing != PodLifePhase::Live {
         return None;
     }
-    let evicting = node.taints.iter().filter(|held| held.taint.effect == Effect::NoExecute);
+    let evicting = node.taints.iter().filter(|held| held.taint.effect == TaintEffect::NoExecute);
     let spent = |held: &Held| hold.spent(&held.taint.key, held.since.max(pod.arrived));
     evicting.filter_map(|held| Some(due_for(pod, held)?.saturating_add(spent(held)?))).min()
 }
@@ -142,17 +152,17 @@ fn due_for(pod: &Pod, held: &Held) -> Option<i64> {
     let from = held.since.max(pod.arrived);
     for toleration in &pod.fact.tolerations {
         let (effect, operator) = (&toleration.effect, &toleration.operator);
-        if !matches!(effect, None | Some(Effect::NoExecute | Effect::Unknown(_))) {
+        if !matches!(effect, None | Some(TaintEffect::NoExecute | TaintEffect::Unknown(_))) {
             continue;
         }
-        if matches!(operator, Operator::Unknown(_)) {
+        if matches!(operator, TolerationOperator::Unknown(_)) {
             return None;
         }
         let names = toleration.key.is_empty() || toleration.key == held.taint.key;
-        let any_value = *operator == Operator::Exists;
-        let compares = matches!(operator, Operator::Unset | Operator::Equal);
+        let any_value = *operator == TolerationOperator::Exists;
+        let compares = matches!(operator, TolerationOperator::Unset | TolerationOperator::Equal);
         if names && (any_value || compares && toleration.value == held.taint.value) {
-            let understood = !matches!(effect, Some(Effect::Unknown(_)));
+            let understood = !matches!(effect, Some(TaintEffect::Unknown(_)));
             let left = toleration.seconds.filter(|_| understood)?;
             return Some(from.saturating_add(left.max(0).saturating_mul(SECOND)));
         }

@@ -5,8 +5,8 @@
 //! Not here: streams and time (`storm.rs`).
 
 use super::{EFFECTS_MAX, Fate, Flight, REQUEST_MAX, Storm};
-use taintward_core::effect::Failure;
-use taintward_core::engine::{Effect, Input, Lane};
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{EvictionEffect, EvictionInput, Lane};
 use taintward_core::time::{Mono, Span};
 
 impl Storm {
@@ -26,23 +26,23 @@ impl Storm {
                 None => break,
             }
         }
-        self.engine.notices();
-        let wake = self.engine.wake_at();
+        self.engine.take_notices();
+        let wake = self.engine.next_wakeup();
         let now = self.cluster.clock().mono;
         let idle = self.flights.len() < self.capacity;
         assert!(!idle || wake.is_none_or(|wake| wake > now), "to be woken at {wake:?}, and it is {now:?}");
     }
 
-    fn pull(&mut self) -> Option<Effect> {
+    fn pull(&mut self) -> Option<EvictionEffect> {
         let now = self.cluster.clock();
-        self.engine.next(Lane::Fresh, now).or_else(|| self.engine.next(Lane::All, now))
+        self.engine.next_effect(Lane::Fresh, now).or_else(|| self.engine.next_effect(Lane::All, now))
     }
 
-    fn launch(&mut self, effect: Effect) {
+    fn launch(&mut self, effect: EvictionEffect) {
         self.effects += 1;
         assert!(self.effects < EFFECTS_MAX, "an effect storm: {effect:?}");
         let now = self.cluster.clock().mono;
-        if let Effect::Delete { confirmed, .. } = &effect {
+        if let EvictionEffect::DeletePod { confirmed, .. } = &effect {
             assert!(now.since(*confirmed) <= self.config.confirm_age_max, "D5: {effect:?} at {now:?}");
         }
         let twin = |flight: &&Flight| !flight.orphan && same_object(&flight.effect, &effect);
@@ -60,15 +60,15 @@ impl Storm {
         let fate = match self.tape.pop_front().unwrap_or(0) {
             0..=135 => Fate::Done,
             // Not the API server's own word: of a look the client would not believe it.
-            136..=143 => Fate::Fails(Failure::NotFound),
+            136..=143 => Fate::Fails(ApiFailure::NotFound),
             144..=153 => Fate::DoneUnheard,
             154..=159 => Fate::Half,
-            160..=179 => Fate::Fails(Failure::Unavailable),
-            180..=204 => Fate::Fails(Failure::Conflict),
-            205..=219 => Fate::Fails(Failure::Rejected),
-            220..=234 => Fate::Fails(Failure::Forbidden),
-            235..=244 => Fate::Fails(Failure::Throttled(None)),
-            245..=255 => Fate::Fails(Failure::Throttled(Some(Span::from_secs(5)))),
+            160..=179 => Fate::Fails(ApiFailure::Unavailable),
+            180..=204 => Fate::Fails(ApiFailure::Conflict),
+            205..=219 => Fate::Fails(ApiFailure::Rejected),
+            220..=234 => Fate::Fails(ApiFailure::Forbidden),
+            235..=244 => Fate::Fails(ApiFailure::Throttled(None)),
+            245..=255 => Fate::Fails(ApiFailure::Throttled(Some(Span::from_secs(5)))),
         };
         let takes = match self.tape.pop_front().unwrap_or(0) {
             0..=127 => (0, 0),
@@ -104,60 +104,60 @@ impl Storm {
         true
     }
 
-    fn carry_out(&mut self, flight: &Flight) -> Input {
+    fn carry_out(&mut self, flight: &Flight) -> EvictionInput {
         let (cluster, fate) = (&mut self.cluster, flight.fate);
         match flight.effect.clone() {
-            Effect::Confirm { node } => {
+            EvictionEffect::ReadNode { node } => {
                 let result = answered(fate, || Ok(cluster.read_node(&node)));
-                Input::Confirmed { node, sent: Mono::from_micros(flight.sent), result }
+                EvictionInput::NodeConfirmed { node, sent: Mono::from_micros(flight.sent), result }
             }
-            Effect::Look { pod, name } => {
+            EvictionEffect::ReadPod { pod, name } => {
                 let result = answered(fate, || Ok(cluster.read_pod(&name)));
                 let result = result.map_err(|failure| match failure {
-                    Failure::NotFound => Failure::Unavailable,
+                    ApiFailure::NotFound => ApiFailure::Unavailable,
                     failure => failure,
                 });
-                Input::Looked { pod, result, half_deleted: cluster.is_half_deleted(&name) }
+                EvictionInput::PodRead { pod, result, half_deleted: cluster.is_half_deleted(&name) }
             }
-            Effect::Mark { pod, name, version, .. } => {
+            EvictionEffect::SetDisruptionTarget { pod, name, version, .. } => {
                 let result = answered(fate, || cluster.set_mark(&pod, &name, version, true));
-                Input::Marked { pod, result }
+                EvictionInput::Marked { pod, result }
             }
-            Effect::Unmark { pod, name } => {
+            EvictionEffect::ClearDisruptionTarget { pod, name } => {
                 let result = answered(fate, || cluster.set_mark(&pod, &name, None, false).map(|_| ()));
-                Input::Unmarked { pod, result }
+                EvictionInput::Unmarked { pod, result }
             }
-            Effect::Delete { pod, name, version, .. } if fate == Fate::Half => {
+            EvictionEffect::DeletePod { pod, name, version, .. } if fate == Fate::Half => {
                 cluster.half_delete(&pod, &name, version);
-                Input::Deleted { pod, result: Err(Failure::Unavailable) }
+                EvictionInput::Deleted { pod, result: Err(ApiFailure::Unavailable) }
             }
-            Effect::Delete { pod, name, version, .. } => {
+            EvictionEffect::DeletePod { pod, name, version, .. } => {
                 let result = answered(fate, || cluster.delete(&pod, &name, version));
-                Input::Deleted { pod, result }
+                EvictionInput::Deleted { pod, result }
             }
         }
     }
 }
 
-fn answered<T>(fate: Fate, carry_out: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+fn answered<T>(fate: Fate, carry_out: impl FnOnce() -> Result<T, ApiFailure>) -> Result<T, ApiFailure> {
     match fate {
         Fate::Done => carry_out(),
         Fate::Fails(failure) => Err(failure),
-        Fate::DoneUnheard | Fate::Half => carry_out().and(Err(Failure::Unavailable)),
+        Fate::DoneUnheard | Fate::Half => carry_out().and(Err(ApiFailure::Unavailable)),
     }
 }
 
 /// Whether two requests are about the same pod, or both confirm the same node.
-fn same_object(one: &Effect, other: &Effect) -> bool {
-    let pod = |effect: &Effect| match effect {
-        Effect::Confirm { .. } => None,
-        Effect::Mark { pod, .. }
-        | Effect::Unmark { pod, .. }
-        | Effect::Look { pod, .. }
-        | Effect::Delete { pod, .. } => Some(pod.clone()),
+fn same_object(one: &EvictionEffect, other: &EvictionEffect) -> bool {
+    let pod = |effect: &EvictionEffect| match effect {
+        EvictionEffect::ReadNode { .. } => None,
+        EvictionEffect::SetDisruptionTarget { pod, .. }
+        | EvictionEffect::ClearDisruptionTarget { pod, .. }
+        | EvictionEffect::ReadPod { pod, .. }
+        | EvictionEffect::DeletePod { pod, .. } => Some(pod.clone()),
     };
     match (one, other) {
-        (Effect::Confirm { node }, Effect::Confirm { node: same }) => node == same,
+        (EvictionEffect::ReadNode { node }, EvictionEffect::ReadNode { node: same }) => node == same,
         _ => pod(one).is_some() && pod(one) == pod(other),
     }
 }

@@ -6,13 +6,14 @@
 
 use super::{EPOCH, History, NODES, STREAMS, clock, name, number, taint};
 use crate::world::{SECOND, zone};
-use taintward_core::effect::Failure;
-use taintward_core::engine::Reading;
-use taintward_core::health::{
-    Condition, ConditionKind, Confirmation, Effect, Input, LeaseFact, NodeFact, NodeRef, OwnTaint, OwnTaints,
-    Platform, PodFact, Status, Stream,
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::LiveRead;
+use taintward_core::identity::{PodName, ResourceVersion, Uid};
+use taintward_core::node_lifecycle::{
+    ConditionKind, ConditionStatus, LeaseFact, LiveNodeAndLease, ManagedTaint, ManagedTaints, NodeCondition,
+    NodeHealthFact, NodeLifecycleEffect, NodeLifecycleInput, NodeRef, PlatformLabels, PodReadinessFact,
+    WatchedKind,
 };
-use taintward_core::names::{PodName, Uid, Version};
 use taintward_core::time::{Mono, Wall};
 
 const LENGTH: i64 = 300 * SECOND;
@@ -20,9 +21,9 @@ const LENGTH: i64 = 300 * SECOND;
 const LATE_MARKS: i64 = 100 * SECOND;
 
 struct Truth {
-    nodes: Vec<NodeFact>,
+    nodes: Vec<NodeHealthFact>,
     leases: Vec<LeaseFact>,
-    pods: Vec<PodFact>,
+    pods: Vec<PodReadinessFact>,
     dead: std::ops::Range<usize>,
     /// More than half of its only zone is dead.
     stopped: bool,
@@ -40,25 +41,26 @@ impl Truth {
         let together = stopped || seed.is_multiple_of(5);
         history.version += 1_000;
         let now = Wall::from_micros(EPOCH + history.now);
-        let ready = Condition { kind: ConditionKind::Ready, status: Status::True, heartbeat: Some(now) };
-        let nodes = (0..NODES).map(|node| NodeFact {
+        let ready =
+            NodeCondition { kind: ConditionKind::Ready, status: ConditionStatus::True, heartbeat: Some(now) };
+        let nodes = (0..NODES).map(|node| NodeHealthFact {
             uid: Uid::new(&format!("u{node}-false")),
             version: Some(history.bump()),
             zone: zone(if together { "z" } else { ["a", "a", "b", "b"][node] }),
             excluded: false,
             unschedulable: false,
-            platform: Platform::default(),
+            platform: PlatformLabels::default(),
             conditions: vec![ready],
             ..history.node_fact(node)
         });
-        let nodes: Vec<NodeFact> = nodes.collect();
+        let nodes: Vec<NodeHealthFact> = nodes.collect();
         let lease = |node| LeaseFact { node: name(node), version: Some(history.bump()), renewed: Some(now) };
         let leases = (0..NODES).map(lease).collect();
-        let pod = |node| PodFact {
+        let pod = |node| PodReadinessFact {
             uid: Uid::new(&format!("p{node}-0")),
             name: PodName::new("default", &format!("p{node}-0")),
             node: name(node),
-            ready: Some(Status::True),
+            ready: Some(ConditionStatus::True),
         };
         Self { nodes, leases, pods: (0..NODES).map(pod).collect(), dead, stopped }
     }
@@ -66,15 +68,19 @@ impl Truth {
     fn list(&self, history: &mut History) {
         let silent_since = Some(Mono::from_micros(history.now));
         for stream in STREAMS {
-            history.tell(Input::ListBegin { stream, silent_since });
+            history.tell(NodeLifecycleInput::ListStarted { stream, silent_since });
             for node in 0..NODES {
                 history.tell(match stream {
-                    Stream::Nodes => Input::Node { fact: self.nodes[node].clone(), listed: true },
-                    Stream::Leases => Input::Lease { fact: self.leases[node].clone(), listed: true },
-                    Stream::Pods => Input::Pod { fact: self.pods[node].clone() },
+                    WatchedKind::Nodes => {
+                        NodeLifecycleInput::Node { fact: self.nodes[node].clone(), listed: true }
+                    }
+                    WatchedKind::Leases => {
+                        NodeLifecycleInput::Lease { fact: self.leases[node].clone(), listed: true }
+                    }
+                    WatchedKind::Pods => NodeLifecycleInput::Pod { fact: self.pods[node].clone() },
                 });
             }
-            history.tell(Input::ListEnd { stream });
+            history.tell(NodeLifecycleInput::ListCompleted { stream });
         }
     }
 
@@ -83,75 +89,87 @@ impl Truth {
         lease.version = Some(history.bump());
         lease.renewed = Some(Wall::from_micros(EPOCH + history.now));
         let fact = lease.clone();
-        history.tell(Input::Lease { fact, listed: false });
+        history.tell(NodeLifecycleInput::Lease { fact, listed: false });
     }
 
-    fn carry_out(&mut self, effect: Effect, history: &mut History) {
+    fn carry_out(&mut self, effect: NodeLifecycleEffect, history: &mut History) {
         let sent = Mono::from_micros(history.now);
         let input = match effect {
-            Effect::Confirm { node } => {
+            NodeLifecycleEffect::ReadNode { node } => {
                 let at = number(&node);
                 let (fact, lease) = (self.nodes[at].clone(), self.leases[at].clone());
-                let result = Ok(Confirmation { node: Reading::Is(fact), lease: Reading::Is(lease) });
-                Input::Confirmed { node, sent, result }
+                let result =
+                    Ok(LiveNodeAndLease { node: LiveRead::Found(fact), lease: LiveRead::Found(lease) });
+                NodeLifecycleInput::Confirmed { node, sent, result }
             }
-            Effect::Taint { node, version, add, remove, .. } => self.write(node, version, history, |fact| {
-                fact.taints.retain(|taint| !OwnTaint::of(taint).is_some_and(|own| remove.has(own)));
-                fact.taints.extend(add.iter().map(taint));
-            }),
-            Effect::Declare { node, version, conditions, .. } => self.write(node, version, history, |fact| {
-                for (kind, _) in conditions {
-                    fact.conditions.retain(|condition| condition.kind != kind);
-                    let heartbeat = fact.created;
-                    fact.conditions.push(Condition { kind, status: Status::Unknown, heartbeat });
-                }
-            }),
-            Effect::Label { node, version, .. } => self.write(node, version, history, |_| {}),
-            Effect::MarkPod { pod, .. } => {
+            NodeLifecycleEffect::PatchTaints { node, version, add, remove, .. } => {
+                self.write(node, version, history, |fact| {
+                    fact.taints.retain(|taint| !ManagedTaint::of(taint).is_some_and(|own| remove.has(own)));
+                    fact.taints.extend(add.iter().map(taint));
+                })
+            }
+            NodeLifecycleEffect::SetConditionsUnknown { node, version, conditions, .. } => {
+                self.write(node, version, history, |fact| {
+                    for (kind, _) in conditions {
+                        fact.conditions.retain(|condition| condition.kind != kind);
+                        let heartbeat = fact.created;
+                        fact.conditions.push(NodeCondition {
+                            kind,
+                            status: ConditionStatus::Unknown,
+                            heartbeat,
+                        });
+                    }
+                })
+            }
+            NodeLifecycleEffect::PatchLabels { node, version, .. } => {
+                self.write(node, version, history, |_| {})
+            }
+            NodeLifecycleEffect::SetPodNotReady { pod, .. } => {
                 let held = self.pods.iter_mut().find(|held| held.uid == pod.uid);
-                let result = held.map(|held| held.ready.replace(Status::False) != Some(Status::False));
-                Input::PodMarked { pod, result: result.ok_or(Failure::NotFound) }
+                let result = held
+                    .map(|held| held.ready.replace(ConditionStatus::False) != Some(ConditionStatus::False));
+                NodeLifecycleInput::PodMarked { pod, result: result.ok_or(ApiFailure::NotFound) }
             }
         };
         history.tell(input);
         for fact in self.nodes.clone() {
-            history.tell(Input::Node { fact, listed: false });
+            history.tell(NodeLifecycleInput::Node { fact, listed: false });
         }
         for fact in self.pods.clone() {
-            history.tell(Input::Pod { fact });
+            history.tell(NodeLifecycleInput::Pod { fact });
         }
     }
 
     fn write(
         &mut self,
         node: NodeRef,
-        version: Option<Version>,
+        version: Option<ResourceVersion>,
         history: &mut History,
-        write: impl FnOnce(&mut NodeFact),
-    ) -> Input {
+        write: impl FnOnce(&mut NodeHealthFact),
+    ) -> NodeLifecycleInput {
         let fact = &mut self.nodes[number(&node.name)];
         if fact.uid != node.uid || version.is_some() && version != fact.version {
-            return Input::Written { node: node.name, result: Err(Failure::Conflict) };
+            return NodeLifecycleInput::Written { node: node.name, result: Err(ApiFailure::Conflict) };
         }
         write(fact);
         fact.version = Some(history.bump());
-        Input::Written { node: node.name, result: Ok(fact.version) }
+        NodeLifecycleInput::Written { node: node.name, result: Ok(fact.version) }
     }
 
     fn judge(&self, history: &History) {
-        let off = OwnTaints::NONE.with(OwnTaint::Unreachable);
+        let off = ManagedTaints::NONE.with(ManagedTaint::Unreachable);
         for node in 0..NODES {
-            let (own, dead) = (OwnTaints::of(&self.nodes[node].taints), self.dead.contains(&node));
+            let (own, dead) = (ManagedTaints::of(&self.nodes[node].taints), self.dead.contains(&node));
             let wanted = match (dead, self.stopped) {
-                (false, _) => OwnTaints::NONE,
-                (true, false) => off.with(OwnTaint::UnreachableNoExecute),
+                (false, _) => ManagedTaints::NONE,
+                (true, false) => off.with(ManagedTaint::UnreachableNoExecute),
                 (true, true) => off,
             };
             let why = history.engine.explain(&name(node), clock(history.now).mono);
             assert_eq!(own, wanted, "n{node}: {why:?}");
-            assert_eq!(self.pods[node].ready == Some(Status::False), dead, "the pod of n{node}");
+            assert_eq!(self.pods[node].ready == Some(ConditionStatus::False), dead, "the pod of n{node}");
         }
-        let census = history.engine.census();
+        let census = history.engine.stats();
         let waiting = if self.stopped { self.dead.len() } else { 0 };
         assert_eq!(census.waiting, waiting, "{census:?}");
         assert_eq!(census.in_flight + census.marks + census.failing, 0, "{census:?}");
@@ -163,15 +181,19 @@ impl Truth {
 /// Nothing goes wrong any more; in the end all is as it should be.
 pub(super) fn check(history: &mut History, seed: u64) {
     let mut truth = Truth::new(history, seed);
-    let (marks, others): (Vec<_>, Vec<_>) =
-        std::mem::take(&mut history.out).into_iter().partition(|it| matches!(it, Effect::MarkPod { .. }));
+    let (marks, others): (Vec<_>, Vec<_>) = std::mem::take(&mut history.out)
+        .into_iter()
+        .partition(|it| matches!(it, NodeLifecycleEffect::SetPodNotReady { .. }));
     let mut late_marks = Some(marks);
     truth.list(history);
     for stream in STREAMS {
         // One for its age breaks off, and the watch goes on.
         if history.dice.percent(50) {
-            history.tell(Input::ListBegin { stream, silent_since: Some(Mono::from_micros(history.now)) });
-            history.tell(Input::ListAborted { stream });
+            history.tell(NodeLifecycleInput::ListStarted {
+                stream,
+                silent_since: Some(Mono::from_micros(history.now)),
+            });
+            history.tell(NodeLifecycleInput::ListAborted { stream });
         }
     }
     for node in truth.dead.clone() {
@@ -189,12 +211,12 @@ pub(super) fn check(history: &mut History, seed: u64) {
         }
         if witness <= history.now {
             witness = history.now + 2 * SECOND;
-            history.tell(Input::Witness { sent: Mono::from_micros(history.now) });
+            history.tell(NodeLifecycleInput::OwnRequestSucceeded { sent: Mono::from_micros(history.now) });
         }
         if history.now >= began + LATE_MARKS {
             for effect in late_marks.take().into_iter().flatten() {
-                let Effect::MarkPod { pod, .. } = effect else { continue };
-                history.tell(Input::PodMarked { pod, result: Ok(true) });
+                let NodeLifecycleEffect::SetPodNotReady { pod, .. } = effect else { continue };
+                history.tell(NodeLifecycleInput::PodMarked { pod, result: Ok(true) });
             }
         }
         history.engine.tick(Mono::from_micros(history.now));

@@ -5,13 +5,13 @@
 //! Not here: time and kubelets (`world.rs`).
 
 use super::{Commit, What, World};
-use taintward_core::effect::Failure;
-use taintward_core::engine::{PodRef, Reading};
-use taintward_core::health::{
-    Condition, ConditionKind, Confirmation, Effect, Expiry, Input, NodeFact, NodeRef, OwnTaint, OwnTaints,
-    Status,
+use taintward_core::api_error::ApiFailure;
+use taintward_core::eviction::{LiveRead, PodRef};
+use taintward_core::identity::{NodeName, PodName, ResourceVersion};
+use taintward_core::node_lifecycle::{
+    ConditionExpiry, ConditionKind, ConditionStatus, LiveNodeAndLease, ManagedTaint, ManagedTaints,
+    NodeCondition, NodeHealthFact, NodeLifecycleEffect, NodeLifecycleInput, NodeRef,
 };
-use taintward_core::names::{NodeName, PodName, Version};
 use taintward_core::taint::Taint;
 use taintward_core::time::Wall;
 
@@ -31,7 +31,8 @@ impl World {
                 self.notices.extend(engine.notices().into_iter().map(|notice| (self.now, notice)));
                 return;
             };
-            let fault = if self.api { self.faults.pop_front().flatten() } else { Some(Failure::Unavailable) };
+            let fault =
+                if self.api { self.faults.pop_front().flatten() } else { Some(ApiFailure::Unavailable) };
             let answer = self.carry_out(effect, fault);
             if let Some(engine) = &mut self.engine {
                 engine.handle(answer, now);
@@ -40,47 +41,56 @@ impl World {
         panic!("the engine does not come to rest");
     }
 
-    fn carry_out(&mut self, effect: Effect, fault: Option<Failure>) -> Input {
+    fn carry_out(&mut self, effect: NodeLifecycleEffect, fault: Option<ApiFailure>) -> NodeLifecycleInput {
         match effect {
-            Effect::Confirm { node } => {
+            NodeLifecycleEffect::ReadNode { node } => {
                 self.reads += 1;
                 let result = fault.map_or_else(|| Ok(self.read(&node)), Err);
-                Input::Confirmed { node, sent: self.clock().mono, result }
+                NodeLifecycleInput::Confirmed { node, sent: self.clock().mono, result }
             }
-            Effect::Taint { node, version, add, remove, at, .. } => {
+            NodeLifecycleEffect::PatchTaints { node, version, add, remove, at, .. } => {
                 let what = What::Taint { add, remove };
                 let write = |world: &mut Self| {
                     world.commit(&node, version, what, |fact| retaint(fact, add, remove, at))
                 };
-                Input::Written { node: node.name.clone(), result: fault.map_or_else(|| write(self), Err) }
+                NodeLifecycleInput::Written {
+                    node: node.name.clone(),
+                    result: fault.map_or_else(|| write(self), Err),
+                }
             }
-            Effect::Declare { node, version, conditions, .. } => {
+            NodeLifecycleEffect::SetConditionsUnknown { node, version, conditions, .. } => {
                 let what = What::Declare(conditions.clone());
                 let write =
                     |world: &mut Self| world.commit(&node, version, what, |fact| expire(fact, &conditions));
-                Input::Written { node: node.name.clone(), result: fault.map_or_else(|| write(self), Err) }
+                NodeLifecycleInput::Written {
+                    node: node.name.clone(),
+                    result: fault.map_or_else(|| write(self), Err),
+                }
             }
-            Effect::Label { node, version, os, arch } => {
+            NodeLifecycleEffect::PatchLabels { node, version, os, arch } => {
                 let write = |world: &mut Self| {
                     world.commit(&node, version, What::Label, |fact| {
                         fact.platform.beta_os = os.or(fact.platform.beta_os.take());
                         fact.platform.beta_arch = arch.or(fact.platform.beta_arch.take());
                     })
                 };
-                Input::Written { node: node.name.clone(), result: fault.map_or_else(|| write(self), Err) }
+                NodeLifecycleInput::Written {
+                    node: node.name.clone(),
+                    result: fault.map_or_else(|| write(self), Err),
+                }
             }
-            Effect::MarkPod { pod, name } => {
+            NodeLifecycleEffect::SetPodNotReady { pod, name } => {
                 let result = fault.map_or_else(|| Ok(self.mark(&pod, &name)), Err);
-                Input::PodMarked { pod, result }
+                NodeLifecycleInput::PodMarked { pod, result }
             }
         }
     }
 
-    fn read(&self, name: &NodeName) -> Confirmation {
+    fn read(&self, name: &NodeName) -> LiveNodeAndLease {
         let stored = self.stored.get(name.as_str());
-        Confirmation {
-            node: stored.map_or(Reading::Absent, |it| Reading::Is(it.node.clone())),
-            lease: stored.and_then(|it| it.lease.clone()).map_or(Reading::Absent, Reading::Is),
+        LiveNodeAndLease {
+            node: stored.map_or(LiveRead::NotFound, |it| LiveRead::Found(it.node.clone())),
+            lease: stored.and_then(|it| it.lease.clone()).map_or(LiveRead::NotFound, LiveRead::Found),
         }
     }
 
@@ -88,31 +98,31 @@ impl World {
         let Some((_, fact)) = self.pods.get_mut(name.name()).filter(|(_, fact)| fact.uid == pod.uid) else {
             return false;
         };
-        let changed = fact.ready != Some(Status::False);
-        fact.ready = Some(Status::False);
+        let changed = fact.ready != Some(ConditionStatus::False);
+        fact.ready = Some(ConditionStatus::False);
         let fact = fact.clone();
         self.commits.push(Commit {
             at: self.now,
             node: pod.node.to_string(),
             what: What::Mark(name.name().into()),
         });
-        self.send(Input::Pod { fact }, 0);
+        self.send(NodeLifecycleInput::Pod { fact }, 0);
         changed
     }
 
     fn commit(
         &mut self,
         node: &NodeRef,
-        version: Option<Version>,
+        version: Option<ResourceVersion>,
         what: What,
-        write: impl FnOnce(&mut NodeFact),
-    ) -> Result<Option<Version>, Failure> {
+        write: impl FnOnce(&mut NodeHealthFact),
+    ) -> Result<Option<ResourceVersion>, ApiFailure> {
         let name = node.name.as_str();
         let next = self.bump();
-        let stored = self.stored.get_mut(name).ok_or(Failure::NotFound)?;
+        let stored = self.stored.get_mut(name).ok_or(ApiFailure::NotFound)?;
         if stored.node.uid != node.uid || version.is_some_and(|version| Some(version) != stored.node.version)
         {
-            return Err(Failure::Conflict);
+            return Err(ApiFailure::Conflict);
         }
         let before = stored.node.clone();
         write(&mut stored.node);
@@ -127,8 +137,8 @@ impl World {
     }
 }
 
-fn retaint(fact: &mut NodeFact, add: OwnTaints, remove: OwnTaints, at: Wall) {
-    fact.taints.retain(|taint| !OwnTaint::of(taint).is_some_and(|own| remove.has(own)));
+fn retaint(fact: &mut NodeHealthFact, add: ManagedTaints, remove: ManagedTaints, at: Wall) {
+    fact.taints.retain(|taint| !ManagedTaint::of(taint).is_some_and(|own| remove.has(own)));
     for own in add.iter() {
         let taint =
             Taint { key: own.key().into(), value: "".into(), effect: own.effect(), time_added: Some(at) };
@@ -137,17 +147,17 @@ fn retaint(fact: &mut NodeFact, add: OwnTaints, remove: OwnTaints, at: Wall) {
     }
 }
 
-fn expire(fact: &mut NodeFact, conditions: &[(ConditionKind, Expiry)]) {
+fn expire(fact: &mut NodeHealthFact, conditions: &[(ConditionKind, ConditionExpiry)]) {
     for (kind, expiry) in conditions {
         match expiry {
-            Expiry::Stopped => {
+            ConditionExpiry::Stopped => {
                 let known = fact.conditions.iter_mut().find(|it| it.kind == *kind).expect("it is there");
-                known.status = Status::Unknown;
+                known.status = ConditionStatus::Unknown;
             }
-            Expiry::NeverPosted => {
-                fact.conditions.push(Condition {
+            ConditionExpiry::NeverPosted => {
+                fact.conditions.push(NodeCondition {
                     kind: *kind,
-                    status: Status::Unknown,
+                    status: ConditionStatus::Unknown,
                     heartbeat: fact.created,
                 });
             }

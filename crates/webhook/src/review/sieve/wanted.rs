@@ -3,7 +3,7 @@
 //! Goes out: to `sieve`, which leaves out everything else.
 //! Not here: who reads them (`decode`, `rules/read`). A field that is read there has to stand here: a test compares both.
 
-use taintward_core::admission::brake::ALLOW;
+use taintward_core::admission::no_execute_guard::ALLOW;
 use taintward_core::admission::policy::{NOT_READY_SECONDS, UNREACHABLE_SECONDS};
 use taintward_core::admission::pool::MADE_FOR;
 

@@ -9,10 +9,10 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::fmt;
-use taintward_core::admission::brake::ALLOW;
+use taintward_core::admission::no_execute_guard::ALLOW;
 use taintward_core::admission::policy::{NOT_READY_SECONDS, UNREACHABLE_SECONDS};
 use taintward_core::admission::pool::MADE_FOR;
-use taintward_core::fact::Owner;
+use taintward_core::fact::PodOwnerKind;
 use taintward_core::quantity::Quantity;
 use taintward_core::scheduling::Labels;
 
@@ -304,7 +304,7 @@ impl Keep for Amounts {
 
 /// The kind of the controlling owner: of the first that has `controller: true`.
 #[derive(Default)]
-pub(super) struct Controller(pub(super) Owner);
+pub(super) struct Controller(pub(super) PodOwnerKind);
 
 impl<'de> Deserialize<'de> for Controller {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -342,13 +342,13 @@ impl<'de> Deserialize<'de> for Controller {
     }
 }
 
-fn owner(version: Option<&Text<'_>>, kind: Option<&Text<'_>>) -> Owner {
+fn owner(version: Option<&Text<'_>>, kind: Option<&Text<'_>>) -> PodOwnerKind {
     let text =
         |text: Option<&'_ Text<'_>>| text.map(|Text(text)| text.as_ref().to_owned()).unwrap_or_default();
     let (version, kind) = (text(version), text(kind));
     match (version.split_once('/').map(|(group, _)| group), &*kind) {
-        (Some("apps"), "DaemonSet") => Owner::DaemonSet,
-        (Some("batch"), "Job") => Owner::Job,
-        _ => Owner::Other,
+        (Some("apps"), "DaemonSet") => PodOwnerKind::DaemonSet,
+        (Some("batch"), "Job") => PodOwnerKind::Job,
+        _ => PodOwnerKind::Other,
     }
 }

@@ -9,7 +9,7 @@ use crate::decode::meaning::LONGEST_LIST;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
-use taintward_core::admission::Selector;
+use taintward_core::admission::LabelSelector;
 use taintward_core::scheduling::{Labels, NodeOperator, NodeRequirement};
 
 /// Labels or annotations, all of them. Of a key given twice the last value counts, and `null` is the empty string, as in
@@ -94,9 +94,9 @@ struct RequirementEntry<'a> {
 
 impl SelectorEntry<'_> {
     /// Labels first, in the order of their keys; then the expressions, as they were written.
-    pub(in crate::decode::json) fn selector(self) -> Selector {
+    pub(in crate::decode::json) fn selector(self) -> LabelSelector {
         let labels = self.match_labels.unwrap_or_default().0;
-        let mut selector = Selector::of_labels(labels.iter().map(|(key, value)| (&**key, &**value)));
+        let mut selector = LabelSelector::of_labels(labels.iter().map(|(key, value)| (&**key, &**value)));
         let expressions = self.match_expressions.unwrap_or_default().0.into_iter();
         selector.0.extend(expressions.map(|one| NodeRequirement {
             key: Text::or_empty(one.key.as_ref()).into(),

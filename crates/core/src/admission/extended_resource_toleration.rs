@@ -1,0 +1,50 @@
+//! # Extended: pods that ask for special hardware tolerate its taint (AD-7)
+//! Room:     which names of resources are extended ones; what is added for them.
+//! Comes in: names of requested resources, of containers and init containers (not of ephemeral ones), as they come.
+//! Goes out: tolerations to append, in the order of the names.
+//! Keeps:    what is there stays as it is: upstream takes the seconds off one that has key, operator and effect of ours;
+//!           such a one is refused by an API server anyway (VAL-2), and here its author is told so instead.
+//! Not here: amounts: a request of zero counts, as upstream.
+
+use super::exists;
+use crate::label::is_key;
+use crate::taint::TaintEffect;
+use crate::toleration::{Toleration, TolerationOperator};
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::vec::Vec;
+
+/// Resources of Kubernetes itself have this in their name.
+const NATIVE: &str = "kubernetes.io/";
+
+/// What a quota puts before the name of a resource.
+const QUOTA: &str = "requests.";
+
+/// Whether it is the name of an extended resource, such as `nvidia.com/gpu`: behind a domain that is not Kubernetes'
+/// own, and such that a quota can name it (AD-7).
+pub fn is_extended_resource(name: &str) -> bool {
+    name.contains('/')
+        && !name.contains(NATIVE)
+        && !name.starts_with(QUOTA)
+        && is_key(&format!("{QUOTA}{name}"))
+}
+
+/// What to append to the tolerations of a pod that is created or updated: `{<resource>, Exists, NoSchedule}` for each
+/// extended resource it asks for, sorted, unless just that is there (AD-7). One for every key, or the same key with
+/// another operator or effect, does not stand in for it.
+pub fn extended_tolerations<'n>(
+    existing: &[Toleration],
+    names: impl IntoIterator<Item = &'n str>,
+) -> Vec<Toleration> {
+    let wanted: BTreeSet<&str> = names.into_iter().filter(|name| is_extended_resource(name)).collect();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let alike = |toleration: &&Toleration| {
+        toleration.operator == TolerationOperator::Exists
+            && toleration.value.is_empty()
+            && toleration.effect == Some(TaintEffect::NoSchedule)
+    };
+    let there: BTreeSet<&str> = existing.iter().filter(alike).map(|toleration| &*toleration.key).collect();
+    wanted.difference(&there).map(|name| exists(name, TaintEffect::NoSchedule)).collect()
+}

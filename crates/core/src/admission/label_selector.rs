@@ -1,0 +1,87 @@
+//! # Selector: which objects are meant, by their labels
+//! Room:     label selectors of pools and policies.
+//! Comes in: requirements as somebody wrote them; labels.
+//! Goes out: yes or no; what is wrong with the selector; its text as kubectl's `-l` takes it.
+//! Keeps:    what makes no sense selects nothing, so that a slip of the pen never takes in the whole cluster.
+//! Not here: selectors of disruption budgets (`cluster_snapshot/disruption_budget.rs`); terms of pods (`scheduling/affinity.rs`).
+
+use super::messages::{few, text_of};
+use crate::label::{is_key, is_value};
+use crate::scheduling::{Labels, NodeOperator, NodeRequirement};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A label selector: every requirement must hold, and none at all selects everything. `matchLabels` become
+/// requirements with [`NodeOperator::In`] and one value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LabelSelector(pub Vec<NodeRequirement>);
+
+impl LabelSelector {
+    /// Objects that have these labels.
+    pub fn of_labels<'l>(labels: impl IntoIterator<Item = (&'l str, &'l str)>) -> Self {
+        let one = |(key, value): (&str, &str)| is_in(key, Vec::from([value.into()]));
+        Self(labels.into_iter().map(one).collect())
+    }
+
+    /// Whether an object with these labels is meant.
+    pub fn selects(&self, labels: &Labels) -> bool {
+        self.0.iter().all(|one| fault(one).is_none() && one.matches_label(labels))
+    }
+
+    /// What is wrong with it; nothing if it can be used.
+    pub fn faults(&self) -> Vec<String> {
+        self.0.iter().filter_map(fault).collect()
+    }
+}
+
+/// A label that has one of these values.
+pub(super) fn is_in(key: &str, values: Vec<Box<str>>) -> NodeRequirement {
+    NodeRequirement { key: key.into(), operator: NodeOperator::In, values }
+}
+
+fn fault(one: &NodeRequirement) -> Option<String> {
+    let key = text_of(&one.key);
+    if !is_key(&one.key) {
+        return Some(format!("{key} cannot be the key of a label"));
+    }
+    if let Some(odd) = one.values.iter().find(|value| !is_value(value)) {
+        return Some(format!("{} cannot be the value of a label", text_of(odd)));
+    }
+    let operator = one.operator.as_str();
+    match (&one.operator, one.values.is_empty()) {
+        (NodeOperator::In | NodeOperator::NotIn, true) => Some(format!("{key}: {operator} needs values")),
+        (NodeOperator::Exists | NodeOperator::DoesNotExist, false) => {
+            Some(format!("{key}: {operator} takes no values"))
+        }
+        (NodeOperator::In | NodeOperator::NotIn | NodeOperator::Exists | NodeOperator::DoesNotExist, _) => {
+            None
+        }
+        _ => Some(format!("{key}: a label selector has no operator {}", text_of(operator))),
+    }
+}
+
+impl fmt::Display for LabelSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("any label");
+        }
+        for (at, one) in self.0.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            let (key, values) = (text_of(&one.key), &one.values);
+            match (&one.operator, &values[..]) {
+                (NodeOperator::In, [only]) => write!(f, "{comma}{key}={}", text_of(only))?,
+                (NodeOperator::NotIn, [only]) => write!(f, "{comma}{key}!={}", text_of(only))?,
+                (NodeOperator::Exists, []) => write!(f, "{comma}{key}")?,
+                (NodeOperator::DoesNotExist, []) => write!(f, "{comma}!{key}")?,
+                (operator, values) => {
+                    let word = operator.as_str().to_lowercase();
+                    write!(f, "{comma}{key} {word} ({})", few(values.iter().map(AsRef::as_ref)))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

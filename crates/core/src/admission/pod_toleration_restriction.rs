@@ -1,0 +1,208 @@
+//! # Restriction: which tolerations a namespace gives its pods, and which it lets them have (AD-8 to AD-12)
+//! Room:     defaults of a namespace or the cluster, the whitelist, the toleration of memory pressure.
+//! Comes in: lists already parsed, each absent, there (maybe empty), or unreadable; a pod's tolerations.
+//! Goes out: the whole new list; a refusal in upstream's words, with ours behind them.
+//! Keeps:    a refusal is a 403 (upstream's is a 500, AD-11); on update only what is new is refused, so that pods
+//!           admitted under an older list can still be labelled, finished and cleaned up.
+//! Not here: a namespace that is not known (AD-12): `review.rs` leaves the rule out and says so.
+
+use super::exists;
+use super::messages::{text_of, toleration_of};
+use super::request::Operation;
+use super::toleration_coverage::TolerationCoverage;
+use crate::taint::{TaintEffect, keys};
+use crate::toleration::Toleration;
+
+pub use super::toleration_coverage::is_superset;
+use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// A namespace's annotation for what its pods get: a JSON list of tolerations (AD-8).
+pub const DEFAULTS: &str = "scheduler.alpha.kubernetes.io/defaultTolerations";
+
+/// A namespace's annotation for what its pods may have: a JSON list of tolerations (AD-8).
+pub const WHITELIST: &str = "scheduler.alpha.kubernetes.io/tolerationsWhitelist";
+
+/// A list in an annotation (AD-8).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TolerationListAnnotation {
+    /// There is no such annotation: the cluster's list counts.
+    #[default]
+    Absent,
+    /// This list, in place of the cluster's; an empty annotation is an empty list.
+    Present(Vec<Toleration>),
+    /// It is no JSON list of tolerations, for this reason: the request is refused.
+    Unreadable(Box<str>),
+}
+
+impl TolerationListAnnotation {
+    /// The list that counts; `None` if it cannot be known.
+    fn or<'l>(&'l self, cluster: &'l [Toleration]) -> Option<&'l [Toleration]> {
+        match self {
+            Self::Absent => Some(cluster),
+            Self::Present(own) => Some(own),
+            Self::Unreadable(_) => None,
+        }
+    }
+}
+
+/// What a namespace's annotations say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamespaceTolerationLists {
+    /// Of [`DEFAULTS`].
+    pub defaults: TolerationListAnnotation,
+    /// Of [`WHITELIST`].
+    pub whitelist: TolerationListAnnotation,
+}
+
+/// What becomes of a pod's own toleration that a namespace's default covers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MergeMode {
+    /// It stays, before the default, and by MATCH-9 is the one that counts.
+    #[default]
+    KeepsOwn,
+    /// It goes when the pod is created, exactly as AD-10 has it. On update it stays here, too: an API server refuses an
+    /// update that takes a toleration away (VAL-6).
+    AsUpstream,
+}
+
+/// The rule's settings; the lists are those of the plugin's configuration file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PodTolerationRestriction {
+    /// For namespaces without [`DEFAULTS`].
+    pub cluster_defaults: Vec<Toleration>,
+    /// For namespaces without [`WHITELIST`].
+    pub cluster_whitelist: Vec<Toleration>,
+    /// What becomes of what is covered.
+    pub merging: MergeMode,
+}
+
+/// Tolerations with those of the namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MergedTolerations {
+    /// The whole list.
+    pub tolerations: Vec<Toleration>,
+    /// How many were added.
+    pub added: usize,
+    /// How many of the pod's own went ([`MergeMode::AsUpstream`]).
+    pub dropped: usize,
+}
+
+impl PodTolerationRestriction {
+    /// A pod's tolerations with the defaults of its namespace (creation only) and, unless it is BestEffort, that of
+    /// memory pressure (AD-9).
+    pub fn merged(
+        &self,
+        tolerations: &[Toleration],
+        lists: &NamespaceTolerationLists,
+        operation: Operation,
+        best_effort: bool,
+    ) -> MergedTolerations {
+        let defaults = match operation {
+            Operation::Create => lists.defaults.or(&self.cluster_defaults).unwrap_or_default(),
+            Operation::Update => &[],
+        };
+        let pressure = exists(keys::MEMORY_PRESSURE, TaintEffect::NoSchedule);
+        let extra = if best_effort { defaults.to_vec() } else { merge(defaults, &[pressure]) };
+        let exact = self.merging == MergeMode::AsUpstream && operation == Operation::Create;
+        if !extra.is_empty() && exact {
+            let merged = merge(tolerations, &extra);
+            let had: BTreeSet<&Toleration> = tolerations.iter().collect();
+            let added = merged.iter().filter(|one| !had.contains(one)).count();
+            let dropped = tolerations.len() + added - merged.len();
+            return MergedTolerations { tolerations: merged, added, dropped };
+        }
+        let merged = add_uncovered(tolerations, &extra);
+        MergedTolerations { added: merged.len() - tolerations.len(), tolerations: merged, dropped: 0 }
+    }
+
+    /// Why a pod with these tolerations is refused, if it is (AD-8, AD-11). `old` are those it had before an update.
+    ///
+    /// # Errors
+    /// A sentence for the author of the request, with the way out.
+    pub fn allows(
+        &self,
+        tolerations: &[Toleration],
+        old: Option<&[Toleration]>,
+        lists: &NamespaceTolerationLists,
+    ) -> Result<(), String> {
+        if old.is_none() {
+            readable(DEFAULTS, &lists.defaults)?;
+        }
+        let had: BTreeSet<&Toleration> = old.unwrap_or_default().iter().collect();
+        let mut new =
+            tolerations.iter().enumerate().filter(|(_, toleration)| !had.contains(toleration)).peekable();
+        if new.peek().is_none() {
+            return Ok(());
+        }
+        readable(WHITELIST, &lists.whitelist)?;
+        let Some(allowed) = lists.whitelist.or(&self.cluster_whitelist).filter(|list| !list.is_empty())
+        else {
+            return Ok(());
+        };
+        let allowed: TolerationCoverage<'_> = allowed.iter().collect();
+        let outside = new.find(|(_, toleration)| !allowed.any(toleration));
+        outside.map_or(Ok(()), |(at, toleration)| Err(conflict(at, toleration, &lists.whitelist)))
+    }
+}
+
+fn readable(annotation: &str, list: &TolerationListAnnotation) -> Result<(), String> {
+    let TolerationListAnnotation::Unreadable(why) = list else { return Ok(()) };
+    Err(format!(
+        "annotation {annotation} of the namespace is no JSON list of tolerations ({}): correct it or take it off",
+        text_of(why)
+    ))
+}
+
+/// Upstream's sentence, then which toleration it is about (AD-11).
+fn conflict(at: usize, toleration: &Toleration, list: &TolerationListAnnotation) -> String {
+    let (scope, place) = match list {
+        TolerationListAnnotation::Absent => ("cluster", "the cluster's whitelist"),
+        _ => ("namespace", WHITELIST),
+    };
+    format!(
+        "pod tolerations (possibly merged with namespace default tolerations) conflict with its {scope} whitelist: \
+         toleration {at} ({}) is covered by none of {place}; take it out, or have it added there",
+        toleration_of(toleration)
+    )
+}
+
+/// Two lists as one, without what another covers; of two that are the same the first stays (AD-10).
+pub fn merge(first: &[Toleration], second: &[Toleration]) -> Vec<Toleration> {
+    let all: Vec<&Toleration> = first.iter().chain(second).collect();
+    let mut later = TolerationCoverage::default();
+    let mut covered_later: Vec<bool> = all
+        .iter()
+        .rev()
+        .map(|one| {
+            let covered = later.another(one);
+            later.add(one);
+            covered
+        })
+        .collect();
+    let (mut kept, mut merged) = (TolerationCoverage::default(), Vec::new());
+    for one in all {
+        if covered_later.pop() == Some(false) && !kept.any(one) {
+            kept.add(one);
+            merged.push(one.clone());
+        }
+    }
+    merged
+}
+
+/// All of the first list, and what of the second nothing covers.
+fn add_uncovered(first: &[Toleration], second: &[Toleration]) -> Vec<Toleration> {
+    let mut kept: TolerationCoverage<'_> = first.iter().collect();
+    let second = merge(second, &[]);
+    let mut merged = first.to_vec();
+    for one in &second {
+        if !kept.any(one) {
+            kept.add(one);
+            merged.push(one.clone());
+        }
+    }
+    merged
+}

@@ -1,0 +1,184 @@
+//! # Decide: whose seconds count
+//! Room:     the order of precedence, the bounds, and what is said of a wish that is not granted; what is wrong with a
+//!           policy.
+//! Comes in: annotations as written, the policy of the namespace, the last resort.
+//! Goes out: [`SecondsDecision`].
+//! Not here: which policy is that of a namespace, and to which tolerations this applies (`policy.rs`).
+
+use super::{
+    NOT_READY_SECONDS, RequestedSeconds, SecondsBounds, TolerationDuration, TolerationPolicy,
+    UNREACHABLE_SECONDS,
+};
+use crate::admission::DefaultSeconds;
+use crate::admission::messages::text_of;
+use crate::taint::keys;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Who said so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SecondsSource {
+    /// An annotation on the pod.
+    Workload,
+    /// An annotation on its namespace.
+    Namespace,
+    /// The policy of this name.
+    Policy(Box<str>),
+    /// Nobody: upstream's seconds.
+    BuiltIn,
+}
+
+/// What was decided for one of the two taints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolvedSeconds {
+    /// For how long.
+    pub stay: TolerationDuration,
+    /// Who said so.
+    pub source: SecondsSource,
+    /// What was asked for and is not granted.
+    pub warnings: Vec<String>,
+}
+
+/// What was decided for both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecondsDecision {
+    /// A node that is not ready.
+    pub not_ready: ResolvedSeconds,
+    /// A node that is not heard of.
+    pub unreachable: ResolvedSeconds,
+}
+
+impl SecondsDecision {
+    /// The one for a taint of this key.
+    pub(super) fn of(&self, key: &str) -> &ResolvedSeconds {
+        if key == keys::NOT_READY { &self.not_ready } else { &self.unreachable }
+    }
+}
+
+/// Whose seconds count (AD-3): the workload's, the namespace's, the policy's, the last resort's.
+pub fn decide(
+    workload: &RequestedSeconds,
+    namespace: &RequestedSeconds,
+    policy: Option<&TolerationPolicy>,
+    last: DefaultSeconds,
+) -> SecondsDecision {
+    let not_ready = SecondsCandidates {
+        annotation: NOT_READY_SECONDS,
+        wishes: [
+            (SecondsSource::Workload, workload.not_ready.as_deref()),
+            (SecondsSource::Namespace, namespace.not_ready.as_deref()),
+        ],
+        policy: policy.map(|policy| (policy, policy.not_ready)),
+        last: last.not_ready,
+    };
+    let unreachable = SecondsCandidates {
+        annotation: UNREACHABLE_SECONDS,
+        wishes: [
+            (SecondsSource::Workload, workload.unreachable.as_deref()),
+            (SecondsSource::Namespace, namespace.unreachable.as_deref()),
+        ],
+        policy: policy.map(|policy| (policy, policy.unreachable)),
+        last: last.unreachable,
+    };
+    SecondsDecision { not_ready: not_ready.chosen(), unreachable: unreachable.chosen() }
+}
+
+/// Who says what about one of the two taints.
+struct SecondsCandidates<'a> {
+    annotation: &'static str,
+    wishes: [(SecondsSource, Option<&'a str>); 2],
+    policy: Option<(&'a TolerationPolicy, Option<TolerationDuration>)>,
+    last: i64,
+}
+
+impl SecondsCandidates<'_> {
+    fn chosen(self) -> ResolvedSeconds {
+        let annotation = self.annotation;
+        let mut warnings = Vec::new();
+        for (source, text) in self.wishes {
+            let Some(text) = text else { continue };
+            let whose = if source == SecondsSource::Workload { "pod" } else { "namespace" };
+            let Some(wish) = TolerationDuration::parse(text) else {
+                warnings.push(format!(
+                    "annotation {annotation} of the {whose} is \"{}\" and was passed over: write a whole number of \
+                     seconds, or forever",
+                    text_of(text)
+                ));
+                continue;
+            };
+            let stay = self.policy.map_or(wish, |(policy, _)| policy.bounds.clamp(wish));
+            if let Some((policy, _)) = self.policy.filter(|_| stay != wish) {
+                warnings.push(format!(
+                    "annotation {annotation} of the {whose} asks for {}, and the policy {} allows {} {}: that is what \
+                     counts",
+                    words(wish),
+                    text_of(&policy.name),
+                    if stay < wish { "at most" } else { "at least" },
+                    words(stay)
+                ));
+            }
+            return ResolvedSeconds { stay, source, warnings };
+        }
+        let (stay, source) = match self.policy {
+            Some((policy, Some(stay))) => (stay, SecondsSource::Policy(policy.name.clone())),
+            _ => (TolerationDuration::For(self.last), SecondsSource::BuiltIn),
+        };
+        ResolvedSeconds { stay, source, warnings }
+    }
+}
+
+fn words(stay: TolerationDuration) -> String {
+    match stay {
+        TolerationDuration::For(seconds) => format!("{seconds} s"),
+        TolerationDuration::Forever => String::from("forever"),
+    }
+}
+
+impl SecondsBounds {
+    /// A wish, moved to the bound it is beyond.
+    pub fn clamp(self, wish: TolerationDuration) -> TolerationDuration {
+        let at_least = self.least.map_or(wish, |least| wish.max(TolerationDuration::For(least)));
+        self.most.map_or(at_least, |most| at_least.min(TolerationDuration::For(most)))
+    }
+}
+
+/// What is wrong with a policy; it counts nevertheless, as far as it makes sense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidPolicy {
+    /// In one word, for a condition.
+    pub reason: &'static str,
+    /// In a sentence, with the way out.
+    pub message: String,
+}
+
+impl TolerationPolicy {
+    /// What its author should know.
+    pub fn faults(&self) -> Vec<InvalidPolicy> {
+        let mut faults = Vec::new();
+        if let Some(fault) = self.namespaces.faults().first() {
+            let message = format!("the selector means no namespace ({fault}): correct it");
+            faults.push(InvalidPolicy { reason: "BadSelector", message });
+        }
+        if let (Some(least), Some(most)) = (self.bounds.least, self.bounds.most)
+            && least > most
+        {
+            let message = format!(
+                "the lower bound {least} s is above the upper one, {most} s, which counts: exchange them"
+            );
+            faults.push(InvalidPolicy { reason: "BoundsContradict", message });
+        }
+        for (of, own) in [("not ready", self.not_ready), ("unreachable", self.unreachable)] {
+            if let Some(own) = own.filter(|own| self.bounds.clamp(*own) != *own) {
+                let message = format!(
+                    "its own {} for {of} is outside of its bounds, which hold for annotations only: a workload cannot \
+                     ask for as much; move the bound if it should",
+                    words(own)
+                );
+                faults.push(InvalidPolicy { reason: "OutsideOwnBounds", message });
+            }
+        }
+        faults
+    }
+}

@@ -1,0 +1,168 @@
+//! # Fault: what is wrong with a pool by itself
+//! Room:     reasons, and the checks that need neither nodes nor other pools.
+//! Comes in: a pool as somebody wrote it.
+//! Goes out: [`PoolFinding`]s: a reason for a condition, and a sentence with the way out.
+//! Not here: pools that want the same, nodes (`assess.rs`).
+
+use super::{DedicatedPool, is_for_kubelets, is_reserved, keeps_off};
+use crate::admission::messages::text_of;
+use crate::label::{is_key, is_value};
+use crate::taint::TaintEffect;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+macro_rules! reasons {
+    ($($reason:ident $refuses:literal $summary:literal;)*) => {
+        /// Why something about a pool is not as its author may think; the name is the reason of a condition.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Reason {
+            $(#[doc = $summary] $reason,)*
+        }
+
+        impl Reason {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$reason,)*];
+
+            /// `BadTaint`
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$reason => stringify!($reason),)* }
+            }
+
+            /// Whether the pool does nothing until it is corrected.
+            pub const fn refuses(self) -> bool {
+                match self { $(Self::$reason => $refuses,)* }
+            }
+        }
+    };
+}
+
+reasons! {
+    BadTaint true "An API server would refuse the taint.";
+    ReservedTaint true "The taint's key is Kubernetes' own.";
+    BadLabel true "An API server would refuse the label.";
+    ReservedLabel true "The label's key is Kubernetes' own.";
+    BadSelector true "A selector makes no sense and selects nothing.";
+    NoMembers true "Neither names nor a selector say which nodes.";
+    TaintOverlaps true "An older pool has the same taint.";
+    LabelOverlaps true "An older pool has the same label.";
+    LocksOutSystem false "It would take the last nodes that are open to everybody, so it takes no more than it has.";
+    NodesOverlap false "Nodes it asks for belong to another pool.";
+    ControlPlaneNodes false "Nodes it asks for carry the control plane and are left out.";
+    NodeConflict false "Nodes have something of somebody else's in place of the taint or label.";
+    SelectsNothing false "No node is asked for.";
+    LabelOfKubelets false "A kubelet may set the label on its own node.";
+    KeepsNobodyOff false "No effect of the taint keeps pods off.";
+    NoUsers false "Nobody may use it.";
+    EverybodyMayUse false "Pods of all namespaces may use it.";
+}
+
+/// Something that its author should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolFinding {
+    /// In one word.
+    pub reason: Reason,
+    /// In a sentence, with the way out.
+    pub message: String,
+}
+
+impl PoolFinding {
+    pub(super) fn new(reason: Reason, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into() }
+    }
+}
+
+/// What is wrong with a pool by itself.
+pub(super) fn faults(pool: &DedicatedPool) -> Vec<PoolFinding> {
+    let mut found = Vec::new();
+    taint(pool, &mut found);
+    label(pool, &mut found);
+    members(pool, &mut found);
+    users(pool, &mut found);
+    found
+}
+
+fn taint(pool: &DedicatedPool, found: &mut Vec<PoolFinding>) {
+    let (key, value) = (&pool.taint.key, &pool.taint.value);
+    if !is_key(key) {
+        let message = format!("\"{}\" cannot be the key of a taint: write a label's name", text_of(key));
+        found.push(PoolFinding::new(Reason::BadTaint, message));
+    } else if is_reserved(key) {
+        let message =
+            format!("{key} belongs to Kubernetes: write a key of your own, such as example.com/pool");
+        found.push(PoolFinding::new(Reason::ReservedTaint, message));
+    }
+    if !is_value(value) {
+        let message = format!("\"{}\" cannot be the value of a taint: write a label's value", text_of(value));
+        found.push(PoolFinding::new(Reason::BadTaint, message));
+    }
+    if let Some(TaintEffect::Unknown(odd)) =
+        pool.taint.effects.iter().find(|one| matches!(one, TaintEffect::Unknown(_)))
+    {
+        let message = format!(
+            "\"{}\" is no effect of a taint: write NoSchedule, PreferNoSchedule or NoExecute",
+            text_of(odd)
+        );
+        found.push(PoolFinding::new(Reason::BadTaint, message));
+    } else if !pool.taints().iter().any(|taint| keeps_off(&taint.effect)) {
+        let message = "PreferNoSchedule keeps nobody off: add NoSchedule, if the nodes are to be dedicated";
+        found.push(PoolFinding::new(Reason::KeepsNobodyOff, message));
+    }
+}
+
+fn label(pool: &DedicatedPool, found: &mut Vec<PoolFinding>) {
+    let label = &pool.label();
+    if pool.label.is_none() && !is_key(&label.key) {
+        let message =
+            "its name is too long to be a part of a label: name a label for its nodes, or the pool anew";
+        found.push(PoolFinding::new(Reason::BadLabel, message));
+    } else if !is_key(&label.key) || !is_value(&label.value) {
+        let (key, value) = (text_of(&label.key), text_of(&label.value));
+        let message = format!("\"{key}={value}\" cannot be a label: write a label's name and value");
+        found.push(PoolFinding::new(Reason::BadLabel, message));
+    } else if is_reserved(&label.key) {
+        let message = format!(
+            "the label {} belongs to Kubernetes: write a key of your own, or one under node-restriction.kubernetes.io, \
+             which kubelets cannot set",
+            label.key
+        );
+        found.push(PoolFinding::new(Reason::ReservedLabel, message));
+    } else if is_for_kubelets(&label.key) {
+        let message = format!(
+            "a kubelet may put the label {} on its own node, and so draw the pool's pods there until it is taken off: leave \
+             the label out, or write one under node-restriction.kubernetes.io",
+            label.key
+        );
+        found.push(PoolFinding::new(Reason::LabelOfKubelets, message));
+    }
+}
+
+fn members(pool: &DedicatedPool, found: &mut Vec<PoolFinding>) {
+    if pool.members.names.is_empty() && pool.members.selector.is_none() {
+        let message = "it says neither names nor a selector of nodes: write one of them";
+        found.push(PoolFinding::new(Reason::NoMembers, message));
+    }
+    for (of, selector) in [("nodes", &pool.members.selector), ("namespaces", &pool.users.namespaces)] {
+        if let Some(fault) = selector.as_ref().and_then(|selector| selector.faults().into_iter().next()) {
+            let message = format!("the selector of {of} selects nothing ({fault}): correct it");
+            found.push(PoolFinding::new(Reason::BadSelector, message));
+        }
+    }
+}
+
+fn users(pool: &DedicatedPool, found: &mut Vec<PoolFinding>) {
+    let users = &pool.users;
+    let listed = !users.service_accounts.is_empty() || !users.users.is_empty() || !users.groups.is_empty();
+    match &users.namespaces {
+        None if !listed => {
+            let message = "nobody may use it: name namespaces, service accounts, users or groups";
+            found.push(PoolFinding::new(Reason::NoUsers, message));
+        }
+        Some(selector) if selector.0.is_empty() => {
+            let message = "an empty selector means the pods of all namespaces: write labels of the namespaces that are \
+                           meant";
+            found.push(PoolFinding::new(Reason::EverybodyMayUse, message));
+        }
+        _ => {}
+    }
+}

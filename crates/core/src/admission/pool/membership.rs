@@ -1,0 +1,171 @@
+//! # Belongs: whose a pod is
+//! Room:     whether a pod is one of a pool's own; which pods no pool has a say in.
+//! Comes in: what is known of the pod and of who asks for it.
+//! Goes out: [`Membership`], [`PoolExemption`].
+//! Keeps:    what cannot be known is neither yes nor no.
+//! Not here: what follows (`violations.rs`).
+//!
+//! Most pods are made by controllers, and the one who asks for them is the controller's account: it says nothing about
+//! for whom. So namespace and service account of the pod decide for all pods; users and groups count only where it is
+//! known who asks, and only if it is not one of those controllers. The webhook writes down for which pools' users a pod was
+//! made ([`MADE_FOR`]), and the admission policy refuses that from others: so it counts as long as the pod is there. Else
+//! a change is judged by the one who makes it: what it brings is theirs. Users who may create pods in a namespace may choose
+//! any service account of it: naming accounts keeps
+//! no one of the same namespace out.
+
+use super::{DedicatedPool, ServiceAccount};
+use crate::admission::request::{Operation, PodIdentity, Requester};
+use crate::fact::PodOwnerKind;
+use crate::scheduling::Labels;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+/// The annotation of a pod that one of the users of some pools made: the UIDs of these pools, with commas between them.
+pub const MADE_FOR: &str = "taintward.io/made-for";
+
+/// Whether a pod is one of a pool's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Membership {
+    /// It is.
+    Yes,
+    /// It is not.
+    No,
+    /// Its namespace's labels, or who made it, would have to be known.
+    Unknown,
+}
+
+/// Everything that is known about whose a pod is.
+#[derive(Clone, Copy, Debug)]
+pub struct PodOwner<'a> {
+    /// What the pod says.
+    pub identity: &'a PodIdentity,
+    /// The labels of its namespace.
+    pub namespace: Option<&'a Labels>,
+    /// Who asks for it to be created or changed; `None` where nobody asks or it is not known who.
+    pub requester: Option<&'a Requester>,
+    /// What [`MADE_FOR`] said before this request: what a request itself says there is to be proven first.
+    pub made_for: &'a str,
+    /// `None` for a pod that is there already.
+    pub operation: Option<Operation>,
+}
+
+/// Whether a pod is one of the pool's own.
+pub fn membership(pool: &DedicatedPool, who: PodOwner<'_>) -> Membership {
+    let users = &pool.users;
+    let runs_as_own = users.service_accounts.iter().any(|account| runs_as(who.identity, account));
+    if runs_as_own || made_by_user(pool, who) || names(who.made_for, pool) {
+        return Membership::Yes;
+    }
+    let maker_matters = !users.users.is_empty() || !users.groups.is_empty();
+    let namespace = users.namespaces.as_ref();
+    match namespace.map(|selector| who.namespace.map(|labels| selector.selects(labels))) {
+        Some(Some(true)) => Membership::Yes,
+        Some(None) => Membership::Unknown,
+        _ if maker_matters && who.requester.is_none() => Membership::Unknown,
+        _ => Membership::No,
+    }
+}
+
+fn runs_as(identity: &PodIdentity, account: &ServiceAccount) -> bool {
+    let name = if identity.service_account.is_empty() { "default" } else { &identity.service_account };
+    account.namespace == identity.namespace && *account.name == *name
+}
+
+/// Whether a value of [`MADE_FOR`] names a pool.
+pub(super) fn names(made_for: &str, pool: &DedicatedPool) -> bool {
+    !pool.uid.is_empty() && made_for.contains(&*pool.uid)
+}
+
+/// Whether one of the pool's users asks.
+pub(super) fn made_by_user(pool: &DedicatedPool, who: PodOwner<'_>) -> bool {
+    let Some(requester) = who.requester else { return false };
+    !requester.makes_pods_for_others()
+        && (pool.users.users.contains(&requester.user)
+            || pool.users.groups.iter().any(|group| requester.is_in(group)))
+}
+
+/// Why no pool has a say in a pod: it gets nothing and is not refused. Priority classes are no reason: anyone may use the
+/// system's where no quota says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PoolExemption {
+    /// In an exempt namespace.
+    Namespace,
+    /// The shadow of a static pod: it runs already. Only if a kubelet asks for it.
+    Mirror,
+    /// A DaemonSet's: it gets nothing, because it membership on every node that its template tolerates, and an affinity for
+    /// some nodes would leave it Pending on the others. Whether it is let in is for the pool to say
+    /// ([`DaemonSets`](super::DaemonSets)).
+    DaemonSet,
+}
+
+impl PoolExemption {
+    /// As a status says it.
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::Namespace => "its namespace is exempt",
+            Self::Mirror => "it is a static pod of its node",
+            Self::DaemonSet => "it is of a DaemonSet, which the pool allows",
+        }
+    }
+
+    /// `daemon-set`
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Namespace => "exempt-namespace",
+            Self::Mirror => "mirror",
+            Self::DaemonSet => "daemon-set",
+        }
+    }
+}
+
+/// Which pods are exempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolExemptions {
+    /// The namespaces no pool has a say in: the system's, and those that the administrator trusts like them.
+    pub namespaces: Vec<Box<str>>,
+}
+
+/// The namespace of the system, in which no pool has a say.
+const SYSTEM: &str = "kube-system";
+
+/// Whether a namespace is the system's.
+pub(super) fn is_of_system(namespace: &str) -> bool {
+    namespace == SYSTEM
+}
+
+impl Default for PoolExemptions {
+    fn default() -> Self {
+        Self { namespaces: [SYSTEM.into()].into() }
+    }
+}
+
+impl PoolExemptions {
+    /// The system's namespace, and these.
+    pub fn beside<'n>(more: impl IntoIterator<Item = &'n str>) -> Self {
+        let mut all = Self::default();
+        for namespace in more {
+            if !all.namespaces.iter().any(|one| **one == *namespace) {
+                all.namespaces.push(namespace.into());
+            }
+        }
+        all
+    }
+
+    /// Why this pod is not refused, if so. A mirror pod is believed only from a kubelet, or where it is not known who
+    /// asks.
+    pub fn of(&self, who: PodOwner<'_>) -> Option<PoolExemption> {
+        let by_kubelet = who.requester.is_none_or(Requester::is_kubelet);
+        match () {
+            () if self.namespaces.contains(&who.identity.namespace) => Some(PoolExemption::Namespace),
+            () if who.identity.mirror && by_kubelet => Some(PoolExemption::Mirror),
+            () => None,
+        }
+    }
+
+    /// Why this pod gets nothing, if so: here it is believed without asking, because it gains nothing by it.
+    pub fn as_claimed(&self, identity: &PodIdentity) -> Option<PoolExemption> {
+        let who = PodOwner { identity, namespace: None, requester: None, made_for: "", operation: None };
+        let daemon = (identity.owner == PodOwnerKind::DaemonSet).then_some(PoolExemption::DaemonSet);
+        self.of(who).or(daemon)
+    }
+}

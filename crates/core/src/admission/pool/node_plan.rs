@@ -1,0 +1,257 @@
+//! # Node: what pools want of a node, and what they have to give back
+//! Room:     whose a node is; the edits that make it so.
+//! Comes in: all pools with how they stand, also those that are being deleted; a node; what the record on it is worth.
+//! Goes out: [`NodePlan`].
+//! Keeps:    after the edits there are none left. Nothing that was there before a pool is changed or taken away: what
+//!           somebody else has put there, even the very same taint, is his and stays; but for a pool's own label on a
+//!           node that is not the pool's. A taint or label of another value
+//!           under the same name is a conflict: then the pool puts nothing on that node, and says so. A node of a pool
+//!           that is refused stays as it is: a mistake in a pool opens its nodes to nobody.
+//! Not here: whether a pool may have nodes at all (`assess.rs`); writing.
+//!
+//! All edits of a node belong into one write, together with a test that the node has not changed since it was read: the
+//! record and what it speaks of must not come apart. If a process dies before the write nothing has happened; after it,
+//! everything, and the record knows.
+
+use super::assess::PoolValidity;
+use super::node_record::{AppliedMark, NodeRecordAnnotation, RecordTrust};
+use super::{DedicatedPool, PoolLabel};
+use crate::scheduling::Labels;
+use crate::taint::Taint;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// A node, as far as pools ask.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolNode {
+    /// `metadata.name`.
+    pub name: Box<str>,
+    /// `metadata.labels`.
+    pub labels: Labels,
+    /// `spec.taints`.
+    pub taints: Vec<Taint>,
+    /// The annotation [`super::RECORD`].
+    pub record: Option<Box<str>>,
+}
+
+/// What becomes of the annotation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RecordEdit {
+    /// It says this.
+    Write(Box<str>),
+    /// It goes.
+    Remove,
+}
+
+/// What to do to a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeEdits {
+    /// Taints to take off: exactly these, key, value and effect.
+    pub remove_taints: Vec<Taint>,
+    /// Taints to append, after those have gone.
+    pub add_taints: Vec<Taint>,
+    /// Labels to take off, while they have this value.
+    pub remove_labels: Vec<PoolLabel>,
+    /// Labels to put on, after those have gone.
+    pub add_labels: Vec<PoolLabel>,
+    /// What becomes of the annotation.
+    pub record: Option<RecordEdit>,
+}
+
+impl NodeEdits {
+    /// There is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Why a node that membership to a pool gets nothing from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolConflict {
+    /// Position of the pool.
+    pub pool: usize,
+    /// In a sentence, with the way out.
+    pub message: String,
+}
+
+/// What was found out about a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodePlan {
+    /// Position of the pool it membership to, if nothing is in the way.
+    pub pool: Option<usize>,
+    /// What is in the way.
+    pub conflict: Option<PoolConflict>,
+    /// What to do.
+    pub edits: NodeEdits,
+}
+
+/// What to do to a node. `standing` goes with `pools`; see [`super::assess`].
+pub fn reconcile(
+    pools: &[DedicatedPool],
+    standing: &[PoolValidity],
+    node: &PoolNode,
+    trust: RecordTrust,
+) -> NodePlan {
+    let plain = NodeWithoutMarks::of(node, pools, trust);
+    let standing = |at: usize| standing.get(at).copied().unwrap_or_default();
+    if plain.holder(pools).is_some_and(|pool| standing(pool) == PoolValidity::Refused) {
+        return NodePlan::default();
+    }
+    let wanted = owner(pools, &plain, standing);
+    let conflict = wanted.and_then(|pool| plain.conflict(pool, &pools[pool]));
+    let pool = wanted.filter(|_| conflict.is_none());
+    let marks = pool.map(|pool| pools[pool].marks()).unwrap_or_default();
+    let own: Vec<AppliedMark> = marks.into_iter().filter(|mark| !plain.has(mark)).collect();
+    let mut edits = plain.edits(&own);
+    edits.remove_labels.extend(plain.strays(pools, pool, wanted, standing));
+    let record = pool
+        .map(|pool| NodeRecordAnnotation { pool: pools[pool].name.clone(), marks: own }.to_string().into());
+    edits.record = match record {
+        Some(text) if node.record.as_ref() != Some(&text) => Some(RecordEdit::Write(text)),
+        None if node.record.is_some() => Some(RecordEdit::Remove),
+        _ => None,
+    };
+    NodePlan { pool, conflict, edits }
+}
+
+/// A node without what pools have put there.
+pub(super) struct NodeWithoutMarks<'n> {
+    pub(super) name: &'n str,
+    pub(super) labels: Labels,
+    pub(super) taints: Vec<Taint>,
+    /// The pool that the record names.
+    holder: Box<str>,
+    /// What has been taken off for this view.
+    owned: Vec<AppliedMark>,
+}
+
+impl<'n> NodeWithoutMarks<'n> {
+    pub(super) fn of(node: &'n PoolNode, pools: &[DedicatedPool], trust: RecordTrust) -> Self {
+        let mut plain = Self {
+            name: &node.name,
+            labels: node.labels.clone(),
+            taints: node.taints.clone(),
+            holder: Box::default(),
+            owned: Vec::new(),
+        };
+        let record = node.record.as_deref().map(NodeRecordAnnotation::parse).unwrap_or_default();
+        plain.holder = record.pool;
+        for mark in record.marks {
+            if plain.has(&mark) && trust.believes(&mark, pools) {
+                plain.take_off(&mark);
+                plain.owned.push(mark);
+            }
+        }
+        plain
+    }
+
+    /// Whether just this is there, from somebody else.
+    fn has(&self, mark: &AppliedMark) -> bool {
+        match mark {
+            AppliedMark::Taint { key, value, effect } => {
+                self.taints.iter().any(|one| one.key == *key && one.value == *value && one.effect == *effect)
+            }
+            AppliedMark::Label { key, value } => self.labels.get(key) == Some(value),
+        }
+    }
+
+    fn take_off(&mut self, mark: &AppliedMark) {
+        match mark {
+            AppliedMark::Taint { key, effect, .. } => {
+                self.taints.retain(|one| one.key != *key || one.effect != *effect);
+            }
+            AppliedMark::Label { key, .. } => _ = self.labels.remove(key),
+        }
+    }
+
+    /// The labels by which pools find their nodes, from others, on a node that is not theirs: their pods would be led
+    /// there. One that selects nodes is left alone: it may be why the node is another's. So is one under the key that
+    /// the pool writes which `wants` the node: it is the same, or in its way, and people are told.
+    fn strays(
+        &self,
+        pools: &[DedicatedPool],
+        own: Option<usize>,
+        wants: Option<usize>,
+        standing: impl Fn(usize) -> PoolValidity,
+    ) -> Vec<PoolLabel> {
+        let selects = |label: &PoolLabel| {
+            let selectors = pools.iter().filter_map(|pool| pool.members.selector.as_ref());
+            selectors.flat_map(|selector| &selector.0).any(|one| one.key == label.key)
+        };
+        let others = pools
+            .iter()
+            .enumerate()
+            .filter(|&(at, pool)| Some(at) != own && !pool.leaving && standing(at) != PoolValidity::Refused);
+        let wanted = wants.map(|at| pools[at].label().key);
+        let labels = others.map(|(_, pool)| pool.label()).filter(|label| Some(&label.key) != wanted.as_ref());
+        labels.filter(|label| self.labels.get(&label.key) == Some(&label.value) && !selects(label)).collect()
+    }
+
+    /// What is there under the same name with another value.
+    pub(super) fn conflict(&self, at: usize, pool: &DedicatedPool) -> Option<PoolConflict> {
+        let (name, node) = (&pool.name, self.name);
+        let message = pool.marks().iter().find_map(|mark| match mark {
+            AppliedMark::Taint { value, .. } => {
+                let wanted = mark.taint()?;
+                let other = self.taints.iter().find(|one| one.is_same(&wanted) && one.value != *value)?;
+                Some(format!(
+                    "node {node} has the taint {other} from somebody else, and pool {name} would put {wanted} in its \
+                     place: take it off, or give the pool another key"
+                ))
+            }
+            AppliedMark::Label { key, value } => {
+                let other = self.labels.get(key).filter(|other| *other != value)?;
+                Some(format!(
+                    "node {node} has the label {key}={other} from somebody else, and pool {name} would make it {value}: \
+                     take it off, or give the pool another label"
+                ))
+            }
+        })?;
+        Some(PoolConflict { pool: at, message })
+    }
+
+    /// From what is owned to what is to be owned.
+    fn edits(&self, own: &[AppliedMark]) -> NodeEdits {
+        let mut edits = NodeEdits::default();
+        for mark in self.owned.iter().filter(|mark| !own.contains(mark)) {
+            match mark {
+                AppliedMark::Taint { .. } => edits.remove_taints.extend(mark.taint()),
+                AppliedMark::Label { key, value } => {
+                    edits.remove_labels.push(PoolLabel { key: key.clone(), value: value.clone() });
+                }
+            }
+        }
+        for mark in own.iter().filter(|mark| !self.owned.contains(mark)) {
+            match mark {
+                AppliedMark::Taint { .. } => edits.add_taints.extend(mark.taint()),
+                AppliedMark::Label { key, value } => {
+                    edits.add_labels.push(PoolLabel { key: key.clone(), value: value.clone() });
+                }
+            }
+        }
+        edits
+    }
+
+    /// Position of the pool that the record names, as long as it still asks for the node.
+    pub(super) fn holder(&self, pools: &[DedicatedPool]) -> Option<usize> {
+        let holds =
+            |pool: &DedicatedPool| *self.holder == *pool.name && pool.selects(self.name, &self.labels);
+        pools.iter().position(holds)
+    }
+}
+
+/// Position of the pool that has the node: the one that has it already, as long as it asks for it; else the first that
+/// asks, of those that may take more.
+fn owner(
+    pools: &[DedicatedPool],
+    plain: &NodeWithoutMarks<'_>,
+    standing: impl Fn(usize) -> PoolValidity,
+) -> Option<usize> {
+    let asks = |&(at, pool): &(usize, &DedicatedPool)| {
+        standing(at) == PoolValidity::Applied && pool.selects(plain.name, &plain.labels)
+    };
+    let first = || pools.iter().enumerate().filter(asks).min_by_key(|(_, pool)| pool.rank());
+    plain.holder(pools).or_else(|| first().map(|(at, _)| at))
+}

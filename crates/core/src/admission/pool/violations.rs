@@ -1,0 +1,215 @@
+//! # Guard: what a pool gives its own pods, and whom it keeps out
+//! Room:     the toleration and the node affinity to add; pods of others that would be let in.
+//! Comes in: the pools that stand, a pod and who asks for it.
+//! Goes out: [`PoolMutation`], [`PoolViolation`]es.
+//! Keeps:    what is given twice is given once. Where it is not known whose a pod is, nothing is given, and a pool that
+//!           denies keeps it out.
+//! Not here: whose a pod is (`membership.rs`); whether it would be let in (`pool_entry.rs`).
+//!
+//! **What is given when.** On creation: the toleration and, for [`PoolPlacement::Exclusive`], the affinity; only the
+//! toleration to a pod that names its node, because a kubelet refuses pods whose affinity does not fit. On update
+//! an API server lets tolerations be added (VAL-6), and affinity be narrowed only while scheduling gates hold the pod:
+//! so a gated pod gets both, another one that has no node yet the toleration, and one that has a node nothing.
+//!
+//! **Several pools.** A pod of several groups gets the toleration of each, and has to stay within the nodes of all
+//! exclusive ones taken together.
+
+use super::affinity::{alternatives, narrowed};
+use super::membership::{MADE_FOR, Membership, PodOwner, made_by_user, membership, names};
+use super::pool_entry::{PoolEntry, entry};
+use super::{DaemonSetPolicy, DedicatedPool, PoolEnforcement, PoolPlacement};
+use crate::admission::messages::{few, text_of, toleration_of};
+use crate::admission::request::{AdmittedPod, NodePoolMembership, Operation, PodRequest};
+use crate::scheduling::{Labels, NodeTerm};
+use crate::toleration::Toleration;
+use crate::toleration_matching::{NumericOperators, TolerationMatch, tolerates};
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+/// What a pod gets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PoolMutation {
+    /// Tolerations to append.
+    pub tolerations: Vec<Toleration>,
+    /// The terms of its required node affinity; `None` where they stay as they are.
+    pub required: Option<Vec<NodeTerm>>,
+    /// What [`MADE_FOR`] has to say, where it says something else.
+    pub made_for: Option<String>,
+    /// Of pools of which it could not be told whether it is one of theirs.
+    pub unknown: usize,
+}
+
+/// What the pools give a pod that has these tolerations.
+pub fn mutation(
+    pools: &[DedicatedPool],
+    pod: &AdmittedPod,
+    tolerations: &[Toleration],
+    who: PodOwner<'_>,
+    numeric: NumericOperators,
+) -> PoolMutation {
+    let mut given = PoolMutation::default();
+    let mut exclusive = Vec::new();
+    let update = who.operation != Some(Operation::Create);
+    let bound = pod.node.is_some();
+    if !update {
+        let theirs: Vec<&str> =
+            pools.iter().filter(|pool| made_by_user(pool, who)).map(|pool| &*pool.uid).collect();
+        given.made_for = Some(theirs.join(",")).filter(|says| **says != *pod.identity.made_for);
+    }
+    // Who changes a pod says nothing about for whom it was made: that gives it nothing.
+    let who = PodOwner { requester: who.requester.filter(|_| !update), ..who };
+    for pool in pools {
+        match membership(pool, who) {
+            Membership::No => continue,
+            Membership::Unknown => given.unknown += 1,
+            Membership::Yes if update && bound => {}
+            Membership::Yes => {
+                let bears = |taint| {
+                    tolerations.iter().any(|one| tolerates(one, taint, numeric) == TolerationMatch::Yes)
+                };
+                if !pool.taints().iter().all(bears) {
+                    given.tolerations.push(pool.toleration());
+                }
+                if pool.placement == PoolPlacement::Exclusive {
+                    exclusive.push(pool);
+                }
+            }
+        }
+    }
+    if !exclusive.is_empty() && !bound && (!update || pod.gated) {
+        given.required = narrow(pod, &exclusive, update);
+    }
+    given
+}
+
+fn narrow(pod: &AdmittedPod, exclusive: &[&DedicatedPool], update: bool) -> Option<Vec<NodeTerm>> {
+    let before = pod.required.as_deref();
+    let alternatives = alternatives(exclusive.iter().copied());
+    let after = narrowed(before, &alternatives);
+    // On update an API server takes requirements added to terms, and no other number of terms.
+    let refused = update && before.is_some_and(|terms| Some(terms.len()) != after.as_ref().map(Vec::len));
+    after.filter(|after| !refused && before != Some(after))
+}
+
+/// A pod of somebody else that would be let onto a pool's nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolViolation {
+    /// Position of the pool.
+    pub pool: usize,
+    /// How.
+    pub entry: PoolEntry,
+    /// Which pool, which toleration, who may, what to do.
+    pub message: String,
+}
+
+/// The pools that this pod would be let onto, and whose it is not. Those with [`PoolEnforcement::Off`] are left out. Where
+/// it is not known whether it is one of a pool's own, a pool that keeps others out keeps it out; the number of other
+/// such pools comes second.
+pub fn violation(
+    pools: &[DedicatedPool],
+    request: &PodRequest,
+    node: NodePoolMembership<'_>,
+    namespace: Option<&Labels>,
+) -> (Vec<PoolViolation>, usize) {
+    let (mut found, mut unknown) = (Vec::new(), 0);
+    let who = PodOwner { namespace, ..request.who(None) };
+    for (at, pool) in pools.iter().enumerate() {
+        if names(&request.pod.identity.made_for, pool)
+            && !names(who.made_for, pool)
+            && !made_by_user(pool, who)
+        {
+            found.push(PoolViolation { pool: at, entry: PoolEntry::Claim, message: claims(pool) });
+            continue;
+        }
+        if pool.enforcement == PoolEnforcement::Off {
+            continue;
+        }
+        if pool.daemon_sets == DaemonSetPolicy::Allow && request.is_daemon() {
+            continue;
+        }
+        let entry = entry(pool, request, node);
+        let message = match (&entry, membership(pool, who)) {
+            (PoolEntry::None | PoolEntry::Claim, _) => continue,
+            // It is nobody's own on a node that nobody knows; once is enough to say so.
+            (PoolEntry::UnknownNode, _) if pool.keeps_out() && found.is_empty() => unknown_node(request),
+            (PoolEntry::UnknownNode, _) | (_, Membership::Yes) => continue,
+            (_, Membership::Unknown) if !pool.keeps_out() => {
+                unknown += 1;
+                continue;
+            }
+            (PoolEntry::Tolerations(places), _) => sentence(pool, &ways(places, &request.pod.tolerations)),
+            (PoolEntry::Node, _) => sentence(pool, &names_node(request)),
+        };
+        found.push(PoolViolation { pool: at, entry, message });
+    }
+    (found, unknown)
+}
+
+fn ways(places: &[usize], tolerations: &[Toleration]) -> String {
+    let each: Vec<String> = places
+        .iter()
+        .map(|&place| format!("toleration {place} ({})", toleration_of(&tolerations[place])))
+        .collect();
+    let (verb, out) = match each.len() {
+        1 => ("lets", "take it out"),
+        _ => ("let", "take them out"),
+    };
+    format!("{} {verb} this pod onto them: {out}", each.join(" and "))
+}
+
+fn names_node(request: &PodRequest) -> String {
+    let node = text_of(request.destination().unwrap_or_default());
+    if request.pod.node.is_none() {
+        return format!(
+            "this pod of a DaemonSet is for {node}, which is one of them: take the toleration out of the template"
+        );
+    }
+    format!("spec.nodeName puts this pod on {node}, which is one of them: leave it out")
+}
+
+fn unknown_node(request: &PodRequest) -> String {
+    let node = text_of(request.destination().unwrap_or_default());
+    format!(
+        "this pod can only go to node {node}, which is not known and may become one of a dedicated pool's: try again when it \
+         is there, or let the scheduler choose"
+    )
+}
+
+fn claims(pool: &DedicatedPool) -> String {
+    format!(
+        "the annotation {MADE_FOR} says that this pod was made by a user of pool {}, and it was not: take it out",
+        text_of(&pool.name)
+    )
+}
+
+fn sentence(pool: &DedicatedPool, how: &str) -> String {
+    format!(
+        "the nodes of pool {} are for {}; {how}, or have the pool let you in",
+        text_of(&pool.name),
+        who_may(pool)
+    )
+}
+
+/// `pods in namespaces with team=a, of service account shop/web, made by user ann`
+fn who_may(pool: &DedicatedPool) -> String {
+    let users = &pool.users;
+    let mut ways = Vec::new();
+    if let Some(selector) = &users.namespaces {
+        ways.push(format!("in namespaces with {selector}"));
+    }
+    let accounts: Vec<String> = users.service_accounts.iter().map(ToString::to_string).collect();
+    let listed = [
+        ("of service account", accounts.iter().map(|name| &**name).collect::<Vec<_>>()),
+        ("made by user", users.users.iter().map(AsRef::as_ref).collect()),
+        ("made by group", users.groups.iter().map(AsRef::as_ref).collect()),
+    ];
+    ways.extend(
+        listed
+            .into_iter()
+            .filter(|(_, names)| !names.is_empty())
+            .map(|(how, names)| format!("{how} {}", few(names))),
+    );
+    if ways.is_empty() { "nobody".to_owned() } else { format!("pods {}", ways.join(", or ")) }
+}

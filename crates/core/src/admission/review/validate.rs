@@ -1,0 +1,90 @@
+//! # Judging: the validating half
+//! Room:     what is refused, and what is said.
+//! Comes in: a request with the final pod, what is known view it, the settings.
+//! Goes out: [`AdmissionDecision`].
+//! Keeps:    of an update, only what it brings with it is judged.
+//! Not here: adding anything (`mutate.rs`).
+
+use super::lint_warnings::{WARNINGS_MOST, of_pod};
+use super::{
+    ActionKind, AdmissionDecision, AdmissionRule, MissingInput, ReviewSettings, RuleAction, SkippedRule,
+};
+use crate::admission::pool::{PoolEntry, PoolViolation, violation};
+use crate::admission::request::{ClusterView, PodRequest};
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// So many pools give their reasons in one refusal.
+const REASONS_MOST: usize = 3;
+
+pub(super) fn validate(
+    request: &PodRequest,
+    view: &ClusterView<'_>,
+    settings: &ReviewSettings,
+) -> AdmissionDecision {
+    let mut ruling = AdmissionDecision::default();
+    restriction(request, view, settings, &mut ruling);
+    if settings.pools {
+        pools(request, view, settings, &mut ruling);
+    }
+    let changed = request.before() != Some(&request.pod.tolerations[..]);
+    if let Some(advice) = settings.advice.as_ref().filter(|_| changed) {
+        ruling.warn(
+            AdmissionRule::Advice,
+            of_pod(&request.pod, view.pools.unwrap_or_default(), settings.numeric, advice),
+        );
+    }
+    ruling
+}
+
+/// AD-8, AD-11, AD-12.
+fn restriction(
+    request: &PodRequest,
+    view: &ClusterView<'_>,
+    settings: &ReviewSettings,
+    ruling: &mut AdmissionDecision,
+) {
+    let Some(restriction) = &settings.restriction else { return };
+    let Some(namespace) = view.namespace else {
+        return ruling
+            .unknown
+            .push(SkippedRule { rule: AdmissionRule::Restriction, missing: MissingInput::Namespace });
+    };
+    if let Err(message) = restriction.allows(&request.pod.tolerations, request.before(), &namespace.lists) {
+        ruling.refuse(AdmissionRule::Restriction, message);
+    }
+}
+
+fn pools(
+    request: &PodRequest,
+    view: &ClusterView<'_>,
+    settings: &ReviewSettings,
+    ruling: &mut AdmissionDecision,
+) {
+    let Some(pools) = view.pools else {
+        return ruling.unknown.push(SkippedRule { rule: AdmissionRule::Pools, missing: MissingInput::Pools });
+    };
+    let namespace = view.namespace.map(|namespace| &namespace.labels);
+    let (found, unknown) = violation(pools, request, view.node_pool, namespace);
+    if found.is_empty() && unknown == 0 {
+        return;
+    }
+    if let Some(exempt) = settings.exemptions.of(request.who(view.namespace)) {
+        return ruling
+            .acts
+            .push(RuleAction { rule: AdmissionRule::Pools, deed: ActionKind::Exempted(exempt) });
+    }
+    if namespace.is_none() {
+        ruling.unknown.push(SkippedRule { rule: AdmissionRule::Pools, missing: MissingInput::Namespace });
+    } else if unknown > 0 {
+        ruling.unknown.push(SkippedRule { rule: AdmissionRule::Pools, missing: MissingInput::Membership });
+    }
+    let denies = |one: &PoolViolation| one.entry == PoolEntry::Claim || pools[one.pool].keeps_out();
+    let (denied, warned): (Vec<_>, Vec<_>) = found.into_iter().partition(denies);
+    ruling
+        .warn(AdmissionRule::Pools, warned.into_iter().map(|one| one.message).take(WARNINGS_MOST).collect());
+    if !denied.is_empty() {
+        let messages: Vec<String> = denied.into_iter().map(|one| one.message).take(REASONS_MOST).collect();
+        ruling.refuse(AdmissionRule::Pools, messages.join("; and "));
+    }
+}

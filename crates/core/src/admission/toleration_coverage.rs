@@ -1,0 +1,107 @@
+//! # Covers: which tolerations cover another (AD-10)
+//! Room:     many tolerations, to be asked for those that cover one, without looking at all of them.
+//! Comes in: tolerations, one at a time.
+//! Goes out: the few among them that may cover a given one.
+//! Keeps:    of those that differ only in how long they last, the two that last longest: what another than itself covers,
+//!           one of these covers.
+//! Not here: what is done with what is covered (`pod_toleration_restriction.rs`).
+
+use crate::taint::TaintEffect;
+use crate::toleration::{Toleration, TolerationOperator};
+use alloc::collections::{BTreeMap, BTreeSet};
+
+/// Whether the first allows all that the second does, as AD-10 has it: with no operator the second is never covered
+/// by an `Equal` one, and `Lt` and `Gt` cover nothing but themselves.
+pub fn is_superset(whole: &Toleration, part: &Toleration) -> bool {
+    let every_key = whole.key.is_empty() && whole.operator == TolerationOperator::Exists;
+    let key = whole.key == part.key || every_key;
+    let effect = whole.effect.is_none() || whole.effect == part.effect;
+    whole == part || (key && effect && lasts_as_long(whole, part) && covers_value(whole, part))
+}
+
+fn lasts_as_long(whole: &Toleration, part: &Toleration) -> bool {
+    match (&whole.effect, whole.seconds) {
+        (Some(TaintEffect::NoExecute), Some(most)) => part.seconds.is_some_and(|seconds| seconds <= most),
+        _ => true,
+    }
+}
+
+fn covers_value(whole: &Toleration, part: &Toleration) -> bool {
+    match whole.operator {
+        TolerationOperator::Exists => true,
+        TolerationOperator::Equal | TolerationOperator::Unset => {
+            part.operator == TolerationOperator::Equal && part.value == whole.value
+        }
+        TolerationOperator::Lt | TolerationOperator::Gt | TolerationOperator::Unknown(_) => false,
+    }
+}
+
+/// How long a toleration lasts as a cover; `None`, for ever, is the longest.
+fn length(toleration: &Toleration) -> (bool, i64) {
+    match (&toleration.effect, toleration.seconds) {
+        (Some(TaintEffect::NoExecute), Some(most)) => (false, most),
+        _ => (true, 0),
+    }
+}
+
+/// What must be the same for one to cover another, whatever they say of time: key, effect, and the value unless every
+/// value is covered.
+type CoverageKey<'t> = (&'t str, Option<&'t TaintEffect>, Option<&'t str>);
+
+/// Tolerations, found by what they cover.
+#[derive(Default)]
+pub(super) struct TolerationCoverage<'t> {
+    all: BTreeSet<&'t Toleration>,
+    shelves: BTreeMap<CoverageKey<'t>, [Option<&'t Toleration>; 2]>,
+}
+
+impl<'t> FromIterator<&'t Toleration> for TolerationCoverage<'t> {
+    fn from_iter<I: IntoIterator<Item = &'t Toleration>>(tolerations: I) -> Self {
+        let mut covers = Self::default();
+        tolerations.into_iter().for_each(|one| covers.add(one));
+        covers
+    }
+}
+
+impl<'t> TolerationCoverage<'t> {
+    pub(super) fn add(&mut self, one: &'t Toleration) {
+        if !self.all.insert(one) {
+            return;
+        }
+        let value = match one.operator {
+            TolerationOperator::Exists => None,
+            TolerationOperator::Equal | TolerationOperator::Unset => Some(&*one.value),
+            TolerationOperator::Lt | TolerationOperator::Gt | TolerationOperator::Unknown(_) => return,
+        };
+        let longest = self.shelves.entry((&one.key, one.effect.as_ref(), value)).or_default();
+        let mut next = Some(one);
+        for place in longest {
+            if next.map(length) > place.map(length) {
+                core::mem::swap(place, &mut next);
+            }
+        }
+    }
+
+    /// Those among which one that covers `part` is, if there is any but itself: two of each shelf that may.
+    pub(super) fn candidates<'s>(&'s self, part: &'s Toleration) -> impl Iterator<Item = &'s Toleration> {
+        let value = (part.operator == TolerationOperator::Equal).then_some(&*part.value);
+        let keys = [Some(&*part.key), (!part.key.is_empty()).then_some("")];
+        let effects = [Some(None), part.effect.as_ref().map(Some)];
+        let shelves = keys.into_iter().flatten().flat_map(move |key| {
+            effects.into_iter().flatten().flat_map(move |effect| {
+                [Some((key, effect, None)), value.map(|value| (key, effect, Some(value)))]
+            })
+        });
+        shelves.flatten().filter_map(|shelf| self.shelves.get(&shelf)).flatten().copied().flatten()
+    }
+
+    /// Whether one of them covers it, itself included.
+    pub(super) fn any(&self, part: &Toleration) -> bool {
+        self.all.contains(part) || self.another(part)
+    }
+
+    /// Whether one of them covers it that is not the same.
+    pub(super) fn another(&self, part: &Toleration) -> bool {
+        self.candidates(part).any(|one| one != part && is_superset(one, part))
+    }
+}

@@ -1,0 +1,213 @@
+//! # Snapshot: a cluster at one moment
+//! Room:     nodes, pods, who made them, and disruption budgets, as far as questions about the future need them.
+//! Comes in: facts in any order, already read, through a [`SnapshotBuilder`].
+//! Goes out: [`ClusterSnapshot`]: nodes and pods by position, the pods of each node, what pods have in common told once.
+//! Keeps:    in a few hundred bytes a pod; what it was not told it does not assume, it counts it.
+//! Not here: any decision (`verdict.rs`, `forecast.rs`); reading files or clusters.
+
+mod builder;
+mod disruption_budget;
+#[cfg(test)]
+pub(crate) mod tests;
+mod workload;
+
+pub use builder::{NodeRecord, PodRecord, SnapshotBuilder};
+pub use disruption_budget::{BudgetStatus, DisruptionBudget, DisruptionLimit, IntOrPercent};
+pub(crate) use workload::TEMPLATE_HASH;
+pub use workload::{OwnerReference, RecreationPolicy, Workload, WorkloadKind};
+
+use crate::fact::{NodeFact, PodLifePhase};
+use crate::identity::{NodeName, PodName, Uid};
+use crate::node_lifecycle::ZoneKey;
+use crate::scheduling::{Labels, NodeInfo, PodSchedulingSpec, ResourceRequests, Resources};
+use crate::taint::TaintEffect;
+use crate::taint_start::{self, PodBinding};
+use crate::time::Now;
+use crate::toleration_matching::NumericOperators;
+use crate::verdict::{self, EvictionExemption, PodInput, TaintInstance, Verdict};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+/// A node.
+#[derive(Clone, Debug)]
+pub struct SnapshotNode {
+    /// Its taints and what tells since when they are there.
+    pub fact: NodeFact,
+    /// `metadata.labels`.
+    pub labels: Labels,
+    /// `spec.unschedulable`.
+    pub unschedulable: bool,
+    /// `status.allocatable` without `pods`.
+    pub allocatable: Resources,
+    /// `status.allocatable.pods`.
+    pub pods_max: i64,
+    /// Whether its condition `Ready` is true; `None`: it has none.
+    pub ready: Option<bool>,
+    /// Where it stands (NL-24).
+    pub zone: ZoneKey,
+    /// It does not count in its zone (NL-25).
+    pub excluded: bool,
+    /// What its pods that are not over take together.
+    pub used: ResourceRequests,
+    /// How many these are.
+    pub pods: i64,
+}
+
+/// A pod.
+#[derive(Clone, Debug)]
+pub struct SnapshotPod {
+    /// `metadata.uid`.
+    pub uid: Uid,
+    /// Namespace and name.
+    pub name: PodName,
+    /// Position of its node; `None`: it has none yet.
+    pub node: Option<u32>,
+    /// When it came to its node.
+    pub arrival: PodBinding,
+    /// Whether it can still leave.
+    pub standing: PodLifePhase,
+    /// Why it is out of reach, if it is (D6).
+    pub exemption: Option<EvictionExemption>,
+    /// The condition of a taint eviction is on it (TE-31).
+    pub marked: bool,
+    /// Its condition `Ready` is true.
+    pub ready: bool,
+    /// Position in [`ClusterSnapshot::shapes`].
+    pub shape: u32,
+    /// Position in [`ClusterSnapshot::label_sets`].
+    pub labels: u32,
+    /// Position in [`ClusterSnapshot::workloads`].
+    pub workload: u32,
+}
+
+/// What pods of one template have in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PodTemplate {
+    /// Tolerations, selectors, affinity, requests.
+    pub spec: PodSchedulingSpec,
+    /// It also has rules that are not looked at here: affinity between pods, spreading, volumes.
+    pub beyond: bool,
+}
+
+/// A cluster at one moment. Positions are stable.
+#[derive(Clone, Debug)]
+pub struct ClusterSnapshot {
+    now: Now,
+    numeric: NumericOperators,
+    nodes: Vec<SnapshotNode>,
+    by_name: BTreeMap<NodeName, u32>,
+    /// Those without a node first, then node by node, each in the order of names.
+    pods: Vec<SnapshotPod>,
+    /// Where each node's pods begin, and where the last one's end.
+    begins: Vec<u32>,
+    shapes: Vec<PodTemplate>,
+    label_sets: Vec<Labels>,
+    workloads: Vec<Workload>,
+    budgets: Vec<DisruptionBudget>,
+    lost: Vec<(PodName, NodeName)>,
+}
+
+impl ClusterSnapshot {
+    /// When it was taken; the clock's origin is the epoch.
+    pub const fn now(&self) -> Now {
+        self.now
+    }
+
+    /// Whether `Lt` and `Gt` are compared (MATCH-6).
+    pub const fn numeric(&self) -> NumericOperators {
+        self.numeric
+    }
+
+    /// All nodes, in the order of names.
+    pub fn nodes(&self) -> &[SnapshotNode] {
+        &self.nodes
+    }
+
+    /// The position of a node.
+    pub fn node_at(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).map(|&at| at as usize)
+    }
+
+    /// All pods, bound or not.
+    pub fn pods(&self) -> &[SnapshotPod] {
+        &self.pods
+    }
+
+    /// Positions of the pods on a node.
+    pub fn pods_on(&self, node: usize) -> Range<usize> {
+        self.begins[node] as usize..self.begins[node + 1] as usize
+    }
+
+    /// Positions of the pods that have no node yet.
+    pub fn unbound(&self) -> Range<usize> {
+        0..self.begins[0] as usize
+    }
+
+    /// The shapes of pods.
+    pub fn shapes(&self) -> &[PodTemplate] {
+        &self.shapes
+    }
+
+    /// The shape of a pod.
+    pub fn shape(&self, pod: &SnapshotPod) -> &PodTemplate {
+        &self.shapes[pod.shape as usize]
+    }
+
+    /// The sets of labels that pods have.
+    pub fn label_sets(&self) -> &[Labels] {
+        &self.label_sets
+    }
+
+    /// What made the pods.
+    pub fn workloads(&self) -> &[Workload] {
+        &self.workloads
+    }
+
+    /// Disruption budgets, in the order they came.
+    pub fn budgets(&self) -> &[DisruptionBudget] {
+        &self.budgets
+    }
+
+    /// Pods on nodes that the snapshot does not have: nothing can be said of them.
+    pub fn lost(&self) -> &[(PodName, NodeName)] {
+        &self.lost
+    }
+
+    /// A node's NoExecute taints, each with its start as a controller that watched it would have it, to the second (D1).
+    pub fn instances(&self, node: usize) -> Vec<TaintInstance> {
+        let fact = &self.nodes[node].fact;
+        let evicting = fact.taints.iter().filter(|taint| taint.effect == TaintEffect::NoExecute);
+        let instance = |taint| TaintInstance {
+            taint: Clone::clone(taint),
+            start: taint_start::taint_start_for_display(taint, fact, self.now),
+        };
+        evicting.map(instance).collect()
+    }
+
+    /// A node as a scheduler sees it.
+    pub fn candidate(&self, node: usize) -> NodeInfo {
+        let node = &self.nodes[node];
+        NodeInfo {
+            name: node.fact.name.clone(),
+            labels: node.labels.clone(),
+            unschedulable: node.unschedulable,
+            taints: node.fact.taints.clone(),
+            allocatable: node.allocatable.clone(),
+            pods_max: node.pods_max,
+            pods: node.pods,
+            used: node.used.clone(),
+        }
+    }
+
+    /// What a verdict needs to know of a pod.
+    pub fn subject(&self, pod: &SnapshotPod) -> PodInput<'_> {
+        let tolerations = &self.shape(pod).spec.tolerations;
+        PodInput { tolerations, arrival: pod.arrival, exemption: pod.exemption }
+    }
+
+    /// The verdict of the controller, of these taints.
+    pub fn judge(&self, pod: &SnapshotPod, taints: &[TaintInstance]) -> Verdict {
+        verdict::judge(&self.subject(pod), taints, self.numeric, self.now)
+    }
+}

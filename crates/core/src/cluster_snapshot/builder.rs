@@ -1,0 +1,254 @@
+//! # Builder: a snapshot, one object at a time
+//! Room:     what equal pods have in common is kept once; positions are given out; at the end everything is put in order.
+//! Comes in: [`NodeRecord`], [`PodRecord`], budgets, in any order.
+//! Goes out: a [`ClusterSnapshot`].
+//! Keeps:    of two objects with the same name the last counts.
+//! Not here: reading.
+
+use super::workload::{OwnerReference, Workload};
+use super::{ClusterSnapshot, DisruptionBudget, PodTemplate, SnapshotNode, SnapshotPod};
+use crate::fact::{BindingTimes, NodeFact, PodLifePhase};
+use crate::identity::{NodeName, PodName, Uid};
+use crate::node_lifecycle::ZoneKey;
+use crate::scheduling::{Labels, PodSchedulingSpec, ResourceRequests, Resources};
+use crate::taint_start;
+use crate::time::{Mono, Now, Wall};
+use crate::toleration_matching::NumericOperators;
+use crate::verdict::EvictionExemption;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+/// A node as it was read.
+#[derive(Clone, Debug)]
+pub struct NodeRecord {
+    /// Its taints and what tells since when they are there.
+    pub fact: NodeFact,
+    /// `metadata.labels`.
+    pub labels: Labels,
+    /// `spec.unschedulable`.
+    pub unschedulable: bool,
+    /// `status.allocatable` without `pods`.
+    pub allocatable: Resources,
+    /// `status.allocatable.pods`.
+    pub pods_max: i64,
+    /// Whether its condition `Ready` is true.
+    pub ready: Option<bool>,
+    /// Where it stands (NL-24).
+    pub zone: ZoneKey,
+    /// It does not count in its zone (NL-25).
+    pub excluded: bool,
+}
+
+/// A pod as it was read.
+#[derive(Clone, Debug)]
+pub struct PodRecord<'a> {
+    /// `metadata.uid`.
+    pub uid: Uid,
+    /// Namespace and name.
+    pub name: PodName,
+    /// `spec.nodeName`; empty: it has no node yet.
+    pub node: &'a str,
+    /// `metadata.labels`.
+    pub labels: Labels,
+    /// Who controls it.
+    pub owner: Option<OwnerReference<'a>>,
+    /// What it wants of a node.
+    pub spec: PodSchedulingSpec,
+    /// It also has rules that are not looked at here.
+    pub beyond: bool,
+    /// Whether it can still leave.
+    pub standing: PodLifePhase,
+    /// A static pod's shadow.
+    pub mirror: bool,
+    /// The condition of a taint eviction is on it.
+    pub marked: bool,
+    /// Its condition `Ready` is true.
+    pub ready: bool,
+    /// When it came to its node.
+    pub arrival: BindingTimes,
+}
+
+/// Gives positions to things, the same to equal ones.
+#[derive(Clone, Debug)]
+struct IndexInterner<T>(BTreeMap<T, u32>);
+
+impl<T: Ord> IndexInterner<T> {
+    fn put(&mut self, thing: T) -> u32 {
+        let next = position(self.0.len());
+        *self.0.entry(thing).or_insert(next)
+    }
+
+    fn in_order(self) -> Vec<T> {
+        let mut all: Vec<(u32, T)> = self.0.into_iter().map(|(thing, at)| (at, thing)).collect();
+        all.sort_unstable_by_key(|(at, _)| *at);
+        all.into_iter().map(|(_, thing)| thing).collect()
+    }
+}
+
+/// A position in so many bytes as a few billion objects need.
+fn position(at: usize) -> u32 {
+    u32::try_from(at)
+        .expect("fewer objects than fit into 32 bits: their names alone would not fit into memory")
+}
+
+/// A snapshot in the making.
+#[derive(Clone, Debug)]
+pub struct SnapshotBuilder {
+    now: Now,
+    numeric: NumericOperators,
+    nodes: BTreeMap<NodeName, NodeRecord>,
+    /// Nodes that pods name, by the position that `SnapshotPod::node` holds until the end.
+    named: IndexInterner<NodeName>,
+    pods: Vec<SnapshotPod>,
+    pods_by_name: Option<BTreeMap<PodName, u32>>,
+    shapes: IndexInterner<PodTemplate>,
+    label_sets: IndexInterner<Labels>,
+    workloads: IndexInterner<Workload>,
+    budgets: Vec<DisruptionBudget>,
+}
+
+impl SnapshotBuilder {
+    /// An empty snapshot of this moment. Pods may be told twice if `repeats`, as files do; that costs memory.
+    pub fn new(wall: Wall, numeric: NumericOperators, repeats: bool) -> Self {
+        Self {
+            // The clock for waiting starts at the epoch, so that moments of both kinds have the same number.
+            now: Now::exact(Mono::from_micros(wall.as_micros()), wall),
+            numeric,
+            nodes: BTreeMap::new(),
+            named: IndexInterner(BTreeMap::new()),
+            pods: Vec::new(),
+            pods_by_name: repeats.then(BTreeMap::new),
+            shapes: IndexInterner(BTreeMap::new()),
+            label_sets: IndexInterner(BTreeMap::new()),
+            workloads: IndexInterner(BTreeMap::new()),
+            budgets: Vec::new(),
+        }
+    }
+
+    /// A node; says whether one of that name but another identity had been told: those are two clusters.
+    pub fn node(&mut self, read: NodeRecord) -> bool {
+        let uid = read.fact.uid.clone();
+        let before = self.nodes.insert(read.fact.name.clone(), read);
+        before.is_some_and(|before| before.fact.uid != uid)
+    }
+
+    /// A pod; says whether one of that name but another identity had been told.
+    pub fn pod(&mut self, read: PodRecord<'_>) -> bool {
+        let made = self.make(read);
+        let Some(known) = &mut self.pods_by_name else {
+            self.pods.push(made);
+            return false;
+        };
+        let next = position(self.pods.len());
+        let at = *known.entry(made.name.clone()).or_insert(next);
+        if at == next {
+            self.pods.push(made);
+            return false;
+        }
+        let before = &mut self.pods[at as usize];
+        let another = before.uid != made.uid;
+        *before = made;
+        another
+    }
+
+    /// A disruption budget.
+    pub fn budget(&mut self, budget: DisruptionBudget) {
+        self.budgets.retain(|known| (&known.namespace, &known.name) != (&budget.namespace, &budget.name));
+        self.budgets.push(budget);
+    }
+
+    fn make(&mut self, read: PodRecord<'_>) -> SnapshotPod {
+        let node = (!read.node.is_empty()).then(|| self.named.put(NodeName::new(read.node)));
+        let (namespace, name) = (read.name.namespace(), read.name.name());
+        let workload = Workload::of(namespace, name, &read.labels, read.owner);
+        SnapshotPod {
+            uid: read.uid,
+            node,
+            arrival: taint_start::pod_binding_for_display(&read.arrival, self.now),
+            standing: read.standing,
+            exemption: EvictionExemption::of(read.standing, read.mirror),
+            marked: read.marked,
+            ready: read.ready,
+            shape: self.shapes.put(PodTemplate { spec: read.spec, beyond: read.beyond }),
+            labels: self.label_sets.put(read.labels),
+            workload: self.workloads.put(workload),
+            name: read.name,
+        }
+    }
+
+    /// How many pods were told.
+    pub fn pods_told(&self) -> usize {
+        self.pods.len()
+    }
+
+    /// How many nodes were told.
+    pub fn nodes_told(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Names of nodes that pods are on and that were not told.
+    pub fn missing_nodes(&self) -> Vec<NodeName> {
+        self.named.0.keys().filter(|name| !self.nodes.contains_key(*name)).cloned().collect()
+    }
+
+    /// Everything in order.
+    pub fn finish(self) -> ClusterSnapshot {
+        let by_name: BTreeMap<NodeName, u32> =
+            self.nodes.keys().enumerate().map(|(at, name)| (name.clone(), position(at))).collect();
+        let nodes: Vec<SnapshotNode> = self.nodes.into_values().map(node).collect();
+        let named = self.named.in_order();
+        let where_named: Vec<Option<u32>> = named.iter().map(|name| by_name.get(name).copied()).collect();
+        let (mut pods, mut lost) = (Vec::with_capacity(self.pods.len()), Vec::new());
+        for mut pod in self.pods {
+            if let Some(at) = pod.node {
+                pod.node = where_named[at as usize];
+                if pod.node.is_none() {
+                    lost.push((pod.name, named[at as usize].clone()));
+                    continue;
+                }
+            }
+            pods.push(pod);
+        }
+        lost.sort_unstable();
+        pods.sort_unstable_by(|a, b| (a.node, &a.name).cmp(&(b.node, &b.name)));
+        let mut snapshot = ClusterSnapshot {
+            now: self.now,
+            numeric: self.numeric,
+            nodes,
+            by_name,
+            pods,
+            begins: Vec::new(),
+            shapes: self.shapes.in_order(),
+            label_sets: self.label_sets.in_order(),
+            workloads: self.workloads.in_order(),
+            budgets: self.budgets,
+            lost,
+        };
+        snapshot.settle();
+        snapshot
+    }
+}
+
+fn node(read: NodeRecord) -> SnapshotNode {
+    let NodeRecord { fact, labels, unschedulable, allocatable, pods_max, ready, zone, excluded } = read;
+    let used = ResourceRequests::default();
+    SnapshotNode { fact, labels, unschedulable, allocatable, pods_max, ready, zone, excluded, used, pods: 0 }
+}
+
+impl ClusterSnapshot {
+    /// Which pods are on which node, and what they take.
+    fn settle(&mut self) {
+        let mut at = self.pods.partition_point(|pod| pod.node.is_none());
+        self.begins.push(position(at));
+        for (here, node) in self.nodes.iter_mut().enumerate() {
+            while let Some(pod) = self.pods.get(at).filter(|pod| pod.node == Some(position(here))) {
+                if pod.standing != PodLifePhase::Finished {
+                    node.used.add(&self.shapes[pod.shape as usize].spec.load);
+                    node.pods += 1;
+                }
+                at += 1;
+            }
+            self.begins.push(position(at));
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What a snapshot makes of what it is told.
+
+use super::*;
+use crate::fact::BindingTimes;
+use crate::identity::Uid;
+use crate::node_lifecycle::ZoneLabels;
+use crate::time::Wall;
+use alloc::string::ToString;
+use alloc::vec;
+
+pub(crate) const WALL: Wall = Wall::from_secs(1_800_000_000);
+
+pub(crate) fn builder() -> SnapshotBuilder {
+    SnapshotBuilder::new(WALL, NumericOperators::Off, true)
+}
+
+pub(crate) fn labels(of: &[(&str, &str)]) -> Labels {
+    of.iter().map(|&(key, value)| (key.into(), value.into())).collect()
+}
+
+pub(crate) fn node(name: &str, taints: Vec<crate::taint::Taint>) -> NodeRecord {
+    NodeRecord {
+        fact: NodeFact {
+            name: NodeName::new(name),
+            uid: Uid::new(name),
+            version: None,
+            created: Some(Wall::from_secs(1_700_000_000)),
+            taints,
+            taints_changed: None,
+        },
+        labels: Labels::new(),
+        unschedulable: false,
+        allocatable: [("cpu".into(), 4_000)].into(),
+        pods_max: 110,
+        ready: Some(true),
+        zone: ZoneKey::of(ZoneLabels::default()),
+        excluded: false,
+    }
+}
+
+pub(crate) fn pod<'a>(name: &str, node: &'a str, owner: Option<OwnerReference<'a>>) -> PodRecord<'a> {
+    PodRecord {
+        uid: Uid::new(name),
+        name: PodName::new("shop", name),
+        node,
+        labels: Labels::new(),
+        owner,
+        spec: PodSchedulingSpec { preempts: true, ..PodSchedulingSpec::default() },
+        beyond: false,
+        standing: PodLifePhase::Live,
+        mirror: false,
+        marked: false,
+        ready: true,
+        arrival: BindingTimes { created: Some(Wall::from_secs(1_790_000_000)), ..BindingTimes::default() },
+    }
+}
+
+#[test]
+fn pods_are_found_on_their_nodes_whatever_came_first() {
+    let mut told = builder();
+    told.pod(pod("b", "n2", None));
+    told.pod(pod("waiting", "", None));
+    told.node(node("n2", vec![]));
+    told.pod(pod("a", "n2", None));
+    told.node(node("n1", vec![]));
+    told.pod(pod("stray", "n9", None));
+    let snapshot = told.finish();
+    let names = |range: Range<usize>| -> Vec<_> {
+        snapshot.pods()[range].iter().map(|pod| pod.name.name().to_string()).collect()
+    };
+    assert_eq!(snapshot.node_at("n2"), Some(1));
+    assert_eq!(snapshot.node_at("n9"), None);
+    assert_eq!(names(snapshot.pods_on(0)), [""; 0]);
+    assert_eq!(names(snapshot.pods_on(1)), ["a", "b"]);
+    assert_eq!(names(snapshot.unbound()), ["waiting"]);
+    let lost = [(PodName::new("shop", "stray"), NodeName::new("n9"))];
+    assert_eq!(snapshot.lost(), lost, "a pod on a node that was not told is named, not guessed at");
+}
+
+#[test]
+fn of_two_with_the_same_name_the_last_counts_and_another_identity_is_told() {
+    let mut told = builder();
+    assert!(!told.node(node("n1", vec![])));
+    assert!(!told.node(node("n1", vec![])), "the same again");
+    let mut other = node("n1", vec![]);
+    other.fact.uid = Uid::new("another");
+    assert!(told.node(other));
+    assert!(!told.pod(pod("a", "n1", None)));
+    assert!(!told.pod(pod("a", "n1", None)));
+    assert!(told.pod(PodRecord { uid: Uid::new("another"), ..pod("a", "n1", None) }));
+    assert_eq!(told.finish().pods().len(), 1);
+}
+
+#[test]
+fn a_node_is_as_full_as_its_pods_that_are_not_over_make_it() {
+    let load = ResourceRequests { requested: [("cpu".into(), 500)].into(), ..ResourceRequests::default() };
+    let spec = PodSchedulingSpec { load, ..PodSchedulingSpec::default() };
+    let mut told = builder();
+    told.node(node("n1", vec![]));
+    for (name, standing) in
+        [("a", PodLifePhase::Live), ("b", PodLifePhase::Terminating), ("c", PodLifePhase::Finished)]
+    {
+        told.pod(PodRecord { spec: spec.clone(), standing, ..pod(name, "n1", None) });
+    }
+    let snapshot = told.finish();
+    let node = &snapshot.nodes()[0];
+    assert_eq!((node.pods, node.used.requested["cpu"]), (2, 1_000));
+    assert_eq!(snapshot.shapes().len(), 1, "pods that are alike are told once");
+}
+
+#[test]
+fn the_workload_is_the_one_people_know() {
+    let hash = labels(&[("pod-template-hash", "abc")]);
+    let none = Labels::new();
+    let of = |labels: &Labels, group, kind, name| {
+        Workload::of("shop", "p", labels, Some(OwnerReference { group, kind, name })).to_string()
+    };
+    assert_eq!(of(&hash, "apps", "ReplicaSet", "web-abc"), "Deployment shop/web");
+    assert_eq!(of(&hash, "apps", "ReplicaSet", "web-abd"), "ReplicaSet shop/web-abd");
+    assert_eq!(of(&none, "apps", "ReplicaSet", "web-abc"), "ReplicaSet shop/web-abc");
+    assert_eq!(of(&none, "apps", "DaemonSet", "logs"), "DaemonSet shop/logs");
+    assert_eq!(of(&none, "example.com", "DaemonSet", "logs"), "DaemonSet shop/logs");
+    assert_eq!(
+        Workload::of(
+            "s",
+            "p",
+            &none,
+            Some(OwnerReference { group: "example.com", kind: "DaemonSet", name: "x" })
+        )
+        .kind
+        .returns(),
+        RecreationPolicy::Unknown,
+        "somebody else's kind of the same name is another kind"
+    );
+    assert_eq!(Workload::of("shop", "p", &none, None).to_string(), "Pod shop/p");
+}
+
+#[test]
+fn portions_are_read_and_rounded_up() {
+    for (text, all, expected) in
+        [("2", 5, Some(2)), ("50%", 5, Some(3)), ("0%", 5, Some(0)), ("100%", 5, Some(5)), ("x", 5, None)]
+    {
+        assert_eq!(IntOrPercent::parse(text).map(|portion| portion.of(all)), expected, "{text}");
+    }
+    assert_eq!(DisruptionLimit::MaxUnavailable(IntOrPercent::Percent(30)).of(10), 7);
+    assert_eq!(DisruptionLimit::MaxUnavailable(IntOrPercent::Count(20)).of(10), 0);
+}

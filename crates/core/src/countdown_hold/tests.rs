@@ -1,0 +1,102 @@
+//! How much time did not count, and for which taints.
+
+use super::*;
+
+fn taint(key: &str, effect: TaintEffect) -> Taint {
+    Taint { key: key.into(), value: "".into(), effect, time_added: None }
+}
+
+fn unreachable() -> Taint {
+    taint(keys::UNREACHABLE, TaintEffect::NoExecute)
+}
+
+fn spent(holds: &HoldHistory, from: i64) -> i64 {
+    holds.held_time(&unreachable(), Mono::from_secs(from)).as_micros() / 1_000_000
+}
+
+fn holds(spans: &[(i64, i64)]) -> HoldHistory {
+    let mut holds = HoldHistory::NONE;
+    for (begin, end) in spans {
+        holds.begin(Mono::from_secs(*begin));
+        assert_eq!(holds.end(Mono::from_secs(*end)), Some(Span::from_secs(end - begin)));
+    }
+    holds
+}
+
+#[test]
+fn nl_48_two_taints_are_concerned_and_no_others() {
+    let mut on = holds(&[(10, 20)]);
+    on.begin(Mono::from_secs(30));
+    for (taint, concerned) in [
+        (unreachable(), true),
+        (taint(keys::NOT_READY, TaintEffect::NoExecute), true),
+        (taint(keys::NOT_READY, TaintEffect::NoSchedule), false),
+        (taint(keys::OUT_OF_SERVICE, TaintEffect::NoExecute), false),
+        (taint("k", TaintEffect::NoExecute), false),
+        (taint("", TaintEffect::NoExecute), false),
+    ] {
+        assert_eq!(
+            (HoldHistory::applies_to(&taint), on.is_on_hold(&taint)),
+            (concerned, concerned),
+            "{taint}"
+        );
+        let spent = on.held_time(&taint, Mono::from_secs(0));
+        assert_eq!(spent, if concerned { Span::from_secs(10) } else { Span::ZERO }, "{taint}");
+        assert!(!HoldHistory::NONE.is_on_hold(&taint));
+    }
+}
+
+#[test]
+fn nl_48_what_was_held_counts_from_the_later_of_both_beginnings() {
+    let two = holds(&[(10, 20), (30, 35)]);
+    for (from, expected) in
+        [(0, 15), (10, 15), (14, 11), (20, 5), (29, 5), (30, 5), (33, 2), (35, 0), (99, 0)]
+    {
+        assert_eq!(spent(&two, from), expected, "from {from}");
+    }
+}
+
+#[test]
+fn nl_48_twice_is_once_and_without_a_beginning_there_is_no_end() {
+    let mut twice = HoldHistory::NONE;
+    assert_eq!(twice.end(Mono::from_secs(5)), None);
+    twice.begin(Mono::from_secs(10));
+    twice.begin(Mono::from_secs(15));
+    assert_eq!(twice.since(), Some(Mono::from_secs(10)));
+    assert_eq!(twice.end(Mono::from_secs(20)), Some(Span::from_secs(10)));
+    assert_eq!(twice.end(Mono::from_secs(25)), None);
+    assert_eq!(twice, holds(&[(10, 20)]));
+}
+
+/// S12: bounded; who was there before all of it loses nothing, who came after it gains nothing, and nobody goes early.
+#[test]
+fn s12_very_many_holds_are_told_as_one() {
+    let many = HOLDS_MAX as i64 * 4;
+    let spans: Vec<_> = (0..many).map(|at| (at * 10, at * 10 + 3)).collect();
+    let all = holds(&spans);
+    assert_eq!(all.past.len(), HOLDS_MAX);
+    assert_eq!(spent(&all, 0), many * 3);
+    assert_eq!(spent(&all, many * 10), 0);
+    for from in 0..many * 10 {
+        let exact: i64 = spans.iter().map(|(begin, end)| (end - from.max(*begin)).max(0)).sum();
+        let told = spent(&all, from);
+        assert!(told >= exact, "from {from}: {told} of {exact}");
+        let late = (HOLDS_MAX as i64 - 1) * 10;
+        assert!(from < many * 10 - late || told == exact, "the latest ones are told apart: {from}");
+        assert!(
+            from + told <= from + 1 + spent(&all, from + 1),
+            "who comes later does not go sooner: {from}"
+        );
+    }
+}
+
+#[test]
+fn a_clock_at_its_end_does_not_matter() {
+    let mut holds = HoldHistory::NONE;
+    holds.begin(Mono::from_micros(i64::MIN));
+    holds.end(Mono::NEVER);
+    holds.begin(Mono::NEVER);
+    holds.end(Mono::from_micros(i64::MIN));
+    assert!(holds.held_time(&unreachable(), Mono::from_micros(i64::MIN)) > Span::ZERO);
+    assert_eq!(holds.held_time(&unreachable(), Mono::NEVER), Span::ZERO);
+}

@@ -1,0 +1,336 @@
+//! # Engine: the eviction engine, facts in, effects out
+//! Room:     the closed lists of inputs, effects and notices; the state; the contract. Routing only.
+//! Comes in: [`EvictionInput`] facts in any order, any number of times; results of effects; the time.
+//! Goes out: [`EvictionEffect`]s when pulled; [`EvictionNotice`]s; the next moment at which something changes by itself.
+//! Keeps:    level-triggered: the end depends on the facts, not on their order or number.
+//! Not here: taking facts in (`node_updates.rs`, `pod_updates.rs`), turns and results (`dispatch.rs`), letting time pass
+//!           (`reassess.rs`), who stays or goes (`verdict.rs`).
+//!
+//! The contract:
+//! 1. Feed each input with [`EvictionEngine::handle`], at a time that never goes backwards.
+//! 2. When [`EvictionEngine::wake_at`] has come, call [`EvictionEngine::tick`]; extra calls change nothing. Its two parts are there for
+//!    those who may not pull retries for a while.
+//! 3. While there is capacity and the right to act, pull with [`EvictionEngine::next`]. What comes out was decided just now,
+//!    from all that was fed; send it at once or not at all. Not pulling is how a follower or an observer waits: nothing
+//!    is lost, and all that is due is there at the first pull (P34).
+//! 4. Every pulled effect must come back as an input, also if it was never sent ([`ApiFailure::Unavailable`]).
+//! 5. Take [`EvictionEngine::notices`] whenever convenient.
+
+use crate::api_error::ApiFailure;
+use crate::countdown_hold::HoldHistory;
+use crate::fact::{NodeFact, PodFact};
+use crate::identity::{NodeName, PodName, ResourceVersion, Uid};
+use crate::time::{Mono, Now, Span};
+use crate::toleration_matching::NumericOperators;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+mod cache;
+mod confirmation;
+mod deadlines;
+mod dispatch;
+mod hold;
+mod node_updates;
+mod notice;
+mod outage;
+mod pod_updates;
+mod reassess;
+mod responses;
+mod stats;
+mod transitions;
+mod undecodable;
+mod work_queue;
+
+pub use cache::{EvictionOrder, PriorityClass};
+pub use notice::EvictionNotice;
+pub use stats::{EvictionStats, FailingEviction, PendingEviction};
+pub(crate) use work_queue::backoff;
+pub use work_queue::{EvictionReason, Lane, PodRef};
+
+use cache::{NodeEntry, TolerationInterner};
+use node_updates::ListSync;
+use stats::CountdownCounts;
+use undecodable::UndecodableObjects;
+use work_queue::WorkQueue;
+
+/// Which pods get the `DisruptionTarget` condition before they are deleted (TE-31, NB-3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum DisruptionConditionPolicy {
+    /// All, as upstream.
+    #[default]
+    Always,
+    /// Those owned by a Job, whose failure policy may read it.
+    Jobs,
+    /// None.
+    Never,
+}
+
+/// What an engine is last_notice once.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EvictionConfig {
+    /// Whether `Lt` and `Gt` are compared (MATCH-6).
+    pub numeric: NumericOperators,
+    /// Who is marked before deletion.
+    pub condition: DisruptionConditionPolicy,
+    /// How old a node's live confirmation may be when a DELETE is decided by it (D5, S2).
+    pub confirm_age_max: Span,
+}
+
+impl Default for EvictionConfig {
+    fn default() -> Self {
+        Self {
+            numeric: NumericOperators::Off,
+            condition: DisruptionConditionPolicy::Always,
+            confirm_age_max: Span::from_secs(2),
+        }
+    }
+}
+
+/// What a live read of one object said.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum LiveRead<F> {
+    /// It is like this.
+    Found(F),
+    /// There is none of that name (or, a pod: none that is bound to a node).
+    NotFound,
+    /// There is one, and it can't be decoded (D11).
+    Undecodable,
+}
+
+/// Everything the engine can be last_notice.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum EvictionInput {
+    /// A list of nodes begins; of this kind nothing was heard since `silent_since` (`None`: ever).
+    NodeListStarted {
+        /// The last moment at which the nodes were known completely.
+        silent_since: Option<Mono>,
+    },
+    /// A node is like this; `listed`: it was found, not seen changing.
+    NodeApplied {
+        /// The node.
+        fact: NodeFact,
+        /// Part of a list.
+        listed: bool,
+    },
+    /// A node is gone; `uid` if known, so that the end of an old incarnation does not touch a new one.
+    NodeDeleted {
+        /// Its name.
+        name: NodeName,
+        /// Which incarnation.
+        uid: Option<Uid>,
+    },
+    /// A node exists but can't be decoded: nobody leaves it (D11).
+    NodeUndecodable {
+        /// Its name.
+        name: NodeName,
+    },
+    /// The list of nodes is complete: what was not in it is gone.
+    NodeListCompleted,
+    /// As [`EvictionInput::NodesBegin`], for pods.
+    PodListStarted {
+        /// The last moment at which the pods were known completely.
+        silent_since: Option<Mono>,
+    },
+    /// A pod is like this.
+    PodApplied {
+        /// The pod.
+        fact: PodFact,
+        /// Part of a list.
+        listed: bool,
+    },
+    /// A pod is gone.
+    PodDeleted {
+        /// Which one.
+        pod: PodRef,
+    },
+    /// A pod exists but can't be decoded: it stays where it is (D11). The node may not be known.
+    PodUndecodable {
+        /// Its identity.
+        uid: Uid,
+        /// Its node, if that much could be read.
+        node: Option<NodeName>,
+    },
+    /// The list of pods is complete.
+    PodListCompleted,
+    /// Whether time is held for the taints that node health puts on (NL-48, D12): everything is down, or nobody is heard
+    /// of. What is so already changes nothing. A new process knows of no hold: it is last_notice of one before its first pull.
+    CountdownHold(bool),
+    /// The answer to [`EvictionEffect::Confirm`].
+    NodeConfirmed {
+        /// The node asked about.
+        node: NodeName,
+        /// When the read was sent.
+        sent: Mono,
+        /// What it said.
+        result: Result<LiveRead<NodeFact>, ApiFailure>,
+    },
+    /// The answer to [`EvictionEffect::Mark`]: the pod's new version.
+    Marked {
+        /// The pod.
+        pod: PodRef,
+        /// How it went.
+        result: Result<Option<ResourceVersion>, ApiFailure>,
+    },
+    /// The answer to [`EvictionEffect::Delete`].
+    Deleted {
+        /// The pod.
+        pod: PodRef,
+        /// How it went.
+        result: Result<(), ApiFailure>,
+    },
+    /// The answer to [`EvictionEffect::Look`].
+    PodRead {
+        /// The pod.
+        pod: PodRef,
+        /// What it said.
+        result: Result<LiveRead<PodFact>, ApiFailure>,
+        /// Its deletion has begun and waits for nothing, neither a grace period nor a finalizer: it was cut in two.
+        half_deleted: bool,
+    },
+    /// The answer to [`EvictionEffect::Unmark`].
+    Unmarked {
+        /// The pod.
+        pod: PodRef,
+        /// How it went.
+        result: Result<(), ApiFailure>,
+    },
+}
+
+/// Everything the engine can ask for. Each effect names the incarnation it was decided for (D4, S1).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum EvictionEffect {
+    /// Read this node, past all caches (D5).
+    ReadNode {
+        /// The node.
+        node: NodeName,
+    },
+    /// Put the condition `DisruptionTarget` on this pod (TE-31), demanding its UID and, where given, its version: what
+    /// the answer's version stands for is then what the pod was judged by (S1).
+    SetDisruptionTarget {
+        /// The pod.
+        pod: PodRef,
+        /// Its name.
+        name: PodName,
+        /// The version it was judged by.
+        version: Option<ResourceVersion>,
+        /// `metadata.generation`, for `observedGeneration`; 0 if unknown.
+        generation: u32,
+        /// An earlier request for this pod went unanswered: the server gets as long as there is.
+        slow: bool,
+    },
+    /// Delete this pod (TE-30), demanding its UID and, where given, its version.
+    DeletePod {
+        /// The pod.
+        pod: PodRef,
+        /// Its name.
+        name: PodName,
+        /// The version it was judged by.
+        version: Option<ResourceVersion>,
+        /// When the node's confirming read was sent: the age of the decision (S2).
+        confirmed: Mono,
+        /// As [`EvictionEffect::Mark`] has it.
+        slow: bool,
+    },
+    /// Read this pod, past all caches: a precondition failed or an answer was lost (P31, P45).
+    ReadPod {
+        /// The pod.
+        pod: PodRef,
+        /// Its name.
+        name: PodName,
+    },
+    /// Take the condition away again, demanding the UID: the pod is not going (S9).
+    ClearDisruptionTarget {
+        /// The pod.
+        pod: PodRef,
+        /// Its name.
+        name: PodName,
+    },
+}
+
+/// Everything beside the facts: what is planned, what is to be last_notice, what is counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct EvictionState {
+    queue: WorkQueue,
+    notices: Vec<EvictionNotice>,
+    pods: usize,
+    counts: CountdownCounts,
+    holds: HoldHistory,
+}
+
+/// The eviction engine. Equal when the facts, and what is under way, are equal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct EvictionEngine {
+    config: EvictionConfig,
+    nodes: BTreeMap<NodeName, NodeEntry>,
+    lists: TolerationInterner,
+    /// When each entry with counting pods is to be looked at again.
+    wakeups: BTreeSet<(Mono, NodeName)>,
+    nodes_sync: ListSync,
+    pods_sync: ListSync,
+    undecodable_nodes: UndecodableObjects<NodeName>,
+    undecodable_pods: UndecodableObjects<Uid>,
+    state: EvictionState,
+}
+
+impl EvictionEngine {
+    /// An engine that knows nothing yet.
+    pub fn new(config: EvictionConfig) -> Self {
+        Self { config, ..Self::default() }
+    }
+
+    /// What an answer tells of the API server, whomever it is about.
+    fn learn(&mut self, input: &EvictionInput, now: Mono) {
+        let (failure, is_read) = match input {
+            EvictionInput::NodeConfirmed { result, .. } => (result.as_ref().err(), true),
+            EvictionInput::PodRead { result, .. } => (result.as_ref().err(), true),
+            EvictionInput::Marked { result, .. } => (result.as_ref().err(), false),
+            EvictionInput::Deleted { result, .. } | EvictionInput::Unmarked { result, .. } => {
+                (result.as_ref().err(), false)
+            }
+            _ => return,
+        };
+        if self.state.queue.outage.observe(failure.copied(), is_read, now) {
+            self.state.queue.hasten_unanswered(now);
+        }
+    }
+
+    /// Takes one input in.
+    pub fn handle(&mut self, input: EvictionInput, now: Now) {
+        self.learn(&input, now.mono);
+        match input {
+            EvictionInput::NodeListStarted { silent_since } => self.start_node_list(silent_since),
+            EvictionInput::NodeApplied { fact, listed } => self.apply_node(fact, listed, now),
+            EvictionInput::NodeDeleted { name, uid } => self.delete_node(&name, uid.as_ref(), now.mono),
+            EvictionInput::NodeUndecodable { name } => self.mark_node_undecodable(&name, now.mono),
+            EvictionInput::NodeListCompleted => self.complete_node_list(now.mono),
+            EvictionInput::PodListStarted { silent_since } => self.start_pod_list(silent_since),
+            EvictionInput::PodApplied { fact, listed } => self.apply_pod(fact, listed, now),
+            EvictionInput::PodDeleted { pod } => self.delete_pod(&pod),
+            EvictionInput::PodUndecodable { uid, node } => {
+                self.mark_pod_undecodable(&uid, node.as_ref(), now.mono)
+            }
+            EvictionInput::PodListCompleted => self.complete_pod_list(),
+            EvictionInput::CountdownHold(on) => self.hold(on, now.mono),
+            EvictionInput::NodeConfirmed { node, sent, result } => self.confirmed(&node, sent, result, now),
+            EvictionInput::Marked { pod, result } => self.marked(&pod, result, now.mono),
+            EvictionInput::Deleted { pod, result } => self.deleted(&pod, result, now.mono),
+            EvictionInput::PodRead { pod, result, half_deleted } => {
+                self.looked(&pod, result, half_deleted, now)
+            }
+            EvictionInput::Unmarked { pod, result } => self.unmarked(&pod, result, now.mono),
+        }
+    }
+
+    /// What there is to tell since the last call.
+    pub fn take_notices(&mut self) -> Vec<EvictionNotice> {
+        core::mem::take(&mut self.state.notices)
+    }
+
+    /// Whether both lists were complete once: before that nobody is evicted (TE-7).
+    pub const fn is_synced(&self) -> bool {
+        self.nodes_sync.complete_once && self.pods_sync.complete_once
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! # Deadlines: the next ones of a node with very many pods
+//! Room:     some of a node's earliest deadlines, in their order.
+//! Comes in: the pods of a node, all of them now and then; each that gets or loses a deadline.
+//! Goes out: the earliest deadline; the pods whose deadline has come.
+//! Keeps:    each deadline that comes costs about the same, however many pods the node has; small beside the pods.
+//! Not here: what follows when one has come (`reassess.rs`); the order of the nodes (`engine.rs`).
+
+use super::cache::{EvictionPhase, PodEntry};
+use crate::identity::Uid;
+use crate::time::Mono;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
+
+/// A node of so many pods is looked through instead. Few where assertions are on, so that tests with few pods go both ways.
+const LOOKED_THROUGH_MAX: usize = if cfg!(debug_assertions) { 3 } else { 128 };
+
+/// How many deadlines are kept of a node with so many pods.
+fn kept(pods: usize) -> usize {
+    (pods / 8).max(1)
+}
+
+/// An index over what the pods say themselves: it tells no two rosters apart.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NodeDeadlines(Option<Box<EarliestDeadlines>>);
+
+#[derive(Clone, Debug)]
+struct EarliestDeadlines {
+    /// The earliest last.
+    pods: Vec<(Mono, Uid)>,
+    /// No deadline that is not among them is earlier.
+    horizon: Mono,
+}
+
+impl PartialEq for NodeDeadlines {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for NodeDeadlines {}
+
+impl Hash for NodeDeadlines {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+fn deadline(phase: EvictionPhase) -> Option<Mono> {
+    match phase {
+        EvictionPhase::CountingDown(at) => Some(at),
+        _ => None,
+    }
+}
+
+impl NodeDeadlines {
+    /// Any number of pods were judged.
+    pub(super) fn forget(&mut self) {
+        self.0 = None;
+    }
+
+    /// One of `pods` pods was judged, or is gone.
+    pub(super) fn change(&mut self, uid: &Uid, before: EvictionPhase, after: EvictionPhase, pods: usize) {
+        let Some(next) = &mut self.0 else { return };
+        if before != after {
+            deadline(before).into_iter().for_each(|at| next.remove(at, uid));
+            let after = deadline(after).filter(|at| *at < next.horizon);
+            after.into_iter().for_each(|at| next.insert(at, uid, kept(pods)));
+        }
+    }
+
+    /// The earliest deadline among all pods of the node; [`Mono::NEVER`]: there is none.
+    pub(super) fn earliest(&mut self, pods: &[Box<PodEntry>]) -> Mono {
+        if let Some((at, _)) = self.0.as_ref().and_then(|next| next.pods.last()) {
+            return *at;
+        }
+        let counting = pods.iter().filter_map(|pod| Some((deadline(pod.phase())?, &pod.uid)));
+        if pods.len() <= LOOKED_THROUGH_MAX {
+            self.forget();
+            return counting.map(|(at, _)| at).min().unwrap_or(Mono::NEVER);
+        }
+        let next = EarliestDeadlines::of(counting.collect(), kept(pods.len()));
+        let earliest = next.pods.last().map_or(Mono::NEVER, |(at, _)| *at);
+        self.0 = (earliest != Mono::NEVER).then(|| Box::new(next));
+        earliest
+    }
+
+    /// The pods whose deadline has come, taken out; `None`: there may be others, look through all.
+    pub(super) fn take_due(&mut self, now: Mono) -> Option<Vec<Uid>> {
+        let next = self.0.as_mut().filter(|next| next.horizon > now)?;
+        let due = next.pods.iter().rev().take_while(|(at, _)| *at <= now).count();
+        let due = next.pods.drain(next.pods.len() - due..).rev();
+        Some(due.map(|(_, uid)| uid).collect())
+    }
+}
+
+impl EarliestDeadlines {
+    fn of(mut counting: Vec<(Mono, &Uid)>, most: usize) -> Self {
+        let mut horizon = Mono::NEVER;
+        if most < counting.len() {
+            horizon = counting.select_nth_unstable(most).1.0;
+            counting.truncate(most);
+        }
+        counting.sort_unstable_by(|one, other| other.cmp(one));
+        Self { pods: counting.into_iter().map(|(at, uid)| (at, uid.clone())).collect(), horizon }
+    }
+
+    fn position(&self, at: Mono, uid: &Uid) -> Result<usize, usize> {
+        self.pods.binary_search_by(|(kept, of)| (at, uid).cmp(&(*kept, of)))
+    }
+
+    fn remove(&mut self, at: Mono, uid: &Uid) {
+        if let Ok(position) = self.position(at, uid) {
+            self.pods.remove(position);
+        }
+    }
+
+    fn insert(&mut self, at: Mono, uid: &Uid, most: usize) {
+        if let Err(position) = self.position(at, uid) {
+            self.pods.insert(position, (at, uid.clone()));
+        }
+        if self.pods.len() > 2 * most {
+            let latest = self.pods.drain(..self.pods.len() / 2).next_back();
+            self.horizon = latest.map_or(self.horizon, |(at, _)| at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! The index held against looking through all pods.
+
+use super::*;
+use crate::eviction::cache::TolerationInterner;
+use crate::eviction::stats::CountdownCounts;
+use crate::fact::{BindingTimes, PodFact, PodLifePhase, PodOwnerKind};
+use crate::identity::{NodeName, PodName};
+use crate::taint_start::{BindingSource, PodBinding};
+use alloc::format;
+use proptest::prelude::*;
+
+fn pod(at: u8) -> Box<PodEntry> {
+    let fact = PodFact {
+        uid: Uid::new(&format!("{at:03}")),
+        name: PodName::new("d", "p"),
+        node: NodeName::new("n"),
+        version: None,
+        generation: 0,
+        tolerations: Vec::new(),
+        priority: 0,
+        node_critical: false,
+        owner: PodOwnerKind::Other,
+        standing: PodLifePhase::Live,
+        mirror: false,
+        marked: false,
+        marked_by_another: false,
+        arrival: BindingTimes::default(),
+    };
+    let arrival = PodBinding { at: Mono::from_secs(0), source: BindingSource::SeenLive };
+    Box::new(PodEntry::new(fact, arrival, &mut TolerationInterner::default()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
+
+    #[test]
+    fn the_earliest_is_the_earliest_and_nobody_is_left_out(
+        steps in prop::collection::vec((0u8..60, prop::option::weighted(0.8, 0i64..40), any::<bool>()), 1..300),
+        ties in any::<bool>(),
+    ) {
+        let (mut deadlines, mut counts) = (NodeDeadlines::default(), CountdownCounts::default());
+        let mut pods: Vec<_> = (0u8..60).map(pod).collect();
+        let mut now = 0;
+        for (at, deadline, asked) in steps {
+            let pod = &mut pods[usize::from(at)];
+            let before = pod.phase();
+            let own = if ties { 0 } else { i64::from(at) };
+            let after = deadline.map_or(EvictionPhase::Idle, |deadline| {
+                EvictionPhase::CountingDown(Mono::from_micros((now + deadline) * 100 + own + 1))
+            });
+            pod.set_phase(after, &mut counts);
+            let uid = pod.uid.clone();
+            deadlines.change(&uid, before, after, pods.len());
+            if !asked {
+                continue;
+            }
+            let plain = pods.iter().filter_map(|pod| super::deadline(pod.phase())).min();
+            prop_assert_eq!(deadlines.earliest(&pods), plain.unwrap_or(Mono::NEVER));
+            now += 1;
+            let moment = Mono::from_micros(now * 100);
+            let is_due = |pod: &&mut Box<PodEntry>| super::deadline(pod.phase()).is_some_and(|at| at <= moment);
+            let taken = deadlines.take_due(moment);
+            let mut due: Vec<_> = pods.iter_mut().filter(is_due).collect();
+            if let Some(mut taken) = taken {
+                taken.sort();
+                prop_assert_eq!(due.iter().map(|pod| pod.uid.clone()).collect::<Vec<_>>(), taken);
+            } else {
+                deadlines.forget();
+            }
+            due.iter_mut().for_each(|pod| pod.set_phase(EvictionPhase::Due(moment), &mut counts));
+        }
+    }
+}

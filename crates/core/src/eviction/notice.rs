@@ -1,0 +1,90 @@
+//! # Notice: what there is to tell
+//! Room:     the closed list of what people, logs, metrics and events learn of the engine's doings.
+//! Comes in: what was planned, done or noticed.
+//! Goes out: one notice each, in the order in which it happened.
+//! Not here: words (the shell).
+
+use super::work_queue::{EvictionReason, PodRef};
+use crate::identity::{NodeName, Uid};
+use crate::time::{Mono, Span};
+use alloc::boxed::Box;
+
+/// What people may want to know. Losing one changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum EvictionNotice {
+    /// A pod has a deadline.
+    CountdownStarted {
+        /// The pod.
+        pod: PodRef,
+        /// The deadline.
+        until: Mono,
+    },
+    /// Its deadline is another one.
+    CountdownMoved {
+        /// The pod.
+        pod: PodRef,
+        /// The deadline.
+        until: Mono,
+    },
+    /// It stays after all.
+    CountdownCancelled {
+        /// The pod.
+        pod: PodRef,
+    },
+    /// Countdowns are held, and last_notice of again only when they go on (NL-48).
+    CountdownsHeld {
+        /// Of so many pods, at this moment.
+        pods: usize,
+    },
+    /// Countdowns go on, and end as much later as they were held: a pod that came meanwhile is last_notice of by itself.
+    CountdownsResumed {
+        /// For so long they were held.
+        held: Span,
+        /// Those of so many pods.
+        pods: usize,
+    },
+    /// It goes as soon as it is its turn.
+    BecameDue {
+        /// The pod.
+        pod: PodRef,
+        /// When its patience ended.
+        due: Mono,
+    },
+    /// The API server has accepted its deletion.
+    Evicted {
+        /// The pod.
+        pod: PodRef,
+        /// Why.
+        reason: Box<EvictionReason>,
+    },
+    /// It would go but for something that is not understood (D11).
+    UnsupportedToleration {
+        /// The pod.
+        pod: PodRef,
+    },
+    /// A live read is older than what was known when it was sent: the store was put back, and watches may never tell of
+    /// it. Everything should be listed again.
+    ResourceVersionWentBack,
+    /// Somebody else put the eviction's condition on it: another taint-eviction controller is at work (P39).
+    OtherControllerDetected {
+        /// The pod.
+        pod: PodRef,
+    },
+    /// Somebody else deleted it after it was marked, before our DELETE: another taint-eviction controller is at work, or
+    /// somebody happened to delete it in that moment (P39).
+    EvictedByOther {
+        /// The pod.
+        pod: PodRef,
+    },
+    /// A NoExecute taint was seen appearing, and says nothing of when (`--stamp-taints`). Once per instance.
+    TaintWithoutTimeAdded {
+        /// The node.
+        node: NodeName,
+        /// Its identity.
+        uid: Uid,
+        /// The taint's key.
+        key: Box<str>,
+        /// When.
+        at: Mono,
+    },
+}

@@ -1,0 +1,77 @@
+//! # Outage: live reads go unanswered, until the API server answers again
+//! Room:     whether the API server is away; the one retry a second that finds out that it is back.
+//! Comes in: how each request ended.
+//! Goes out: which retry may go before its own time; since when the pauses of an outage are over.
+//! Keeps:    pauses that grew while the API server was away hold up no pod once it is back (L2): each pod that waits for an
+//!           answer is tried again within a second or two, spread, so that the server is not met by all at once (P26). A
+//!           server that answers some requests and not others is overloaded, not away: all pauses stand (L6).
+//! Not here: pauses after what a server says itself (`work_queue.rs`): those go on.
+
+use crate::api_error::ApiFailure;
+use crate::time::{Mono, Span};
+
+/// The distance between two retries that go before their time.
+const PROBE_EVERY: Span = Span::from_secs(1);
+
+/// Without a single answer for so long the API server is away. Pauses that grew for less are short by themselves.
+const AWAY_AFTER: Span = Span::from_secs(3);
+
+/// Whether the API server answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ServerOutage {
+    /// When the last outage ended: failures from before say nothing of now.
+    ended: Mono,
+    /// A live read went unanswered, and nothing has been answered since.
+    ongoing: Option<OngoingOutage>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct OngoingOutage {
+    since: Mono,
+    /// When a retry may go whose own time has not come.
+    probe_at: Mono,
+}
+
+impl Default for ServerOutage {
+    fn default() -> Self {
+        Self { ended: Mono::from_micros(i64::MIN), ongoing: None }
+    }
+}
+
+impl ServerOutage {
+    /// A request ended. Only reads tell of an outage: writes also fail by webhooks. True if an outage is over.
+    pub(super) fn observe(&mut self, failure: Option<ApiFailure>, is_read: bool, now: Mono) -> bool {
+        match (failure, self.ongoing) {
+            (Some(ApiFailure::Unavailable), None) if is_read => {
+                self.ongoing = Some(OngoingOutage { since: now, probe_at: now.plus(AWAY_AFTER) });
+                false
+            }
+            (Some(ApiFailure::Unavailable | ApiFailure::Throttled(_)), _) | (_, None) => false,
+            (_, Some(OngoingOutage { since, .. })) => {
+                self.ongoing = None;
+                let was_away = now >= since.plus(AWAY_AFTER);
+                if was_away {
+                    self.ended = now;
+                }
+                was_away
+            }
+        }
+    }
+
+    /// When a retry may go before its time; `None`: none may.
+    pub(super) fn probe_at(self) -> Option<Mono> {
+        self.ongoing.map(|silence| silence.probe_at)
+    }
+
+    /// A retry goes, before its time or not.
+    pub(super) fn probed(&mut self, now: Mono) {
+        if let Some(silence) = &mut self.ongoing {
+            silence.probe_at = silence.probe_at.max(now.plus(PROBE_EVERY));
+        }
+    }
+
+    /// Whether a failure of that moment still counts.
+    pub(super) fn counts(self, failed_at: Mono) -> bool {
+        self.ongoing.is_some() || self.ended < failed_at
+    }
+}

@@ -1,0 +1,160 @@
+//! # Census: looking at the engine without touching it
+//! Room:     counts for metrics; explanations and lists for people.
+//! Comes in: a question, and the time.
+//! Goes out: plain data.
+//! Not here: anything that changes the state.
+
+use super::cache::EvictionPhase;
+use super::work_queue::PodRef;
+use super::{EvictionEngine, Lane};
+use crate::api_error::ApiFailure;
+use crate::identity::{NodeName, PodName, Uid};
+use crate::time::{Mono, Now};
+use crate::verdict::{self, TaintInstance, Verdict};
+
+/// How many there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EvictionStats {
+    /// Nodes that exist.
+    pub nodes: usize,
+    /// Of these, nodes with a NoExecute taint.
+    pub tainted_nodes: usize,
+    /// Pods bound to a node.
+    pub pods: usize,
+    /// Pods with a deadline.
+    pub counting: usize,
+    /// Pods that would have a deadline, or go, but for their time being held (NL-48).
+    pub held: usize,
+    /// Pods that go and were not tried yet.
+    pub due: usize,
+    /// Pods whose eviction is under way, waits for another try, or is being withdrawn.
+    pub in_hand: usize,
+    /// The earliest due date among pods that go and are not gone yet.
+    pub oldest_due: Option<Mono>,
+}
+
+/// A pod with a deadline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PendingEviction<'a> {
+    /// Its node.
+    pub node: &'a NodeName,
+    /// Its identity.
+    pub uid: &'a Uid,
+    /// Its name.
+    pub name: &'a PodName,
+    /// The deadline.
+    pub until: Mono,
+}
+
+/// An eviction that does not get on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailingEviction<'a> {
+    /// The pod.
+    pub pod: &'a PodRef,
+    /// Since when it should be gone.
+    pub due: Mono,
+    /// How often it failed.
+    pub failures: u32,
+    /// The last reason.
+    pub failure: ApiFailure,
+    /// When it is tried again; `None`: it is its turn, or a request is out.
+    pub retry_at: Option<Mono>,
+}
+
+/// How many pods are in the stages that are asked for all the time. A phase is changed only together with them
+/// ([`super::roster::Pod::set_stage`]), so that they are right whoever changes it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct CountdownCounts {
+    pub(super) counting: usize,
+    pub(super) held: usize,
+}
+
+impl CountdownCounts {
+    pub(super) fn change(&mut self, from: EvictionPhase, to: EvictionPhase) {
+        let counting = |phase| usize::from(matches!(phase, EvictionPhase::CountingDown(_)));
+        let held = |phase| usize::from(matches!(phase, EvictionPhase::OnHold(_)));
+        self.counting = self.counting + counting(to) - counting(from);
+        self.held = self.held + held(to) - held(from);
+    }
+}
+
+impl EvictionEngine {
+    /// Counts.
+    pub fn stats(&self) -> EvictionStats {
+        let queue = &self.state.queue;
+        let known = self.nodes.values().filter_map(|entry| entry.state.as_ref());
+        let first_due = queue.due.first_key_value().map(|(key, _)| key.due);
+        let in_hand = queue.attempts.values().filter(|attempt| attempt.known_due.is_some());
+        EvictionStats {
+            nodes: known.clone().count(),
+            tainted_nodes: known.filter(|known| !known.taints.is_empty()).count(),
+            pods: self.state.pods,
+            counting: self.state.counts.counting,
+            held: self.state.counts.held,
+            due: queue.due.len(),
+            in_hand: queue.attempts.len(),
+            oldest_due: first_due.into_iter().chain(in_hand.map(|attempt| attempt.key.due)).min(),
+        }
+    }
+
+    /// Whether a pull of this lane could find something now.
+    pub fn has_work(&self, lane: Lane, now: Mono) -> bool {
+        let queue = &self.state.queue;
+        let retry = lane == Lane::All && queue.next_wakeup().is_some_and(|at| at <= now);
+        self.is_synced() && (!queue.next.is_empty() || !queue.due.is_empty() || retry)
+    }
+
+    /// The name and the full verdict of a pod, with the taints it was judged by.
+    pub fn explain(&self, pod: &PodRef, now: Now) -> Option<(&PodName, Verdict, &[TaintInstance])> {
+        let entry = self.nodes.get(&pod.node)?;
+        let held = entry.pod(&pod.uid)?;
+        let subject = held.input(entry.is_undecodable());
+        let (holds, numeric) = (&self.state.holds, self.config.numeric);
+        let verdict = verdict::judge_held(&subject, entry.taints(), holds, numeric, now);
+        Some((&held.name, verdict, entry.taints()))
+    }
+
+    /// Since when countdowns are held, if they are (NL-48).
+    pub const fn held_since(&self) -> Option<Mono> {
+        self.state.holds.since()
+    }
+
+    /// All pods with a deadline, in no particular order of time.
+    pub fn pending(&self) -> impl Iterator<Item = PendingEviction<'_>> {
+        self.nodes.iter().flat_map(|(node, entry)| {
+            entry.pods().filter_map(move |pod| match pod.phase() {
+                EvictionPhase::CountingDown(until) => {
+                    Some(PendingEviction { node, uid: &pod.uid, name: &pod.name, until })
+                }
+                _ => None,
+            })
+        })
+    }
+
+    /// All pods that have a deadline, a turn or an attempt, in no particular order. Whether one goes, and when, its verdict
+    /// tells ([`EvictionEngine::explain`]): a pod whose mark is to be withdrawn (S9) may count down all the same, and one whose
+    /// mark nobody withdraws in time goes.
+    pub fn pods_with_eviction_state(&self) -> impl Iterator<Item = PodRef> {
+        self.nodes.iter().flat_map(|(node, entry)| {
+            let concerned = |phase| {
+                matches!(
+                    phase,
+                    EvictionPhase::CountingDown(_) | EvictionPhase::Due(_) | EvictionPhase::InProgress
+                )
+            };
+            entry
+                .pods()
+                .filter(move |pod| concerned(pod.phase()))
+                .map(|pod| PodRef { node: node.clone(), uid: pod.uid.clone() })
+        })
+    }
+
+    /// All evictions that failed at least once and are not over.
+    pub fn failing_evictions(&self) -> impl Iterator<Item = FailingEviction<'_>> {
+        self.state.queue.attempts.iter().filter_map(|(pod, attempt)| {
+            let failures = attempt.failures.saturating_add(attempt.conflicts);
+            let failure = attempt.last_failure?;
+            Some(FailingEviction { pod, due: attempt.key.due, failures, failure, retry_at: attempt.retry_at })
+        })
+    }
+}

@@ -1,0 +1,232 @@
+//! # Plan: from an outcome to a place in the state
+//! Room:     the transitions of one pod between quiet, counting, due, in hand and gone.
+//! Comes in: a fresh outcome for a pod.
+//! Goes out: the pod's phase, the queue's tickets, notices of what changed.
+//! Keeps:    a plan is replaced by recomputing it from the facts, never adjusted or kept (D2, TE-18).
+//! Not here: the outcome itself (`verdict.rs`).
+
+use super::cache::{EvictionPhase, PodEntry, PodFlags};
+use super::work_queue::{EvictionAttempt, InFlightRequest, NextStep, PodRef, QueueKey};
+use super::{EvictionNotice, EvictionState};
+use crate::fact::PodLifePhase;
+use crate::identity::NodeName;
+use crate::time::{Mono, Span};
+use crate::verdict::{EvictionExemption, Outcome, StayReason};
+
+/// How long a mark that nobody acts on is left alone before it is withdrawn: longer than a predecessor's request can
+/// be under way, within S9's 60 s.
+const WITHDRAW_AFTER: Span = Span::from_secs(30);
+
+/// What was last last_notice of a pod's going.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum LastNotice {
+    /// Nothing, or that it stays.
+    None,
+    /// That it has a deadline.
+    Countdown,
+    /// That it is due.
+    Due,
+}
+
+fn reference(pod: &PodEntry, node: &NodeName) -> PodRef {
+    PodRef { node: node.clone(), uid: pod.uid.clone() }
+}
+
+fn key(pod: &PodEntry, node: &NodeName, due: Mono) -> QueueKey {
+    QueueKey { due, rank: pod.order(), pod: reference(pod, node) }
+}
+
+fn deadline(outcome: Outcome) -> Option<Mono> {
+    match outcome {
+        Outcome::StaysUntil(until) => Some(until),
+        Outcome::Leaves { .. } | Outcome::Stays(_) => None,
+    }
+}
+
+/// What there is to tell of a pod whose plan changes: nothing twice, and nothing of a countdown that only stood still
+/// (`goes_on`): that is last_notice once for all (NL-48).
+fn notice_for(
+    last_notice: LastNotice,
+    goes_on: bool,
+    outcome: Outcome,
+    reference: impl FnOnce() -> PodRef,
+) -> Option<EvictionNotice> {
+    match (outcome, last_notice) {
+        (Outcome::Leaves { .. }, LastNotice::Due) => None,
+        (Outcome::Leaves { due }, _) => Some(EvictionNotice::BecameDue { pod: reference(), due }),
+        (Outcome::StaysUntil(_), LastNotice::Countdown) if goes_on => None,
+        (Outcome::StaysUntil(until), LastNotice::None) => {
+            Some(EvictionNotice::CountdownStarted { pod: reference(), until })
+        }
+        (Outcome::StaysUntil(until), _) => Some(EvictionNotice::CountdownMoved { pod: reference(), until }),
+        (Outcome::Stays(StayReason::Exempt(_) | StayReason::OnHold), _)
+        | (Outcome::Stays(_), LastNotice::None) => None,
+        (Outcome::Stays(_), _) => Some(EvictionNotice::CountdownCancelled { pod: reference() }),
+    }
+}
+
+impl EvictionState {
+    /// Brings a pod's phase in line with an outcome; `known_due`: when a pod just taken out of the queue was known to
+    /// be due.
+    pub(super) fn apply_outcome(
+        &mut self,
+        pod: &mut PodEntry,
+        outcome: Outcome,
+        node: &NodeName,
+        known_due: Option<Mono>,
+        now: Mono,
+    ) {
+        self.notice_unsupported_toleration(pod, outcome, node);
+        let known_due = match (pod.phase(), outcome) {
+            (EvictionPhase::Deleted, _) => return,
+            (EvictionPhase::InProgress, _) => match self.give_up(pod, outcome, node) {
+                Some(attempt) => attempt.known_due,
+                None => return self.keep_in_hand(pod, outcome, node, now),
+            },
+            (EvictionPhase::Due(due), Outcome::Leaves { due: same }) if due == same => return,
+            (EvictionPhase::CountingDown(at), Outcome::StaysUntil(same)) if at == same => {
+                return self.schedule_unmark(pod, outcome, node, now.plus(WITHDRAW_AFTER));
+            }
+            (EvictionPhase::OnHold(_), Outcome::Stays(StayReason::OnHold)) => {
+                return self.schedule_unmark(pod, outcome, node, now.plus(WITHDRAW_AFTER));
+            }
+            (
+                EvictionPhase::Idle
+                | EvictionPhase::CountingDown(_)
+                | EvictionPhase::OnHold(_)
+                | EvictionPhase::Due(_),
+                _,
+            ) => known_due.or_else(|| self.unqueue(pod, node)),
+        };
+        let (last_notice, was_held) = match pod.phase() {
+            EvictionPhase::CountingDown(_) => (LastNotice::Countdown, false),
+            EvictionPhase::OnHold(last_notice) => (last_notice, true),
+            _ if known_due.is_some() => (LastNotice::Due, false),
+            _ => (LastNotice::None, false),
+        };
+        pod.set_phase(EvictionPhase::Idle, &mut self.counts);
+        match outcome {
+            Outcome::Leaves { due } => {
+                pod.set_phase(EvictionPhase::Due(due), &mut self.counts);
+                self.queue.due.insert(key(pod, node, due), known_due.unwrap_or(now));
+            }
+            Outcome::StaysUntil(until) => pod.set_phase(EvictionPhase::CountingDown(until), &mut self.counts),
+            Outcome::Stays(StayReason::OnHold) => {
+                pod.set_phase(EvictionPhase::OnHold(last_notice), &mut self.counts)
+            }
+            Outcome::Stays(_) => {}
+        }
+        let goes_on = was_held && !self.holds.is_on();
+        self.notices.extend(notice_for(last_notice, goes_on, outcome, || reference(pod, node)));
+        // A pod this process was about to evict bears its own mark, if any, and nobody's request is under way.
+        let withdraw_at = if known_due.is_some() { now } else { now.plus(WITHDRAW_AFTER) };
+        self.schedule_unmark(pod, outcome, node, withdraw_at);
+    }
+
+    /// A pod that stays and bears the mark is not left with it (S9): a predecessor crashed, or the reason went.
+    fn schedule_unmark(&mut self, pod: &mut PodEntry, outcome: Outcome, node: &NodeName, at: Mono) {
+        let at = match outcome {
+            Outcome::Leaves { .. } => return,
+            Outcome::Stays(StayReason::Exempt(exemption)) if exemption != EvictionExemption::Undecodable => {
+                return;
+            }
+            Outcome::Stays(_) => at,
+            Outcome::StaysUntil(until) => at.min(until),
+        };
+        if !pod.flags.has(PodFlags::MARKED) || pod.standing != PodLifePhase::Live {
+            return;
+        }
+        pod.set_phase(EvictionPhase::InProgress, &mut self.counts);
+        let mut attempt = EvictionAttempt::new(key(pod, node, at), NextStep::Unmark);
+        attempt.retry_at = Some(at);
+        self.queue.later.insert((at, attempt.key.clone()));
+        let reference = reference(pod, node);
+        self.queue.attempts.insert(reference.clone(), attempt);
+        self.queue.set_deadline(&reference, deadline(outcome));
+    }
+
+    /// Ends an attempt that waits for another try and does not fit the outcome any more, so that the pod is planned
+    /// anew at once. One whose turn it is, or whose request is out, asks again by itself.
+    fn give_up(&mut self, pod: &mut PodEntry, outcome: Outcome, node: &NodeName) -> Option<EvictionAttempt> {
+        let reference = reference(pod, node);
+        let attempt = self.queue.attempts.get(&reference)?;
+        let retry_at = attempt.retry_at?;
+        let fits = match (attempt.step, outcome) {
+            (NextStep::ReadPod | NextStep::Finish, _) => true,
+            (NextStep::Evict | NextStep::Rest, outcome) => matches!(outcome, Outcome::Leaves { .. }),
+            (NextStep::Unmark, Outcome::Leaves { .. }) => false,
+            (NextStep::Unmark, Outcome::StaysUntil(until)) => {
+                pod.flags.has(PodFlags::MARKED) && retry_at <= until
+            }
+            (NextStep::Unmark, Outcome::Stays(StayReason::Exempt(exemption))) => {
+                exemption == EvictionExemption::Undecodable
+            }
+            (NextStep::Unmark, Outcome::Stays(_)) => pod.flags.has(PodFlags::MARKED),
+        };
+        if fits {
+            return None;
+        }
+        pod.set_phase(EvictionPhase::Idle, &mut self.counts);
+        self.queue.forget(&reference)
+    }
+
+    /// An attempt goes on; whether its pod has to go may have changed, even if only for a while.
+    fn keep_in_hand(&mut self, pod: &PodEntry, outcome: Outcome, node: &NodeName, now: Mono) {
+        let reference = reference(pod, node);
+        self.queue.set_deadline(&reference, deadline(outcome));
+        let Some(attempt) = self.queue.attempts.get_mut(&reference) else { return };
+        match outcome {
+            Outcome::Leaves { .. } if attempt.wavered => {
+                attempt.wavered = false;
+                attempt.known_due = Some(now);
+            }
+            Outcome::Leaves { .. } => {}
+            Outcome::Stays(_) | Outcome::StaysUntil(_) => attempt.wavered = true,
+        }
+    }
+
+    fn notice_unsupported_toleration(&mut self, pod: &mut PodEntry, outcome: Outcome, node: &NodeName) {
+        let stays = outcome == Outcome::Stays(StayReason::UnsupportedToleration);
+        if stays && !pod.flags.has(PodFlags::NOT_UNDERSTOOD) {
+            self.notices.push(EvictionNotice::UnsupportedToleration { pod: reference(pod, node) });
+        }
+        pod.flags.set(PodFlags::NOT_UNDERSTOOD, stays);
+    }
+
+    /// Takes a due pod's key out of the queue; says when it was known to be due. Does nothing for other pods.
+    pub(super) fn unqueue(&mut self, pod: &mut PodEntry, node: &NodeName) -> Option<Mono> {
+        let EvictionPhase::Due(due) = pod.phase() else { return None };
+        pod.set_phase(EvictionPhase::Idle, &mut self.counts);
+        self.queue.due.remove(&key(pod, node, due))
+    }
+
+    /// A pod is gone. An eviction whose request is out is kept for its answer.
+    pub(super) fn remove_pod(&mut self, pod: &mut PodEntry, node: &NodeName) {
+        self.unqueue(pod, node);
+        pod.set_phase(EvictionPhase::Deleted, &mut self.counts);
+        self.pods -= 1;
+        let reference = reference(pod, node);
+        match self.queue.attempts.get_mut(&reference) {
+            Some(attempt) if attempt.in_flight.is_some() => attempt.vanished = true,
+            _ => {
+                self.queue.forget(&reference);
+            }
+        }
+    }
+
+    /// A pod that bears our mark goes, and no DELETE of ours was accepted: somebody else's was, in the moment between the
+    /// two (P39), unless the one that is out now was. Only where nothing else went wrong: then there was a moment.
+    ///
+    /// An API-initiated eviction, a preemption and podgc overwrite the mark; a plain DELETE does not, so that one sign
+    /// alone may be chance.
+    pub(super) fn deleted_by_other(&mut self, pod: &PodRef) {
+        let Some(attempt) = self.queue.attempts.get_mut(pod) else { return };
+        if !attempt.marked_here || !attempt.is_smooth() {
+            return;
+        }
+        match attempt.in_flight {
+            Some(InFlightRequest::Delete) => attempt.deleted_by_other = true,
+            _ => self.notices.push(EvictionNotice::EvictedByOther { pod: pod.clone() }),
+        }
+    }
+}

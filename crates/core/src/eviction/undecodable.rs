@@ -1,0 +1,47 @@
+//! # Unread: what exists and could never be decoded
+//! Room:     nodes and pods of which only the identity is known (D11), and since when they can have been there.
+//! Comes in: that one was last_notice of, or is gone; lists beginning and ending.
+//! Goes out: how it is sighted once it can be decoded: not as if it had begun then.
+//! Keeps:    forgotten with the object, at the latest by the next list.
+//! Not here: objects that were readable before (`cache.rs`: undecodable, unreadable).
+
+use crate::taint_start::ObservedVia;
+use crate::time::Mono;
+use alloc::collections::BTreeMap;
+
+/// Objects by their identity.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct UndecodableObjects<K>(BTreeMap<K, UndecodableSince>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct UndecodableSince {
+    absent_until: Option<Mono>,
+    /// Seen in the running list; always true outside one.
+    seen: bool,
+}
+
+impl<K> Default for UndecodableObjects<K> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<K: Ord> UndecodableObjects<K> {
+    pub(super) fn tell(&mut self, key: K, absent_until: Option<Mono>) {
+        self.0.entry(key).or_insert(UndecodableSince { absent_until, seen: true }).seen = true;
+    }
+
+    /// It can be decoded now, or is gone.
+    pub(super) fn take(&mut self, key: &K) -> Option<ObservedVia> {
+        let UndecodableSince { absent_until, .. } = self.0.remove(key)?;
+        Some(ObservedVia::List { absent_until })
+    }
+
+    pub(super) fn list_begins(&mut self) {
+        self.0.values_mut().for_each(|since| since.seen = false);
+    }
+
+    pub(super) fn list_ends(&mut self) {
+        self.0.retain(|_, since| since.seen);
+    }
+}

@@ -1,0 +1,145 @@
+//! # Pairs: tolerations that stand in each other's light
+//! Room:     duplicates, tolerations that are never used, and the trap of the first match (MATCH-9).
+//! Comes in: the tolerations of a workload; the numeric switch.
+//! Goes out: findings of TL202, TL203, TL204; at most one for a toleration.
+//! Keeps:    an earlier toleration for one key before a later one for all keys is how exceptions are written, and is
+//!           no finding.
+//! Not here: what a single toleration means (`single_toleration.rs`); taints of real nodes (`node_coverage.rs`).
+
+use super::{FindingSink, LintedWorkload, Rule, TolerationPart};
+use crate::taint::TaintEffect;
+use crate::toleration::{Toleration, TolerationOperator, TolerationPeriod};
+use crate::toleration_matching::{NumericOperators, canonical_integer};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// So many earlier tolerations are compared with each; nobody writes that many by hand.
+const EARLIER_MOST: usize = 512;
+
+pub(super) fn check(workload: &LintedWorkload, numeric: NumericOperators, findings: &mut FindingSink<'_>) {
+    let all: Vec<&Toleration> = workload.read().collect();
+    for (index, later) in all.iter().enumerate() {
+        let earlier = &all[..index.min(EARLIER_MOST)];
+        let Some(answers) = first_answers(earlier, later, numeric) else { continue };
+        let no_execute = answers.iter().find(|(effect, _)| *effect == TaintEffect::NoExecute);
+        let trap = no_execute.and_then(|(_, first)| *first);
+        if let Some(first) = trap.filter(|&first| earlier[first].patience() != later.patience()) {
+            say_trap(index, first, (earlier[first], later), findings);
+            continue;
+        }
+        let shadows: Option<Vec<usize>> = answers.iter().map(|(_, first)| *first).collect();
+        if let Some(shadows) = shadows {
+            say_useless(index, &shadows, &all, findings);
+        }
+    }
+}
+
+/// For each effect the later one is for, the first of the earlier ones that answers all it could answer. `None` where
+/// it is not known what it means.
+fn first_answers(
+    earlier: &[&Toleration],
+    later: &Toleration,
+    numeric: NumericOperators,
+) -> Option<Vec<(TaintEffect, Option<usize>)>> {
+    let effects = match &later.effect {
+        None => [TaintEffect::NoSchedule, TaintEffect::PreferNoSchedule, TaintEffect::NoExecute].to_vec(),
+        Some(TaintEffect::Unknown(_)) => return None,
+        Some(effect) => [effect.clone()].to_vec(),
+    };
+    if matches!(later.operator, TolerationOperator::Unknown(_)) {
+        return None;
+    }
+    let first = |effect: &TaintEffect| earlier.iter().position(|one| covers(one, later, effect, numeric));
+    Some(effects.into_iter().map(|effect| (effect.clone(), first(&effect))).collect())
+}
+
+/// Whether `earlier` answers every taint of this effect that `later` answers.
+fn covers(earlier: &Toleration, later: &Toleration, effect: &TaintEffect, numeric: NumericOperators) -> bool {
+    let key = earlier.key.is_empty() || earlier.key == later.key;
+    key && earlier.effect.as_ref().is_none_or(|own| own == effect) && covers_values(earlier, later, numeric)
+}
+
+fn covers_values(earlier: &Toleration, later: &Toleration, numeric: NumericOperators) -> bool {
+    use TolerationOperator::{Equal, Exists, Gt, Lt, Unset};
+    let number = |toleration: &Toleration| canonical_integer(&toleration.value);
+    let compare = |holds: fn(&i64, &i64) -> bool| {
+        numeric == NumericOperators::On
+            && number(earlier).zip(number(later)).is_some_and(|(earlier, later)| holds(&earlier, &later))
+    };
+    match (&earlier.operator, &later.operator) {
+        (Exists, _) => true,
+        (Unset | Equal, Unset | Equal) => earlier.value == later.value,
+        (Lt, Lt) => compare(i64::ge),
+        (Gt, Gt) => compare(i64::le),
+        (Lt, Unset | Equal) => compare(i64::gt),
+        (Gt, Unset | Equal) => compare(i64::lt),
+        _ => false,
+    }
+}
+
+fn say_trap(
+    index: usize,
+    first: usize,
+    (earlier, later): (&Toleration, &Toleration),
+    findings: &mut FindingSink<'_>,
+) {
+    let reason = format!(
+        "for NoExecute, toleration {first} matches first, so the pod stays for {}; this one ({}) is never used",
+        patience(earlier),
+        patience(later)
+    );
+    let fix = if earlier.effect == Some(TaintEffect::NoExecute) && later.effect.is_none() {
+        String::from(
+            "write effect: NoSchedule here if that is what it is for; otherwise keep only one of the two",
+        )
+    } else if later.key == earlier.key || later.key.is_empty() {
+        String::from("keep only the one that is meant")
+    } else {
+        format!("put it before toleration {first}, or keep only the one that is meant")
+    };
+    findings.toleration(Rule::FirstMatchTrap, (index, TolerationPart::Whole), reason, fix);
+}
+
+fn say_useless(index: usize, shadows: &[usize], all: &[&Toleration], findings: &mut FindingSink<'_>) {
+    let fix = "take it out";
+    if let [first] | [first, _, _] = shadows[..]
+        && is_same(all[first], all[index])
+    {
+        let reason = format!("it says the same as toleration {first}");
+        findings.toleration(Rule::DuplicateToleration, (index, TolerationPart::Whole), reason, fix);
+        return;
+    }
+    let mut others = shadows.to_vec();
+    others.sort_unstable();
+    others.dedup();
+    let which = match &others[..] {
+        [only] => format!("toleration {only} answers"),
+        [rest @ .., last] => {
+            let rest: Vec<String> = rest.iter().map(|other| format!("{other}")).collect();
+            format!("tolerations {} and {last} answer", rest.join(", "))
+        }
+        [] => return,
+    };
+    let reason = format!("{which} all that this one could answer, and first");
+    findings.toleration(Rule::ShadowedToleration, (index, TolerationPart::Whole), reason, fix);
+}
+
+/// The same but for the seconds, which are no part of it (MATCH-2); no operator compares as Equal does.
+fn is_same(one: &Toleration, other: &Toleration) -> bool {
+    let operator = |toleration: &Toleration| match &toleration.operator {
+        TolerationOperator::Unset => TolerationOperator::Equal,
+        other => other.clone(),
+    };
+    one.key == other.key
+        && one.effect == other.effect
+        && one.value == other.value
+        && operator(one) == operator(other)
+}
+
+fn patience(toleration: &Toleration) -> String {
+    match (toleration.patience(), toleration.seconds) {
+        (TolerationPeriod::For(_), Some(seconds)) => format!("{seconds} s"),
+        _ => String::from("for ever"),
+    }
+}

@@ -1,0 +1,125 @@
+//! # Node: what is wrong with the taints of nodes
+//! Room:     what an API server refuses (VAL-8), and taints that send a node's agents away.
+//! Comes in: nodes; the DaemonSets, if all are known.
+//! Goes out: findings of TL105, TL109, TL110, TL112, TL302 about taints.
+//! Not here: misspelt keys (`misspelled_keys.rs`); tolerations (`single_toleration.rs`).
+
+use super::node_coverage::shown;
+use super::quoted::Quoted;
+use super::single_toleration::{EFFECTS, NOT_TEXT, QUOTE_IT, unknown_effect};
+use super::{
+    FindingPlace, FindingSink, LintFinding, LintInput, LintSubject, LintedNode, Rule, TolerationPart,
+};
+use crate::admission::daemon_tolerations;
+use crate::label::{is_key, is_value};
+use crate::taint::{Taint, TaintEffect, keys};
+use crate::toleration::Toleration;
+use crate::toleration_matching::{TaintMatch, match_taint};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+pub(super) fn check(node: &LintedNode, findings: &mut FindingSink<'_>) {
+    let mut seen = BTreeMap::new();
+    for (index, taint) in node.taints.iter().enumerate() {
+        malformed(index, taint, findings);
+        effect(index, taint, findings);
+        if let Some(first) = seen.get(&(&*taint.key, &taint.effect)) {
+            let reason =
+                format!("taint {first} has this key and effect already: an API server refuses the node");
+            let fix = "keep only one of the two";
+            findings.say(
+                Rule::DuplicateTaint,
+                FindingPlace::Taint(index, TolerationPart::Whole),
+                reason,
+                fix,
+            );
+        } else {
+            seen.insert((&*taint.key, &taint.effect), index);
+        }
+    }
+    for &(index, part) in &node.not_text {
+        findings.say(Rule::NotText, FindingPlace::Taint(index, part), NOT_TEXT, QUOTE_IT);
+    }
+}
+
+fn malformed(index: usize, taint: &Taint, findings: &mut FindingSink<'_>) {
+    if !is_key(&taint.key) {
+        let reason = format!("{} cannot be the key of a taint: an API server refuses it", Quoted(&taint.key));
+        let fix = "write a name of letters, digits, '-', '_' and '.', perhaps after a domain and '/'";
+        findings.say(Rule::Malformed, FindingPlace::Taint(index, TolerationPart::Key), reason, fix);
+    }
+    if !is_value(&taint.value) {
+        let reason =
+            format!("{} cannot be the value of a taint: an API server refuses it", Quoted(&taint.value));
+        let fix = "write at most 63 letters, digits, '-', '_' and '.'";
+        findings.say(Rule::Malformed, FindingPlace::Taint(index, TolerationPart::Value), reason, fix);
+    }
+}
+
+fn effect(index: usize, taint: &Taint, findings: &mut FindingSink<'_>) {
+    let TaintEffect::Unknown(text) = &taint.effect else { return };
+    let (reason, fix) = match &**text {
+        "" => {
+            let reason = String::from("a taint needs an effect: an API server refuses it");
+            (reason, format!("write one of {}", EFFECTS.join(", ")))
+        }
+        other => unknown_effect(other),
+    };
+    findings.say(Rule::UnknownEffect, FindingPlace::Taint(index, TolerationPart::Effect), reason, fix);
+}
+
+/// A taint that sends pods away, and who has it.
+struct CarriedTaint<'f> {
+    taint: &'f Taint,
+    /// The first node that has it, and which of its taints it is.
+    first: (usize, usize),
+    nodes: usize,
+}
+
+/// One finding for each taint, at the first node that has it.
+pub(super) fn check_daemons(facts: &LintInput, found: &mut Vec<LintFinding>) {
+    let own = facts.workloads.iter().filter(|workload| workload.daemon);
+    let daemons: BTreeSet<Vec<Toleration>> = own
+        .chain(&facts.other_daemons)
+        .map(|daemon| {
+            let template: Vec<Toleration> = daemon.read().cloned().collect();
+            daemon_tolerations(&template, daemon.host_network)
+        })
+        .collect();
+    if !facts.daemons_known || daemons.is_empty() {
+        return;
+    }
+    for CarriedTaint { taint, first: (at, index), nodes } in sending(facts) {
+        let borne =
+            daemons.iter().any(|one| match_taint(one, taint, facts.numeric) != TaintMatch::Untolerated);
+        if !borne {
+            let nodes = if nodes == 1 { "1 node loses".into() } else { format!("{nodes} nodes lose") };
+            let reason =
+                format!("no DaemonSet tolerates {}: {nodes} logs, network and monitoring", shown(taint));
+            let fix = "give the agents a toleration for it, or use NoSchedule if running pods may stay";
+            let findings = &mut FindingSink { subject: LintSubject::Node(at), found };
+            findings.say(
+                Rule::NoTolerantDaemon,
+                FindingPlace::Taint(index, TolerationPart::Whole),
+                reason,
+                fix,
+            );
+        }
+    }
+}
+
+/// NoExecute taints of somebody's own, each once.
+fn sending(facts: &LintInput) -> impl Iterator<Item = CarriedTaint<'_>> {
+    let mut found: BTreeMap<(&str, &str), CarriedTaint<'_>> = BTreeMap::new();
+    for (at, node) in facts.nodes.iter().enumerate() {
+        for (index, taint) in node.taints.iter().enumerate() {
+            if taint.effect == TaintEffect::NoExecute && !keys::ALL.contains(&&*taint.key) {
+                let new = CarriedTaint { taint, first: (at, index), nodes: 0 };
+                found.entry((&taint.key, &taint.value)).or_insert(new).nodes += 1;
+            }
+        }
+    }
+    found.into_values()
+}

@@ -1,0 +1,63 @@
+//! # Words: text as people write it, and as they miswrite it
+//! Room:     how far apart two texts are, quoting.
+//! Comes in: text, which may be anything.
+//! Goes out: answers; text that is safe to show.
+//! Not here: which texts are compared with which (`misspelled_keys.rs`, `single_toleration.rs`); what a key may look like (`label.rs`).
+
+use alloc::vec::Vec;
+use core::fmt;
+
+/// What is shown of a text; the longest value that an API server takes has 63.
+const SHOWN_MOST: usize = 80;
+
+/// No key is longer; longer text is not compared.
+const KEY_MOST: usize = 253 + 1 + 63;
+
+/// Text in quotes, on one line, of bounded length.
+pub(crate) struct Quoted<'t>(pub(crate) &'t str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("\"")?;
+        let mut characters = self.0.chars();
+        for character in characters.by_ref().take(SHOWN_MOST) {
+            write!(f, "{}", character.escape_debug())?;
+        }
+        f.write_str(if characters.next().is_some() { "...\"" } else { "\"" })
+    }
+}
+
+/// How many letters have to be added, left out, changed or swapped with their neighbour to make one of the other; `None`
+/// if that is more than `most`.
+pub(crate) fn distance(one: &str, other: &str, most: usize) -> Option<usize> {
+    let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
+    if one.len().abs_diff(other.len()) > most || one.len() > KEY_MOST {
+        return None;
+    }
+    let mut before: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, &a) in one.iter().enumerate() {
+        let mut next = Vec::with_capacity(row.len());
+        next.push(i + 1);
+        for (j, &b) in other.iter().enumerate() {
+            let changed = row[j] + usize::from(a != b);
+            let mut least = changed.min(row[j + 1] + 1).min(next[j] + 1);
+            if i > 0 && j > 0 && a == other[j - 1] && one[i - 1] == b {
+                least = least.min(before[j - 1] + 1);
+            }
+            next.push(least);
+        }
+        before = core::mem::replace(&mut row, next);
+    }
+    row.last().copied().filter(|&letters| letters <= most)
+}
+
+/// The one of `known` that `text` was probably meant to be.
+pub(super) fn nearest<'k>(
+    text: &str,
+    known: impl IntoIterator<Item = &'k str>,
+    most: usize,
+) -> Option<&'k str> {
+    let near = known.into_iter().filter_map(|known| Some((distance(text, known, most)?, known)));
+    near.min_by_key(|(letters, _)| *letters).map(|(_, known)| known)
+}

@@ -1,0 +1,193 @@
+//! # One: what is wrong with a toleration by itself
+//! Room:     what an API server refuses (VAL-1 to VAL-5), and seconds that are not what they look like (TE-19, TE-20).
+//! Comes in: the tolerations of a workload; the numeric switch.
+//! Goes out: findings of TL101 to TL109, TL111, TL112, TL208, TL209.
+//! Not here: several tolerations together (`conflicting_tolerations.rs`); keys that are right and meant otherwise (`misspelled_keys.rs`).
+
+use super::quoted::{Quoted, nearest};
+use super::{FindingSink, LintedToleration, LintedWorkload, Rule, TolerationPart};
+use crate::label::{is_key, is_value};
+use crate::taint::TaintEffect;
+use crate::toleration::TolerationOperator;
+use crate::toleration_matching::{NumericOperators, canonical_integer};
+use alloc::format;
+use alloc::string::String;
+
+/// The effects there are.
+pub(super) const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+
+/// The fields of a toleration.
+const FIELDS: [&str; 5] = ["key", "operator", "value", "effect", "tolerationSeconds"];
+
+/// What is said of a field that is no text.
+pub(super) const NOT_TEXT: &str =
+    "YAML reads this as a number, a truth value or a list: an API server refuses it";
+pub(super) const QUOTE_IT: &str = "put it in quotes";
+
+/// The most seconds that fit into 64 bits of nanoseconds (TE-20).
+const SECONDS_MOST: i64 = i64::MAX / 1_000_000_000;
+
+pub(super) fn check(workload: &LintedWorkload, numeric: NumericOperators, findings: &mut FindingSink<'_>) {
+    for (index, toleration) in workload.tolerations.iter().enumerate() {
+        let mut one = SingleToleration { index, toleration, findings };
+        one.key();
+        one.operator(numeric);
+        one.effect();
+        one.seconds();
+        one.fields();
+    }
+}
+
+struct SingleToleration<'a, 'd, 'f> {
+    index: usize,
+    toleration: &'a LintedToleration,
+    findings: &'d mut FindingSink<'f>,
+}
+
+impl SingleToleration<'_, '_, '_> {
+    fn say(&mut self, rule: Rule, part: TolerationPart, reason: impl Into<String>, fix: impl Into<String>) {
+        self.findings.toleration(rule, (self.index, part), reason, fix);
+    }
+
+    /// VAL-1.
+    fn key(&mut self) {
+        let read = &self.toleration.read;
+        if read.key.is_empty() {
+            if read.operator != TolerationOperator::Exists {
+                let reason = "it has no key and not the operator Exists: an API server refuses it";
+                let fix = "name the key, or write operator: Exists if every taint is meant";
+                self.say(Rule::EmptyKey, TolerationPart::Operator, reason, fix);
+            }
+        } else if !is_key(&read.key) {
+            let reason =
+                format!("{} cannot be the key of a taint: an API server refuses it", Quoted(&read.key));
+            let fix = "write a name of letters, digits, '-', '_' and '.', perhaps after a domain and '/'";
+            self.say(Rule::Malformed, TolerationPart::Key, reason, fix);
+        }
+    }
+
+    /// VAL-3, VAL-4.
+    fn operator(&mut self, numeric: NumericOperators) {
+        let read = &self.toleration.read;
+        match &read.operator {
+            TolerationOperator::Unset | TolerationOperator::Equal if !is_value(&read.value) => {
+                let value = Quoted(&read.value);
+                let reason = format!("{value} cannot be the value of a taint: an API server refuses it");
+                let fix = "write at most 63 letters, digits, '-', '_' and '.'";
+                self.say(Rule::Malformed, TolerationPart::Value, reason, fix);
+            }
+            TolerationOperator::Exists if !read.value.is_empty() => {
+                let value = Quoted(&read.value);
+                let reason =
+                    format!("Exists answers any value, and {value} is given: an API server refuses it");
+                let fix = "leave the value out, or write operator: Equal if only this value is meant";
+                self.say(Rule::ExistsWithValue, TolerationPart::Value, reason, fix);
+            }
+            TolerationOperator::Lt | TolerationOperator::Gt => self.comparison(numeric),
+            TolerationOperator::Unknown(text) => {
+                let reason = format!("there is no operator {}: an API server refuses it", Quoted(text));
+                let fix = match meant(text, ["Exists", "Equal", "Lt", "Gt"]) {
+                    Some(meant) => format!("write operator: {meant}"),
+                    None => String::from("write Equal for one value, or Exists for any"),
+                };
+                self.say(Rule::UnknownOperator, TolerationPart::Operator, reason, fix);
+            }
+            _ => {}
+        }
+    }
+
+    /// MATCH-6.
+    fn comparison(&mut self, numeric: NumericOperators) {
+        let read = &self.toleration.read;
+        if numeric == NumericOperators::Off {
+            let operator = read.operator.as_str();
+            let reason = format!(
+                "{operator} compares numbers only where TaintTolerationComparisonOperators is on: elsewhere an API \
+                 server refuses it"
+            );
+            let fix = "turn the gate on and say so with --feature-gates, or name the values with Equal";
+            self.say(Rule::NumericGateOff, TolerationPart::Operator, reason, fix);
+        } else if canonical_integer(&read.value).is_none() {
+            let reason = format!("{} is no whole number in plain form", Quoted(&read.value));
+            let fix = "write it as 0, 42 or -7 would be written";
+            self.say(Rule::NumericValue, TolerationPart::Value, reason, fix);
+        }
+    }
+
+    /// VAL-5.
+    fn effect(&mut self) {
+        if let Some(TaintEffect::Unknown(text)) = &self.toleration.read.effect {
+            let (reason, fix) = unknown_effect(text);
+            self.say(Rule::UnknownEffect, TolerationPart::Effect, reason, fix);
+        }
+    }
+
+    /// VAL-2, TE-19, TE-20.
+    fn seconds(&mut self) {
+        let read = &self.toleration.read;
+        if let Some(text) = &self.toleration.odd_seconds {
+            let reason = format!("{} is no 64-bit whole number: an API server refuses it", Quoted(text));
+            let fix = "write a whole number without quotes; leave tolerationSeconds out if it is for ever";
+            self.say(Rule::UnreadableSeconds, TolerationPart::Seconds, reason, fix);
+        }
+        let written = read.seconds.is_some() || self.toleration.odd_seconds.is_some();
+        if written && read.effect != Some(TaintEffect::NoExecute) {
+            let effect = match read.effect.as_ref().map_or("", TaintEffect::as_str) {
+                "" => String::from("no effect"),
+                other => format!("the effect {}", Quoted(other)),
+            };
+            let reason = format!("it has seconds and {effect}: an API server refuses it");
+            let fix = "write effect: NoExecute, or leave tolerationSeconds out: nothing else counts seconds";
+            self.say(Rule::SecondsWithoutNoExecute, TolerationPart::Seconds, reason, fix);
+            return;
+        }
+        match read.seconds {
+            Some(seconds) if seconds <= 0 => {
+                let reason =
+                    format!("{seconds} seconds: the pod leaves at once, as if it did not tolerate the taint");
+                let fix =
+                    "leave the toleration out if that is meant; leave tolerationSeconds out to stay for ever";
+                self.say(Rule::NoTimeAtAll, TolerationPart::Seconds, reason, fix);
+            }
+            Some(seconds) if seconds > SECONDS_MOST => {
+                let reason = format!(
+                    "{seconds} seconds overflow in kube-controller-manager: the pod may leave at once or never"
+                );
+                let fix = "leave tolerationSeconds out: that is for ever";
+                self.say(Rule::TooManySeconds, TolerationPart::Seconds, reason, fix);
+            }
+            _ => {}
+        }
+    }
+
+    fn fields(&mut self) {
+        for (at, name) in self.toleration.odd_fields.iter().enumerate() {
+            let reason = format!("a toleration has no field {}: it does nothing", Quoted(name));
+            let fix = match meant(name, FIELDS) {
+                Some(meant) => format!("write {meant}"),
+                None if name.to_lowercase().contains("seconds") => String::from("write tolerationSeconds"),
+                None => format!("take it out; the fields are {}", FIELDS.join(", ")),
+            };
+            self.say(Rule::UnknownField, TolerationPart::Odd(at), reason, fix);
+        }
+        for &part in &self.toleration.not_text {
+            self.say(Rule::NotText, part, NOT_TEXT, QUOTE_IT);
+        }
+    }
+}
+
+/// What is said of an effect that is none.
+pub(super) fn unknown_effect(text: &str) -> (String, String) {
+    let reason = format!("there is no effect {}: an API server refuses it", Quoted(text));
+    let fix = match meant(text, EFFECTS) {
+        Some(meant) => format!("write effect: {meant}"),
+        None => format!("write one of {}", EFFECTS.join(", ")),
+    };
+    (reason, fix)
+}
+
+/// What a word was probably meant to be.
+fn meant<'k>(text: &str, known: impl IntoIterator<Item = &'k str> + Clone) -> Option<&'k str> {
+    let same = known.clone().into_iter().find(|known| known.eq_ignore_ascii_case(text));
+    same.or_else(|| nearest(text, known, 2))
+}

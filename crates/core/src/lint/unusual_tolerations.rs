@@ -1,0 +1,90 @@
+//! # Workload: what the tolerations of a workload come to
+//! Room:     pods that bear everything, pods that stay on dead nodes, pods of the control plane that are not let in.
+//! Comes in: a workload.
+//! Goes out: findings of TL201, TL210, TL211.
+//! Keeps:    agents (DaemonSets, node-critical pods) may bear what they like.
+//! Not here: rules that need nodes (`node_coverage.rs`).
+
+use super::{FindingPlace, FindingSink, LintedWorkload, Rule, TolerationPart};
+use crate::scheduling::{NodeOperator, NodeTerm};
+use crate::taint::{Taint, TaintEffect, keys};
+use crate::toleration::{Toleration, TolerationOperator, TolerationPeriod};
+use crate::toleration_matching::{NumericOperators, TolerationMatch, tolerates};
+use alloc::format;
+
+/// What nodes of the control plane are labelled with; the old name is on some to this day.
+const CONTROL_PLANE_LABELS: [&str; 2] = [keys::CONTROL_PLANE, "node-role.kubernetes.io/master"];
+
+pub(super) fn check(workload: &LintedWorkload, findings: &mut FindingSink<'_>) {
+    if !workload.daemon && !workload.node_critical {
+        bears_too_much(workload, findings);
+    }
+    control_plane(workload, findings);
+}
+
+fn bears_too_much(workload: &LintedWorkload, findings: &mut FindingSink<'_>) {
+    let dead = [keys::NOT_READY, keys::UNREACHABLE].map(|key| taint(key, TaintEffect::NoExecute));
+    for (index, toleration) in workload.read().enumerate() {
+        let stays = matches!(toleration.effect, None | Some(TaintEffect::NoExecute))
+            && toleration.patience() == TolerationPeriod::Forever
+            && workload.tolerations[index].odd_seconds.is_none();
+        if !stays {
+            continue;
+        }
+        if toleration.key.is_empty() && toleration.operator == TolerationOperator::Exists {
+            let reason = "it has no key and no seconds: the pod stays on a node that is dead, cordoned off by any \
+                          taint or emptied by NoExecute";
+            let fix =
+                "name the keys that are meant; if it is for all, give it NoExecute and tolerationSeconds";
+            findings.toleration(Rule::ToleratesEverything, (index, TolerationPart::Whole), reason, fix);
+        } else if dead.iter().any(|taint| yes(toleration, taint)) && !toleration.key.is_empty() {
+            let reason = format!(
+                "{} is tolerated for ever: nobody replaces the pod when its node dies",
+                toleration.key
+            );
+            let fix =
+                "write effect: NoExecute with tolerationSeconds; without the toleration it would be 300";
+            findings.toleration(Rule::StaysOnDeadNode, (index, TolerationPart::Whole), reason, fix);
+        }
+    }
+}
+
+fn control_plane(workload: &LintedWorkload, findings: &mut FindingSink<'_>) {
+    let wants = wants_control_plane(workload);
+    let let_in = workload.read().any(|one| yes(one, &taint(keys::CONTROL_PLANE, TaintEffect::NoSchedule)));
+    if wants && !let_in && !workload.bound {
+        let reason =
+            format!("it asks for nodes of the control plane and does not tolerate {}", keys::CONTROL_PLANE);
+        let fix =
+            format!("add the toleration key: {}, operator: Exists, effect: NoSchedule", keys::CONTROL_PLANE);
+        findings.say(Rule::ControlPlaneUntolerated, FindingPlace::Selection, reason, fix);
+    }
+    // A static pod is no DaemonSet's, and nothing tolerates for it.
+    let stays = workload.read().any(|one| yes(one, &taint("any", TaintEffect::NoExecute)));
+    if workload.control_plane && !workload.daemon && !stays {
+        let reason = "it is part of the control plane, and any NoExecute taint on its node sends it away";
+        let fix = "add the toleration operator: Exists, effect: NoExecute";
+        findings.say(Rule::ControlPlaneUntolerated, FindingPlace::Whole, reason, fix);
+    }
+}
+
+/// Whether only nodes of the control plane will do.
+pub(super) fn wants_control_plane(workload: &LintedWorkload) -> bool {
+    let label = |key: &str| CONTROL_PLANE_LABELS.contains(&key);
+    let asks = |term: &NodeTerm| {
+        term.expressions
+            .iter()
+            .any(|one| label(&one.key) && matches!(one.operator, NodeOperator::Exists | NodeOperator::In))
+    };
+    workload.node_selector.keys().any(|key| label(key))
+        || workload.required.as_ref().is_some_and(|terms| !terms.is_empty() && terms.iter().all(asks))
+}
+
+fn taint(key: &str, effect: TaintEffect) -> Taint {
+    Taint { key: key.into(), value: "".into(), effect, time_added: None }
+}
+
+/// Numbers play no part: these taints have no values.
+fn yes(toleration: &Toleration, taint: &Taint) -> bool {
+    tolerates(toleration, taint, NumericOperators::Off) == TolerationMatch::Yes
+}

@@ -1,0 +1,357 @@
+//! # Health: the node health engine, facts in, effects out
+//! Room:     the closed lists of inputs, effects and notices; the state; the contract. Routing only.
+//! Comes in: [`NodeLifecycleInput`] facts in any order, any number of times; gaps in our own observation; results; the time.
+//! Goes out: [`NodeLifecycleEffect`]s when pulled; [`NodeLifecycleNotice`]s; the next moment at which something changes by itself.
+//! Keeps:    level-triggered; our own eyes are believed last (S7); only own taints are touched (S8).
+//! Not here: who is evicted because of a taint (`eviction.rs`); carrying effects out.
+//!
+//! The contract is the eviction engine's:
+//! 1. Feed each input with [`NodeLifecycleEngine::handle`], at a time that never goes backwards and goes on while the machine sleeps.
+//! 2. When [`NodeLifecycleEngine::wake_at`] has come, call [`NodeLifecycleEngine::tick`]. That is at least once every `--node-monitor-period`: two
+//!    calls too far apart mean that the process stood still, and everybody gets a whole grace period anew.
+//! 3. With the right to act, pull with [`NodeLifecycleEngine::next`]; what comes out was decided just now. Not pulling is how a
+//!    follower waits; an observer calls [`NodeLifecycleEngine::observe`] instead. Whoever gains that right feeds [`NodeLifecycleInput::Leading`] first.
+//! 4. Every pulled effect must come back as an input, also if it was never sent ([`ApiFailure::Unavailable`]).
+//! 5. Feed [`NodeLifecycleInput::Witness`] for each of our own requests that succeeds, at least once every [`NodeLifecycleConfig::gap_max`]: without
+//!    it nobody is declared dead.
+//! 6. Take [`NodeLifecycleEngine::notices`] whenever convenient.
+
+use crate::api_error::ApiFailure;
+use crate::eviction::{LiveRead, PodRef};
+use crate::identity::{NodeName, PodName, ResourceVersion, Uid};
+use crate::time::{Mono, Now, Wall};
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+
+mod cache;
+mod config;
+mod desired_taints;
+mod dispatch;
+mod disruption_modes;
+mod dry_run;
+pub mod event_messages;
+mod fact;
+mod forecast;
+mod ingest;
+mod managed_taints;
+mod notice;
+mod observation_gaps;
+mod pod_readiness;
+mod responses;
+mod silence;
+mod stats;
+mod token_bucket;
+mod zone;
+
+pub use cache::NodeRef;
+pub use config::{Fraction, InvalidFlag, NodeLifecycleConfig, NodeLifecycleFlags};
+pub use desired_taints::{ConditionExpiry, NodeSituation, TaintPlan, expired, plan};
+pub use fact::{
+    ConditionKind, ConditionStatus, LeaseFact, NodeCondition, NodeConditions, NodeHealthFact, PlatformLabels,
+    PodReadinessFact,
+};
+pub use forecast::{SilenceForecast, ZoneMember, foresee};
+pub use managed_taints::{ManagedTaint, ManagedTaints};
+pub use notice::NodeLifecycleNotice;
+pub use observation_gaps::{ObservationDoubt, WatchedKind};
+pub use stats::{DelayReason, NodeHealthExplanation, NodeLifecycleStats, ZoneReport};
+pub use token_bucket::TaintRate;
+pub use zone::{ZoneKey, ZoneLabels, ZoneState};
+
+use cache::{NodeHealthEntry, WritePriority};
+use observation_gaps::Observation;
+use pod_readiness::ReadinessPatchQueue;
+use zone::Zone;
+
+/// Everything the engine can be told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum NodeLifecycleInput {
+    /// A list begins; nothing was renewed of its kind since `silent_since` (`None`: ever). If the watch goes on beside it,
+    /// what that tells is not `listed`.
+    ListStarted {
+        /// Of what.
+        stream: WatchedKind,
+        /// The last moment at which the kind was known completely.
+        silent_since: Option<Mono>,
+    },
+    /// The list is complete: what was not in it, and was not told of meanwhile, is gone.
+    ListCompleted {
+        /// Of what.
+        stream: WatchedKind,
+    },
+    /// The list will not be completed, and sweeps nothing: the watch goes on where it stood, and its word counts again
+    /// (L4). What could not be renewed meanwhile is a gap if it took long.
+    ListAborted {
+        /// Of what.
+        stream: WatchedKind,
+    },
+    /// Nothing reliable is renewed of this kind since a moment: the stream broke, stalls, or is throttled.
+    StreamLost {
+        /// Of what.
+        stream: WatchedKind,
+        /// The last sign of life.
+        since: Mono,
+    },
+    /// It is renewed of again, from where it broke off; a list that ends says the same.
+    StreamRecovered {
+        /// Of what.
+        stream: WatchedKind,
+    },
+    /// This process stood still since a moment, and knows it.
+    ProcessPaused {
+        /// When it stopped.
+        since: Mono,
+    },
+    /// The API server has done what we asked: our own lease was renewed, say (S7).
+    OwnRequestSucceeded {
+        /// When the request was sent.
+        sent: Mono,
+    },
+    /// We have just gained the right to act: whoever had it before may have used up the rate (S6).
+    BecameLeader,
+    /// A node is like this; `listed`: it was found, not seen changing.
+    Node {
+        /// The node.
+        fact: NodeHealthFact,
+        /// Part of a list.
+        listed: bool,
+    },
+    /// A node is gone; `uid` if known.
+    NodeGone {
+        /// Its name.
+        name: NodeName,
+        /// Which incarnation.
+        uid: Option<Uid>,
+    },
+    /// A node exists but can't be decoded: its taints stay as they are (D11).
+    NodeUnreadable {
+        /// Its name.
+        name: NodeName,
+    },
+    /// A lease is like this.
+    Lease {
+        /// The lease.
+        fact: LeaseFact,
+        /// Part of a list.
+        listed: bool,
+    },
+    /// A lease is gone.
+    LeaseGone {
+        /// The node it was for.
+        node: NodeName,
+    },
+    /// A lease exists but can't be decoded: its node is not called silent (D11).
+    LeaseUnreadable {
+        /// The node it is for.
+        node: NodeName,
+    },
+    /// A bound pod is like this.
+    Pod {
+        /// The pod.
+        fact: PodReadinessFact,
+    },
+    /// A pod is gone.
+    PodGone {
+        /// Which one.
+        pod: PodRef,
+    },
+    /// The answer to [`NodeLifecycleEffect::Confirm`].
+    Confirmed {
+        /// The node asked about.
+        node: NodeName,
+        /// When the reads were sent; the earlier of both.
+        sent: Mono,
+        /// What they said.
+        result: Result<LiveNodeAndLease, ApiFailure>,
+    },
+    /// The answer to [`NodeLifecycleEffect::Taint`], [`NodeLifecycleEffect::Declare`] and [`NodeLifecycleEffect::Label`]: the node's new version.
+    Written {
+        /// The node.
+        node: NodeName,
+        /// How it went.
+        result: Result<Option<ResourceVersion>, ApiFailure>,
+    },
+    /// The answer to [`NodeLifecycleEffect::MarkPod`].
+    PodMarked {
+        /// The pod.
+        pod: PodRef,
+        /// How it went; `Ok(false)`: there was nothing to change.
+        result: Result<bool, ApiFailure>,
+    },
+}
+
+/// What live reads of a node and of its lease said.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LiveNodeAndLease {
+    /// The node.
+    pub node: LiveRead<NodeHealthFact>,
+    /// Its lease.
+    pub lease: LiveRead<LeaseFact>,
+}
+
+/// Why taints are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TaintCause {
+    /// Conditions or `spec.unschedulable` call for it (NL-5).
+    Conditions,
+    /// The node is ready (NL-15).
+    Recovered,
+    /// One NoExecute taint takes the other's place (NL-16).
+    Swap,
+    /// Everything is down (NL-27).
+    EverythingDown,
+    /// The node says itself that it is not ready (NL-16).
+    NotReady,
+    /// The node has been silent for longer than its grace period (NL-16).
+    Silent {
+        /// Since when it may be called so.
+        since: Mono,
+    },
+}
+
+/// Everything the engine can ask for. A write demands the UID and, where given, the version it was decided by; what
+/// does not hold any more is a [`ApiFailure::Conflict`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum NodeLifecycleEffect {
+    /// Read this node and its lease, past all caches (S7, P16).
+    ReadNode {
+        /// The node.
+        node: NodeName,
+    },
+    /// Put these taints on and take those off, in one write (NL-45), leaving all others as they are (S8).
+    PatchTaints {
+        /// The node.
+        node: NodeRef,
+        /// The version it was decided by.
+        version: Option<ResourceVersion>,
+        /// Put on, with this moment as `timeAdded` (NL-20) and no value.
+        add: ManagedTaints,
+        /// Taken off, whatever the value.
+        remove: ManagedTaints,
+        /// The moment of the decision.
+        at: Wall,
+        /// The reason.
+        why: TaintCause,
+    },
+    /// Set these conditions to Unknown, in `status` (NL-12); `lastTransitionTime` is `at`.
+    SetConditionsUnknown {
+        /// The node.
+        node: NodeRef,
+        /// The version it was decided by.
+        version: Option<ResourceVersion>,
+        /// Which, and how.
+        conditions: Vec<(ConditionKind, ConditionExpiry)>,
+        /// The moment of the decision.
+        at: Wall,
+    },
+    /// Write these values into the labels of old (NL-8).
+    PatchLabels {
+        /// The node.
+        node: NodeRef,
+        /// The version it was decided by.
+        version: Option<ResourceVersion>,
+        /// `beta.kubernetes.io/os`.
+        os: Option<Box<str>>,
+        /// `beta.kubernetes.io/arch`.
+        arch: Option<Box<str>>,
+    },
+    /// Set the condition `Ready` of this pod to False if it has one, keeping reason and message (NL-17), demanding its UID.
+    SetPodNotReady {
+        /// The pod.
+        pod: PodRef,
+        /// Its name.
+        name: PodName,
+    },
+}
+
+/// The node health engine. Equal when the facts, and what is under way, are equal.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct NodeLifecycleEngine {
+    config: NodeLifecycleConfig,
+    observation: Observation,
+    /// Boxed: a tree keeps room for nearly as many again as it holds.
+    entries: BTreeMap<NodeName, Box<NodeHealthEntry>>,
+    zones: BTreeMap<ZoneKey, Zone>,
+    modes: disruption_modes::DisruptionModes,
+    /// When each node may be called silent.
+    wakeups: BTreeSet<(Mono, NodeName)>,
+    todo: BTreeSet<(WritePriority, NodeName)>,
+    /// Silent nodes whose conditions do not say so yet, by since when.
+    declare: BTreeSet<(Mono, NodeName)>,
+    /// Nodes that wait for another try.
+    later: BTreeSet<(Mono, NodeName)>,
+    /// Zones in which a node waits for a NoExecute taint.
+    waiting: BTreeSet<ZoneKey>,
+    marks: ReadinessPatchQueue,
+    /// When the engine next wants to be called at the latest.
+    period_at: Option<Mono>,
+    notices: Vec<NodeLifecycleNotice>,
+}
+
+impl NodeLifecycleEngine {
+    /// An engine that knows nothing yet.
+    pub fn new(config: NodeLifecycleConfig) -> Self {
+        Self { config, ..Self::default() }
+    }
+
+    /// Takes one input in.
+    pub fn handle(&mut self, input: NodeLifecycleInput, now: Now) {
+        self.enter(now.mono);
+        match input {
+            NodeLifecycleInput::ListStarted { stream, silent_since } => self.list_begin(stream, silent_since),
+            NodeLifecycleInput::ListCompleted { stream } => self.list_end(stream, now.mono),
+            NodeLifecycleInput::ListAborted { stream } => self.list_aborted(stream, now.mono),
+            NodeLifecycleInput::StreamLost { stream, since } => self.observation.lose(stream, since),
+            NodeLifecycleInput::StreamRecovered { stream } => self.found(stream, now.mono),
+            NodeLifecycleInput::ProcessPaused { since } => self.paused(since, now.mono),
+            NodeLifecycleInput::OwnRequestSucceeded { sent } => self.witness(sent, now.mono),
+            NodeLifecycleInput::BecameLeader => self.leading(now.mono),
+            NodeLifecycleInput::Node { fact, listed } => {
+                self.told(WatchedKind::Nodes, listed, now.mono);
+                self.node(fact, listed, now);
+            }
+            NodeLifecycleInput::NodeGone { name, uid } => self.node_gone(&name, uid.as_ref(), now.mono),
+            NodeLifecycleInput::NodeUnreadable { name } => self.node_unreadable(&name, now.mono),
+            NodeLifecycleInput::Lease { fact, listed } => {
+                self.told(WatchedKind::Leases, listed, now.mono);
+                self.lease(&fact, listed, now.mono);
+            }
+            NodeLifecycleInput::LeaseGone { node } => self.lease_gone(&node, now.mono),
+            NodeLifecycleInput::LeaseUnreadable { node } => self.lease_unreadable(&node, now.mono),
+            NodeLifecycleInput::Pod { fact } => self.pod(fact),
+            NodeLifecycleInput::PodGone { pod } => self.pod_gone(&pod),
+            NodeLifecycleInput::Confirmed { node, sent, result } => self.confirmed(&node, sent, result, now),
+            NodeLifecycleInput::Written { node, result } => self.written(&node, result, now.mono),
+            NodeLifecycleInput::PodMarked { pod, result } => self.pod_marked(&pod, result, now.mono),
+        }
+    }
+
+    /// Lets time pass: nodes fall silent, waits end, modes change.
+    pub fn tick(&mut self, now: Mono) {
+        self.enter(now);
+        self.period_at = Some(now.plus(self.config.monitor_period));
+        self.wake(now);
+        self.survey(now);
+    }
+
+    /// When [`NodeLifecycleEngine::tick`] or [`NodeLifecycleEngine::next`] will have something to do that they have not now.
+    pub fn wake_at(&self) -> Option<Mono> {
+        let fixed = [self.period_at, self.survey_at(), self.hush_at(), self.marks.wake_at(), self.token_at()];
+        let queued = [&self.wakeups, &self.later].map(|queue| queue.first().map(|(at, _)| *at));
+        fixed.into_iter().chain(queued).flatten().min().filter(|at| *at != Mono::NEVER)
+    }
+
+    /// What there is to tell since the last call.
+    pub fn notices(&mut self) -> Vec<NodeLifecycleNotice> {
+        core::mem::take(&mut self.notices)
+    }
+
+    /// Whether nodes and leases were listed completely once: before that nothing is done.
+    pub const fn is_synced(&self) -> bool {
+        self.observation.is_synced()
+    }
+}
+
+#[cfg(test)]
+mod tests;

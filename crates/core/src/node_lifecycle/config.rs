@@ -1,0 +1,282 @@
+//! # Flags: what node health is told at start, checked
+//! Room:     upstream's flags with their defaults (NL-2), and two switches of our own; their validation.
+//! Comes in: numbers as a person wrote them.
+//! Goes out: a [`NodeLifecycleConfig`], or a [`InvalidFlag`] that names flag, value, reason and way out.
+//! Keeps:    no fraction that is not exact in the state.
+//! Not here: parsing command lines.
+
+use super::token_bucket::TaintRate;
+use crate::time::Span;
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt;
+
+/// The flags as they were given. Times are in microseconds and may be nonsense.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NodeLifecycleFlags {
+    /// `--node-monitor-period`.
+    pub monitor_period_micros: i64,
+    /// `--node-monitor-grace-period`.
+    pub monitor_grace_micros: i64,
+    /// `--node-startup-grace-period`.
+    pub startup_grace_micros: i64,
+    /// `--node-eviction-rate`, a second and zone.
+    pub eviction_rate: f64,
+    /// `--secondary-node-eviction-rate`.
+    pub secondary_eviction_rate: f64,
+    /// `--unhealthy-zone-threshold`.
+    pub unhealthy_zone_threshold: f64,
+    /// `--large-cluster-size-threshold`; a zone with more nodes is large.
+    pub large_cluster_size_threshold: i64,
+    /// Countdowns are held while everything is down (NL-48).
+    pub hold_countdowns: bool,
+    /// Both taints of a node that is ready again go in one write (NL-49).
+    pub lift_together: bool,
+}
+
+const SECOND: i64 = 1_000_000;
+
+impl Default for NodeLifecycleFlags {
+    /// Upstream's (NL-2).
+    fn default() -> Self {
+        Self {
+            monitor_period_micros: 5 * SECOND,
+            monitor_grace_micros: 50 * SECOND,
+            startup_grace_micros: 60 * SECOND,
+            eviction_rate: 0.1,
+            secondary_eviction_rate: 0.01,
+            unhealthy_zone_threshold: 0.55,
+            large_cluster_size_threshold: 50,
+            hold_countdowns: true,
+            lift_together: true,
+        }
+    }
+}
+
+/// A share of a whole, in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fraction(u32);
+
+impl Fraction {
+    /// So many millionths.
+    pub const fn from_millionths(millionths: u32) -> Self {
+        Self(millionths)
+    }
+
+    /// Whether `part` of `all` is at least this share.
+    pub const fn is_reached(self, part: u64, all: u64) -> bool {
+        part.saturating_mul(1_000_000) >= all.saturating_mul(self.0 as u64)
+    }
+}
+
+/// What the engine goes by. Only made from valid flags.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NodeLifecycleConfig {
+    /// The engine wants to be called at least so often, and knows by it when the process stood still.
+    pub(super) monitor_period: Span,
+    /// No heartbeat for longer than this: silent.
+    pub(super) monitor_grace: Span,
+    /// The same for a node that never had a `Ready` condition.
+    pub(super) startup_grace: Span,
+    pub(super) rate: TaintRate,
+    pub(super) secondary_rate: TaintRate,
+    pub(super) threshold: Fraction,
+    pub(super) large_zone: u32,
+    pub(super) hold_countdowns: bool,
+    pub(super) lift_together: bool,
+}
+
+impl Default for NodeLifecycleConfig {
+    fn default() -> Self {
+        Self::new(&NodeLifecycleFlags::default()).expect("upstream's defaults are valid")
+    }
+}
+
+impl NodeLifecycleConfig {
+    /// Checks the flags (NL-2: the original takes anything).
+    pub fn new(flags: &NodeLifecycleFlags) -> Result<Self, InvalidFlag> {
+        let monitor_period = positive("--node-monitor-period", flags.monitor_period_micros)?;
+        let monitor_grace = positive("--node-monitor-grace-period", flags.monitor_grace_micros)?;
+        let startup_grace = positive("--node-startup-grace-period", flags.startup_grace_micros)?;
+        if monitor_period < PERIOD_MIN {
+            return Err(InvalidFlag {
+                flag: "--node-monitor-period",
+                value: seconds(flags.monitor_period_micros),
+                reason: "is shorter than 0.1s: there would be no time for anything else",
+                way_out: "give at least 0.1s".into(),
+            });
+        }
+        if monitor_grace < monitor_period {
+            return Err(InvalidFlag {
+                flag: "--node-monitor-grace-period",
+                value: seconds(flags.monitor_grace_micros),
+                reason: "is shorter than --node-monitor-period: every node would look silent",
+                way_out: format!("give at least {}", seconds(flags.monitor_period_micros)),
+            });
+        }
+        let rate = rate("--node-eviction-rate", flags.eviction_rate)?;
+        let secondary_rate = self::rate(SECONDARY, flags.secondary_eviction_rate)?;
+        if secondary_rate > rate {
+            return Err(InvalidFlag {
+                flag: SECONDARY,
+                value: flags.secondary_eviction_rate.to_string(),
+                reason: "is above --node-eviction-rate: unhealthy zones would be tainted faster than healthy ones",
+                way_out: format!("give at most {}", flags.eviction_rate),
+            });
+        }
+        Ok(Self {
+            monitor_period,
+            monitor_grace,
+            startup_grace,
+            rate,
+            secondary_rate,
+            threshold: threshold(flags.unhealthy_zone_threshold)?,
+            large_zone: large(flags.large_cluster_size_threshold)?,
+            hold_countdowns: flags.hold_countdowns,
+            lift_together: flags.lift_together,
+        })
+    }
+
+    /// Whether countdowns are ever to be held (NL-48).
+    pub const fn may_hold_countdowns(&self) -> bool {
+        self.hold_countdowns
+    }
+
+    /// How long may pass between two signs of life of a stream, of the API server or of this process itself, before
+    /// it counts as a gap (S7): what a node says every ten seconds is then not yet missed twice.
+    pub const fn gap_max(&self) -> Span {
+        Span::from_micros(self.monitor_grace.as_micros() / 4)
+    }
+
+    /// Who has no more than this left of its grace period is overdue: renewals were missed. Nodes that fail together were
+    /// last renewed of up to the ten seconds apart that lie between two renewals, and count together by this.
+    pub(super) const fn overdue_max(&self) -> Span {
+        self.gap_max()
+    }
+
+    /// When no node at all was renewed of for longer than this, no node is tainted for its silence: it is not the nodes.
+    pub(super) const fn hush_max(&self) -> Span {
+        Span::from_micros(self.monitor_grace.as_micros() / 2)
+    }
+
+    /// When no node at all was renewed of for longer than this, countdowns are held (NL-48). A cluster of few nodes that are
+    /// well is silent from one renewal to the next; and no node is silent, let alone tainted, before this is over.
+    pub(super) fn hold_after(&self) -> Span {
+        self.hush_max().max(RENEWAL_LATE)
+    }
+
+    /// The grace period is hardly longer than what lies between two renewals: one that is a little late, and a node that is
+    /// well is called silent.
+    pub fn is_grace_short(&self) -> bool {
+        self.monitor_grace < RENEWAL_LATE
+    }
+
+    /// The longest pause between two calls that is none.
+    pub(super) const fn pause_max(&self) -> Span {
+        self.monitor_period.saturating_add(self.gap_max())
+    }
+
+    /// `--node-monitor-period`.
+    pub const fn monitor_period(&self) -> Span {
+        self.monitor_period
+    }
+
+    /// `--node-monitor-grace-period`.
+    pub const fn monitor_grace(&self) -> Span {
+        self.monitor_grace
+    }
+}
+
+/// A flag that cannot be what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidFlag {
+    /// The flag.
+    pub flag: &'static str,
+    /// What it was given.
+    pub value: String,
+    /// What is wrong with that.
+    pub reason: &'static str,
+    /// What to do.
+    pub way_out: String,
+}
+
+impl fmt::Display for InvalidFlag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={} {}; {}", self.flag, self.value, self.reason, self.way_out)
+    }
+}
+
+impl core::error::Error for InvalidFlag {}
+
+/// Kubelets renew their leases every 10 s, give or take 4 %, and the request takes its time.
+const RENEWAL_LATE: Span = Span::from_micros(12_500_000);
+
+const SECONDARY: &str = "--secondary-node-eviction-rate";
+const THRESHOLD: &str = "--unhealthy-zone-threshold";
+
+/// The engine wants to be called once in each period.
+const PERIOD_MIN: Span = Span::from_millis(100);
+
+/// A year: longer is a slip, and keeps sums far from the end of time.
+const PERIOD_MAX_MICROS: i64 = 366 * 86_400 * SECOND;
+
+/// Nobody taints faster on purpose.
+const RATE_MAX: f64 = 10_000.0;
+
+fn seconds(micros: i64) -> String {
+    format!("{}s", micros as f64 / SECOND as f64)
+}
+
+fn positive(flag: &'static str, micros: i64) -> Result<Span, InvalidFlag> {
+    let error =
+        |reason, way_out: &str| InvalidFlag { flag, value: seconds(micros), reason, way_out: way_out.into() };
+    match micros {
+        ..=0 => Err(error("is not a positive time", "give a time such as 5s")),
+        micros if micros > PERIOD_MAX_MICROS => {
+            Err(error("is longer than a year", "give a time such as 50s"))
+        }
+        micros => Ok(Span::from_micros(micros)),
+    }
+}
+
+fn rate(flag: &'static str, value: f64) -> Result<TaintRate, InvalidFlag> {
+    let error = |reason, way_out: &str| InvalidFlag {
+        flag,
+        value: value.to_string(),
+        reason,
+        way_out: way_out.into(),
+    };
+    if !(0.0..=RATE_MAX).contains(&value) {
+        return Err(error("is no rate between 0 and 10000 nodes a second", "give a rate such as 0.1"));
+    }
+    let millionths = (value * 1e6 + 0.5) as u64;
+    if millionths == 0 && value > 0.0 {
+        return Err(error(
+            "is below one node in eleven days",
+            "give 0 for none at all, or at least 0.000001",
+        ));
+    }
+    Ok(TaintRate::from_millionths(millionths))
+}
+
+fn threshold(value: f64) -> Result<Fraction, InvalidFlag> {
+    let millionths = (value * 1e6 + 0.5) as u32;
+    if value > 0.0 && value <= 1.0 && millionths > 0 {
+        return Ok(Fraction(millionths));
+    }
+    Err(InvalidFlag {
+        flag: THRESHOLD,
+        value: value.to_string(),
+        reason: "is no share above 0 and up to 1",
+        way_out: "give a share such as 0.55".into(),
+    })
+}
+
+fn large(value: i64) -> Result<u32, InvalidFlag> {
+    u32::try_from(value).map_err(|_| InvalidFlag {
+        flag: "--large-cluster-size-threshold",
+        value: value.to_string(),
+        reason: "is no number of nodes",
+        way_out: "give a number such as 50".into(),
+    })
+}

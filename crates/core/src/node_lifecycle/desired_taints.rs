@@ -1,0 +1,134 @@
+//! # Desire: which taints a node should have
+//! Room:     the tables: taints from conditions (NL-5), what expired conditions become (NL-12), the reaction to `Ready`
+//!           (NL-15, NL-16).
+//! Comes in: what is known of one node, and whether it is silent or everything is down.
+//! Goes out: a [`TaintPlan`].
+//! Keeps:    the difference, never the whole: what is there already is not written again; what is not understood moves
+//!           nothing (D11).
+//! Not here: when it is done (`dispatch.rs`).
+
+use super::fact::{ConditionKind, ConditionStatus, NodeConditions};
+use super::managed_taints::{ManagedTaint, ManagedTaints};
+use alloc::vec::Vec;
+
+/// What decides about one node's taints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NodeSituation {
+    /// What its conditions say.
+    pub conditions: NodeConditions,
+    /// `spec.unschedulable`.
+    pub unschedulable: bool,
+    /// The own taints it has.
+    pub own: ManagedTaints,
+    /// It has been silent for longer than its grace period, by an observation of our own.
+    pub silent: bool,
+    /// All zones are down by their nodes' conditions (NL-27).
+    pub all_down: bool,
+}
+
+/// What is to be done about one node's taints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TaintPlan {
+    /// Put on at once.
+    pub add: ManagedTaints,
+    /// Taken off at once.
+    pub remove: ManagedTaints,
+    /// Put on when it is the node's turn in its zone (NL-16).
+    pub queue: Option<ManagedTaint>,
+    /// It is silent, and its conditions do not say so yet (NL-12).
+    pub declare: bool,
+}
+
+/// The whole decision about one node.
+pub fn plan(situation: &NodeSituation) -> TaintPlan {
+    let wanted = keeping_off(situation);
+    let has = situation.own.no_schedule();
+    let (away, queue) = sending_away(situation);
+    let has_away = situation.own.no_execute();
+    let understood = situation.conditions.ready() != Some(ConditionStatus::Other);
+    TaintPlan {
+        add: wanted.without(has).and(away.without(has_away)),
+        remove: has.without(wanted).and(has_away.without(away)),
+        queue,
+        declare: situation.silent
+            && understood
+            && situation.conditions.ready() != Some(ConditionStatus::Unknown),
+    }
+}
+
+/// The NoSchedule taints that conditions and `spec.unschedulable` call for (NL-5, NL-9); where a condition is not
+/// understood, those that are there (D11). A node that has not said a word about `Ready` yet keeps the taint that every
+/// node is created with (AD-6, D12): the original takes it off at once, and pods go to a node that is not there.
+fn keeping_off(situation: &NodeSituation) -> ManagedTaints {
+    use ConditionKind::{DiskPressure, MemoryPressure, NetworkUnavailable, PidPressure};
+    let conditions = &situation.conditions;
+    let kept = |taint| situation.own.has(taint).then_some(taint);
+    let pressure = |kind, taint| match conditions.get(kind) {
+        Some(ConditionStatus::True) => Some(taint),
+        Some(ConditionStatus::Other) => kept(taint),
+        Some(ConditionStatus::False | ConditionStatus::Unknown) | None => None,
+    };
+    let ready = match conditions.ready() {
+        Some(ConditionStatus::False) => [Some(ManagedTaint::NotReady), None],
+        Some(ConditionStatus::Unknown) => [None, Some(ManagedTaint::Unreachable)],
+        Some(ConditionStatus::Other) | None => {
+            [kept(ManagedTaint::NotReady), kept(ManagedTaint::Unreachable)]
+        }
+        Some(ConditionStatus::True) => [None, None],
+    };
+    let others = [
+        pressure(MemoryPressure, ManagedTaint::MemoryPressure),
+        pressure(DiskPressure, ManagedTaint::DiskPressure),
+        pressure(PidPressure, ManagedTaint::PidPressure),
+        pressure(NetworkUnavailable, ManagedTaint::NetworkUnavailable),
+        situation.unschedulable.then_some(ManagedTaint::Unschedulable),
+    ];
+    ready.into_iter().chain(others).flatten().collect()
+}
+
+/// The NoExecute taints a node has from now on, and the one it waits for (NL-15, NL-16). They exclude each other, and
+/// one takes the place of the other in the same write (NL-21, NL-45). Without a word of its own about `Ready` a node
+/// keeps what it has (NL-40, D12), and unreachable is put on only by a silence of our own observation.
+fn sending_away(situation: &NodeSituation) -> (ManagedTaints, Option<ManagedTaint>) {
+    let has = situation.own.no_execute();
+    let (taint, evident) = match situation.conditions.ready() {
+        Some(ConditionStatus::Other) => return (has, None),
+        Some(ConditionStatus::True) => return (ManagedTaints::NONE, None),
+        _ if situation.all_down => return (ManagedTaints::NONE, None),
+        None => return (has, None),
+        Some(ConditionStatus::False) => (ManagedTaint::NotReadyNoExecute, true),
+        Some(ConditionStatus::Unknown) => (ManagedTaint::UnreachableNoExecute, situation.silent),
+    };
+    match has.is_empty() {
+        false => (ManagedTaints::NONE.with(taint), None),
+        true => (ManagedTaints::NONE, evident.then_some(taint)),
+    }
+}
+
+/// What becomes of one condition of a node that has fallen silent (NL-12).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ConditionExpiry {
+    /// It says Unknown from now on, with reason `NodeStatusUnknown`; the heartbeat stays.
+    Stopped,
+    /// There is none: one that says Unknown is made, with reason `NodeStatusNeverUpdated`; the heartbeat is the node's
+    /// creation.
+    NeverPosted,
+}
+
+/// The conditions that expire with the heartbeat. NetworkUnavailable is not the kubelet's (NL-12).
+const EXPIRING: [ConditionKind; 4] = [
+    ConditionKind::Ready,
+    ConditionKind::MemoryPressure,
+    ConditionKind::DiskPressure,
+    ConditionKind::PidPressure,
+];
+
+/// What is to be written into the conditions of a silent node; those that say Unknown already are left alone (NL-12).
+pub fn expired(conditions: &NodeConditions) -> Vec<(ConditionKind, ConditionExpiry)> {
+    let expiry = |kind| match conditions.get(kind) {
+        Some(ConditionStatus::Unknown) => None,
+        Some(_) => Some((kind, ConditionExpiry::Stopped)),
+        None => Some((kind, ConditionExpiry::NeverPosted)),
+    };
+    EXPIRING.into_iter().filter_map(expiry).collect()
+}

@@ -1,0 +1,41 @@
+//! # Words: what events and conditions say
+//! Room:     upstream's reasons and messages (NL-12, NL-17, NL-19), to the letter: people and tools look for them.
+//! Comes in: names.
+//! Goes out: text.
+//! Not here: when they are said.
+
+use crate::identity::NodeName;
+use alloc::format;
+use alloc::string::String;
+
+/// Who says it (NL-1).
+pub const COMPONENT: &str = "node-controller";
+
+/// Reason of the event about a node seen for the first time.
+pub const REGISTERED: &str = "RegisteredNode";
+/// Reason of the event about a node that is gone.
+pub const REMOVING: &str = "RemovingNode";
+/// Reason of the event about a node, or a pod, that is not ready any more.
+pub const NOT_READY: &str = "NodeNotReady";
+/// Message of the event about a pod.
+pub const POD_NOT_READY: &str = "Node is not ready";
+
+/// Message of the event about a node seen for the first time.
+pub fn registered(node: &NodeName) -> String {
+    format!("Node {node} event: Registered Node {node} in Controller")
+}
+
+/// Message of the event about a node that is gone.
+pub fn removing(node: &NodeName) -> String {
+    format!("Node {node} event: Removing Node {node} from Controller")
+}
+
+/// Message of the event about a node that is not ready any more.
+pub fn not_ready(node: &NodeName) -> String {
+    format!("Node {node} status is now: {NOT_READY}")
+}
+
+/// Reason and message of a condition that a silent node never had.
+pub const NEVER_POSTED: (&str, &str) = ("NodeStatusNeverUpdated", "Kubelet never posted node status.");
+/// Reason and message of a condition that a silent node had.
+pub const STOPPED: (&str, &str) = ("NodeStatusUnknown", "Kubelet stopped posting node status.");

@@ -1,0 +1,195 @@
+//! # Facts of node health: what the API server said about a node, its lease, and its pods
+//! Room:     the few fields that decisions about node taints need, already parsed.
+//! Comes in: from decoders, the sandbox, files or tests.
+//! Goes out: [`NodeHealthFact`], [`LeaseFact`], [`PodReadinessFact`].
+//! Keeps:    a heartbeat and a renewal are compared, never believed as times (NL-10).
+//! Not here: decoding; remembering (`cache.rs`).
+
+use super::zone::ZoneKey;
+use crate::identity::{NodeName, PodName, ResourceVersion, Uid};
+use crate::taint::Taint;
+use crate::time::Wall;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+/// The status of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ConditionStatus {
+    /// `True`.
+    True,
+    /// `False`.
+    False,
+    /// `Unknown`.
+    Unknown,
+    /// Not one of the three, or told in two ways at once: nothing is put on or taken off because of it (D11).
+    Other,
+}
+
+impl ConditionStatus {
+    /// Reads a status; case counts.
+    pub fn new(text: &str) -> Self {
+        match text {
+            "True" => Self::True,
+            "False" => Self::False,
+            "Unknown" => Self::Unknown,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The conditions that matter here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ConditionKind {
+    /// `Ready`.
+    Ready,
+    /// `MemoryPressure`.
+    MemoryPressure,
+    /// `DiskPressure`.
+    DiskPressure,
+    /// `PIDPressure`.
+    PidPressure,
+    /// `NetworkUnavailable`.
+    NetworkUnavailable,
+}
+
+impl ConditionKind {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Ready, Self::MemoryPressure, Self::DiskPressure, Self::PidPressure, Self::NetworkUnavailable];
+
+    /// The condition's type as the API writes it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ready => "Ready",
+            Self::MemoryPressure => "MemoryPressure",
+            Self::DiskPressure => "DiskPressure",
+            Self::PidPressure => "PIDPressure",
+            Self::NetworkUnavailable => "NetworkUnavailable",
+        }
+    }
+
+    /// Reads a condition's type; `None` for those that do not matter here.
+    pub fn new(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+/// One condition as it stands in `status.conditions`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NodeCondition {
+    /// Its type.
+    pub kind: ConditionKind,
+    /// Its status.
+    pub status: ConditionStatus,
+    /// `lastHeartbeatTime`.
+    pub heartbeat: Option<Wall>,
+}
+
+/// The status of each condition; one that is told twice and differently is [`ConditionStatus::Other`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct NodeConditions([Option<ConditionStatus>; 5]);
+
+impl NodeConditions {
+    /// What a list of conditions says.
+    pub fn of(told: &[NodeCondition]) -> Self {
+        let mut all = Self::default();
+        for condition in told {
+            let status = match all.get(condition.kind) {
+                Some(before) if before != condition.status => ConditionStatus::Other,
+                _ => condition.status,
+            };
+            all.set(condition.kind, status);
+        }
+        all
+    }
+
+    /// The status of one; `None`: there is no such condition.
+    pub const fn get(&self, kind: ConditionKind) -> Option<ConditionStatus> {
+        self.0[kind as usize]
+    }
+
+    /// The status of `Ready`.
+    pub const fn ready(&self) -> Option<ConditionStatus> {
+        self.get(ConditionKind::Ready)
+    }
+
+    pub(super) const fn set(&mut self, kind: ConditionKind, status: ConditionStatus) {
+        self.0[kind as usize] = Some(status);
+    }
+
+    /// Whether one of them is not understood.
+    pub fn is_obscure(&self) -> bool {
+        self.0.contains(&Some(ConditionStatus::Other))
+    }
+}
+
+/// The labels of operating system and architecture, of today and of old (NL-8).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PlatformLabels {
+    /// `kubernetes.io/os`.
+    pub os: Option<Box<str>>,
+    /// `beta.kubernetes.io/os`.
+    pub beta_os: Option<Box<str>>,
+    /// `kubernetes.io/arch`.
+    pub arch: Option<Box<str>>,
+    /// `beta.kubernetes.io/arch`.
+    pub beta_arch: Option<Box<str>>,
+}
+
+/// A node, as far as its health goes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NodeHealthFact {
+    /// `metadata.name`.
+    pub name: NodeName,
+    /// `metadata.uid`.
+    pub uid: Uid,
+    /// `metadata.resourceVersion`; `None` if it is no integer.
+    pub version: Option<ResourceVersion>,
+    /// `metadata.creationTimestamp`.
+    pub created: Option<Wall>,
+    /// Where it stands, from its labels ([`ZoneKey::of`]).
+    pub zone: ZoneKey,
+    /// The label `node.kubernetes.io/exclude-disruption` is there, with any value (NL-25).
+    pub excluded: bool,
+    /// `spec.unschedulable`.
+    pub unschedulable: bool,
+    /// `spec.taints`.
+    pub taints: Vec<Taint>,
+    /// `status.conditions`, those that matter, in the node's order.
+    pub conditions: Vec<NodeCondition>,
+    /// Labels to keep in step.
+    pub platform: PlatformLabels,
+}
+
+impl NodeHealthFact {
+    /// The heartbeat of the first `Ready`, to be compared. The moment of creation is what whoever declares a node
+    /// silent that never posted anything writes there (NL-12): nobody's heartbeat.
+    pub(super) fn heartbeat(&self) -> Option<Wall> {
+        let ready = self.conditions.iter().find(|condition| condition.kind == ConditionKind::Ready);
+        ready.and_then(|ready| ready.heartbeat).filter(|at| self.created != Some(*at))
+    }
+}
+
+/// A node's lease in `kube-node-lease`. Who holds it does not matter.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LeaseFact {
+    /// `metadata.name`, which is the node's.
+    pub node: NodeName,
+    /// `metadata.resourceVersion`; `None` if it is no integer.
+    pub version: Option<ResourceVersion>,
+    /// `spec.renewTime`.
+    pub renewed: Option<Wall>,
+}
+
+/// A pod that is bound to a node, as far as the node's health concerns it (NL-17).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PodReadinessFact {
+    /// `metadata.uid`: the identity (D4).
+    pub uid: Uid,
+    /// Namespace and name.
+    pub name: PodName,
+    /// `spec.nodeName`; never empty.
+    pub node: NodeName,
+    /// The status of its condition `Ready`; `None`: it has none.
+    pub ready: Option<ConditionStatus>,
+}

@@ -1,0 +1,254 @@
+//! # Ingest: what becomes of a fact
+//! Room:     nodes and leases coming, changing, going; lists; gaps in our own observation.
+//! Comes in: facts about one node or lease, or about ourselves, and the time.
+//! Goes out: the roster as the facts now demand, and each touched node weighed again.
+//! Keeps:    a sign of life is a change that we see, dated by our own clock (NL-10); times in facts are only compared.
+//! Not here: pods (`pod_readiness.rs`); answers (`responses.rs`).
+
+use super::cache::{InFlightWrite, LeaseState, NodeHealthEntry, NodeHealthState, NodeRef};
+use super::dry_run::DryRunState;
+use super::fact::{ConditionStatus, LeaseFact, NodeHealthFact};
+use super::observation_gaps::WatchedKind;
+use super::{NodeLifecycleEngine, NodeLifecycleNotice};
+use crate::identity::{NodeName, Uid};
+use crate::taint_start;
+use crate::time::{Mono, Now};
+use alloc::vec::Vec;
+
+impl NodeLifecycleEngine {
+    pub(super) fn list_begin(&mut self, stream: WatchedKind, silent_since: Option<Mono>) {
+        self.observation.watch(stream).begin(silent_since);
+        for entry in self.entries.values_mut() {
+            match stream {
+                WatchedKind::Nodes => entry.state.iter_mut().for_each(|known| known.seen = false),
+                WatchedKind::Leases => entry.lease.iter_mut().for_each(|lease| lease.seen = false),
+                WatchedKind::Pods => entry.pods.values_mut().for_each(|pod| pod.seen = false),
+            }
+        }
+    }
+
+    pub(super) fn list_end(&mut self, stream: WatchedKind, now: Mono) {
+        if !self.observation.watch(stream).is_listing() {
+            return;
+        }
+        match stream {
+            WatchedKind::Nodes => {
+                let gone = |entry: &NodeHealthEntry| entry.state.as_ref().is_some_and(|known| !known.seen);
+                self.names_of(gone).iter().for_each(|name| self.node_gone(name, None, now));
+            }
+            WatchedKind::Leases => {
+                let gone = |entry: &NodeHealthEntry| entry.lease.is_some_and(|lease| !lease.seen);
+                self.names_of(gone).iter().for_each(|name| self.lease_gone(name, now));
+            }
+            WatchedKind::Pods => self.forget_unseen_pods(),
+        }
+        self.observation.watch(stream).end(now, &self.config.clone());
+        if stream != WatchedKind::Pods {
+            self.reassess_all(now);
+        }
+    }
+
+    pub(super) fn list_aborted(&mut self, stream: WatchedKind, now: Mono) {
+        if self.observation.abort(stream, now, &self.config) && stream != WatchedKind::Pods {
+            self.reassess_all(now);
+        }
+    }
+
+    /// Something was told of this kind, in a list or not.
+    pub(super) fn told(&mut self, stream: WatchedKind, listed: bool, now: Mono) {
+        if !listed {
+            self.observation.watch(stream).told(now);
+        }
+    }
+
+    /// The one shared copy of a name: queues refer to nodes by it.
+    pub(super) fn shared(&self, name: &NodeName) -> NodeName {
+        self.entries.get_key_value(name).map_or(name, |(shared, _)| shared).clone()
+    }
+
+    fn names_of(&self, which: impl Fn(&NodeHealthEntry) -> bool) -> Vec<NodeName> {
+        self.entries.iter().filter(|(_, entry)| which(entry)).map(|(name, _)| name.clone()).collect()
+    }
+
+    pub(super) fn found(&mut self, stream: WatchedKind, now: Mono) {
+        self.observation.find(stream, now, &self.config);
+        self.reassess_all(now);
+    }
+
+    pub(super) fn paused(&mut self, since: Mono, now: Mono) {
+        if self.observation.pause(since, now, &self.config) {
+            self.observed_afresh(now);
+        }
+    }
+
+    pub(super) fn witness(&mut self, sent: Mono, now: Mono) {
+        if self.observation.witness(sent, now, &self.config) {
+            self.observed_afresh(now);
+        }
+    }
+
+    /// Whoever led before may have tainted a node just now (S6, P36); what was decided meanwhile is decided again (P34).
+    pub(super) fn leading(&mut self, now: Mono) {
+        self.zones.values_mut().for_each(|zone| zone.bucket.drain(now));
+        for entry in self.entries.values_mut() {
+            entry.dry_run = DryRunState::default();
+            if let Some(InFlightWrite::Taint { returns, .. }) = &mut entry.in_flight {
+                *returns = false;
+            }
+        }
+        self.reassess_all(now);
+    }
+
+    /// A node by the watch, a list, or a live read.
+    pub(super) fn node(&mut self, mut fact: NodeHealthFact, listed: bool, now: Now) {
+        let name = self.shared(&fact.name);
+        fact.name = name.clone();
+        if let Some((zone, _)) = self.zones.get_key_value(&fact.zone) {
+            // One shared copy of each key.
+            fact.zone = zone.clone();
+        }
+        let entry = self.entries.entry(name.clone()).or_default();
+        // Also of another incarnation: versions are ordered across all objects.
+        let newest = entry.state.as_ref().and_then(|known| known.version);
+        if fact.version.is_some() && fact.version < newest && !listed {
+            return;
+        }
+        if let Some(known) = entry.state.as_ref().filter(|known| known.uid != fact.uid) {
+            let gone = NodeRef { name: name.clone(), uid: known.uid.clone() };
+            self.notices.push(NodeLifecycleNotice::Removed(gone));
+            entry.forget_node();
+            self.remark(&name);
+        }
+        let known = self.entries.get_mut(&name).and_then(|entry| entry.state.take());
+        match known {
+            Some(known) => self.node_changed(known, fact, now),
+            None => self.node_registered(fact, now),
+        }
+        self.reassess(&name, now.mono);
+    }
+
+    /// The first sight of a node, also after a restart (NL-11): it has a whole grace period, and keeps the taints it
+    /// has (NL-40). One that never said anything counts from its creation.
+    fn node_registered(&mut self, fact: NodeHealthFact, now: Now) {
+        let Some(entry) = self.entries.get_mut(&fact.name) else { return };
+        let has_spoken = entry.has_lease() || fact.conditions.iter().any(|it| it.kind.as_str() == "Ready");
+        let created =
+            fact.created.and_then(|created| taint_start::latest(created, now)).map(|at| at.min(now.mono));
+        let probe = if has_spoken { now.mono } else { created.unwrap_or(now.mono) };
+        let node = NodeRef { name: fact.name.clone(), uid: fact.uid.clone() };
+        let known = NodeHealthState::new(fact, probe, now);
+        let obscure = known.conditions.is_obscure();
+        entry.state = Some(known);
+        self.observation.last_renewal = Some(now.mono);
+        if obscure {
+            self.notices.push(NodeLifecycleNotice::NotUnderstood(node.name.clone()));
+        }
+        self.remark(&node.name);
+        self.notices.push(NodeLifecycleNotice::Registered(node));
+    }
+
+    fn node_changed(&mut self, before: NodeHealthState, fact: NodeHealthFact, now: Now) {
+        let name = fact.name.clone();
+        let mut known = NodeHealthState::new(fact, before.probe, now);
+        let is_alive = is_sign_of_life(&before, &known);
+        if is_alive {
+            known.probe = now.mono;
+            self.observation.last_renewal = Some(now.mono);
+        }
+        if known.conditions.ready() == before.conditions.ready() {
+            known.ready_since = before.ready_since;
+        }
+        if known.conditions.is_obscure() && !before.conditions.is_obscure() {
+            self.notices.push(NodeLifecycleNotice::NotUnderstood(name.clone()));
+        }
+        let fell = before.is_ready() && known.is_down();
+        let turned = before.conditions.ready() != known.conditions.ready();
+        if fell {
+            let node = NodeRef { name: name.clone(), uid: known.uid.clone() };
+            self.notices.push(NodeLifecycleNotice::BecameNotReady(node));
+        }
+        if let Some(entry) = self.entries.get_mut(&name) {
+            // What others wrote is there, whatever an observer was told.
+            entry.dry_run.forget(known.own.without(before.own).and(before.own.without(known.own)));
+            entry.state = Some(known);
+        }
+        if turned {
+            self.remark(&name);
+        }
+    }
+
+    /// A node is gone (NL-19), and with it its place in any queue.
+    pub(super) fn node_gone(&mut self, name: &NodeName, uid: Option<&Uid>, now: Mono) {
+        let Some(entry) = self.entries.get_mut(name) else { return };
+        let Some(known) = &entry.state else { return };
+        if uid.is_some_and(|uid| *uid != known.uid) {
+            return;
+        }
+        self.notices
+            .push(NodeLifecycleNotice::Removed(NodeRef { name: name.clone(), uid: known.uid.clone() }));
+        entry.forget_node();
+        self.remark(name);
+        self.reassess(name, now);
+        self.clear_seat(name);
+    }
+
+    /// A node that exists but is not understood keeps what it has, and counts as it did (D11).
+    pub(super) fn node_unreadable(&mut self, name: &NodeName, now: Mono) {
+        let Some(known) = self.entries.get_mut(name).and_then(|entry| entry.state.as_mut()) else { return };
+        known.seen = true;
+        if !core::mem::replace(&mut known.obscured, true) {
+            self.notices.push(NodeLifecycleNotice::NotUnderstood(name.clone()));
+            self.reassess(name, now);
+        }
+    }
+
+    /// A lease by the watch, a list, or a live read. A renewal that differs from the one before it is a sign of life
+    /// (NL-10), whatever time it says; one that arrives late is not.
+    pub(super) fn lease(&mut self, fact: &LeaseFact, listed: bool, now: Mono) {
+        let node = self.shared(&fact.node);
+        let entry = self.entries.entry(node.clone()).or_default();
+        let is_late = entry.lease.is_some_and(|seen| seen.is_newer_than(fact));
+        if is_late && !listed {
+            return;
+        }
+        let before = entry.lease.replace(LeaseState::new(fact));
+        let is_renewed = fact.renewed.is_some() && before.map(|seen| seen.renewed) != Some(fact.renewed);
+        let same_kind =
+            before.is_some_and(|seen| !seen.obscured && seen.renewed.is_some() == fact.renewed.is_some());
+        if is_renewed && !is_late {
+            self.heard_of(&node, now);
+        }
+        if !same_kind {
+            self.reassess(&node, now);
+        }
+    }
+
+    pub(super) fn lease_gone(&mut self, node: &NodeName, now: Mono) {
+        let Some(entry) = self.entries.get_mut(node) else { return };
+        if entry.lease.take().is_some() {
+            self.reassess(node, now);
+            self.clear_seat(node);
+        }
+    }
+
+    pub(super) fn lease_unreadable(&mut self, node: &NodeName, now: Mono) {
+        let entry = self.entries.entry(node.clone()).or_default();
+        let before = entry.lease.replace(LeaseState::unreadable());
+        if !before.is_some_and(|seen| seen.obscured) {
+            self.notices.push(NodeLifecycleNotice::NotUnderstood(node.clone()));
+            self.reassess(node, now);
+        }
+    }
+}
+
+/// Whether a node's object shows that it has spoken since (NL-10): its heartbeat is another one; or `Ready` came, other
+/// than by somebody who called it silent, or went (NL-11).
+fn is_sign_of_life(before: &NodeHealthState, now: &NodeHealthState) -> bool {
+    let beats = now.heartbeat.is_some() && now.heartbeat != before.heartbeat;
+    let came = match (before.conditions.ready(), now.conditions.ready()) {
+        (None, Some(status)) => status != ConditionStatus::Unknown,
+        (Some(_), None) => true,
+        _ => false,
+    };
+    beats || came
+}

@@ -1,0 +1,226 @@
+//! # Observation: whether our own eyes can be believed
+//! Room:     since when each stream is watched without a gap, since when the API server takes our requests, when this
+//!           process stood still, when any node was last renewed of (S7, P37).
+//! Comes in: beginnings and ends of lists, gaps, successes of our own, the times of all calls.
+//! Goes out: since when silence is the node's own; [`ObservationDoubt`]s.
+//! Keeps:    what we could not have renewed is nobody's silence.
+//! Not here: what follows for a node (`silence.rs`).
+
+use super::config::NodeLifecycleConfig;
+use crate::time::{Mono, Span};
+
+/// What is listed and watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WatchedKind {
+    /// Nodes.
+    Nodes,
+    /// Leases in `kube-node-lease`.
+    Leases,
+    /// Pods that are bound to a node.
+    Pods,
+}
+
+/// Why a node that looks dead is not called so, or not tainted NoExecute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ObservationDoubt {
+    /// Nodes or leases were never listed completely.
+    NotSynced,
+    /// A stream of nodes or leases is lost.
+    WatchLost,
+    /// Our own requests have not succeeded lately: we may be the ones who are cut off.
+    NoAnswer,
+    /// No node at all was renewed of lately: it is not this one.
+    NoNodeHeard,
+}
+
+/// What is known of one stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct StreamState {
+    complete_once: bool,
+    /// While a list runs: the last moment of complete knowledge, if there ever was one.
+    listing: Option<Option<Mono>>,
+    /// Nothing reliable is renewed since then.
+    lost: Option<Mono>,
+    /// Watched without a gap worth the name since then.
+    since: Option<Mono>,
+}
+
+impl StreamState {
+    pub(super) fn begin(&mut self, silent_since: Option<Mono>) {
+        self.listing = Some(silent_since);
+    }
+
+    /// Whether a list was running, and is now complete.
+    pub(super) fn end(&mut self, now: Mono, config: &NodeLifecycleConfig) -> bool {
+        let Some(silent_since) = self.listing.take() else { return false };
+        let known_until = match (silent_since, self.lost.take()) {
+            (Some(silent), Some(lost)) => Some(silent.min(lost)),
+            (silent, lost) => silent.or(lost),
+        };
+        self.gap(known_until, now, config);
+        self.complete_once = true;
+        true
+    }
+
+    /// A list that is not completed. Without a complete one before it there is no watch that could go on.
+    fn abort(&mut self, now: Mono, config: &NodeLifecycleConfig) -> bool {
+        let Some(known_until) = self.listing.take().filter(|_| self.complete_once) else { return false };
+        self.gap(known_until, now, config);
+        true
+    }
+
+    /// The watch told something. While a list runs, that says it goes on beside it: there is no gap up to now. Items of the
+    /// list itself say nothing of the kind, for they come one after the other: if the watch is dead, nobody may be called
+    /// silent before the last one has come.
+    pub(super) fn told(&mut self, now: Mono) {
+        if let Some(known_until) = self.listing.as_mut().filter(|_| self.complete_once) {
+            *known_until = Some(now);
+        }
+    }
+
+    pub(super) fn is_listing(&self) -> bool {
+        self.listing.is_some()
+    }
+
+    /// It is lost; or a list runs for so long that what is not renewed meanwhile is a gap.
+    fn is_blind(&self, now: Mono, config: &NodeLifecycleConfig) -> bool {
+        let late = |silent: Option<Mono>| silent.is_none_or(|since| now.since(since) > config.gap_max());
+        self.lost.is_some() || self.listing.is_some_and(late)
+    }
+
+    fn lose(&mut self, since: Mono) {
+        self.lost = Some(self.lost.map_or(since, |lost| lost.min(since)));
+    }
+
+    fn find(&mut self, now: Mono, config: &NodeLifecycleConfig) {
+        if let Some(lost) = self.lost.take() {
+            self.gap(Some(lost), now, config);
+        }
+    }
+
+    fn gap(&mut self, known_until: Option<Mono>, now: Mono, config: &NodeLifecycleConfig) {
+        let is_gap = known_until.is_none_or(|until| now.since(until) > config.gap_max());
+        if is_gap || self.since.is_none() {
+            self.since = Some(now);
+        }
+    }
+}
+
+/// The API server takes our requests: the successes follow each other without a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct RequestSuccesses {
+    since: Mono,
+    last: Mono,
+}
+
+/// Our own eyes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Observation {
+    pub(super) nodes: StreamState,
+    pub(super) leases: StreamState,
+    pub(super) pods: StreamState,
+    witness: Option<RequestSuccesses>,
+    /// Silence before this moment counts for nothing: the process stood still, or everything was down.
+    afresh: Option<Mono>,
+    /// The last call.
+    called: Option<Mono>,
+    /// When any node was last renewed of.
+    pub(super) last_renewal: Option<Mono>,
+}
+
+impl Observation {
+    /// Both lists that nodes are judged by were complete once (NL-4).
+    pub(super) const fn is_synced(&self) -> bool {
+        self.nodes.complete_once && self.leases.complete_once
+    }
+
+    /// Notes a call. Whether the process stood still before it: what it did not hear meanwhile says nothing.
+    pub(super) fn call(&mut self, now: Mono, config: &NodeLifecycleConfig) -> bool {
+        let before = self.called.replace(now);
+        let paused = before.is_some_and(|before| now.since(before) > config.pause_max());
+        if paused {
+            self.afresh = Some(now);
+        }
+        paused
+    }
+
+    /// The moment of the last call.
+    pub(super) const fn called(&self) -> Option<Mono> {
+        self.called
+    }
+
+    /// Every node gets a whole grace period from now on.
+    pub(super) fn begin_afresh(&mut self, now: Mono) {
+        self.afresh = Some(now);
+    }
+
+    pub(super) fn pause(&mut self, since: Mono, now: Mono, config: &NodeLifecycleConfig) -> bool {
+        let paused = now.since(since) > config.gap_max();
+        if paused {
+            self.afresh = Some(now);
+        }
+        paused
+    }
+
+    pub(super) fn lose(&mut self, stream: WatchedKind, since: Mono) {
+        self.watch(stream).lose(since);
+    }
+
+    pub(super) fn find(&mut self, stream: WatchedKind, now: Mono, config: &NodeLifecycleConfig) {
+        self.watch(stream).find(now, config);
+    }
+
+    /// A list of it broke off. Whether the watch goes on.
+    pub(super) fn abort(&mut self, stream: WatchedKind, now: Mono, config: &NodeLifecycleConfig) -> bool {
+        self.watch(stream).abort(now, config)
+    }
+
+    pub(super) fn watch(&mut self, stream: WatchedKind) -> &mut StreamState {
+        match stream {
+            WatchedKind::Nodes => &mut self.nodes,
+            WatchedKind::Leases => &mut self.leases,
+            WatchedKind::Pods => &mut self.pods,
+        }
+    }
+
+    /// A request of ours, sent at this moment, has succeeded. Whether that ends a gap.
+    pub(super) fn witness(&mut self, sent: Mono, now: Mono, config: &NodeLifecycleConfig) -> bool {
+        let sent = sent.min(now);
+        match &mut self.witness {
+            Some(witness) if sent.since(witness.last) <= config.gap_max() => {
+                witness.last = witness.last.max(sent);
+                false
+            }
+            witness => {
+                *witness = Some(RequestSuccesses { since: sent, last: sent });
+                true
+            }
+        }
+    }
+
+    /// Since when silence is a node's own (S7): the streams that would have told of it, the API server and this
+    /// process were all there. A node with a lease breaks its silence there; one without, in its object.
+    pub(super) fn since(&self, has_lease: bool) -> Option<Mono> {
+        let (leases, witness) = (self.leases.since?, self.witness?.since);
+        let nodes = if has_lease { None } else { Some(self.nodes.since?) };
+        Some(leases.max(witness)).max(nodes).max(self.afresh)
+    }
+
+    /// Why nobody may be called dead now.
+    pub(super) fn doubt(&self, now: Mono, config: &NodeLifecycleConfig) -> Option<ObservationDoubt> {
+        let is_witnessed = self.witness.is_some_and(|witness| now.since(witness.last) <= config.gap_max());
+        match [&self.nodes, &self.leases] {
+            _ if !self.is_synced() => Some(ObservationDoubt::NotSynced),
+            watches if watches.iter().any(|watch| watch.is_blind(now, config)) => {
+                Some(ObservationDoubt::WatchLost)
+            }
+            _ if !is_witnessed => Some(ObservationDoubt::NoAnswer),
+            _ => None,
+        }
+    }
+
+    /// Whether no node at all was renewed of for so long.
+    pub(super) fn is_hushed(&self, span: Span, now: Mono) -> bool {
+        self.last_renewal.is_none_or(|renewed| renewed.plus(span) < now)
+    }
+}

@@ -1,0 +1,76 @@
+//! NL-2: defaults, and what is refused.
+
+use crate::node_lifecycle::{NodeLifecycleConfig, NodeLifecycleFlags, TaintRate};
+use crate::time::Span;
+use alloc::string::ToString;
+
+#[test]
+fn nl_2_defaults_are_upstreams() {
+    let config = NodeLifecycleConfig::default();
+    assert_eq!(config.monitor_period, Span::from_secs(5));
+    assert_eq!(config.monitor_grace, Span::from_secs(50));
+    assert_eq!(config.startup_grace, Span::from_secs(60));
+    assert_eq!(config.rate, TaintRate::from_millionths(100_000));
+    assert_eq!(config.secondary_rate, TaintRate::from_millionths(10_000));
+    assert_eq!(config.large_zone, 50);
+    assert!(config.threshold.is_reached(11, 20) && !config.threshold.is_reached(54, 100));
+    assert!(config.hold_countdowns && config.lift_together);
+}
+
+#[test]
+fn nl_2_nonsense_is_refused_and_says_what_to_do() {
+    type Edit = fn(&mut NodeLifecycleFlags);
+    let cases: [(&str, &str, Edit); 22] = [
+        ("--node-monitor-period", "-1s", |flags| flags.monitor_period_micros = -1_000_000),
+        ("--node-monitor-period", "0s", |flags| flags.monitor_period_micros = 0),
+        ("--node-monitor-period", "0.000001s", |flags| flags.monitor_period_micros = 1),
+        ("--node-monitor-period", "0.099999s", |flags| flags.monitor_period_micros = 99_999),
+        ("--node-monitor-grace-period", "0s", |flags| flags.monitor_grace_micros = 0),
+        ("--node-monitor-grace-period", "4s", |flags| flags.monitor_grace_micros = 4_000_000),
+        ("--node-startup-grace-period", "-0.000001s", |flags| flags.startup_grace_micros = -1),
+        ("--node-startup-grace-period", "9223372036854.775s", |flags| flags.startup_grace_micros = i64::MAX),
+        ("--node-eviction-rate", "-0.1", |flags| flags.eviction_rate = -0.1),
+        ("--node-eviction-rate", "NaN", |flags| flags.eviction_rate = f64::NAN),
+        ("--node-eviction-rate", "inf", |flags| flags.eviction_rate = f64::INFINITY),
+        ("--node-eviction-rate", "0.0000001", |flags| flags.eviction_rate = 1e-7),
+        ("--secondary-node-eviction-rate", "0.2", |flags| flags.secondary_eviction_rate = 0.2),
+        ("--secondary-node-eviction-rate", "inf", |flags| flags.secondary_eviction_rate = f64::INFINITY),
+        ("--secondary-node-eviction-rate", "-1", |flags| flags.secondary_eviction_rate = -1.0),
+        ("--secondary-node-eviction-rate", "NaN", |flags| flags.secondary_eviction_rate = f64::NAN),
+        ("--unhealthy-zone-threshold", "0", |flags| flags.unhealthy_zone_threshold = 0.0),
+        ("--unhealthy-zone-threshold", "1.01", |flags| flags.unhealthy_zone_threshold = 1.01),
+        ("--unhealthy-zone-threshold", "-0.5", |flags| flags.unhealthy_zone_threshold = -0.5),
+        ("--unhealthy-zone-threshold", "NaN", |flags| flags.unhealthy_zone_threshold = f64::NAN),
+        ("--large-cluster-size-threshold", "4294967296", |flags| {
+            flags.large_cluster_size_threshold = 1 << 32;
+        }),
+        ("--large-cluster-size-threshold", "-1", |flags| flags.large_cluster_size_threshold = -1),
+    ];
+    for (flag, value, edit) in cases {
+        let mut flags = NodeLifecycleFlags::default();
+        edit(&mut flags);
+        let error = NodeLifecycleConfig::new(&flags).expect_err(flag);
+        assert_eq!((error.flag, error.value.as_str()), (flag, value));
+        assert!(error.to_string().contains(&error.way_out) && error.way_out.starts_with("give"), "{error}");
+    }
+}
+
+#[test]
+fn nl_2_the_bounds_themselves_are_taken() {
+    let flags = NodeLifecycleFlags {
+        eviction_rate: 0.0,
+        secondary_eviction_rate: 0.0,
+        unhealthy_zone_threshold: 1.0,
+        large_cluster_size_threshold: 0,
+        monitor_period_micros: 100_000,
+        monitor_grace_micros: 100_000,
+        ..NodeLifecycleFlags::default()
+    };
+    assert!(NodeLifecycleConfig::new(&flags).is_ok());
+    let flags = NodeLifecycleFlags {
+        eviction_rate: 1.0,
+        secondary_eviction_rate: 1.0,
+        ..NodeLifecycleFlags::default()
+    };
+    assert!(NodeLifecycleConfig::new(&flags).is_ok());
+}

@@ -1,0 +1,120 @@
+//! S6, NL-22, NL-23, NL-41: the bucket is exact, and starts empty.
+
+use crate::node_lifecycle::token_bucket::TokenBucket;
+use crate::node_lifecycle::zone::{Zone, ZoneMembership};
+use crate::node_lifecycle::{Fraction, NodeLifecycleConfig, TaintRate, ZoneState};
+use crate::time::{Mono, Span};
+
+const RATE: TaintRate = TaintRate::from_millionths(100_000);
+
+fn at(micros: i64) -> Mono {
+    Mono::from_micros(micros)
+}
+
+#[test]
+fn s6_it_starts_empty_and_holds_one() {
+    let mut bucket = TokenBucket::empty(RATE, at(0));
+    assert!(!bucket.has_token(at(9_999_999)));
+    assert!(bucket.has_token(at(10_000_000)));
+    assert_eq!(bucket.token_at(at(0)), Some(at(10_000_000)));
+    // An hour's rest is worth no more than one.
+    bucket.take(at(3_600_000_000));
+    assert!(!bucket.has_token(at(3_609_999_999)) && bucket.has_token(at(3_610_000_000)));
+    assert_eq!(bucket.token_at(at(3_620_000_000)), None, "it is there already");
+}
+
+#[test]
+#[should_panic(expected = "S6")]
+fn s6_nothing_is_taken_that_is_not_there() {
+    TokenBucket::empty(RATE, at(0)).take(at(9_999_999));
+}
+
+#[test]
+fn nl_41_rates_change_and_what_was_in_it_stays() {
+    for rate in [100_000, 1_000_000, 3_333_333] {
+        let rate = TaintRate::from_millionths(rate);
+        let mut bucket = TokenBucket::empty(rate, at(0));
+        bucket.set_rate(TaintRate::ZERO, at(0));
+        assert_eq!(bucket.token_at(at(5)), None);
+        assert!(!bucket.has_token(Mono::NEVER));
+        bucket.set_rate(rate, at(1_000_000));
+        let next = bucket.token_at(at(1_000_000)).expect("it comes");
+        assert!(bucket.has_token(next) && !bucket.has_token(next.minus(Span::from_micros(1))));
+    }
+    let mut bucket = TokenBucket::empty(RATE, at(0));
+    bucket.set_rate(TaintRate::from_millionths(10_000), at(5_000_000));
+    assert_eq!(bucket.token_at(at(5_000_000)), Some(at(55_000_000)), "half of it was there");
+    bucket.set_rate(TaintRate::ZERO, at(60_000_000));
+    assert!(!bucket.has_token(at(60_000_000)), "a stop is a stop, full or not");
+    bucket.drain(at(70_000_000));
+    bucket.give_back(at(70_000_000));
+    bucket.set_rate(RATE, at(70_000_000));
+    assert!(bucket.has_token(at(70_000_000)));
+}
+
+#[test]
+fn nl_25_states_of_a_zone() {
+    use ZoneState::{FullDisruption as Full, Normal, PartialDisruption as Partial};
+    let threshold = Fraction::from_millionths(550_000);
+    for (ready, not_ready, state) in [
+        (0, 0, Normal),
+        (1, 0, Normal),
+        (0, 1, Full),
+        (0, 100, Full),
+        (1, 1, Normal),
+        (1, 2, Normal),
+        (1, 3, Partial),
+        (2, 3, Partial),
+        (3, 3, Normal),
+        (9, 11, Partial),
+        (10, 12, Normal),
+        (45, 55, Partial),
+        (46, 54, Normal),
+        (u32::MAX, u32::MAX, Normal),
+    ] {
+        assert_eq!(ZoneState::of(ready, not_ready, threshold), state, "{ready} {not_ready}");
+    }
+    assert_eq!(ZoneState::of(1, 9_999_999, Fraction::from_millionths(1_000_000)), Normal, "all means all");
+}
+
+#[test]
+fn nl_26_rates_of_a_zone() {
+    use ZoneState::{FullDisruption as Full, Normal, PartialDisruption as Partial};
+    let config = NodeLifecycleConfig::default();
+    let slow = TaintRate::from_millionths(10_000);
+    for (state, size, rate) in [
+        (Normal, 1, RATE),
+        (Normal, 5_000, RATE),
+        (Full, 1, RATE),
+        (Full, 5_000, RATE),
+        (Partial, 50, TaintRate::ZERO),
+        (Partial, 51, slow),
+    ] {
+        assert_eq!(state.rate(size, &config), rate, "{state:?} {size}");
+    }
+}
+
+/// NL-47: whoever is only suspected may be down or not. Whichever it is, the zone's rate is no higher than its true state
+/// allows; and once nobody is suspected, it is that of its true state.
+#[test]
+fn nl_47_fear_never_hastens() {
+    let config = NodeLifecycleConfig { large_zone: 6, ..NodeLifecycleConfig::default() };
+    for (ready, suspect, not_ready) in (0..=8).flat_map(|ready| {
+        (0..=8).flat_map(move |suspect| (0..=8).map(move |not_ready| (ready, suspect, not_ready)))
+    }) {
+        let mut zone = Zone::new(RATE, at(0));
+        for (tally, number) in [
+            (ZoneMembership::Ready, ready),
+            (ZoneMembership::Suspect, suspect),
+            (ZoneMembership::NotReady, not_ready),
+        ] {
+            (0..number).for_each(|_| zone.count(tally, true));
+        }
+        let rate = zone.worst_case_state(&config).rate(zone.size(), &config);
+        let truths = (not_ready..=not_ready + suspect).map(|down| {
+            let state = ZoneState::of(zone.size() - down, down, config.threshold);
+            state.rate(zone.size(), &config)
+        });
+        assert_eq!(truths.min(), Some(rate), "{ready} ready, {suspect} suspected, {not_ready} not ready");
+    }
+}

@@ -1,0 +1,50 @@
+//! # Choose: one node of many
+//! Room:     filter, score, and the choice among the best.
+//! Comes in: a pod, all nodes, a number that breaks ties.
+//! Goes out: a [`SelectedNode`].
+//! Keeps:    every node is looked at; the original stops early in clusters of more than a hundred.
+//! Not here: the words about it (`messages.rs`).
+
+use super::filter::filter_named;
+use super::{FilterRejection, NodeInfo, PodSchedulingSpec, score};
+use crate::toleration_matching::NumericOperators;
+use alloc::vec::Vec;
+
+/// Where a pod goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SelectedNode {
+    /// To the candidate at this position.
+    Node(usize),
+    /// Nowhere: why not, for each candidate in order.
+    Unschedulable(Vec<FilterRejection>),
+}
+
+/// The possible node with the highest total score. Of several, the one that `tie` picks: any number, best a fresh one
+/// for each pod; the same number picks the same node.
+pub fn choose(
+    spec: &PodSchedulingSpec,
+    candidates: &[NodeInfo],
+    numeric: NumericOperators,
+    tie: u64,
+) -> SelectedNode {
+    let named = spec.named();
+    let (mut possible, mut unfit) = (Vec::new(), Vec::new());
+    for (at, candidate) in candidates.iter().enumerate() {
+        match filter_named(spec, &named, candidate, numeric) {
+            Ok(()) => possible.push(at),
+            Err(why) => unfit.push(why),
+        }
+    }
+    let nodes: Vec<&NodeInfo> = possible.iter().map(|&at| &candidates[at]).collect();
+    let totals: Vec<i64> = score(spec, &nodes, numeric).iter().map(score::NodeScore::total).collect();
+    let Some(highest) = totals.iter().max() else { return SelectedNode::Unschedulable(unfit) };
+    let best: Vec<usize> =
+        possible.iter().zip(&totals).filter(|(_, total)| *total == highest).map(|(&at, _)| at).collect();
+    SelectedNode::Node(best[pick(tie, best.len())])
+}
+
+/// A position below `count`, which is not zero.
+pub(super) fn pick(tie: u64, count: usize) -> usize {
+    let position = tie % u64::try_from(count).unwrap_or(u64::MAX);
+    usize::try_from(position).unwrap_or(0)
+}

@@ -1,0 +1,184 @@
+//! # Meaning: what well-known taints stand for
+//! Room:     for each taint that Kubernetes, its clouds and autoscalers put on nodes (MATCH-10, and names of old
+//!           releases): what it means, who sets it, what to do.
+//! Comes in: a key.
+//! Goes out: a [`WellKnownTaint`], in words for people.
+//! Keeps:    facts about what sets the taint; nothing here changes who tolerates it.
+//! Not here: taints that people think up for their own clusters.
+
+use super::keys;
+
+/// What a taint stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WellKnownTaint {
+    /// What it means.
+    pub what: &'static str,
+    /// Who sets it and takes it off.
+    pub who: &'static str,
+    /// What to do about it.
+    pub then: &'static str,
+}
+
+impl WellKnownTaint {
+    /// What the taint of this key stands for, if that is known.
+    pub fn of(key: &str) -> Option<Self> {
+        if let Some((_, today)) = keys::OLD.iter().find(|(old, _)| *old == key) {
+            return Some(Self::of_old(today.is_some(), key));
+        }
+        let known = TABLE.iter().find(|(known, ..)| *known == key);
+        known.map(|&(_, what, who, then)| Self { what, who, then })
+    }
+
+    fn of_old(has_heir: bool, key: &str) -> Self {
+        if key.ends_with("/master") {
+            return Self {
+                what: "the node carries the control plane, by a name of old releases",
+                who: "kubeadm, up to release 1.24; node-role.kubernetes.io/control-plane has taken its place",
+                then: "rename it, and look for tolerations of the old name",
+            };
+        }
+        let who =
+            "nothing of today: a release long gone, or somebody by hand; nobody takes it off by himself";
+        Self {
+            what: match has_heir {
+                true => {
+                    "a state of the node, by a name of old releases; the same name under node.kubernetes.io, in \
+                         small letters with hyphens, has taken its place"
+                }
+                false => {
+                    "the node was out of disk, by a name of old releases; nothing has taken its place, \
+                          node.kubernetes.io/disk-pressure is what comes near"
+                }
+            },
+            who,
+            then: "take it off",
+        }
+    }
+}
+
+const NODE_HEALTH: &str =
+    "the node lifecycle controller, by the node's conditions; it takes it off when they are well again";
+const KUBELET_SAYS: &str =
+    "the node lifecycle controller, by a condition that the kubelet reports; it takes it off with it";
+const PRESSURE: &str =
+    "free some on the node, or move pods away; the kubelet ends pods by itself if it gets worse";
+
+/// Key, what it means, who sets it, what to do.
+const TABLE: [(&str, &str, &str, &str); 17] = [
+    (
+        keys::NOT_READY,
+        "the kubelet says that its node is not ready (condition Ready is False)",
+        NODE_HEALTH,
+        "kubectl describe node says why; pods bear it for 300 s unless they say otherwise",
+    ),
+    (
+        keys::UNREACHABLE,
+        "the kubelet has not been heard of (condition Ready is Unknown)",
+        NODE_HEALTH,
+        "look at the machine and its network; pods that leave are really gone only when the kubelet answers again or \
+         the node is deleted",
+    ),
+    (
+        keys::UNSCHEDULABLE,
+        "the node is cordoned (spec.unschedulable)",
+        "the node lifecycle controller, for whoever has cordoned it",
+        "kubectl uncordon, when the node may be used again",
+    ),
+    (keys::MEMORY_PRESSURE, "the node is short of memory", KUBELET_SAYS, PRESSURE),
+    (keys::DISK_PRESSURE, "the node is short of disk", KUBELET_SAYS, PRESSURE),
+    (keys::PID_PRESSURE, "the node is short of process ids", KUBELET_SAYS, PRESSURE),
+    (
+        keys::NETWORK_UNAVAILABLE,
+        "the node's network is not set up (condition NetworkUnavailable)",
+        "the node lifecycle controller, by a condition that a cloud or network plugin reports",
+        "look at the network plugin's pod on the node",
+    ),
+    (
+        keys::OUT_OF_SERVICE,
+        "the node is off for certain: its pods are deleted by force, and their volumes detached",
+        "a person, after making sure of it",
+        "take it off when the node is back; never put it on a node that may be running",
+    ),
+    (
+        keys::UNINITIALIZED,
+        "the node is new, and its cloud has not looked at it yet",
+        "the kubelet at registration, if it is told of an external cloud provider; the cloud controller manager takes \
+         it off",
+        "if it stays: look at the cloud controller manager",
+    ),
+    (
+        keys::SHUTDOWN,
+        "the cloud says that the machine is shut down",
+        "the cloud controller manager, which takes it off when the machine runs again",
+        "start the machine, or delete the node",
+    ),
+    (
+        keys::CONTROL_PLANE,
+        "the node carries the control plane",
+        "whoever installed the cluster, such as kubeadm",
+        "nothing; take it off only if ordinary pods may run beside the control plane",
+    ),
+    (
+        "ToBeDeletedByClusterAutoscaler",
+        "the cluster autoscaler is about to remove the node, and drains it",
+        "the cluster autoscaler; it takes it off if it changes its mind",
+        "nothing; if it stays and no autoscaler runs, take it off",
+    ),
+    (
+        "DeletionCandidateOfClusterAutoscaler",
+        "the cluster autoscaler thinks of removing the node because it is little used",
+        "the cluster autoscaler; it takes it off if it changes its mind",
+        "nothing",
+    ),
+    (
+        "karpenter.sh/disrupted",
+        "Karpenter is about to remove the node, and drains it",
+        "Karpenter; it takes it off if it changes its mind",
+        "nothing; the events of the node and its NodeClaim say why",
+    ),
+    (
+        "karpenter.sh/unregistered",
+        "the node is new, and Karpenter has not taken it over yet",
+        "the node at registration; Karpenter takes it off",
+        "if it stays: look at Karpenter and at the node's NodeClaim",
+    ),
+    (
+        "node.cilium.io/agent-not-ready",
+        "the node is new, and Cilium does not run on it yet",
+        "whoever makes the nodes; Cilium takes it off",
+        "if it stays: look at Cilium's pods, above all the one on the node",
+    ),
+    (
+        "nvidia.com/gpu",
+        "the node has GPUs, which are kept for pods that ask for them",
+        "whoever makes the nodes, by convention",
+        "give pods that need a GPU a toleration; the admission plugin ExtendedResourceToleration does so by itself",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn match_10_every_well_known_taint_has_a_meaning_and_no_two_the_same_key() {
+        for key in keys::ALL.into_iter().chain(keys::OLD.map(|(old, _)| old)) {
+            let WellKnownTaint { what, who, then } = WellKnownTaint::of(key).expect(key);
+            assert!(!what.is_empty() && !who.is_empty() && !then.is_empty(), "{key}");
+        }
+        for (at, (key, ..)) in TABLE.iter().enumerate() {
+            assert!(TABLE[..at].iter().all(|(other, ..)| other != key), "{key}");
+        }
+        assert_eq!(WellKnownTaint::of("dedicated"), None);
+        assert_eq!(WellKnownTaint::of(""), None);
+    }
+
+    #[test]
+    fn match_10_old_names_are_told_to_be_old() {
+        for (key, today) in keys::OLD {
+            let words = WellKnownTaint::of(key).expect(key).what;
+            assert!(words.contains("old releases"), "{key}: {words}");
+            assert_eq!(words.contains("nothing has taken its place"), today.is_none(), "{key}: {words}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! # Words: what is said of a change that is none
+//! Room:     kubectl's words (KT-3, KT-5, KT-7), and a shorter one for the character that is pointed at.
+//! Comes in: errors.
+//! Goes out: text.
+//! Not here: when which error is given (`grammar.rs`, `apply.rs`).
+
+use super::{EditError, EditSummary, GrammarError, GrammarFault};
+use crate::taint::Taint;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+impl GrammarError {
+    /// What is wrong at the place that is pointed at, in a few words.
+    pub fn hint(&self) -> &'static str {
+        match &self.fault {
+            GrammarFault::Colons { .. } => "a second ':'; a taint is key=value:Effect",
+            GrammarFault::Equals { .. } => "a second '='; a taint is key=value:Effect",
+            GrammarFault::NoEffect { .. } => {
+                "an effect is missing, as in :NoSchedule; to remove the taint, end with -"
+            }
+            GrammarFault::Effect { .. } => "the effects are NoSchedule, PreferNoSchedule and NoExecute",
+            GrammarFault::Value { .. } => "this cannot be here in a value",
+            GrammarFault::Key { spec, .. } if spec.contains('=') && !spec.contains(':') => {
+                "a key has no '='; if this is key=value, an effect is missing, as in :NoSchedule"
+            }
+            GrammarFault::Key { .. } => "this cannot be here in a key",
+            GrammarFault::Twice(_) => "this repeats one before it",
+            GrammarFault::Contradiction(_) => "this removes what is added in the same command",
+        }
+    }
+
+    /// Whether the arguments are right one by one, and contradict each other (KT-5).
+    pub const fn is_contradiction(&self) -> bool {
+        matches!(self.fault, GrammarFault::Contradiction(_))
+    }
+}
+
+impl fmt::Display for GrammarError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.fault {
+            GrammarFault::Colons { spec }
+            | GrammarFault::Equals { spec }
+            | GrammarFault::NoEffect { spec } => {
+                write!(f, "invalid taint spec: {spec}")
+            }
+            GrammarFault::Effect { effect } => {
+                write!(f, "invalid taint effect: {effect}, unsupported taint effect")
+            }
+            GrammarFault::Value { spec, faults } | GrammarFault::Key { spec, faults } => {
+                write!(f, "invalid taint spec: {spec}, {}", faults.join("; "))
+            }
+            GrammarFault::Twice(Taint { key, value, effect, .. }) => {
+                let effect = effect.as_str();
+                write!(f, "duplicated taints with the same key and effect: {{{key} {value} {effect} <nil>}}")
+            }
+            GrammarFault::Contradiction(removals) => {
+                let each = removals.iter().map(|removal| {
+                    let effect = removal.effect.as_ref().map(|effect| effect.as_str());
+                    format!("{}={}", removal.key, effect.unwrap_or_default())
+                });
+                let each = each.collect::<Vec<String>>().join(", ");
+                write!(f, "can not both modify and remove the following taint(s) in the same command: {each}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for GrammarError {}
+
+impl EditError {
+    /// One message for each thing that is wrong with this node.
+    pub fn messages(&self, node: &str) -> Vec<String> {
+        match self {
+            Self::Exists(keys) => {
+                let keys = keys.join(",");
+                [format!(
+                    "node {node} already has {keys} taint(s) with same effect(s) and --overwrite is false"
+                )]
+                .into()
+            }
+            Self::NotFound(removals) => {
+                removals.iter().map(|removal| format!("taint \"{removal}\" not found")).collect()
+            }
+        }
+    }
+}
+
+impl fmt::Display for EditSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tainted => "tainted",
+            Self::Untainted => "untainted",
+            Self::Modified => "modified",
+        })
+    }
+}

@@ -1,0 +1,169 @@
+//! # Grammar: one argument, one addition or removal
+//! Room:     `key=value:TaintEffect`, `key:TaintEffect`, and the same with `-` at the end (KT-2, KT-3); what may not stand together
+//!           (KT-5).
+//! Comes in: arguments.
+//! Goes out: a [`TaintEdit`], or a [`GrammarError`] with the place of the character that is wrong.
+//! Not here: how an error reads (`errors.rs`); what keys and values may look like (`label.rs`).
+
+use super::{TaintEdit, TaintRemoval};
+use crate::label::{key_faults, odd_in_key, odd_in_value, value_faults};
+use crate::taint::{Taint, TaintEffect};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Why arguments are no change. As text it is what kubectl says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrammarError {
+    /// Which argument, counted from 0.
+    pub argument: usize,
+    /// Where in it, in bytes: the first character that cannot be there, or the end if something is missing.
+    pub at: usize,
+    /// What is wrong there.
+    pub fault: GrammarFault,
+}
+
+/// What is wrong with an argument. A `spec` is the argument, without the `-` of a removal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GrammarFault {
+    /// More than one `:`.
+    Colons {
+        /// What was typed.
+        spec: Box<str>,
+    },
+    /// More than one `=`.
+    Equals {
+        /// What was typed.
+        spec: Box<str>,
+    },
+    /// An addition that names no effect.
+    NoEffect {
+        /// What was typed.
+        spec: Box<str>,
+    },
+    /// An effect that is none of the three; it may be empty.
+    Effect {
+        /// What stands in its place.
+        effect: Box<str>,
+    },
+    /// A value that cannot be one.
+    Value {
+        /// What was typed.
+        spec: Box<str>,
+        /// What an API server would say of it.
+        faults: Vec<String>,
+    },
+    /// A key that cannot be one.
+    Key {
+        /// What was typed.
+        spec: Box<str>,
+        /// What an API server would say of it.
+        faults: Vec<String>,
+    },
+    /// The same taint is added twice.
+    Twice(
+        /// As the second argument says it.
+        Taint,
+    ),
+    /// The same taints are added and removed (KT-5): all removals that meet an addition.
+    Contradiction(
+        /// One for each addition that it meets.
+        Vec<TaintRemoval>,
+    ),
+}
+
+/// Whether an argument is one of the grammar, rather than the name of something (KT-2).
+pub fn is_change(argument: &str) -> bool {
+    argument.contains(['=', ':']) || argument.ends_with('-')
+}
+
+/// Reads arguments, each an addition or a removal (KT-3). No argument is no change, and no error.
+///
+/// # Errors
+/// The first argument that is wrong by itself or repeats another; then what contradicts itself (KT-5).
+pub fn parse(arguments: &[&str]) -> Result<TaintEdit, GrammarError> {
+    let mut change = TaintEdit::default();
+    let mut removals_at = Vec::new();
+    for (argument, text) in arguments.iter().enumerate() {
+        let wrong = |(at, fault)| GrammarError { argument, at, fault };
+        match text.strip_suffix('-') {
+            Some(spec) => {
+                let SpecPart { key, effect, .. } = piece(spec).map_err(wrong)?;
+                change.remove.push(TaintRemoval { key: key.into(), effect });
+                removals_at.push(argument);
+            }
+            None => {
+                let taint = addition(text).map_err(wrong)?;
+                if change.add.iter().any(|other| other.is_same(&taint)) {
+                    return Err(wrong((0, GrammarFault::Twice(taint))));
+                }
+                change.add.push(taint);
+            }
+        }
+    }
+    contradiction(&change, &removals_at).map_or(Ok(change), Err)
+}
+
+/// Where a fault is, and which.
+type PositionedFault = (usize, GrammarFault);
+
+/// What stands in one argument.
+struct SpecPart<'a> {
+    key: &'a str,
+    value: &'a str,
+    effect: Option<TaintEffect>,
+}
+
+fn addition(text: &str) -> Result<Taint, PositionedFault> {
+    let SpecPart { key, value, effect } = piece(text)?;
+    let effect = effect.ok_or_else(|| (text.len(), GrammarFault::NoEffect { spec: text.into() }))?;
+    Ok(Taint { key: key.into(), value: value.into(), effect, time_added: None })
+}
+
+/// Effect, value and key are looked at in kubectl's order, so that of several faults the same one is told.
+fn piece(spec: &str) -> Result<SpecPart<'_>, PositionedFault> {
+    let mut parts = spec.split(':');
+    let before = parts.next().unwrap_or_default();
+    let Some(effect) = parts.next() else {
+        check_key(spec, spec)?;
+        return Ok(SpecPart { key: spec, value: "", effect: None });
+    };
+    if parts.next().is_some() {
+        return Err((before.len() + 1 + effect.len(), GrammarFault::Colons { spec: spec.into() }));
+    }
+    let known = match TaintEffect::new(effect) {
+        TaintEffect::Unknown(effect) => return Err((before.len() + 1, GrammarFault::Effect { effect })),
+        known => known,
+    };
+    let (key, value) = before.split_once('=').unwrap_or((before, ""));
+    if let Some(at) = value.find('=') {
+        return Err((key.len() + 1 + at, GrammarFault::Equals { spec: spec.into() }));
+    }
+    if let Some(at) = odd_in_value(value) {
+        let faults = value_faults(value);
+        return Err((key.len() + 1 + at, GrammarFault::Value { spec: spec.into(), faults }));
+    }
+    check_key(spec, key)?;
+    Ok(SpecPart { key, value, effect: Some(known) })
+}
+
+fn check_key(spec: &str, key: &str) -> Result<(), PositionedFault> {
+    match odd_in_key(key) {
+        Some(at) => Err((at, GrammarFault::Key { spec: spec.into(), faults: key_faults(key) })),
+        None => Ok(()),
+    }
+}
+
+fn contradiction(change: &TaintEdit, removals_at: &[usize]) -> Option<GrammarError> {
+    let meeting: Vec<(usize, &TaintRemoval)> = change
+        .add
+        .iter()
+        .flat_map(|taint| {
+            let removals = removals_at.iter().copied().zip(&change.remove);
+            removals.filter(|(_, removal)| removal.takes(taint))
+        })
+        .collect();
+    let argument = meeting.first()?.0;
+    let removals = meeting.into_iter().map(|(_, removal)| removal.clone()).collect();
+    Some(GrammarError { argument, at: 0, fault: GrammarFault::Contradiction(removals) })
+}

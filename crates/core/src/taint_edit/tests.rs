@@ -1,0 +1,221 @@
+//! The grammar against what kubectl does (KT-2 to KT-8), and on anything.
+
+use super::*;
+use alloc::format;
+use alloc::string::{String, ToString};
+use proptest::prelude::*;
+
+fn taint(text: &str) -> Taint {
+    parse(&[text]).unwrap().add.remove(0)
+}
+
+fn wrong(arguments: &[&str]) -> (usize, usize, String) {
+    let error = parse(arguments).unwrap_err();
+    (error.argument, error.at, error.to_string())
+}
+
+/// Taints as text, the word.
+fn applied(
+    change: &[&str],
+    node: &[&str],
+    overwrite: bool,
+) -> Result<(Vec<String>, EditSummary), Vec<String>> {
+    let node: Vec<Taint> = node.iter().map(|text| taint(text)).collect();
+    let applied = parse(change).unwrap().apply(&node, overwrite);
+    applied
+        .map(|applied| (applied.taints.iter().map(ToString::to_string).collect(), applied.word))
+        .map_err(|error| error.messages("n1"))
+}
+
+/// KT-2.
+#[test]
+fn what_is_a_change_and_what_a_name() {
+    for change in ["a=b", "a:b", "a-", "=", ":", "-", "a=b:c-"] {
+        assert!(is_change(change), "{change}");
+    }
+    for name in ["", "a", "node", "a-b", "a.b/c"] {
+        assert!(!is_change(name), "{name}");
+    }
+}
+
+/// KT-3.
+#[test]
+fn additions_and_removals_are_read() {
+    let change = parse(&["a=b:NoSchedule", "x/c:NoExecute", "d-", "e:PreferNoSchedule-", "f=g:NoExecute-"]);
+    let change = change.unwrap();
+    assert_eq!(
+        change.add.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        ["a=b:NoSchedule", "x/c:NoExecute"]
+    );
+    let removals: Vec<String> = change.remove.iter().map(ToString::to_string).collect();
+    assert_eq!(removals, ["d", "e:PreferNoSchedule", "f:NoExecute"], "a removal's value does not count");
+    assert_eq!(taint("a=:NoExecute"), taint("a:NoExecute"));
+    assert_eq!(parse(&[]), Ok(TaintEdit::default()));
+}
+
+/// KT-3.
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let spec = |at, text: &str| (0, at, format!("invalid taint spec: {text}"));
+    assert_eq!(wrong(&["a"]), spec(1, "a"));
+    assert_eq!(wrong(&["a:b:NoExecute"]), spec(3, "a:b:NoExecute"));
+    assert_eq!(wrong(&["a:NoExecute:"]), spec(11, "a:NoExecute:"));
+    assert_eq!(wrong(&["a=b=c:NoExecute"]), spec(3, "a=b=c:NoExecute"));
+    assert_eq!(wrong(&["a=b=c:NoExecute-"]), spec(3, "a=b=c:NoExecute"));
+    let effect = |at, text: &str| (0, at, format!("invalid taint effect: {text}, unsupported taint effect"));
+    assert_eq!(wrong(&["a=b:noexecute"]), effect(4, "noexecute"));
+    assert_eq!(wrong(&["a:"]), effect(2, ""));
+    assert_eq!(wrong(&["a:-"]), effect(2, ""));
+    assert_eq!(wrong(&["a=b=c:x"]), effect(6, "x"), "the effect is looked at first");
+    for (argument, at, start) in [
+        ("a=b", 1, "invalid taint spec: a=b, name part must consist of"),
+        ("a=b-", 1, "invalid taint spec: a=b, name part must consist of"),
+        ("-", 0, "invalid taint spec: , name part must be non-empty; name part must consist"),
+        (":NoExecute", 0, "invalid taint spec: :NoExecute, name part must be non-empty; name"),
+        ("a=b c:NoExecute", 3, "invalid taint spec: a=b c:NoExecute, a valid label must be"),
+        ("a=b--", 1, "invalid taint spec: a=b-, name part"),
+        ("Ä=b:NoExecute", 0, "invalid taint spec: Ä=b:NoExecute, name part"),
+    ] {
+        let (_, found, said) = wrong(&[argument]);
+        assert!(found == at && said.starts_with(start), "{argument}: {found}, {said}");
+    }
+    assert_eq!(
+        wrong(&["a:NoExecute", "b:NoExecute", "a=x:NoExecute"]),
+        (2, 0, "duplicated taints with the same key and effect: {a x NoExecute <nil>}".to_string())
+    );
+    assert!(parse(&["a:NoExecute", "a:NoSchedule", "b-", "b-"]).is_ok());
+}
+
+/// KT-5.
+#[test]
+fn nothing_is_both_added_and_removed() {
+    let words = "can not both modify and remove the following taint(s) in the same command:";
+    assert_eq!(wrong(&["a:NoExecute", "a-"]), (1, 0, format!("{words} a=")));
+    assert_eq!(
+        wrong(&["a=x:NoExecute", "b:NoExecute", "a:NoExecute-"]),
+        (2, 0, format!("{words} a=NoExecute"))
+    );
+    assert_eq!(wrong(&["a-", "a:NoExecute", "a:NoSchedule"]), (0, 0, format!("{words} a=, a=")));
+    assert!(parse(&["a:NoExecute", "a:NoSchedule-"]).is_ok());
+    assert!(parse(&["a:NoExecute", "a-"]).unwrap_err().is_contradiction());
+    assert!(!parse(&["a"]).unwrap_err().is_contradiction());
+    // What an argument is by itself is told first.
+    assert_eq!(wrong(&["a:NoExecute", "a-", "c:x"]).0, 2);
+}
+
+/// KT-8.
+#[test]
+fn new_ones_stand_first_and_the_word_follows() {
+    let ok = |taints: &[&str], word| Ok((taints.iter().map(ToString::to_string).collect(), word));
+    let node = ["a=1:NoSchedule", "b:NoExecute"];
+    for (change, overwrite, result) in [
+        (
+            &["c:NoExecute"][..],
+            false,
+            ok(&["c:NoExecute", "a=1:NoSchedule", "b:NoExecute"], EditSummary::Tainted),
+        ),
+        (
+            &["a:NoExecute"],
+            false,
+            ok(&["a:NoExecute", "a=1:NoSchedule", "b:NoExecute"], EditSummary::Tainted),
+        ),
+        (&["b-"], false, ok(&["a=1:NoSchedule"], EditSummary::Untainted)),
+        (&["a:NoSchedule-", "b-"], false, ok(&[], EditSummary::Untainted)),
+        (&["c:NoExecute", "b-"], false, ok(&["c:NoExecute", "a=1:NoSchedule"], EditSummary::Modified)),
+        (&["b=2:NoExecute"], true, ok(&["b=2:NoExecute", "a=1:NoSchedule"], EditSummary::Modified)),
+        (&["b-"], true, ok(&["a=1:NoSchedule"], EditSummary::Modified)),
+        (&[], false, ok(&node, EditSummary::Untainted)),
+    ] {
+        assert_eq!(applied(change, &node, overwrite), result, "{change:?}");
+    }
+}
+
+/// KT-7.
+#[test]
+fn what_is_there_and_what_is_not_is_refused() {
+    let node = ["a=1:NoSchedule", "b:NoExecute"];
+    let exists = |keys: &str| {
+        Err([format!("node n1 already has {keys} taint(s) with same effect(s) and --overwrite is false")]
+            .to_vec())
+    };
+    assert_eq!(applied(&["a=1:NoSchedule"], &node, false), exists("a"));
+    assert_eq!(applied(&["c:NoExecute", "b:NoExecute", "a:NoSchedule"], &node, false), exists("b,a"));
+    let missing =
+        |texts: &[&str]| Err(texts.iter().map(|text| format!("taint \"{text}\" not found")).collect());
+    assert_eq!(applied(&["c-", "a-"], &node, false), missing(&["c"]));
+    assert_eq!(applied(&["a:NoExecute-", "c-"], &node, true), missing(&["a:NoExecute", "c"]));
+    assert_eq!(applied(&["a-", "a-"], &node, false), missing(&["a"]), "the first one took it");
+}
+
+/// KT-9.
+#[test]
+fn an_overwritten_taint_is_a_new_one_and_others_keep_their_time() {
+    let at = |text: &str| Taint { time_added: Some(crate::time::Wall::from_secs(9)), ..taint(text) };
+    let node = [at("a=1:NoExecute"), at("b:NoExecute")];
+    let applied = parse(&["a=2:NoExecute"]).unwrap().apply(&node, true).unwrap();
+    assert_eq!(applied.taints, [taint("a=2:NoExecute"), at("b:NoExecute")]);
+    assert_eq!(applied.origins, [TaintOrigin::Added(0), TaintOrigin::Kept(1)]);
+}
+
+fn arguments() -> impl Strategy<Value = Vec<String>> {
+    let key = prop::sample::select(&["a", "b", "x.y/c", "", "A_", "d-"][..]);
+    let value = prop::sample::select(&["", "=", "=v", "=v-", "=w=x"][..]);
+    let effect = prop::sample::select(
+        &["", ":", ":NoSchedule", ":PreferNoSchedule", ":NoExecute", ":no", ":NoExecute:x"][..],
+    );
+    let end = prop::sample::select(&["", "-", "--"][..]);
+    let likely =
+        (key, value, effect, end).prop_map(|(key, value, effect, end)| [key, value, effect, end].concat());
+    prop::collection::vec(prop_oneof![9 => likely, 1 => ".{0,12}"], 0..5)
+}
+
+proptest! {
+    /// Whatever is typed: no panic; an error points into its argument, at a character; a change reads as it was written.
+    #[test]
+    fn anything_can_be_typed(arguments in arguments()) {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        match parse(&arguments) {
+            Err(error) => {
+                let argument = arguments[error.argument];
+                prop_assert!(argument.is_char_boundary(error.at), "{:?}", error);
+                prop_assert!(!error.to_string().is_empty() && !error.hint().is_empty());
+            }
+            Ok(change) => {
+                prop_assert_eq!(change.add.len() + change.remove.len(), arguments.len());
+                let text = change.to_string();
+                prop_assert_eq!(parse(&text.split_whitespace().collect::<Vec<_>>()), Ok(change));
+            }
+        }
+    }
+
+    /// A change that is carried out leaves what it does not name, in its order, and a second time finds nothing to remove.
+    #[test]
+    fn what_is_not_named_stays(arguments in arguments(), node in arguments(), overwrite: bool) {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let taints: Vec<Taint> =
+            node.iter().filter_map(|text| parse(&[text]).ok()?.add.pop()).collect();
+        let Ok(change) = parse(&arguments) else { return Ok(()) };
+        let Ok(applied) = change.apply(&taints, overwrite) else { return Ok(()) };
+        let named = |taint: &Taint| {
+            change.add.iter().any(|new| new.is_same(taint)) || change.remove.iter().any(|gone| gone.takes(taint))
+        };
+        let mut untouched: Vec<&Taint> = Vec::new();
+        for taint in taints.iter().filter(|taint| !named(taint)) {
+            if !untouched.iter().any(|earlier| earlier.is_same(taint)) {
+                untouched.push(taint);
+            }
+        }
+        let expected: Vec<&Taint> = change.add.iter().chain(untouched).collect();
+        prop_assert_eq!(applied.taints.iter().collect::<Vec<_>>(), expected);
+        for (taint, origin) in applied.taints.iter().zip(&applied.origins) {
+            let from = match *origin {
+                TaintOrigin::Added(at) => &change.add[at],
+                TaintOrigin::Kept(at) => &taints[at],
+            };
+            prop_assert_eq!(taint, from);
+        }
+        if !change.remove.is_empty() {
+            prop_assert!(change.apply(&applied.taints, true).is_err());
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! # Matching: which toleration answers which taint
+//! Room:     MATCH-4, MATCH-6 and MATCH-9, exactly; the one place where tolerations and taints are compared.
+//! Comes in: tolerations in the pod's order, taints in the node's order, the numeric switch.
+//! Goes out: an [`TaintMatch`] per taint, with the position of the toleration used.
+//! Keeps:    for each taint the *first* matching toleration counts, not the most patient one (MATCH-9).
+//! Not here: how long anybody may stay (`verdict.rs`).
+
+use crate::taint::{Taint, TaintEffect};
+use crate::toleration::{Toleration, TolerationOperator};
+use alloc::vec::Vec;
+
+mod by_key;
+mod mismatch;
+
+pub use mismatch::{KeyMismatch, Mismatch, NearestToleration, ValueMismatch, more_patient, nearest};
+
+/// Whether `Lt` and `Gt` are compared (gate `TaintTolerationComparisonOperators`, MATCH-6). Off, they never match.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum NumericOperators {
+    /// As upstream by default.
+    #[default]
+    Off,
+    /// As upstream with the gate on.
+    On,
+}
+
+/// Whether one toleration tolerates one taint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TolerationMatch {
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
+    /// It has an operator or effect this version does not know, and might (D11, S11).
+    NotUnderstood,
+}
+
+/// What a pod's tolerations say to one taint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TaintMatch {
+    /// The toleration at this position is the first that matches.
+    Tolerated(usize),
+    /// None matches.
+    Untolerated,
+    /// The toleration at this position might match and stands before any that does: no ground to evict (D11).
+    Unsupported(usize),
+}
+
+/// Whether `toleration` tolerates `taint`: effect, then key, then operator and value (MATCH-4).
+///
+/// An unknown effect of the toleration is judged by its key and value. An unknown operator might give any meaning to
+/// key and value, so only its effect can rule it out.
+pub fn tolerates(toleration: &Toleration, taint: &Taint, numeric: NumericOperators) -> TolerationMatch {
+    let effect_known = match &toleration.effect {
+        None => true,
+        Some(TaintEffect::Unknown(_)) => false,
+        Some(effect) if *effect == taint.effect => true,
+        Some(_) => return TolerationMatch::No,
+    };
+    let matches = match &toleration.operator {
+        TolerationOperator::Unknown(_) => return TolerationMatch::NotUnderstood,
+        _ if !toleration.key.is_empty() && toleration.key != taint.key => false,
+        TolerationOperator::Unset | TolerationOperator::Equal => toleration.value == taint.value,
+        TolerationOperator::Exists => true,
+        TolerationOperator::Lt | TolerationOperator::Gt => compare(toleration, taint, numeric),
+    };
+    match (matches, effect_known) {
+        (false, _) => TolerationMatch::No,
+        (true, true) => TolerationMatch::Yes,
+        // The very same unknown effect on both sides is a match by MATCH-4; any other is anybody's guess.
+        (true, false) if toleration.effect.as_ref() == Some(&taint.effect) => TolerationMatch::Yes,
+        (true, false) => TolerationMatch::NotUnderstood,
+    }
+}
+
+/// `Lt`: the taint's value is smaller than the toleration's; `Gt`: greater; strictly (MATCH-6).
+fn compare(toleration: &Toleration, taint: &Taint, numeric: NumericOperators) -> bool {
+    if numeric == NumericOperators::Off {
+        return false;
+    }
+    match (canonical_integer(&taint.value), canonical_integer(&toleration.value)) {
+        (Some(taint), Some(bound)) if toleration.operator == TolerationOperator::Lt => taint < bound,
+        (Some(taint), Some(bound)) => taint > bound,
+        _ => false,
+    }
+}
+
+/// A 64-bit integer in its one canonical form: no `+`, no leading zeros, no `-0`, no spaces (MATCH-6).
+pub(crate) fn canonical_integer(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let canonical = match digits.as_bytes() {
+        [b'0'] => digits.len() == text.len(),
+        [first, ..] => matches!(first, b'1'..=b'9'),
+        [] => false,
+    };
+    canonical.then(|| text.parse().ok())?
+}
+
+/// The first toleration, in the pod's order, that answers this taint (MATCH-9).
+pub fn match_taint(tolerations: &[Toleration], taint: &Taint, numeric: NumericOperators) -> TaintMatch {
+    let mut unclear = None;
+    for (position, toleration) in tolerations.iter().enumerate() {
+        match tolerates(toleration, taint, numeric) {
+            TolerationMatch::No => {}
+            TolerationMatch::Yes => {
+                return unclear.map_or(TaintMatch::Tolerated(position), TaintMatch::Unsupported);
+            }
+            TolerationMatch::NotUnderstood => unclear = unclear.or(Some(position)),
+        }
+    }
+    unclear.map_or(TaintMatch::Untolerated, TaintMatch::Unsupported)
+}
+
+/// Products of tolerations and taints up to which comparing each with each is cheapest.
+const EACH_WITH_EACH_MAX: usize = 512;
+
+/// [`answer`] for each of the taints, in their order. Cost grows with the sum, not the product, of both numbers for
+/// everything an API server accepts, so that a hostile pod on a hostile node stays cheap: a toleration with a key is
+/// compared with the few taints of that key, one without (there may be any number) with those of its effect that no
+/// other such toleration was compared with.
+pub fn match_taints<'t, T>(
+    tolerations: &[Toleration],
+    taints: T,
+    numeric: NumericOperators,
+) -> Vec<TaintMatch>
+where
+    T: ExactSizeIterator<Item = &'t Taint> + Clone,
+{
+    if tolerations.len().saturating_mul(taints.len()) <= EACH_WITH_EACH_MAX {
+        return taints.map(|taint| match_taint(tolerations, taint, numeric)).collect();
+    }
+    by_key::match_taints(tolerations, taints.collect(), numeric)
+}
+
+#[cfg(test)]
+mod tests;
